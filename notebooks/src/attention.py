@@ -2,11 +2,11 @@
 # # {lesson}`attention` Scaled dot-product attention: one formula, taken apart
 #
 # We have the parts: a similarity with a scale (chapter {lesson}`scaling`), a softmax (chapter {lesson}`softmax`), an average of values
-# (chapter {lesson}`lookup`). Put together they fill one line. This lesson writes the line out index by index, runs it backwards,
-# looks at it as a function, asks how much it can carry, and counts what it costs.
+# (chapter {lesson}`lookup`). Put together they fill one line. This lesson writes the line out index by index,
+# looks at it as a function, asks how much it can carry, and counts what it costs. (Its gradients are chapter {lesson}`gradients`.)
 #
-# **Afterwards you can** implement attention for any batch, find a wrong axis without a debugger, derive all its
-# gradients, say when a query does *not* find its own key, and predict time and memory.
+# **Afterwards you can** implement attention for any batch, find a wrong axis without a debugger,
+# say when a query does *not* find its own key, and predict time and memory.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products and partial derivatives.
 # **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
@@ -15,12 +15,11 @@
 import math
 
 import numpy as np
-import torch
 
 from attn_course import check, costs, show, verify
 from attn_course.lessons.attention import figures
 from attn_course.lessons.attention.experiments import CAPACITY
-from attn_course.reference import attention, attention_backward, gaussian_scores, scaled_dot_scores, softmax, softmax_vjp
+from attn_course.reference import attention, gaussian_scores, scaled_dot_scores, softmax
 
 np.set_printoptions(precision=3, suppress=True)
 
@@ -237,114 +236,6 @@ for name, moved in (
 # %% [markdown] id="shift-notice" tags=["answer"]
 # It holds for the keys only. A shifted query adds $u \cdot k_j$, which differs from key to key; shifted values shift the output, by
 # 3 and $-2$ here, because the weights sum to 1. (So a bias on the keys is wasted, as chapter {lesson}`absorption` uses.)
-
-# %% [markdown] id="backward"
-# ## The backward pass by hand
-#
-# Let a loss depend on the output, and write $dX$ for its gradient with respect to $X$: same shape as $X$. Given $dO$, the
-# gradient at $Z$, we go back step by step. **Assume** nothing but the chain rule.
-#
-# Value $j$ went into output $i$ with the weight $p_{ij}$, {eq}`output-of-a-query`, so it gets back $p_{ij}$ of the gradient there:
-#
-# $$dV = P^\top dO \label{gradient-of-values}$$
-#
-# Raising the weight $p_{ij}$ moves output $i$ along $v_j$. The gain is their dot product, $dO_i \cdot v_j$:
-#
-# $$dP = dO\, V^\top \label{gradient-of-weights}$$
-
-# %% [markdown] id="backward-softmax"
-# Weights come from scores by a softmax of each row. Chapter {lesson}`softmax` did that step: {eq}`softmax-vector-jacobian-product`, one row
-# at a time, with
-# $\delta_i$ for the number $s \cdot g$ of row $i$:
-#
-# $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \label{gradient-of-scores}$$
-#
-# A score gains only by what its weight is worth **above the average**. And since adding a constant to a row of scores
-# does nothing, no gradient points that way:
-#
-# $$\sum_{j=1}^{T_k} dS_{ij} = 0 \label{zero-sum-score-gradients}$$
-
-# %% [markdown] id="which-gains"
-# Now put {eq}`gradient-of-weights` into {eq}`gradient-of-scores`. The average of $dO_i \cdot v_j$ under the weights is $dO_i \cdot z_i$,
-# because the dot
-# product is linear:
-#
-# $$\delta_i = dO_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dO_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
-#
-# This is how attention learns. A step against the gradient raises the score of a value that beats the **present
-# mixture**, in proportion to the weight it already has. (And $\delta$ costs $T_q d_v$ operations instead of $T_q T_k$:
-# FlashAttention's backward pass uses that, chapter {lesson}`flash`.)
-
-# %% [markdown] id="gradient-turn"
-# **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
-# arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and $(T_q, d_v)$, without a loop.
-
-# %% id="gradient-turn-code" tags=["your-turn"]
-my_d_scores = ...  # your function
-check("gain-over-mixture", my_d_scores)
-
-# %% [markdown] id="backward-qk"
-# Last step: scores are linear in $Q$ and in $K$, {eq}`scaled-score`, and the scale passes through once.
-#
-# $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \label{query-and-key-gradients}$$
-#
-# Shapes prove the transposes: $dK$ has a row for each key, so the query index must be summed. The whole pass is four
-# products and one elementwise line. **Predict** the row sums of `d_scores`.
-
-# %% id="backward-code" tags=["predicted"]
-d_output = rng.normal(size=(3, 2))
-d_value = weights.T @ d_output
-d_weights = d_output @ value.T
-delta = (d_output * output).sum(axis=1, keepdims=True)
-d_scores = weights * (d_weights - delta)
-d_query, d_key = d_scores @ key / math.sqrt(4), d_scores.T @ query / math.sqrt(4)
-
-assert np.allclose(d_scores, softmax_vjp(weights, d_weights))
-for mine, theirs in zip((d_query, d_key, d_value), attention_backward(query, key, value, d_output), strict=True):
-    assert np.allclose(mine, theirs)
-print("row sums of d_scores vanish:", np.allclose(d_scores.sum(axis=1), 0.0))
-
-# %% id="backward-verify"
-verify("gradient-of-values", "gradient-of-weights")
-verify("gradient-of-scores", "zero-sum-score-gradients")
-verify("score-gradient-against-mixture", "query-and-key-gradients")
-
-# %% [markdown] id="differences"
-# Two witnesses who share no algebra with us. **Finite differences** move one number at a time and look at the loss
-# $\sum dO \odot Z$; torch's **autograd** differentiates its own operations.
-
-# %% id="differences-code"
-step, differences = 1e-5, np.zeros_like(key)
-for index in np.ndindex(key.shape):
-    nudge = np.zeros_like(key)
-    nudge[index] = step
-    rise = attention(query, key + nudge, value) - attention(query, key - nudge, value)
-    differences[index] = (d_output * rise).sum() / (2 * step)
-print("finite differences agree to 1e-8:", np.abs(differences - d_key).max() < 1e-8)
-
-# %% id="autograd-code"
-leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
-z = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=-1) @ leaves[2]
-z.backward(torch.tensor(d_output))
-for leaf, by_hand in zip(leaves, (d_query, d_key, d_value), strict=True):
-    assert np.allclose(leaf.grad.numpy(), by_hand)
-print("autograd agrees with all three")
-
-# %% [markdown] id="gains-predict"
-# To see {eq}`score-gradient-against-mixture` at work, take one feature, the four values $-1, 0, 1, 2$, weights .4, .3, .2, .1 (so $z = 0$),
-# and a loss that
-# wants the output larger: $dO = -1$. **Predict** the sign of each $dS_j$, and which score rises fastest in a step against
-# the gradient.
-
-# %% id="gains-figure" tags=["predicted"]
-p, v = np.array([[0.4, 0.3, 0.2, 0.1]]), np.array([-1.0, 0.0, 1.0, 2.0])
-change = p * (v - p @ v)  # minus dS, for dO = -1
-figures.gains(v, p[0], change[0])
-
-# %% [markdown] id="gains-notice" tags=["answer"]
-# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. The score of the best value, 2, rises no faster than that
-# of 1: it is twice as far above the mixture but has half the weight. A key with almost no weight learns almost nothing,
-# however good its value: the saturation of {eq}`saturated-softmax-jacobian-vanishes` again.
 
 # %% [markdown] id="function"
 # ## Attention as a function of the query
@@ -650,8 +541,6 @@ break_the_machine("softmax-over-queries")
 # | scores | $S = Q K^\top / \sqrt{d_k}$, {eq}`scaled-score` | $(\ldots, T_q, T_k)$ |
 # | weights | $P = \mathrm{softmax}(S)$ over keys, {eq}`attention-weights` | $(\ldots, T_q, T_k)$ |
 # | output | $Z = P V$, {eq}`attention` | $(\ldots, T_q, d_v)$ |
-# | backward | $dV = P^\top dO$, $dS_{ij} = p_{ij}\, dO_i \cdot (v_j - z_i)$, {eq}`score-gradient-against-mixture` | as $V$, $S$ |
-# | | $dQ = dS\, K / \sqrt{d_k}$, $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients` | as $Q$, $K$ |
 # | slope in $q$ | $\mathrm{Cov}_p(v, k) / \sqrt{d_k}$, {eq}`output-derivative-by-query` | $(d_v, d_k)$ |
 # | margin | $\Delta = \ln(n-1) + \ln \frac{p}{1-p}$, {eq}`margin-grows-with-context` | a score |
 # | cost | $2 T_q T_k (d_k + d_v)$ FLOPs, {eq}`attention-flops` | |
@@ -661,7 +550,6 @@ break_the_machine("softmax-over-queries")
 #
 # - The first index asks, the second answers: softmax over keys, sum over keys.
 # - Leading axes are separate problems; rows are positions of one sequence, never a batch.
-# - Backwards, a score gains if its value beats the present mixture, times the weight it has.
 # - As a function of $q$, attention is smooth, with a covariance as its slope; it need not find the nearest key.
 # - One trained output held about $d_v$ bits; as many outputs as questions held them all.
 # - Work and traffic grow with $T_q T_k$, and the traffic hurts first.

@@ -8,8 +8,8 @@
 # **Afterwards you can** write self-attention with its projections and their gradients, prove that it cannot see
 # order, give it positions in two ways, say why it needs a residual, and read a map of weights without believing too much.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling` and {lesson}`attention`, complex numbers for one line.
-# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`gradients`,
+# complex numbers for one line. **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -215,7 +215,7 @@ for length in (2, 5, 11):
 # serve every length.
 
 # %% [markdown] id="paths"
-# And backwards? Chapter {lesson}`attention` gave $dQ$, $dK$ and $dV$. A projection is a
+# And backwards? Chapter {lesson}`gradients` gave $dQ$, $dK$ and $dV$. A projection is a
 # product, $Q = X W_Q$, like $Z = P V$ before; so {eq}`gradient-of-values` gives $dW_Q$ (and $dW_K$, $dW_V$ likewise), and
 # {eq}`gradient-of-weights` what comes
 # back to $X$. As $X$ feeds all three, three gradients come back and **add**:

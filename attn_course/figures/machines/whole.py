@@ -31,6 +31,10 @@ GROUPS = {
         ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
         "The lit part is one head's attention: queries meet keys, and the weights that result average the values.",
     ),
+    "backwards": (
+        ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
+        "Read from the output backwards: each lit matrix gets a gradient of its own shape, made from the one behind it.",
+    ),
     "dictionary": (
         ("query", "key", "value", "weights", "output"),
         "Queries ask, keys answer, and the weights that result average the values.",

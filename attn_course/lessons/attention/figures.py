@@ -190,34 +190,6 @@ def query_plane(
         add_colour_bar(drawn, axes, "output z(q)", fraction=0.04, ticks=MaxNLocator(5))
 
 
-def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
-    """Show the weights of some values, and the steps that a gradient takes with their scores.
-
-    Parameters
-    ----------
-    values, weights, steps : (kv_len,) array_like
-        One number each for every key; values have one feature.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
-    """
-    v = as_numbers("values", values, 1)
-    p, moves = same_shape("weights", weights, len(v)), same_shape("steps", steps, len(v))
-    charts.heatmap(
-        np.vstack([p, moves]),
-        rows=["weight", "step of the score"],
-        columns=[number(value) for value in v],
-        row_label="",
-        column_label="values v",
-        signed=True,
-        color_label="weight, step",
-        title="Scores of values above the mixture rise, those below fall",
-        alt=f"Two rows over the values {listed(v)}. Weights {listed(p)}; steps of the scores {listed(moves)}.",
-    )
-
-
 def traffic(lengths: ArrayLike, scores: ArrayLike, inputs: ArrayLike) -> None:
     """Show what attention moves between memory and processor: scores and weights, and its inputs and output.
 

@@ -1,4 +1,4 @@
-"""The graded tasks on attention that are answered in LaTeX: two gradients as formulas, and one derived line by line."""
+"""The graded tasks on gradients that are answered in LaTeX: two gradients as formulas, and one derived line by line."""
 
 from typing import Any
 

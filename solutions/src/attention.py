@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`attention`: scaled dot-product attention
 #
-# Six tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb): 11 points,
-# about 51 minutes. Each stands on its own.
+# Ten tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb): 20 points,
+# about 87 minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. A check that passes prints one line that begins with `ok`; one that fails says what is wrong, and
@@ -19,12 +19,40 @@ from attn_course import check
 
 STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
 
+# %% [markdown] id="read-attention-map-text"
+# Run the cell below. It shows the weights of four queries over five keys, rows and columns counted from 0. Write three
+# numbers as `my_reading = (a, b, c)`:
+#
+# - `a`: which query gives key 0 the largest weight?
+# - `b`: which value counts most in output 0?
+# - `c`: every value is the number 1, except value 3, which is 0. The keys and the weights stay as they are. What is
+#   output 0?
+
+# %% id="read-attention-map-figure"
+from attn_course.figures import charts
+from attn_course.tasks import figure_data
+
+charts.heatmap(**figure_data("read-attention-map"))
+
+# %% id="read-attention-map" tags=["task"]
+### BEGIN SOLUTION
+my_reading = (1, 2, 0.95)
+### END SOLUTION
+
+# %% id="read-attention-map-check" tags=["check"]
+check("read-attention-map", my_reading)
+
+# %% [markdown] id="read-attention-map-why" tags=["solution-only"]
+# **Why.** Column 0 is largest in row 1 (0.46). Row 0 is largest in column 2 (0.62). Output 0 is the sum of row 0
+# without the weight 0.05 of value 3. Rows sum to 1; columns need not.
+
 # %% [markdown] id="scaled-attention-text"
 # Write attention: `my_attention(query, key, value)` takes float64 arrays of shape `(..., q_len, d_k)`,
 # `(..., kv_len, d_k)` and `(..., kv_len, d_v)` and returns the outputs, `(..., q_len, d_v)`, with the scale
 # $1/\sqrt{d_k}$ and a softmax over the keys.
 #
-# The three arrays have the same leading axes: none, one or several. Scores may lie anywhere between -1000 and 1000, so
+# The three arrays have the same leading axes: none, one or several. Among the cases are a single query, a single key, and
+# keys that are all equal. Scores may lie anywhere between -1000 and 1000, so
 # the softmax must be a stable one, row by row; a library's softmax is welcome.
 
 
@@ -45,6 +73,29 @@ check("scaled-attention", my_attention)
 # %% [markdown] id="scaled-attention-why" tags=["solution-only"]
 # **Why.** `swapaxes(-1, -2)` touches the last two axes only, so every leading axis is carried along by `@`; `key.T`
 # would reverse all axes. The maximum and the sum run over the keys, one of each for every query.
+
+# %% [markdown] id="copies-beside-another-text"
+# A context holds $n$ copies of one pair, whose score is $s_1$ and whose value is $v_1$, and one other pair with the score
+# $s_2$ and the value $v_2$. Write the output of attention as a formula in LaTeX, only the right side, between `r"` and `"`:
+#
+# $$z = \ldots$$
+#
+# In it may stand `n`, `s_1`, `s_2`, `v_1` and `v_2`, and `e^{...}` or `\exp`. Any form that is equal counts. How your
+# formula is understood tells `read("copies-beside-another", my_output)`, with `from attn_course import read`; what cannot
+# be read is no attempt.
+
+# %% id="copies-beside-another" tags=["task"]
+### BEGIN SOLUTION
+my_output = r"\frac{n\, e^{s_1} v_1 + e^{s_2} v_2}{n\, e^{s_1} + e^{s_2}}"
+### END SOLUTION
+
+# %% id="copies-beside-another-check" tags=["check"]
+check("copies-beside-another", my_output)
+
+# %% [markdown] id="copies-beside-another-why" tags=["solution-only"]
+# **Why.** Each copy has a term of its own, above and below. Double $n$ **and** the other pair, and everything cancels,
+# {eq}`doubled-context-same-output`. Leave the other pair alone, and the output says how large $n$ is: with equal scores,
+# $v_1 = 0$ and $v_2 = 1$ it is $1 / (1 + n)$, {eq}`count-beside-reference`.
 
 # %% [markdown] id="repair-transposed-weights-text"
 # The function below should average the values for each query, {eq}`attention`, in a layer where as many positions ask as
@@ -96,33 +147,6 @@ check("repair-mixed-batch", batched_attention)
 # **Why.** `reshape(-1, d_k)` glued the examples into one long sequence, and each query scored the keys of all of them.
 # A matrix product of arrays with three axes already treats the first as a list of separate problems.
 
-# %% [markdown] id="read-attention-map-text"
-# Run the cell below. It shows the weights of four queries over five keys, rows and columns counted from 0. Write three
-# numbers as `my_reading = (a, b, c)`:
-#
-# - `a`: which query gives key 0 the largest weight?
-# - `b`: which value counts most in output 0?
-# - `c`: every value is the number 1, except value 3, which is 0. The keys and the weights stay as they are. What is
-#   output 0?
-
-# %% id="read-attention-map-figure"
-from attn_course.figures import charts
-from attn_course.tasks import figure_data
-
-charts.heatmap(**figure_data("read-attention-map"))
-
-# %% id="read-attention-map" tags=["task"]
-### BEGIN SOLUTION
-my_reading = (1, 2, 0.95)
-### END SOLUTION
-
-# %% id="read-attention-map-check" tags=["check"]
-check("read-attention-map", my_reading)
-
-# %% [markdown] id="read-attention-map-why" tags=["solution-only"]
-# **Why.** Column 0 is largest in row 1 (0.46). Row 0 is largest in column 2 (0.62). Output 0 is the sum of row 0
-# without the weight 0.05 of value 3. Rows sum to 1; columns need not.
-
 # %% [markdown] id="query-on-its-key-text"
 # A query lies exactly on its own key: $q = k_1$. There is one other key, $k_2$; the cell below prints yours as `key_1` and `key_2`. Which
 # weight does attention, {eq}`attention-of-one-query`, give to $k_1$? Work it out on paper, then write the number (three correct digits are
@@ -158,6 +182,78 @@ check("attention-slope", my_slope)
 # **Why.** This is {eq}`output-derivative-by-query` for two keys: the covariance of value and key under the weights $p$ and $1 - p$. It is
 # steepest at $p = \frac12$, where $p(1 - p) = \frac14$: the $4$ in the bound of {eq}`bounded-slope-in-query`.
 
+# %% [markdown] id="centre-the-values-text"
+# In one dimension ($d_k = d_v = 1$) the chain rule gives the slope of attention as $\sum_j p_j v_j (k_j - \bar{k})$. Show that
+# the values may be centred as well, which makes it the covariance of values and keys: a list of lines in LaTeX, each
+# equal to the one before. The first and the last are given, and it takes two steps or more:
+#
+# ```python
+# my_derivation = [
+#     r"\sum_j p_j v_j (k_j - \bar{k})",
+#     # your lines
+#     r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
+# ]
+# ```
+#
+# You may use $\sum_j p_j = 1$, $\bar{k} = \sum_j p_j k_j$ and $z = \sum_j p_j v_j$.
+
+# %% id="centre-the-values" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\sum_j p_j v_j (k_j - \bar{k})",
+    r"\sum_j p_j v_j (k_j - \bar{k}) - z (\bar{k} - \bar{k} \sum_j p_j)",
+    r"\sum_j p_j v_j (k_j - \bar{k}) - z \sum_j p_j (k_j - \bar{k})",
+    r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
+]
+### END SOLUTION
+
+# %% id="centre-the-values-check" tags=["check"]
+check("centre-the-values", my_derivation)
+
+# %% [markdown] id="centre-the-values-why" tags=["solution-only"]
+# **Why.** The deviations from a mean, weighted as that mean is, add up to 0. So any number times their sum may be subtracted, and
+# the number $z$ turns each $v_j$ into its own deviation, {eq}`output-derivative-by-query`.
+
+# %% [markdown] id="length-of-a-query-text"
+# A query favours one key: its dot product with that key is larger by $g > 0$ than its dot products with the $n - 1$ other keys,
+# which are all equal. You may multiply the query by a factor $c$. Which $c$ gives the favoured key exactly the share $p$ of the weight, in scaled
+# dot-product attention with queries of $d$ numbers? Write $c$ with the symbols `p`, `g`, `n` and `d`; besides sums, products and
+# powers you may use `log` (the natural logarithm) and `sqrt`.
+
+# %% id="length-of-a-query" tags=["task"]
+### BEGIN SOLUTION
+my_factor = sqrt(d) * (log(n - 1) + log(p / (1 - p))) / g
+### END SOLUTION
+
+# %% id="length-of-a-query-check" tags=["check"]
+check("length-of-a-query", my_factor)
+
+# %% [markdown] id="length-of-a-query-why" tags=["solution-only"]
+# **Why.** The factor multiplies every dot product, so the lead becomes $c\,g$, and the lead of the scores $c\,g / \sqrt{d}$. That must be the
+# $\Delta$ of {eq}`margin-grows-with-context`. A wider layer needs a longer query for the same lead of its dot products, and so does a longer context.
+
+# %% [markdown] id="cost-of-new-tokens-text"
+# A model has read $T_k$ tokens and keeps their keys and values. Now $T_q$ new queries attend to all of them (the keys and values of the new tokens are
+# already among the $T_k$). The cell below prints your $T_q$, $T_k$, $d_k$ and $d_v$. Write two numbers as `my_cost = (a, b)`:
+#
+# - `a`: the operations of the two matrix products, a multiplication and its addition counted as 2;
+# - `b`: how many numbers are moved between memory and processor if scores, softmax and output are three steps, each of which reads what it
+#   needs and writes what it makes.
+#
+# An expression in the names is welcome.
+
+# %% id="cost-of-new-tokens" tags=["task"]
+### BEGIN SOLUTION
+my_cost = (2 * T_q * T_k * (d_k + d_v), (T_q + T_k) * (d_k + d_v) + 4 * T_q * T_k)
+### END SOLUTION
+
+# %% id="cost-of-new-tokens-check" tags=["check"]
+check("cost-of-new-tokens", my_cost)
+
+# %% [markdown] id="cost-of-new-tokens-why" tags=["solution-only"]
+# **Why.** {eq}`attention-flops` and {eq}`attention-traffic` with two different lengths. With so few queries nearly all of the traffic is for keys and
+# values, each used for a few operations only.
+
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader
 
@@ -175,3 +271,20 @@ def my_scores(query, key):
 
 # %% id="all-scores-check" tags=["check"]
 check("all-scores", my_scores)
+
+# %% [markdown] id="attention-of-batches-text"
+# Write `my_batched_attention(query, key, value)` for float64 arrays of the shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the
+# same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate.
+
+
+# %% id="attention-of-batches" tags=["task"]
+def my_batched_attention(query, key, value):
+    ### BEGIN SOLUTION
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    terms = np.exp(scores)
+    return terms / terms.sum(axis=-1, keepdims=True) @ value
+    ### END SOLUTION
+
+
+# %% id="attention-of-batches-check" tags=["check"]
+check("attention-of-batches", my_batched_attention)

@@ -7,7 +7,7 @@ import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import Givens, about
-from attn_course.formulas import column, function, matrices, row, rows
+from attn_course.formulas import function, matrices, row, rows
 
 equation = about("D1")
 
@@ -127,19 +127,3 @@ def batched_form(rng: np.random.Generator, B: int, T_q: int, T_k: int, d_k: int,
     """The last two axes are positions and features; every leading axis is a separate problem."""
     Q, K, V = (rng.normal(size=(B, rows, features)) for rows, features in ((T_q, d_k), (T_k, d_k), (T_k, d_v)))
     return {"Q": matrices(Q), "K": matrices(K), "V": matrices(V), "Z": matrices(reference.attention(Q, K, V)), "d_k": d_k}
-
-
-@equation(
-    "key-shift-invariance",
-    r"\mathrm{Attention}(Q,\, K + \mathbf{1} u^\top,\, V) = \mathrm{Attention}(Q, K, V)",
-    topics=["D1"],
-    uses=["softmax-shift-invariance", "attention"],
-    wrong={
-        "nor does a shift of the queries matter": r"\mathrm{Attention}(Q + \mathbf{1} u^\top, K, V) = \mathrm{Attention}(Q, K, V)",
-        "nor one of the values": r"\mathrm{Attention}(Q,\, K,\, V + \mathbf{1} u^\top) = \mathrm{Attention}(Q, K, V)",
-    },
-)
-def common_shift_of_keys(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
-    """Row i of the scores moves by q_i . u / sqrt(d_k), the same for every key: softmax does not see it, Eq. softmax-shift-invariance."""
-    Q, K, V = inputs(rng, T_q, T_k, d_k, d_v)
-    return {r"\mathrm{Attention}": function(reference.attention), "Q": Q, "K": K, "V": V, "u": column(rng.normal(size=d_k))}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.attention.tasks_function import CENTRED, COPIES, COST, SHARPEN, SLOPE
 from attn_course.lessons.attention.tasks_turns import TURNS
 from attn_course.reference import attention, softmax
 from attn_course.tasks import forbidden
@@ -28,6 +29,13 @@ def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int,
         "key": rng.normal(size=(*batch, kv_len, d_k)),
         "value": rng.normal(size=(*batch, kv_len, d_v)),
     }
+
+
+def _equal_keys(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """All keys are the same vector, so every output is the plain mean of the values."""
+    inputs = _draw(rng, 3, 7, 5, 2)
+    inputs["key"][:] = inputs["key"][0]
+    return inputs
 
 
 def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -89,6 +97,8 @@ ATTENTION = Task(
         Case("a batch of two", **_draw(rng, 5, 7, 13, 3, 2)),
         Case("two leading axes", **_draw(rng, 5, 11, 7, 13, 2, 3)),
         Case("one query", **_draw(rng, 1, 5, 2, 3)),
+        Case("one key", **_draw(rng, 5, 1, 3, 2, 7)),
+        Case("all keys equal", **_equal_keys(rng)),
         Case("scores near a thousand", **_near_a_thousand(rng)),
         Case("scores from minus a thousand to a thousand", **_both_signs(rng, 3, 7)),
     ],
@@ -412,74 +422,16 @@ PREDICT_WEIGHT = Task(
 )
 
 
-def _slope_points(rng: np.random.Generator) -> list[Case]:
-    p, (v_1, v_2, k_1, k_2) = rng.uniform(0.05, 0.95, size=16), rng.normal(size=(4, 16))
-    return [Case("16 points", p=p, v_1=v_1, v_2=v_2, k_1=k_1, k_2=k_2)]
-
-
-SLOPE = Task(
-    id="attention-slope",
-    title="The slope of attention",
-    entry="my_slope",
-    kind="derive",
-    equation="output-derivative-by-query",
-    points=2,
-    difficulty=4,
-    minutes=12,
-    trains="attention as a function of its query",
-    symbols=("p", "v_1", "v_2", "k_1", "k_2"),
-    cases=_slope_points,
-    answer=lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_1 - k_2),
-    wrong=[
-        Wrong(
-            "not centred: the mean of v k",
-            lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2,
-            "the mean of v k is not their covariance: the product of the two means must be subtracted, {eq}`output-derivative-by-query`",
-        ),
-        Wrong(
-            "a linear map",
-            lambda p, v_1, v_2, k_1, k_2: v_1 * k_1 + v_2 * k_2,
-            "that is the slope without softmax, the same at every q; here it depends on q through p",
-        ),
-        Wrong(
-            "the factor 1 - p forgotten",
-            lambda p, v_1, v_2, k_1, k_2: p * (v_1 - v_2) * (k_1 - k_2),
-            "p' = p (1 - p) (k_1 - k_2): once the first key has all the weight, nothing can change any more",
-        ),
-        Wrong(
-            "the values added",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 + v_2) * (k_1 - k_2),
-            "where the first weight grows, the second shrinks: with equal values nothing moves",
-        ),
-        Wrong(
-            "the keys forgotten",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2),
-            "that is dz / ds_1; the scores are q k_1 and q k_2, so q adds a factor",
-        ),
-        Wrong(
-            "the second key does not move",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * k_1,
-            "q moves both scores: their difference changes at the rate k_1 - k_2",
-        ),
-        Wrong(
-            "the sign turned round",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_2 - k_1),
-            "a larger q favours the larger key: if k_1 > k_2, the output moves towards v_1",
-        ),
-    ],
-    hints=[
-        "z = p v_1 + (1 - p) v_2. Only p depends on q.",
-        "p is the logistic function of q (k_1 - k_2); its derivative by its argument is p (1 - p).",
-        "The slope is the change of p times (v_1 - v_2): `p * (1 - p) * (...) * (...)`.",
-    ],
-)
-
 TASKS = [
+    READ_WEIGHTS,
     ATTENTION,
+    COPIES,
     TRANSPOSED,
     FLATTENED,
-    READ_WEIGHTS,
     PREDICT_WEIGHT,
     SLOPE,
+    CENTRED,
+    SHARPEN,
+    COST,
     *TURNS,
 ]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from attn_course.reference import attention, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 
 
@@ -58,4 +59,79 @@ ALL_SCORES = Task(
     ],
 )
 
-TURNS = [ALL_SCORES]
+
+def _inputs(name: str, rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *leading: int) -> Case:
+    pairs = _pairs(name, rng, q_len, kv_len, d_k, *leading)
+    return Case(name, **pairs.inputs, value=rng.normal(size=(*leading, kv_len, d_v)))
+
+
+def _attend(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, divisor: float | None = None, axis: int = -1) -> np.ndarray:
+    root = math.sqrt(query.shape[-1]) if divisor is None else divisor
+    return softmax(query @ key.swapaxes(-1, -2) / root, axis) @ value
+
+
+BATCHED_ATTENTION = Task(
+    id="attention-of-batches",
+    title="Batched attention",
+    entry="my_batched_attention",
+    kind="write",
+    equation="batched-attention",
+    points=2,
+    difficulty=2,
+    minutes=8,
+    trains="the whole formula, for any leading axes",
+    your_turn=True,
+    answer=attention,
+    cases=lambda rng: [
+        _inputs("no leading axis", rng, 3, 5, 7, 2),
+        _inputs("as many queries as keys", rng, 5, 5, 3, 2, 7),
+        _inputs("a batch of two", rng, 7, 3, 5, 11, 2),
+        _inputs("two leading axes", rng, 5, 7, 11, 3, 2, 13),
+        _inputs("one query", rng, 1, 5, 3, 2, 7),
+        _inputs("one key", rng, 5, 1, 3, 2, 7),
+    ],
+    wrong=[
+        Wrong(
+            "no scale",
+            lambda query, key, value: _attend(query, key, value, divisor=1.0),
+            "the scores are not divided by the root of d_k, {eq}`scaled-score`",
+        ),
+        Wrong(
+            "divided by d_k",
+            lambda query, key, value: _attend(query, key, value, divisor=query.shape[-1]),
+            "a dot product of d_k terms spreads like the root of d_k; you divided by d_k itself",
+        ),
+        Wrong(
+            "the root of d_v",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(value.shape[-1])),
+            "the scale belongs to the vectors that are compared: it is the length of a query, not of a value",
+        ),
+        Wrong(
+            "axis 1 for the features",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[1])),
+            "with leading axes in front, axis 1 is no longer that of the features: count from the end, `query.shape[-1]`",
+        ),
+        Wrong(
+            "softmax over the queries",
+            lambda query, key, value: _attend(query, key, value, axis=-2),
+            "the weights of one query sum to 1 over the keys, the last axis; yours sum to 1 over the queries",
+        ),
+        Wrong(
+            "softmax over the first axis",
+            lambda query, key, value: _attend(query, key, value, axis=0),
+            "in a batch the first axis counts the examples: the softmax runs over the keys, the last axis of the scores",
+        ),
+        Wrong(
+            "scaled after the softmax",
+            lambda query, key, value: _attend(query, key, value, divisor=1.0) / math.sqrt(query.shape[-1]),
+            "the scale must act on the scores; behind the softmax the weights no longer sum to 1",
+        ),
+    ],
+    hints=[
+        "Three lines: scores, weights, output. Two of them you have already written or seen.",
+        "Only the scores need a transposition, and it must exchange the last two axes alone.",
+        "softmax(...) @ value, where the dots have the shape (..., T_q, T_k)",
+    ],
+)
+
+TURNS = [ALL_SCORES, BATCHED_ATTENTION]

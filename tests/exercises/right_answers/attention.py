@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import sympy
 import torch
 
 # --- scaled dot-product attention ------------------------------------------------------------------
@@ -54,7 +55,7 @@ def attention_key_by_key(query, key, value):
 
 
 def attention_with_centred_keys(query, key, value):
-    # Eq. key-shift-invariance: a shift of all keys changes nothing
+    # a shift of all keys moves every score of a row alike, and the softmax does not see that
     return attention_in_torch(query, key - key.mean(axis=-2, keepdims=True), value)
 
 
@@ -153,6 +154,18 @@ def scores_with_scaled_queries_in_torch(query, key):
     return (query / query.shape[-1] ** 0.5) @ key.mT
 
 
+def batches_by_loops(query, key, value):
+    if query.ndim > 2:
+        return np.array([batches_by_loops(*each) for each in zip(query, key, value, strict=True)])
+    terms = np.exp([[sum(q * k) / math.sqrt(len(q)) for k in key] for q in query])
+    return np.array([sum(t * v for t, v in zip(row, value, strict=True)) / sum(row) for row in terms])
+
+
+def batches_in_torch(query, key, value):
+    query, key, value = (torch.as_tensor(array, dtype=torch.float32) for array in (query, key, value))
+    return torch.softmax(torch.einsum("...id,...jd->...ij", query, key) / query.shape[-1] ** 0.5, dim=-1) @ value
+
+
 RIGHT = {
     "scaled-attention": [
         attention_by_loops,
@@ -184,5 +197,31 @@ RIGHT = {
         lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2 - (p * v_1 + (1 - p) * v_2) * (p * k_1 + (1 - p) * k_2),
         lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 * k_1 - v_1 * k_2 - v_2 * k_1 + v_2 * k_2),
     ],
+    "centre-the-values": [
+        [
+            r"\sum_j p_j v_j (k_j - \bar{k})",
+            r"\sum_j p_j v_j k_j - \bar{k} \sum_j p_j v_j",
+            r"\sum_j p_j v_j k_j - z \bar{k}",
+            r"\sum_j p_j (v_j - z) k_j",
+            r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
+        ],
+        [
+            r"\sum_l p_l v_l (k_l - \bar{k})",
+            r"\sum_l p_l v_l (k_l - \bar{k}) - \left( \sum_l p_l k_l - \bar{k} \sum_l p_l \right) z",
+            r"\sum_l \left( p_l v_l - p_l z \right) (k_l - \bar{k})",
+            r"\sum_l p_l (v_l - z) (k_l - \bar{k})",
+        ],
+    ],
+    "copies-beside-another": [
+        r"\frac{n v_1 + e^{s_2 - s_1} v_2}{n + e^{s_2 - s_1}}",
+        r"v_2 + \frac{n \exp(s_1)}{n \exp(s_1) + \exp(s_2)} (v_1 - v_2)",
+        r"\frac{1}{n e^{s_1} + e^{s_2}} \left( n e^{s_1} v_1 + e^{s_2} v_2 \right)",
+    ],
+    "length-of-a-query": [
+        lambda p, g, n, d: d**0.5 / g * sympy.log((n - 1) * p / (1 - p)),
+        lambda p, g, n, d: -(d**0.5) * (sympy.log(1 - p) - sympy.log(p) - sympy.log(n - 1)) / g,
+    ],
+    "cost-of-new-tokens": [lambda: (600_000, 158_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 8000])],
+    "attention-of-batches": [batches_by_loops, batches_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],
 }

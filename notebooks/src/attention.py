@@ -28,10 +28,9 @@ np.set_printoptions(precision=3, suppress=True)
 # %% [markdown] id="who"
 # ## Who is "it"?
 #
-# *The cat sat because it was tired.* Who was tired? You know at once; a model has to find out, and it has nothing but
-# numbers. In attention every token offers a **key**, which says by what it can be found, and a **value**, which is
-# what it hands over. A token that wants to know something sends a **query**. Here are the seven keys, and the query
-# of "it". They were chosen by hand, four whole numbers each, so that a pencil is enough.
+# *The cat sat because it was tired.* Who was tired? You know at once; a model has nothing but numbers to find out. In attention every
+# token offers a **key**, which says by what it can be found, and a **value**, which is what it hands over. A token that wants to know
+# something sends a **query**. Here are the seven keys, and the query of "it", chosen by hand so that a pencil is enough.
 
 # %% id="who-code"
 it = TOKENS.index("it")
@@ -39,19 +38,18 @@ q, keys, values = QUERY[0, it], KEY[0], VALUE[0]
 print(labelled(keys), "\n", labelled([q], ["query of it"]), sep="\n")
 
 # %% [markdown] id="who-machine"
-# Which key does this query fit? In the machine of this course, the part that answers is lit. It is what we build now. What
-# makes queries, keys and values out of tokens comes in chapter {lesson}`self_attention`, and several heads in chapter
-# {lesson}`heads`.
+# Which key does this query fit? The part of the machine that answers is lit, and we build it now. Where queries, keys and values come from is the matter of
+# chapter {lesson}`self_attention`, and several heads that of chapter {lesson}`heads`.
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
 
 # %% [markdown] id="by-hand"
-# The machine takes three steps, and we take them with it.
+# The machine takes three steps.
 #
 # 1. **Scores.** Take the dot product of the query with each key. For "cat" it is
-#    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, and for "the" it is $-2$. Divide by $\sqrt{d_k} = \sqrt{4} = 2$,
-#    for the reason given in chapter {lesson}`scaling`: the scores are 4 and $-1$.
+#    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k} = \sqrt{4} = 2$
+#    (chapter {lesson}`scaling` says why): the scores are 4 and $-1$.
 # 2. **Weights.** Raise $e$ to each of the seven scores, and divide by the sum of all seven. That is the softmax.
 # 3. **Output.** Average the seven values with these weights.
 #
@@ -64,19 +62,18 @@ mix = softmax(dots / math.sqrt(4))
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# "cat" gets $e^4 / e^0$ times the weight of "because", which is about 55 times as much. It holds .95 of all the weight,
-# so the output, $(1.91, 0.05, 1.90)$, is nearly the value of "cat". It is still an average of all seven values: the rest
-# of it comes mostly from "because" and "tired".
+# "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. It holds .95 of all the weight,
+# so the output, $(1.91, 0.05, 1.90)$, is nearly the value of "cat". Still, it is an average of all seven.
 
 # %% [markdown] id="one-query"
 # In symbols: a query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, and
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
-#  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \label{attention-of-one-query}$$
+#  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
-# The fraction is the weight of key $j$. In its denominator the letter $l$ runs over the same keys; it needs a name of
-# its own, because $j$ already stands for one of them. The sum runs over **values**. Keys only decide how much of each value
-# comes out, and are themselves never handed over.
+# The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys; it needs a name of
+# its own, because $j$ already stands for one of them. What is summed are **values**: keys only decide how much of each
+# comes out.
 
 # %% id="one-query-verify"
 verify("attention-of-one-query")
@@ -85,8 +82,8 @@ show("attention-of-one-query", q=[1, 0], k=[[2, 0], [0, 3]], v=[[4, 0], [0, 8]])
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #
-# Seven tokens ask seven separate questions. From here on the index $i$ numbers queries, from 1 to $T_q$, and $j$ numbers keys,
-# from 1 to $T_k$. The keys are the rows of $K$. Entry $(i, j)$ of a matrix product is row $i$ of the first factor times column $j$
+# Seven tokens ask seven separate questions. From here on $i$ numbers queries, from 1 to $T_q$, and $j$ numbers keys,
+# from 1 to $T_k$; queries and keys are the rows of $Q$ and $K$. Entry $(i, j)$ of a matrix product is row $i$ of the first factor times column $j$
 # of the second, and column $j$ of $K^\top$ is row $j$ of $K$. So all dot products are one matrix product:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
@@ -96,23 +93,23 @@ show("attention-of-one-query", q=[1, 0], k=[[2, 0], [0, 3]], v=[[4, 0], [0, 8]])
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 
 # %% [markdown] id="all-outputs"
-# The numbers before the softmax are called **scores**, and those after it **weights**; only the weights sum to 1. Output $i$ is
+# The numbers before the softmax are called **scores**, those after it **weights**. Output $i$ is
 # the average of the values with the weights of row $i$:
 #
-# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \label{output-of-a-query}$$
+# $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
-# No weight is negative and they sum to 1. A sum with such weights is called a **convex combination**, and all convex combinations
+# No weight is negative, and they sum to 1. A sum with such weights is a **convex combination**, and all convex combinations
 # of some points fill their **convex hull**: for three points, a triangle. So no query can get an output outside the hull
-# of the values. Each entry of "it"'s output, for example, must lie between the smallest and the largest such entry of the seven values.
+# of the values.
 
 # %% [markdown] id="matrix"
-# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, and the second one answers. A sum over a common inner
+# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, the second one answers. A sum over a common inner
 # index is again a matrix product, so all outputs together are
 #
-# $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \label{attention}$$
+# $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
 # with the softmax taken along each row. This is the first equation of Vaswani et al. (2017). Now let all seven tokens ask.
-# The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights, and say in words what its output is.
+# The query of "because" is $(0, 0, 0, 0)$. **Predict** its weights, and say in words what its output is.
 
 # %% id="matrix-code" tags=["predicted"]
 scores = QUERY[0] @ KEY[0].T / math.sqrt(4)
@@ -121,9 +118,8 @@ output = weights @ VALUE[0]
 figures.attention_steps(scores, weights, output, TOKENS)
 
 # %% [markdown] id="matrix-answer" tags=["answer"]
-# A zero query has the score 0 with every key, and equal scores give equal weights, here 1/7 = .14 each. So the output of "because" is
-# the plain mean of all values. (Equal keys would have the same effect for every query.) Attention has no way to say
-# that nothing fits.
+# A zero query has the score 0 with every key, and equal scores give equal weights, here 1/7 = .14. So the output of "because" is
+# the plain mean of all values. (If all keys were equal, every query would get that mean.) Attention has no way to say that nothing fits.
 
 # %% id="matrix-verify"
 verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
@@ -138,28 +134,30 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
 # The features $d_k$ disappear in the first product and the keys $T_k$ in the second. There remains one output for each query, as long
-# as a value. Queries and keys must be equally long, because they are compared; values may have another length. With a
-# single key, $T_k = 1$, the softmax has one entry, which is 1, and every query gets that key's value.
+# as a value. Queries and keys are compared, so they are equally long; values need not be. With a
+# single key the softmax has one entry, which is 1, and every query gets that key's value.
 
 # %% id="shapes-code"
 rng = np.random.default_rng(4)
-query, key, value = (rng.normal(size=size) for size in ((3, 4), (5, 4), (5, 2)))
+sizes = (3, 4), (5, 4), (5, 2)  # T_q, d_k; T_k, d_k; T_k, d_v
+query, key, value = (rng.normal(size=size) for size in sizes)
 by_loops = np.zeros((3, 2))
 for i in range(3):
     row = softmax(np.array([query[i] @ key[j] for j in range(5)]) / math.sqrt(4))
     for j in range(5):
         by_loops[i] += row[j] * value[j]
 at_once = softmax(query @ key.T / math.sqrt(4)) @ value
-assert np.allclose(by_loops, at_once) and np.allclose(attention(query, key, value), at_once)
-print("output", at_once.shape, " with one key:", attention(query, key[:1], value[:1])[0], "=", value[0])
+assert np.allclose(by_loops, at_once)
+assert np.allclose(attention(query, key, value), at_once)
+print("output", at_once.shape)
+print("one key:", attention(query, key[:1], value[:1])[0], "=", value[0])
 
 # %% [markdown] id="scores-turn"
 # **Your turn.** Write `my_scores(query, key)`: the scaled scores of all pairs, {eq}`scaled-score`, for queries
-# $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$. The dots stand for **leading axes**, the same ones in both arrays: none, one or
+# $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$. The dots are **leading axes**, the same in both arrays: none, one or
 # several. They only number separate problems, such as the sentences of a batch. Three things to know:
 # `a @ b` multiplies the last two axes and carries leading ones along; `key.swapaxes(-1, -2)` exchanges the last two
-# axes, while `key.T` would reverse them all; and `query.shape[-1]` is the length of the last axis. Replace the dots and
-# run the cell.
+# axes, while `key.T` would reverse them all; `query.shape[-1]` is the length of the last axis.
 
 # %% id="scores-turn-code" tags=["your-turn"]
 my_scores = ...  # your function
@@ -168,10 +166,10 @@ check("all-scores", my_scores)
 # %% [markdown] id="spot-axis"
 # ### Spot the mistake: which axis does the softmax sum over?
 #
-# A collection of annotated papers, read by many, had an attention layer with scores of shape (batch, query, key, head) and the line
+# A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
 # `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
-# trained both versions on CIFAR-10. Their quality (FID) differed by 0.05, which is nothing. So neither an error message nor
-# the result of a training may show such a mistake. A small test does: let **all values be 1**. **Predict** what the two lines
+# trained both versions on CIFAR-10: their quality (FID) differed by no more than 0.05. So neither an error nor
+# a training need show such a mistake. A small test does: let **all values be 1**. **Predict** what the two lines
 # below return for one query and two keys.
 
 # %% id="spot-axis-code" tags=["predicted"]
@@ -180,21 +178,21 @@ print("softmax over axis -1:", softmax(two_scores, axis=-1) @ ones)
 print("softmax over axis -2:", softmax(two_scores, axis=-2) @ ones)
 
 # %% [markdown] id="spot-axis-answer" tags=["answer"]
-# The first one returns 1, as any average of ones must. The second returns 2: it sums over the queries, of which there is only one, so
-# both keys get the weight 1. With one query **and** one key both lines agree, so two keys are the smallest test that
+# The first returns 1, as any average of ones must. The second returns 2: it sums over the queries, of which there is only one, so
+# both keys get the weight 1. With one query **and** one key both lines agree, so this is the smallest test that
 # tells them apart.
 
 # %% [markdown] id="spot-transposed"
 # The same test finds another slip, which stands in print: "$p_{ij}$ is the weight of input $i$ in output $j$", followed by the correct sum
-# {eq}`output-of-a-query`. Whoever believes the sentence adds up a column of $P$, and columns need not sum to 1:
+# {eq}`output-of-a-query`. Whoever believes the sentence sums over a column of $P$:
 
 # %% id="spot-transposed-code"
 show("output-of-a-query", wrong="p_ij read as the weight of input i in output j")
 
 # %% [markdown] id="spot-shapes"
-# But do the shapes not prove the transposes? If the keys asked, $K Q^\top$ would have the shape $(T_k, T_q)$, and the product with $V$
-# would fail. It fails unless $T_q = T_k$, and in self-attention these are equal. With one query and one key both orders are the same number,
-# so the smallest counterexample has two of each. Rows sum to 1 in both lines, and the outputs differ:
+# Do the shapes not prove the transposes? If the keys asked, $K Q^\top$ would have the shape $(T_k, T_q)$, and the product with $V$
+# would fail, but only if $T_q \ne T_k$. In self-attention the two are equal. With one query and one key both orders give the same number,
+# so the smallest counterexample has two of each. The weights of each query sum to 1 in both lines:
 
 # %% id="spot-shapes-code"
 two_queries, two_keys = np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])
@@ -203,9 +201,9 @@ print("queries ask:", (softmax(two_queries @ two_keys.T) @ two_values).ravel())
 print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 
 # %% [markdown] id="three-tests"
-# Three small tests together find the common mistakes, and you can use them on anybody's code:
+# Three small tests together find the common mistakes, in anybody's code:
 #
-# - **equal values** must come back unchanged (finds a wrong axis, and anything that spoils the sum of a row);
+# - **equal values** must come back unchanged (finds a wrong axis, and all that spoils the sum of a row);
 # - **different lengths**, $T_q \ne T_k$ and $d_k \ne d_v$, must run (finds exchanged roles);
 # - **one number worked out by hand** must be met, such as the .95 of "cat" (finds a wrong scale, which the other two let pass).
 
@@ -216,21 +214,20 @@ print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
-# The last two axes are positions and features, and $b$ stands for **all** axes before them: examples now, and the heads of
-# chapter {lesson}`heads` later. Nothing in the formula mixes two different $b$.
+# The last two axes are positions and features, and $b$ stands for **all** axes before them: examples now, heads in
+# chapter {lesson}`heads`. Nothing in the formula mixes two different $b$.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention.** This is the milestone of the lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
 # shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs,
-# $(\ldots, T_q, d_v)$. Scores are moderate, and you may call `softmax(scores)`, which works along the last axis. Later chapters will put a mask
-# and heads around exactly this function.
+# $(\ldots, T_q, d_v)$. Scores are moderate, and you may call `softmax(scores)`, which works along the last axis.
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="batch-own"
-# Ours, for two examples, agrees with the function of the course, and with each example computed alone:
+# Ours agrees with the function of the course, and with each example computed alone:
 
 # %% id="batch-code"
 verify("batched-attention")
@@ -257,67 +254,67 @@ for axis in (-1, 1):
     print(f"shape[{axis:2}]: the weight of cat for it is {found[0, it, 1]:.2f}")
 
 # %% [markdown] id="spot-flat"
-# A related slip is to join batch and positions into one long axis, as one may for a linear layer, which treats each row alone.
-# Attention mixes rows. To find out, disturb one example, and look at **another**:
+# A related slip is to join batch and positions into one long axis, as one may before a linear layer. Attention
+# mixes rows, so every query would see the other examples. To find out, disturb one example and look at **another**:
 
 # %% id="spot-flat-code"
 disturbed = batch_keys.copy()
-disturbed[1] += 1.0 * rng.normal(size=(5, 4))
+disturbed[1] += rng.normal(size=(5, 4))
 
 
-def flattened(keys):
+def joined(keys):
     rows = queries.reshape(6, 4), keys.reshape(10, 4), batch_values.reshape(10, 2)
     return attention(*rows)[:3]
 
 
-moved = attention(queries, disturbed, batch_values)[0] - batched[0]
-joined = flattened(disturbed) - flattened(batch_keys)
-print("example 0 moves by", np.abs(moved).max(), "and if joined by", np.abs(joined).max().round(2))
+alone = attention(queries, disturbed, batch_values)[0] - batched[0]
+together = joined(disturbed) - joined(batch_keys)
+print("example 0 moves by", np.abs(alone).max())
+print("if joined, by", np.abs(together).max().round(2))
 
 # %% [markdown] id="function"
 # ## Attention as a function of the query
 #
 # Fix $K$ and $V$. Then {eq}`attention-of-one-query` sends **any** vector $q$ to an output $z(q)$: the context has become a function. How does it
-# change with $q$? We need two derivatives. A score is $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. A weight
+# change with $q$? A score is $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. A weight
 # answers to the scores by {eq}`softmax-derivative`, $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies them and sums over $l$:
 #
 # $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
 #  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}, \qquad \bar{k} = \sum_l p_l k_l$$
 #
-# because the $\delta$ keeps the one term $l = j$, and $p_j$ does not depend on $l$. So a weight grows where the query moves towards keys that
-# lie beyond the **mean key** $\bar{k}$.
+# because the $\delta$ keeps the one term $l = j$, and $p_j$ does not depend on $l$. So a weight grows when the query moves in a direction in which its
+# key lies beyond the **mean key** $\bar{k}$.
 
 # %% [markdown] id="function-centre"
-# Each output is $z = \sum_j p_j v_j$, hence $\partial z / \partial q = \sum_j v_j\, (\partial p_j / \partial q)^\top$: a column times a row, summed over $j$. One
+# The output is $z = \sum_j p_j v_j$, hence $\partial z / \partial q = \sum_j v_j\, (\partial p_j / \partial q)^\top$, a sum of columns times rows. One
 # more step makes it readable. The deviations from a mean average to nothing,
 #
 # $$\sum_j p_j\,(k_j - \bar{k}) = \bar{k} - \bar{k} \sum_j p_j = 0,$$
 #
-# so subtracting any fixed column in front, $z$ for one, changes nothing. We get
+# so any fixed column times the transpose of this sum may be subtracted. We choose $z$:
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 #
-# the **covariance** of values and keys under the weights. If one key has all the weight, nothing varies and the function is flat there.
+# This is the **covariance** of values and keys under the weights. Where one key has all the weight, nothing varies, and the function is flat.
 
 # %% [markdown] id="function-bound"
-# How steep can it be? Take any two vectors $a$, $b$ of length 1. Then $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers
+# How steep can it be? Take any vectors $a$ and $b$ of length 1. Then $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers
 # $a \cdot v_j$ and $b \cdot k_j$, over $\sqrt{d_k}$, and a covariance is at most the product of the standard deviations (Cauchy and
-# Schwarz). Numbers within an interval of length $D$ are at most $D/2$ away from its middle, so their standard deviation is at most $D/2$. Here $D$
+# Schwarz). Numbers in an interval of length $D$ are at most $D/2$ away from its middle, so their standard deviation is at most $D/2$. Here $D$
 # is at most the **diameter**, the largest distance between two rows:
 #
 # $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
 # \label{bounded-slope-in-query}$$
-#
-# For a fixed context the output is therefore continuous in $q$, with a bounded slope.
 
 # %% id="function-code"
+verify("output-derivative-by-query", "bounded-slope-in-query")
 z, p = attention(query[:1], key, value, return_weights=True)
 slope = ((value - z) * p.T).T @ (key - p @ key) / math.sqrt(4)
 nudges = 1e-5 * np.eye(4)
-rise = attention(query[0] + nudges, key, value) - attention(query[0] - nudges, key, value)
-print("finite differences agree to 1e-8:", np.abs(rise.T / 2e-5 - slope).max() < 1e-8)
-verify("output-derivative-by-query", "bounded-slope-in-query")
+up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges))
+error = np.abs((up - down).T / 2e-5 - slope).max()
+print("finite differences agree to 1e-8:", error < 1e-8)
 
 # %% [markdown] id="far"
 # ### Far out, and in between
@@ -352,7 +349,7 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 # Gaussian similarity, which measures distance, does come near every value.
 
 # %% [markdown] id="own-key"
-# It can even fail when the query sits exactly on a key:
+# It can fail even when the query sits exactly on a key:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
@@ -362,7 +359,7 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 # $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
 # \label{lead-of-own-key}$$
 #
-# Among keys of **equal length** a query that equals one of them gives it the largest score, by half the squared distance. A longer key can
+# Among different keys of **equal length**, a query that equals one of them gives it the largest score. A longer key can
 # overtake it.
 
 # %% id="own-key-verify"
@@ -370,12 +367,11 @@ verify("query-misses-own-key", "lead-of-own-key")
 
 # %% [markdown] id="inner"
 # Some keys can never win. Suppose $k_1$ lies in the hull of other keys, $k_1 = \sum_l c_l k_l$ with $c_l \ge 0$ and $\sum_l c_l = 1$. Then for **every**
-# query its score is $s_1 = \sum_l c_l s_l$, an average of their scores, so one of them is at least as large. Hence no query gives $k_1$
+# query $s_1 = \sum_l c_l s_l$ is an average of their scores, so one of them is at least as large. Hence no query gives $k_1$
 # more than half of the weight.
 #
-# The plane below has four keys, each marked with its value. The second key of {eq}`query-misses-own-key` has moved to $(5, 2)$; with
-# $q = (1, 0)$ its score is the same. **Predict** where in the plane the query gives most of its weight to $k_1$ (ringed), on the left
-# with the dot product and on the right with a Gaussian.
+# The plane below has four keys, each marked with its value. The second key of {eq}`query-misses-own-key` has moved to $(5, 2)$, which changes nothing for
+# $q = (1, 0)$. **Predict** where in the plane $k_1$ (ringed) gets most of the weight: with the dot product on the left, with a Gaussian similarity on the right.
 
 # %% id="plane-figure" tags=["predicted"]
 axis = np.linspace(-6.0, 6.0, 121)
@@ -390,12 +386,17 @@ maps = {
 figures.query_plane(axis, maps, plane_keys, plane_values[:, 0], mark=(1.0, 0.0))
 
 # %% [markdown] id="plane-answer" tags=["answer"]
-# With the dot product there is no such place, because $k_1$ lies inside the triangle of the other three. The plane is divided into three
-# cones around the origin, one for each corner of the triangle. With the Gaussian, $k_1$ wins in its own neighbourhood.
+# With the dot product there is no such place, because $k_1$ lies inside the triangle of the other three. They divide the plane into three
+# cones around the origin. With the Gaussian, $k_1$ wins in its own neighbourhood.
+
+# %% id="inner-code"
+anywhere = 20 * rng.normal(size=(10_000, 2))
+_, given = attention(anywhere, plane_keys, plane_values, return_weights=True)
+print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(2))
 
 # %% [markdown] id="plane-notice"
 # Where does the output follow the query most? The card has the keys and values of this picture, and keeps the steepest place you
-# visited. Press "On key 1" and "Keys of equal length", and see which key wins before and after. Then press it again, and look for the
+# visited. Press "On key 1" and then "Keys of equal length", and see which key wins. Press the second button again, and look for the
 # place where the slope is largest; {eq}`output-derivative-by-query` says what to look for.
 
 # %% id="explorable"
@@ -404,29 +405,28 @@ figures.query_explorable()
 # %% [markdown] id="explorable-notice"
 # The slope is largest on the border between $k_2$ and $k_3$, far up at $q = (0.8, 5.6)$, where each has half of the weight: 1.75, of at most 3.04 by
 # {eq}`bounded-slope-in-query`. On the border between $k_2$ and $k_4$ it is only 1.20. These two keys are further apart, but their values are
-# closer together, and a covariance needs both. Inside a cone one key has nearly all the weight, and the slope is nearly 0.
+# closer together, and a covariance needs both.
 
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# The context has $T_k$ values, and an output has $d_v$ numbers, however long the context is. What is lost? First, the scale of the
-# context. Let $D$ be the pairs $(k_j, v_j)$, and let each pair occur twice. Numerator and denominator of {eq}`attention-of-one-query`
-# both double:
+# The context has $T_k$ values, and an output has $d_v$ numbers, however long the context is. What is lost? First, numbers of copies. Let $D$ be the pairs $(k_j, v_j)$, and
+# let each pair occur twice. Numerator and denominator of {eq}`attention-of-one-query` both double:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
 #
-# An output shows proportions, not numbers. It would be wrong to conclude that attention cannot count. Put **one** reference token beside
-# $n$ copies, with the same score, the value 1 on the reference and 0 on the copies. Its weight is $1/(1+n)$, and so is the output. Hence
+# An output shows proportions. It would be wrong to conclude that attention cannot count. Put **one** reference token beside
+# $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference, $1/(1+n)$, hence
 #
 # $$n = \frac{1}{z} - 1 \label{count-beside-reference}$$
 #
-# A start token can play this part; Behrens et al. (2024) found small transformers that count with its help.
+# A start token can play this part; Behrens, Biggio and Zdeborová (2024) study small transformers that count with its help.
 
 # %% id="hold-verify"
 verify("doubled-context-same-output", "count-beside-reference")
 for n in (1, 3, 9):
-    tokens, reference = np.ones((n + 1, 1)), np.eye(n + 1)[:, :1]
-    print(f"{n} copies: output {attention(tokens[:1], tokens, reference)[0, 0]:.2f}")
+    same, is_reference = np.ones((n + 1, 1)), np.eye(n + 1)[:, :1]
+    print(f"{n} copies: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
 
 # %% [markdown] id="fade"
 # Second, each value fades. **Assume** values with variance 1, independent of each other and of the weights. For one entry of $z$ the
@@ -434,14 +434,14 @@ for n in (1, 3, 9):
 #
 # $$\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2 \label{variance-of-an-output}$$
 #
-# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large, and a longer context makes that harder. Let
-# one score be $\Delta$ above the $n - 1$ others, which are equal. Divide $e^\Delta = p\,(e^\Delta + n - 1)$ by what it takes, and
+# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large. Let
+# one score be $\Delta$ above the $n - 1$ others, which are equal. Multiply $p = e^\Delta / (e^\Delta + n - 1)$ out, collect $e^\Delta (1 - p) = p\,(n - 1)$, and take logarithms:
 #
 # $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
 #
-# For the same share of the weight in about twice the context, the score must lead by $\ln 2$ more. If queries and keys have bounded
-# lengths, so have the scores, and then no key keeps its weight for ever (Veličković et al., 2024).
+# Twice as many others need a lead that is larger by $\ln 2$. If queries and keys have bounded
+# lengths, so have the scores, and then no key keeps a fixed share for ever (Veličković et al., 2024).
 
 # %% id="fade-verify"
 verify("variance-of-an-output", "margin-grows-with-context")
@@ -450,12 +450,10 @@ for n in (100, 1000, 100_000):
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
 
 # %% [markdown] id="together"
-# The usual worry stops here: one output is small, so the context is lost. But a layer does not give one output. It gives one for each
-# **query**. With $T_q = T_k$ and an invertible $P$ nothing is lost at all,
+# Does a small output mean that the context is lost? A layer does not give one output. It gives one for each
+# **query**. With $T_q = T_k$ and an invertible $P$ nothing is lost: multiply {eq}`attention` by $P^{-1}$, and
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
-#
-# since multiplying {eq}`attention` by $P^{-1}$ gives the values back.
 
 # %% id="together-code"
 verify("values-from-all-outputs")
@@ -491,14 +489,14 @@ for name in shares:
     print(f"{name:24}: 99 % right up to T =", [of_seed[name] for of_seed in held])
 
 # %% [markdown] id="experiment-answer" tags=["answer"]
-# Up to $T = d_v$ every bit is right, in all three seeds. For $d_v = 4$ the network also tells 6 bits, which no linear map could, and at $T = 8$ its share
-# falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. Other lengths were not tried. One output per question tells all bits up to
-# $T = 8$ in each seed. Beyond that four of six trainings do, and two end at .97 and .95, which is consistent with one bit in 16 and three in 32 being guessed:
+# Up to $T = d_v$ every bit is right, in all three seeds. For $d_v = 4$ the network also tells 6 bits, more than a linear map reads off such an output, and at $T = 8$ its share
+# falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. One output per question tells all bits up to
+# $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, which is consistent with one bit in 16 and three in 32 being guessed:
 # questions that did not find their position.
 
 # %% [markdown] id="experiment-notice"
-# This is what a training found, and no law. In exact arithmetic one number can hold any count of bits in its digits. And the two models do not have outputs of
-# equal size: the second has $T\,d_v$ numbers to answer with. That is the point. The output of a layer grows with the number of things it asks.
+# This is what a training found at these lengths, and no law: in exact arithmetic one number can hold any count of bits in its digits. Nor have the two models
+# outputs of equal size, since the second has $T\,d_v$ numbers to answer with. That is the point. The output of a layer grows with the number of things it asks.
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -506,18 +504,17 @@ for name in shares:
 # Count a multiplication and its addition as 2 operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries
 # of $T_k$ terms each. Together:
 #
-# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \label{attention-flops}$$
+# $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# (The softmax adds a few operations for each score, which does not depend on $d_k$.) And what has to be moved between memory and processor, if scores,
-# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes the scores; the second reads the scores and writes the weights; the third
+# (The softmax adds a few operations for each score.) What has to be moved between memory and processor, if scores,
+# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes scores; the second reads scores and writes weights; the third
 # reads weights and values and writes the output:
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 
 # %% [markdown] id="cost-cases"
 # Three cases with $d_k = d_v = 64$ and 16-bit numbers: a sequence that attends to itself, one eight times as long, and a **single new
-# token** that attends to 8192 old ones, which is what happens at each step when a model writes. Before you run the cell, work
-# out the factor between the first two lines, and what the third line saves.
+# token** that attends to 8192 old ones, as at each step when a model writes. Work out the factor between the first two lines before you run the cell.
 
 # %% id="cost-code"
 verify("attention-flops", "attention-traffic")
@@ -529,10 +526,8 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 
 # %% [markdown] id="cost-notice"
 # The operations grow by $8^2 = 64$, since both lengths enter. The new token needs 8192 times fewer operations than the whole sequence, but it still
-# reads all keys and values: it does about one operation for each byte. Processors do many operations in the time in which one byte arrives, an
-# H100 about 300 in 16 bits, so in all three cases the memory sets the pace.
-#
-# For long sequences nearly all of the traffic is for scores and weights, which nobody asked for:
+# reads all keys and values: about one operation for each byte. An H100 can do about 300 operations in 16 bits in the time
+# in which its memory delivers one byte, so in all three cases the memory would set the pace. For long sequences nearly all of the traffic is for scores and weights:
 
 # %% id="cost-figure"
 lengths = np.geomspace(64, 65536, 31).round()
@@ -558,7 +553,7 @@ for length in (512, 1024, 2048):
 #
 # Four mistakes of this lesson hide in twins of a small attention. One at a time runs beside the machine, and on the numbers it
 # starts with both agree. Change as few numbers as you can until they differ, press the lamp that proves it, and say which
-# mistake it is. The three tests above will help.
+# mistake it is.
 
 # %% id="break-card"
 from attn_course.figures.broken import break_the_machine
@@ -569,30 +564,30 @@ break_the_machine("softmax-over-queries")
 # ## Limits
 #
 # - **Similarity is not distance.** A long key overrules a near one, {eq}`query-misses-own-key`; keys of equal length mend that.
-# - **Nothing outside the hull**, and no way to say that nothing fits: an output is always a full average of values.
+# - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits.
 # - **Weights fade with length** unless scores grow, {eq}`margin-grows-with-context`. If all scores stay within $\pm B$, no weight exceeds
 #   $e^{2B} / n$; Hahn (2020) builds on this.
-# - **Quadratic work**, and quadratic memory if the scores are stored. Tiles save the memory (chapter {lesson}`flash`); linear attention saves
+# - **Quadratic work**, and quadratic memory if the scores are stored. Tiles save the memory (chapter {lesson}`flash`), linear attention
 #   both (chapter {lesson}`linear`).
 
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | shape |
+# | what | formula | shapes |
 # |---|---|---|
-# | one query | $\sum_j \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_l e^{q \cdot k_l / \sqrt{d_k}}}\, v_j$, {eq}`attention-of-one-query` | $(d_v)$ |
-# | convex combination | $z_i = \sum_j p_{ij} v_j$, {eq}`output-of-a-query` | $(\ldots, T_q, d_v)$ |
-# | attention | $Z = \mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$, {eq}`attention` | $(\ldots, T_q, d_v)$ |
-# | cost | $2\, T_q T_k (d_k + d_v)$ FLOPs, {eq}`attention-flops` | a number |
+# | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_k), (T_k, d_k), (T_k, d_v) \to (d_v)$ |
+# | an output is a convex combination of values, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(T_k), (T_k, d_v) \to (d_v)$ |
+# | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_k), (\ldots, T_k, d_k), (\ldots, T_k, d_v) \to (\ldots, T_q, d_v)$ |
+# | cost, {eq}`attention-flops` | {key}`attention-flops` | memory for scores $T_q T_k$ |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores compare, weights sum to 1 over the keys, and the output is a convex combination of values.
+# - Scores compare, weights sum to 1 over the keys, and an output is a convex combination of values.
 # - The first index asks, the second answers; leading axes are separate problems.
 # - Equal values, different lengths and one number by hand find the common mistakes.
-# - The slope in $q$ is the covariance of values and keys; far out one key wins, and a key inside the hull of others never does.
-# - One output shows proportions; with a reference token it can count.
+# - The slope in $q$ is the covariance of values and keys. Far out one key wins, and a key inside the hull of others never does.
+# - One output shows proportions; beside a reference token it can count.
 # - Trained from a random start, one output told every bit up to $T = d_v$; one output for each bit told nearly all of them up to $T = 32$.
 # - Work and traffic grow with $T_q T_k$.
 #
@@ -602,19 +597,18 @@ break_the_machine("softmax-over-queries")
 # %% [markdown] id="deeper-gaussian"
 # ## Deeper: when a query does find its value
 #
-# For the Gaussian similarity of {eq}`gaussian-score-expansion` the hope of the lesson becomes a theorem. **Assume** bandwidth $h$, $q = k_i$, and the
+# No core section needs what follows. For the Gaussian similarity of {eq}`gaussian-score-expansion` the hope becomes a theorem. **Assume** bandwidth $h$, $q = k_i$, and the
 # $n - 1$ other keys at least $r$ away. The own score is 0 and every other one is at most $-r^2 / (2 h^2)$. So each other key has at most the
-# share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$. All weights together are 1, so the others hold at most
-# $(n - 1)\,a\,p_i$, with $p_i \ge 1 / (1 + (n - 1)\,a)$. Now $z - v_i = \sum_j p_j (v_j - v_i)$, where the term of $i$ is 0 and every other difference is at most
-# the diameter:
+# share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$. All weights sum to 1, hence $p_i \ge 1 / (1 + (n - 1)\,a)$. Now
+# $z - v_i = \sum_j p_j (v_j - v_i)$, where the term of $i$ is 0 and every other difference is at most the diameter:
 #
 # $$\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad
 #  a = e^{-r^2 / (2 h^2)} \label{gaussian-finds-own-key}$$
 
 # %% [markdown] id="deeper-near"
-# This speaks of $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative $(k_j - q) / h^2$, and the term $-q / h^2$ is
-# the same for all keys, so the derivation of the slope goes through with $1/h^2$ in the place of $1/\sqrt{d_k}$: it is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
-# A query at the distance $\varepsilon$ from $k_i$ therefore misses $v_i$ by at most the bound above plus $\varepsilon$ times this slope.
+# This speaks of $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative $(k_j - q) / h^2$, and
+# $-q / h^2$ is the same for all keys, so the derivation of the slope goes through with $1/h^2$ in the place of $1/\sqrt{d_k}$: it is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
+# A query at the distance $\varepsilon$ from $k_i$ misses $v_i$ by at most the bound above plus $\varepsilon$ times this slope.
 
 # %% id="deeper-gaussian-verify"
 verify("gaussian-finds-own-key")
@@ -622,30 +616,30 @@ verify("gaussian-finds-own-key")
 # %% [markdown] id="deeper-linear"
 # ## Deeper: what a linear map can and cannot do
 #
-# "A linear map cannot depend on the context", you may read. That is half true. Leave out the softmax and the scale:
+# "A linear map cannot depend on the context", you may read. That is half true. Leave out softmax and scale:
 #
 # $$q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i
 # \label{linear-map-from-context}$$
 #
 # $K K^\top = I$ says that the keys are orthonormal: then all terms but $j = i$ vanish for $q = k_i$. The output is **linear in $q$**, with a matrix $K^\top V$ that
-# is made from the context, and it looks values up without any error, for at most $d_k$ orthonormal keys. (Chapter {lesson}`linear` builds on it.) What fails is a
-# matrix that is **fixed** before the context is known: with the keys rotated, it returns the values of the old ones.
+# is made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. (Chapter {lesson}`linear` builds on it.) What fails is a
+# matrix that is **fixed** before the context is known: with the keys rotated, it returns old values.
 
 # %% id="deeper-linear-code"
 verify("linear-map-from-context")
 orthonormal = np.linalg.qr(rng.normal(size=(4, 4)))[0]
 labels = np.array([[1.0], [2.0], [3.0], [4.0]])
-made = orthonormal.T @ labels
+made, rotated = orthonormal.T @ labels, orthonormal[[1, 2, 3, 0]]
 print("same context:", (orthonormal @ made).ravel())
-print("keys rotated:", (orthonormal[[1, 2, 3, 0]] @ made).ravel(), "wanted", labels.ravel())
+print("keys rotated:", (rotated @ made).ravel(), "wanted", labels.ravel())
 
 # %% [markdown] id="deeper-lipschitz"
 # ## Deeper: no bound in the input
 #
-# In $q$ alone the slope is bounded. In self-attention the input moves queries, keys and values together. **Assume** $d_k = 1$ and all three equal to
-# $x_1, \ldots, x_n$, and look at a token at $x_1 = 0$. Its scores are $x_1 x_j = 0$, so each weight is $1/n$. Move $x_1$. As a value it contributes $p_1 = 1/n$ to the
+# In self-attention the input moves queries, keys and values together. **Assume** $d_k = 1$ and all three equal to
+# $x_1, \ldots, x_n$, and look at a token at $x_1 = 0$. Its scores $x_1 x_j$ are 0, so each weight is $1/n$. Move $x_1$. As a value it contributes $p_1 = 1/n$ to the
 # slope. As a query it contributes the covariance of values and keys under equal weights, which is the variance of all $n$ tokens. As a key it
-# changes only the score $x_1 x_1$, whose derivative $2 x_1$ is 0 (and with it the query's part of that score). Together:
+# enters the score $x_1 x_1$ only, whose whole derivative $2 x_1$ is 0. Together:
 #
 # $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
 #  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
@@ -655,12 +649,13 @@ print("keys rotated:", (orthonormal[[1, 2, 3, 0]] @ made).ravel(), "wanted", lab
 
 # %% id="deeper-lipschitz-code"
 verify("self-attention-not-lipschitz")
+nudge = 1e-6 * np.eye(3)[:, :1]
 for spread in (1.0, 10.0, 100.0):
     tokens = np.array([[0.0], [-spread], [spread]])
-    nudge = 1e-6 * np.eye(3)[:, :1]
     up, down = (attention(x, x, x)[0, 0] for x in (tokens + nudge, tokens - nudge))
-    formula = 1 / 3 + 2 * spread**2 / 3
-    print(f"others at +-{spread:5.0f}: slope {(up - down) / 2e-6:8.2f}, formula {formula:8.2f}")
+    by_formula = 1 / 3 + 2 * spread**2 / 3
+    print(f"others at +-{spread:5.0f}: slope {(up - down) / 2e-6:8.2f}", end=", ")
+    print(f"formula {by_formula:8.2f}")
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

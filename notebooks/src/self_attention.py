@@ -456,7 +456,7 @@ figures.levelling(curves)
 #
 # "the cat chased the owl because **it** was angry": the cat. "... because **it** was slow": the owl. The favourite picture of
 # attention shows the row of "it" with its weight on the noun. Nobody writes that row down; what could make it grow?
-# **Assume** that the output wanted at "it" is $v_n$, the value of the noun. By {eq}`score-gradient-against-mixture` with $dO = z - v_n$:
+# **Assume** that the output wanted at "it" is $v_n$, the value of the noun. By {eq}`score-gradient-against-mixture` with $dZ = z - v_n$:
 #
 # $$-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2 \label{wanted-value-gains-score}$$
 #

@@ -32,7 +32,7 @@ my_score_gradient = p_j * (z - t) * (v_j - z)
 check("score-gradient", my_score_gradient)
 
 # %% [markdown] id="score-gradient-why" tags=["solution-only"]
-# **Why.** The gradient at the output is $dO = z - t$, and {eq}`score-gradient-against-mixture` does the rest. A step *against* the gradient
+# **Why.** The gradient at the output is $dZ = z - t$, and {eq}`score-gradient-against-mixture` does the rest. A step *against* the gradient
 # raises
 # $s_j$ if $v_j$ lies on the same side of $z$ as the target: the scores of helpful values grow.
 
@@ -64,7 +64,7 @@ def my_attention_backward(query, key, value, d_output):
 check("attention-backward", my_attention_backward)
 
 # %% [markdown] id="attention-backward-why" tags=["solution-only"]
-# **Why.** The steps go in reverse, each with a transposed partner: $V$ and $P$ meet in the output, so each gets $dO$
+# **Why.** The steps go in reverse, each with a transposed partner: $V$ and $P$ meet in the output, so each gets $dZ$
 # times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
 
 # %% [markdown] id="gradient-through-the-softmax-text"
@@ -95,12 +95,12 @@ check("gradient-through-the-softmax", my_formula)
 #
 # $$dK_j = \ldots$$
 #
-# The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dO` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i`
-# and `dO_i`; put a dot product in parentheses, `(dO_i \cdot ...)`. Any form that is equal counts.
+# The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dZ` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i`
+# and `dZ_i`; put a dot product in parentheses, `(dZ_i \cdot ...)`. Any form that is equal counts.
 
 # %% id="gradient-of-one-key" tags=["task"]
 ### BEGIN SOLUTION
-my_key_gradient = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} (dO_i \cdot (V_j - Z_i)) Q_i"
+my_key_gradient = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} (dZ_i \cdot (V_j - Z_i)) Q_i"
 ### END SOLUTION
 
 # %% id="gradient-of-one-key-check" tags=["check"]
@@ -117,7 +117,7 @@ check("gradient-of-one-key", my_key_gradient)
 #
 # $$dS_{ij} = \sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij}).$$
 #
-# FlashAttention computes $p_{ij} (dP_{ij} - dO_i \cdot z_i)$ instead: what it subtracts needs the output, but no sum over the keys. Show
+# FlashAttention computes $p_{ij} (dP_{ij} - dZ_i \cdot z_i)$ instead: what it subtracts needs the output, but no sum over the keys. Show
 # that both are the same: a list of lines in LaTeX, each equal to the one before. The first and the last are given; it
 # takes three steps or more:
 #
@@ -125,11 +125,11 @@ check("gradient-of-one-key", my_key_gradient)
 # my_derivation = [
 #     r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
 #     # your lines
-#     r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+#     r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
 # ]
 # ```
 #
-# You may use $dP_{il} = dO_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. Let sums run over letters
+# You may use $dP_{il} = dZ_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. Let sums run over letters
 # other than $i$ and $j$.
 
 # %% id="from-jacobian-to-output" tags=["task"]
@@ -138,9 +138,9 @@ my_derivation = [
     r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
     r"\sum_l dP_{il} p_{il} \delta_{lj} - \sum_l dP_{il} p_{il} p_{ij}",
     r"dP_{ij} p_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
-    r"p_{ij} \left( dP_{ij} - \sum_l p_{il} (dO_i \cdot v_l) \right)",
-    r"p_{ij} \left( dP_{ij} - dO_i \cdot \left( \sum_l p_{il} v_l \right) \right)",
-    r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+    r"p_{ij} \left( dP_{ij} - \sum_l p_{il} (dZ_i \cdot v_l) \right)",
+    r"p_{ij} \left( dP_{ij} - dZ_i \cdot \left( \sum_l p_{il} v_l \right) \right)",
+    r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
 ]
 ### END SOLUTION
 
@@ -171,5 +171,5 @@ def my_d_scores(weights, output, value, d_output):
 check("gain-over-mixture", my_d_scores)
 
 # %% [markdown] id="gain-over-mixture-why" tags=["solution-only"]
-# **Why.** $dO_i \cdot (v_j - z_i)$ is $dO_i \cdot v_j$, an entry of $dO\, V^\top$, less $dO_i \cdot z_i$, one number for each query,
+# **Why.** $dZ_i \cdot (v_j - z_i)$ is $dZ_i \cdot v_j$, an entry of $dZ\, V^\top$, less $dZ_i \cdot z_i$, one number for each query,
 # {eq}`score-gradient-against-mixture`.

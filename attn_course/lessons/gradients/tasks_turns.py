@@ -57,7 +57,7 @@ GRADIENT_OF_SCORES = Task(
         ),
     ],
     hints=[
-        "All dot products of a row of dO with a value are one matrix product.",
+        "All dot products of a row of dZ with a value are one matrix product.",
         "What is subtracted is one number for each query: keep its axis, so that it broadcasts over the keys.",
         "weights * (d_output @ value.T - (...).sum(axis=1, keepdims=True))",
     ],

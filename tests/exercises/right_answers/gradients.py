@@ -15,7 +15,7 @@ def _weights(query, key):
 
 
 def backward_through_the_output(query, key, value, d_output):
-    # delta as dO . z, Eq. score-gradient-against-mixture
+    # delta as dZ . z, Eq. score-gradient-against-mixture
     p = _weights(query, key)
     delta = np.sum(d_output * (p @ value), axis=1)
     d_scores = p * (d_output @ value.T - delta[:, None]) * query.shape[1] ** -0.5
@@ -102,12 +102,12 @@ RIGHT = {
         r"(dP - ((P \odot dP) \mathbf{1}) \mathbf{1}^\top) \odot P",
     ],
     "gradient-of-one-key": [
-        r"\sum_{i=1}^{T_q} \frac{P_{ij}}{\sqrt{d_k}} (dO_i \cdot V_j - dO_i \cdot Z_i) Q_i",
-        r"\sum_{n} P_{nj} \tfrac{dO_n (V_j - Z_n)^\top}{\sqrt{d_k}} Q_n",
-        r"\frac{\sum_i \left( P_{ij} \sum_a dO_{ia} (V_{ja} - Z_{ia}) \right) Q_i}{\sqrt{d_k}}",
-        r"\frac{1}{\sqrt{d_k}} \bigl( \bigl( P \odot (dO\, V^\top - (dO \odot Z) \mathbf{1} \mathbf{1}^\top) \bigr)^\top Q \bigr)_j",
-        r"d_k^{-1/2} \sum_i P_{ij} (dO_i \cdot (V_j - \sum_l P_{il} V_l)) Q_i",
-        r"\frac{1}{\sqrt{d_k}} \left( \sum_i P_{ij} (V_j \cdot dO_i) Q_i - \sum_i P_{ij} (Z_i \cdot dO_i) Q_i \right)",
+        r"\sum_{i=1}^{T_q} \frac{P_{ij}}{\sqrt{d_k}} (dZ_i \cdot V_j - dZ_i \cdot Z_i) Q_i",
+        r"\sum_{n} P_{nj} \tfrac{dZ_n (V_j - Z_n)^\top}{\sqrt{d_k}} Q_n",
+        r"\frac{\sum_i \left( P_{ij} \sum_a dZ_{ia} (V_{ja} - Z_{ia}) \right) Q_i}{\sqrt{d_k}}",
+        r"\frac{1}{\sqrt{d_k}} \bigl( \bigl( P \odot (dZ\, V^\top - (dZ \odot Z) \mathbf{1} \mathbf{1}^\top) \bigr)^\top Q \bigr)_j",
+        r"d_k^{-1/2} \sum_i P_{ij} (dZ_i \cdot (V_j - \sum_l P_{il} V_l)) Q_i",
+        r"\frac{1}{\sqrt{d_k}} \left( \sum_i P_{ij} (V_j \cdot dZ_i) Q_i - \sum_i P_{ij} (Z_i \cdot dZ_i) Q_i \right)",
     ],
     "from-jacobian-to-output": [
         [
@@ -115,38 +115,38 @@ RIGHT = {
             r"\sum_l dP_{il} p_{il} \delta_{lj} - p_{ij} \sum_l dP_{il} p_{il}",
             r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} (dP_{ij} - \sum_l p_{il} dP_{il})",
-            r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+            r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
         ],
         [
             r"\sum_{k} dP_{ik}\, p_{ik} (\delta_{kj} - p_{ij})",
             r"p_{ij} (1 - p_{ij}) dP_{ij} - \sum_{k \ne j} dP_{ik} p_{ik} p_{ij}",
             r"p_{ij} dP_{ij} - p_{ij} \left( p_{ij} dP_{ij} + \sum_{k \ne j} p_{ik} dP_{ik} \right)",
-            r"p_{ij} dP_{ij} - p_{ij} \sum_k p_{ik} (dO_i \cdot v_k)",
-            r"p_{ij} \left( dP_{ij} - dO_i \cdot z_i \right)",
+            r"p_{ij} dP_{ij} - p_{ij} \sum_k p_{ik} (dZ_i \cdot v_k)",
+            r"p_{ij} \left( dP_{ij} - dZ_i \cdot z_i \right)",
         ],
         [
             r"\sum_l p_{il} (\delta_{lj} - p_{ij}) dP_{il}",
-            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) (dO_i \cdot v_l)",
-            r"p_{ij} (dO_i \cdot v_j) - p_{ij} \sum_l p_{il} (dO_i \cdot v_l)",
-            r"p_{ij} (dO_i \cdot v_j) - p_{ij} (dO_i \cdot z_i)",
-            r"p_{ij} dP_{ij} - p_{ij} (dO_i \cdot z_i)",
-            r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) (dZ_i \cdot v_l)",
+            r"p_{ij} (dZ_i \cdot v_j) - p_{ij} \sum_l p_{il} (dZ_i \cdot v_l)",
+            r"p_{ij} (dZ_i \cdot v_j) - p_{ij} (dZ_i \cdot z_i)",
+            r"p_{ij} dP_{ij} - p_{ij} (dZ_i \cdot z_i)",
+            r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
         ],
         [
             r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
             r"\sum_l dP_{il} p_{il} (\delta_{jl} - p_{ij} \sum_m p_{im})",
             r"\sum_l dP_{il} p_{il} \delta_{jl} - \sum_l \sum_m dP_{il} p_{il} p_{ij} p_{im}",
             r"dP_{ij} p_{ij} - p_{ij} \sum_l dP_{il} p_{il}",
-            r"(dP_{ij} - \sum_l \sum_a dO_{ia} v_{la} p_{il}) p_{ij}",
-            r"(dP_{ij} - z_i \cdot dO_i) p_{ij}",
+            r"(dP_{ij} - \sum_l \sum_a dZ_{ia} v_{la} p_{il}) p_{ij}",
+            r"(dP_{ij} - z_i \cdot dZ_i) p_{ij}",
         ],
         [
             r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
             r"\sum_l [l = j] dP_{il} p_{il} - \sum_l dP_{il} p_{il} p_{ij}",
             r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
-            r"p_{ij} dP_{ij} - p_{ij} dO_i \left( \sum_l p_{il} v_l \right)^\top",
-            r"p_{ij} dP_{ij} - p_{ij} dO_i z_i^\top",
-            r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+            r"p_{ij} dP_{ij} - p_{ij} dZ_i \left( \sum_l p_{il} v_l \right)^\top",
+            r"p_{ij} dP_{ij} - p_{ij} dZ_i z_i^\top",
+            r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
         ],
     ],
     "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],

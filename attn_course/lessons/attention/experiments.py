@@ -122,10 +122,10 @@ def capacity(seed: int, lengths: Sequence[int] = LENGTHS, widths: Sequence[int] 
 
 
 def conclude(result: dict[str, Any]) -> dict[str, Any]:
-    """Return up to which length each model tells at least 99 of 100 bits right, at this length and at all shorter ones."""
+    """Return up to which length each model tells at least 95 of 100 bits right, at this length and at all shorter ones."""
 
     def longest(row: list[float]) -> int:
-        held = itertools.takewhile(lambda pair: pair[1] >= 0.99, zip(result["lengths"], row, strict=True))
+        held = itertools.takewhile(lambda pair: pair[1] >= 0.95, zip(result["lengths"], row, strict=True))
         return max((length for length, _ in held), default=0)
 
     held = {f"one output, d_v = {width}": longest(row) for width, row in zip(result["widths"], result["one output"], strict=True)}

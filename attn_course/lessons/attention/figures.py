@@ -168,6 +168,8 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
             count_cells(ax, matrix.shape)
             if tokens is not None:
                 name_cells(ax, tokens if ax is axes[0] else [""] * len(s), tokens if columns == "keys" else None, matrix.shape)
+                if columns == "keys":
+                    ax.tick_params(axis="x", rotation=55)
             ax.set(title=f"{name} {len(matrix)} × {matrix.shape[1]}", xlabel=columns)
         axes[0].set_ylabel("queries")
 

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# Attention fits in one line, and everybody copies that line. This lesson works it out by hand on a sentence whose
-# numbers are whole, writes it for any batch, looks at it as a function of the query, measures how much one output
+# Attention fits in one line, and everybody copies that line. This lesson works it out by hand on a sentence with
+# whole numbers, writes it for any batch, looks at it as a function of the query, measures how much one output
 # can hold, and counts what it costs.
 #
 # **Afterwards you can** compute attention with a pencil; write it for any batch; find a wrong axis or a wrong scale
@@ -28,7 +28,7 @@ np.set_printoptions(precision=3, suppress=True)
 # %% [markdown] id="who"
 # ## Who is "it"?
 #
-# *The cat sat because it was tired.* Who was tired? You know at once; a model has nothing but numbers to find out. In attention every
+# *The cat sat because it was tired.* Who was tired? You know at once; a model has nothing but numbers to go by. In attention every
 # token offers a **key**, which says by what it can be found, and a **value**, which is what it hands over. A token that wants to know
 # something sends a **query**. Here are the seven keys, and the query of "it", chosen by hand so that a pencil is enough.
 
@@ -39,8 +39,8 @@ print(labelled(keys))
 print("\n" + labelled([q], ["query of it"]))
 
 # %% [markdown] id="who-machine"
-# Which key does this query fit? The part of the machine that answers is lit, and we build it now. Where queries, keys and values come from is the matter of
-# chapter {lesson}`self_attention`, and several heads that of chapter {lesson}`heads`.
+# Which key does this query fit? The part of the machine that answers is lit, and we build it now. Chapter {lesson}`self_attention` explains where queries, keys and
+# values come from, and chapter {lesson}`heads` uses several such heads.
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
@@ -73,7 +73,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
 # The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys; it needs a name of
-# its own, because $j$ already stands for one of them. What is summed are **values**: keys only decide how much of each
+# its own, because $j$ already stands for one of them. The sum runs over **values**; the keys only decide how much of each
 # comes out. The formula in Python, for "it":
 
 # %% id="one-query-verify"
@@ -232,7 +232,7 @@ my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="batch-own"
-# Ours agrees with the function of the course, and with each example computed alone:
+# Ours agrees with the function of the course, and with each example computed alone. Try the three tests on yours:
 
 # %% id="batch-code"
 verify("batched-attention")
@@ -301,13 +301,13 @@ print("if joined, by", np.abs(together).max().round(2))
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 #
-# This is the **covariance** of values and keys under the weights. Where one key has all the weight, nothing varies, and the function is flat.
+# This is the **covariance** of values and keys under the weights. Where one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
 
 # %% [markdown] id="function-bound"
-# How steep can it be? Take any vectors $a$ and $b$ of length 1. Then $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers
-# $a \cdot v_j$ and $b \cdot k_j$, over $\sqrt{d_k}$, and a covariance is at most the product of the standard deviations (Cauchy and
-# Schwarz). Numbers in an interval of length $D$ are at most $D/2$ away from its middle, so their standard deviation is at most $D/2$. Here $D$
-# is at most the **diameter**, the largest distance between two rows:
+# How steep can it be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for vectors $a$, $b$ of length 1. Here $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers
+# $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$, and a covariance is at most the product of the standard deviations (Cauchy and
+# Schwarz). Numbers in an interval of length $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance from there, so
+# their standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest distance between two rows, and so for $K$:
 #
 # $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
 # \label{bounded-slope-in-query}$$
@@ -325,7 +325,7 @@ print("finite differences agree to 1e-8:", error < 1e-8)
 # ### Far out, and in between
 #
 # Send the query far away in one direction, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) / \sqrt{d_k}$ grow in proportion to $r$, and so do their
-# differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight; keys that tie
+# differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the limit; keys that tie
 # share it. At $q = 0$ all scores are 0, and the output is the plain mean. Here is the query of "it", made longer and shorter:
 
 # %% id="far-code"
@@ -351,7 +351,7 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 # %% [markdown] id="far-answer" tags=["answer"]
 # For large positive $q$ the largest key wins, with the value 0; for large negative $q$ the smallest one, with the value 1. The dot product
 # never gets near 2: a larger $q$ favours the larger key, a smaller one the smaller key, and the keys in between are never alone in front. The
-# Gaussian similarity, which measures distance, comes near every value.
+# Gaussian similarity, which measures distance, comes near every value here.
 
 # %% [markdown] id="own-key"
 # It can fail even when the query sits exactly on a key:
@@ -376,7 +376,7 @@ verify("query-misses-own-key", "lead-of-own-key")
 # more than half of the weight.
 #
 # The plane below has four keys, each marked with its value. The second key of {eq}`query-misses-own-key` has moved to $(5, 2)$, which changes nothing for
-# $q = (1, 0)$. **Predict** where in the plane $k_1$ (ringed) gets most of the weight: with the dot product on the left, with a Gaussian similarity on the right.
+# $q = (1, 0)$. **Predict** where in the plane $k_1$ (ringed) gets more weight than any other key: with the dot product on the left, with a Gaussian similarity on the right.
 
 # %% id="plane-figure" tags=["predicted"]
 axis = np.linspace(-6.0, 6.0, 121)
@@ -408,14 +408,14 @@ print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(2
 figures.query_explorable()
 
 # %% [markdown] id="explorable-notice"
-# The slope is largest on the border between $k_2$ and $k_3$, far up at $q = (0.8, 5.6)$, where each has half of the weight: 1.75, of at most 3.04 by
+# Within reach of the sliders, the slope is largest on the border between $k_2$ and $k_3$, far up at $q = (0.8, 5.6)$, where each has half of the weight: 1.75, of at most 3.04 by
 # {eq}`bounded-slope-in-query`. On the border between $k_2$ and $k_4$ it is only 1.20. These two keys are further apart, but their values are
 # closer together, and a covariance needs both.
 
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# The context has $T_k$ values, and an output has $d_v$ numbers, however long the context is. What is lost? First, numbers of copies. Let $D$ be the pairs $(k_j, v_j)$, and
+# The context has $T_k$ values, and an output has $d_v$ numbers, however long the context is. What is lost? First, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
 # let each pair occur twice. Numerator and denominator of {eq}`attention-of-one-query` both double:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
@@ -434,7 +434,7 @@ for n in (1, 3, 9):
     print(f"{n} copies: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
 
 # %% [markdown] id="fade"
-# Second, each value fades. **Assume** values with variance 1, independent of each other and of the weights. For one entry of $z$ the
+# Second, each value fades. **Assume** values with variance 1, independent of each other and of the weights. For given weights and one entry of $z$ the
 # variances add with squared factors:
 #
 # $$\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2 \label{variance-of-an-output}$$
@@ -446,7 +446,7 @@ for n in (1, 3, 9):
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
 #
 # Twice as many others need a lead that is larger by $\ln 2$. If queries and keys have bounded
-# lengths, so have the scores, and then no key keeps a fixed share for ever (Veličković et al., 2024).
+# lengths, the scores are bounded too, and then no key keeps a fixed share for ever (Veličković et al., 2024).
 
 # %% id="fade-verify"
 verify("variance-of-an-output", "margin-grows-with-context")
@@ -456,7 +456,7 @@ for n in (100, 1000, 100_000):
 
 # %% [markdown] id="together"
 # Does a small output mean that the context is lost? A layer does not give one output. It gives one for each
-# **query**. With $T_q = T_k$ and an invertible $P$ nothing is lost: multiply {eq}`attention` by $P^{-1}$, and
+# **query**. With $T_q = T_k$ and an invertible $P$ all outputs together lose nothing: multiply {eq}`attention` by $P^{-1}$, and
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
 
@@ -475,8 +475,8 @@ print("values recovered:", np.allclose(np.linalg.solve(mixing, mixed), value))
 
 # %% [markdown] id="experiment-predict"
 # What can we expect? If the weights do not depend on the bits, the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
-# the difference of the two values of its position. For $T \le d_v$ the vectors $p_t m_t$ can be independent, and then a linear map reads every bit off $z$.
-# For $T > d_v$ they cannot be independent, and no **linear** map reads all bits off. The network is not linear, so it may get further. **Predict** for $d_v = 4$ and for
+# the difference between the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent, and then a linear map with an offset reads every bit off $z$.
+# For $T > d_v$ they cannot be independent, and no such map reads off all of them. The network is not linear, so it may get further. **Predict** for $d_v = 4$ and for
 # $d_v = 8$ at which of the lengths 2, 4, 6, 8, 16 and 32 the share of right bits drops below 95 %.
 
 # %% id="experiment-figure" tags=["predicted"]
@@ -532,7 +532,7 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 # %% [markdown] id="cost-notice"
 # The operations grow by $8^2 = 64$, since both lengths enter. The new token needs 8192 times fewer operations than the whole sequence, but it still
 # reads all keys and values: about one operation for each byte. An H100 can do about 300 operations in 16 bits in the time
-# in which its memory delivers one byte, so in all three cases the memory would set the pace. For long sequences nearly all of the traffic is for scores and weights:
+# in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s), so in all three cases the memory would set the pace. For long sequences nearly all of the traffic is for scores and weights:
 
 # %% id="cost-figure"
 lengths = np.geomspace(64, 65536, 31).round()

@@ -99,7 +99,7 @@ def all_rows(tokens: Sequence[str], weights: ArrayLike, d_weights: ArrayLike, d_
     )
     with picture(title=title, alt=alt, height=3.6, columns=3) as axes:
         for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dP", worth, True), ("dS", gained, True)), strict=True):
-            image = draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), digits=None)
+            image = draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=False)
             name_cells(ax, tokens if ax is axes[0] else None, tokens, matrix.shape)
             ax.set(title=name)
             add_colour_bar(image, ax, name, fraction=0.05)

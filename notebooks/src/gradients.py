@@ -1,73 +1,207 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# Chapter {lesson}`attention` computed outputs from queries, keys and values. Training needs the other direction: how does a loss change
-# when a query, a key or a value changes a little? This lesson takes the formula apart once more, from the output backwards.
+# Training changes queries, keys and values a little, so that a loss falls. For that it has to know how the loss answers to each
+# single number. This lesson works that out for every matrix of attention, one entry at a time, and then tests the result.
 #
-# **Afterwards you can** derive the gradient of every matrix of attention from one index, write the backward pass, and test it.
+# **Afterwards you can** derive every gradient of attention from one question, write the backward pass for any batch, say which scores
+# learn and which do not, and check a gradient without trusting its formula.
 #
 # **You need** chapters {lesson}`softmax` and {lesson}`attention`, and the chain rule.
 # **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% id="setup"
 import math
+from functools import partial
 
 import numpy as np
 import torch
 
-from attn_course import check, verify
+from attn_course import check, costs, verify
 from attn_course.lessons.gradients import figures
-from attn_course.reference import attention, attention_backward, softmax_vjp
+from attn_course.reference import attention, attention_backward, padding_mask, softmax
+from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, labelled
+
+np.set_printoptions(precision=3, suppress=True)
 
 # %% [markdown] id="hook"
-# ## Five gradients
+# ## A row of sevenths
 #
-# Every matrix on the way from $Q$, $K$ and $V$ to the output gets a gradient of its own shape.
+# In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
+# are $\frac17$, and its output $z$ is the plain mean of the values below. Suppose that a loss wants more of the first feature and less
+# of the second: $L = -z_1 + 2 z_2$. Which scores should rise? The cell moves one score at a time, a thousandth up and a thousandth
+# down, and prints how fast the loss changes.
+
+# %% id="hook-code"
+value = VALUE[0]
+print(labelled(value, columns=("alive", "tells", "alive - open")))
+
+
+def loss_of_scores(scores):
+    output = softmax(scores) @ value
+    return -output[0] + 2 * output[1]
+
+
+for token, nudge in zip(TOKENS, 1e-3 * np.eye(7), strict=True):
+    rate = (loss_of_scores(nudge) - loss_of_scores(-nudge)) / 2e-3
+    print(f"{token:8}{7 * rate:+.1f} sevenths")
 
 # %% id="machine"
 figures.machine()
 
-# %% id="forward"
-rng = np.random.default_rng(4)
-query, key, value = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
-output, weights = attention(query, key, value, return_weights=True)
+# %% [markdown] id="hook-notice"
+# Whole numbers of sevenths. Two of them are no surprise: the loss falls if the score of "cat" rises, which is alive, and it rises with
+# that of "sat", which tells. But "the", "because" and "it" hand over nothing that this loss can see, since their first two features are
+# 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
+#
+# And nobody can train by moving one number at a time. The machine above is drawn with its arrows turned round: the gradient comes in at
+# the output, and one sweep to the left finds all the others. Soon you will work out the seven numbers in your head.
 
 # %% [markdown] id="backward"
-# ## The way back, step by step
+# ## One question for every entry
 #
-# Let a loss depend on the output, and write $dX$ for its gradient with respect to $X$: same shape as $X$. Given $dO$, the
-# gradient at the output $Z$, we go back step by step. **Assume** nothing but the chain rule.
+# Let a loss $L$ depend on the output $Z$, and on all that went before through $Z$ only. Write $dX$ for the matrix of all derivatives of
+# the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$, and the gradient of a
+# matrix has the name of that matrix: the gradient at the output $Z$ is $dZ$. It is handed to us, by the layers behind or by the loss. For
+# the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$.
+
+# %% [markdown] id="collect"
+# Now let $x$ be any one number that goes into $Z$, and move it by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
+# $\varepsilon\, \partial Z_{ia} / \partial x$. The loss counts each of these changes with its own $dZ_{ia}$, and small changes add up:
 #
-# Value $j$ went into output $i$ with the weight $p_{ij}$, {eq}`output-of-a-query`, so it gets back $p_{ij}$ of the gradient there:
+# $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 #
-# $$dV = P^\top dO \label{gradient-of-values}$$
+# This is the chain rule. What $x$ does not touch has the derivative 0 and drops out of the sum. So for each entry we ask:
 #
-# Raising the weight $p_{ij}$ moves output $i$ along $v_j$. The gain is their dot product, $dO_i \cdot v_j$:
+# 1. Which outputs does this entry touch?
+# 2. How fast does it move each of them?
+# 3. What is the sum over all that are touched?
 #
-# $$dP = dO\, V^\top \label{gradient-of-weights}$$
+# Any station in between may stand in the place of $Z$: once $dP$ is known, we collect over the weights that $x$ touches.
+
+# %% [markdown] id="story"
+# Collecting from the end is called *reverse mode*. Seppo Linnainmaa (1976) described it for another purpose. Every operation of a long
+# calculation makes a rounding error; how much does each of them add to the error of the result? That is our question, with a rounding
+# error for $\varepsilon$. A sweep that starts at the result answers it for all operations at once, where sweeps in the other direction would
+# be needed for each of them.
+
+# %% [markdown] id="backward-values"
+# ## Back through the average: $dV$ and $dP$
+#
+# The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**, $V_{ja}$.
+#
+# 1. It touches entry $a$ of every output, because every query reads value $j$, and it touches no other feature.
+# 2. It moves $Z_{ia}$ at the rate $p_{ij}$, {eq}`output-derivative-by-value`.
+# 3. The touched outputs differ in $i$, so the sum runs over $i$:
+#
+# $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
+#
+# A matrix product sums over the *last* index of its left factor and the *first* of its right one. Here $i$ is the first index of
+# both, so $P$ has to be transposed:
+#
+# $$dV = P^\top dZ \label{gradient-of-values}$$
+
+# %% [markdown] id="backward-weights"
+# The shapes agree, $(T_k, T_q)\,(T_q, d_v) \to (T_k, d_v)$, but they prove nothing: if $T_q = T_k$, then $P\, dZ$ fits as well and is wrong.
+# The index proves it.
+#
+# Now **one weight**, $p_{ij}$.
+#
+# 1. It touches output $i$ and no other, but all features of it.
+# 2. It moves $Z_{ia}$ at the rate $V_{ja}$.
+# 3. The touched entries differ in $a$, so the sum runs over $a$, and it is a dot product:
+#
+# $$dP_{ij} = \sum_{a=1}^{d_v} dZ_{ia}\, V_{ja} = dZ_i \cdot v_j \label{weight-gradient-by-entry}$$
+#
+# This time the summed index is the last one of both factors, so the right one is transposed:
+#
+# $$dP = dZ\, V^\top \label{gradient-of-weights}$$
+
+# %% [markdown] id="sevenths-weights"
+# (Each weight is moved alone here, as if a row need not sum to 1. That it must is the business of the softmax, which comes next.)
+#
+# For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
+# and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of $dZ$.
+
+# %% id="sevenths-weights-code"
+weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
+d_weights = d_output @ value.T
+print(labelled(d_weights, rows=["dP"], columns=TOKENS))
+print("7 dV, row by row:", *(7 * weights.T @ d_output).round(9).astype(int).tolist())
+verify("gradient-collects-all-outputs", "value-gradient-by-entry", "gradient-of-values")
+verify("weight-gradient-by-entry", "gradient-of-weights")
 
 # %% [markdown] id="backward-softmax"
-# Weights come from scores by a softmax of each row. Chapter {lesson}`softmax` did that step: {eq}`softmax-vector-jacobian-product`, one row
-# at a time, with
-# $\delta_i$ for the number $s \cdot g$ of row $i$:
+# ## Back through the softmax: $dS$
+#
+# Take **one score**, $s_{ij}$.
+#
+# 1. It touches all weights of row $i$, since they share one normaliser, and no weight of another row.
+# 2. It moves $p_{il}$ at the rate $p_{il} (\delta_{lj} - p_{ij})$, {eq}`softmax-derivative`. (The Kronecker symbol $\delta_{lj}$ is 1 if
+#    $l = j$, and 0 otherwise.)
+# 3. The touched weights differ in $l$, so the sum runs over $l$:
+#
+# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, (\delta_{lj} - p_{ij}) \label{score-gradient-over-row}$$
+
+# %% [markdown] id="backward-softmax-sum"
+# Multiply the bracket out. Of the terms with $\delta_{lj}$ only the one with $l = j$ is left, and it is $p_{ij}\, dP_{ij}$. In the other
+# terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$ of
+# $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
+# entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \label{gradient-of-scores}$$
 #
-# A score gains only by what its weight is worth **above the average**. And since adding a constant to a row of scores
-# does nothing, no gradient points that way:
+# It is {eq}`softmax-vector-jacobian-product`, one row at a time.
+
+# %% [markdown] id="sevenths"
+# Here are the sevenths. The row of $dP$ is $0, -2, 4, 0, 0, 2, 3$, its sum is 7, and so its mean is $\delta = 1$. Subtract 1 from
+# each and divide by 7: $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" is worth 0 to the loss, and that is
+# *less than the mean*. A rise of its score takes weight from the other tokens, which on average cost the loss 1.
+
+# %% id="sevenths-figure"
+figures.row_of_gains(TOKENS, d_weights[0], weights[0])
+
+# %% [markdown] id="zero-sum"
+# The seven numbers sum to 0, and so does every row of $dS$:
 #
 # $$\sum_{j=1}^{T_k} dS_{ij} = 0 \label{zero-sum-score-gradients}$$
+#
+# By the formula: the sum is $\sum_j p_{ij}\, dP_{ij} - \delta_i \sum_j p_{ij} = \delta_i - \delta_i$, because the weights sum to 1. By what
+# it means: it is the rate at which the loss changes when all scores of the row rise together, and the softmax does not see such a
+# shift, {eq}`softmax-shift-invariance`. This makes a good first test of any backward pass.
+
+# %% [markdown] id="spot-mean"
+# ### Spot the mistake: what a weight is worth
+#
+# "Each score gets what its weight is worth: $dS = P \odot dP$." It has the right shape, and it looks like a chain rule. Take two keys with
+# the same value 3, equal weights and $dZ = 1$, so that $dP = (3, 3)$. **Predict** what $dS$ must be, before you calculate, and what the
+# formula says.
+
+# %% id="spot-mean-code" tags=["predicted"]
+p, worth = np.array([0.5, 0.5]), np.array([3.0, 3.0])
+print("P * dP:          ", p * worth)
+print("mean subtracted: ", p * (worth - p @ worth))
+
+# %% [markdown] id="spot-mean-answer" tags=["answer"]
+# $dS$ must be $(0, 0)$, because both values are 3, so the output is 3 whatever the scores are. The short formula says $(1.5, 1.5)$: it would
+# push both scores down for ever, and nothing would change. It forgets that a weight can only rise at the expense of the others.
+
+# %% id="softmax-verify"
+verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradients")
 
 # %% [markdown] id="which-gains"
-# Now put {eq}`gradient-of-weights` into {eq}`gradient-of-scores`. The average of $dO_i \cdot v_j$ under the weights is $dO_i \cdot z_i$,
-# because the dot
-# product is linear:
+# ## What a gradient pays attention to
 #
-# $$\delta_i = dO_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dO_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
+# The mean $\delta_i$ has a shorter form. Put $dP_{il} = dZ_i \cdot v_l$ into it. The dot product is linear, so the sum over $l$ may move
+# inside, and there it makes the output:
 #
-# This is how attention learns. A step against the gradient raises the score of a value that beats the **present
-# mixture**, in proportion to the weight it already has. (And $\delta$ costs $T_q d_v$ operations instead of $T_q T_k$:
-# FlashAttention's backward pass uses that, chapter {lesson}`flash`.)
+# $$\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l = dZ_i \cdot z_i$$
+#
+# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
+#
+# So each value is compared with the **present mixture** $z_i$. A small step against the gradient raises the score of key $j$ if moving the
+# output from $z_i$ towards $v_j$ lowers the loss, and it does so in proportion to the weight that the key already has. For "because", $z =
+# (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean that we found above.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
@@ -77,93 +211,311 @@ output, weights = attention(query, key, value, return_weights=True)
 my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
 
+# %% [markdown] id="vanishes"
+# When does a score learn nothing? By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ are worth
+# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. How small is it *near* such a place? Since the weights sum to 1,
+#
+# $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
+#
+# The term with $l = j$ is 0. The others have the weights $1 - p_{ij}$ in all, and no difference exceeds the range of the row:
+#
+# $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
+
+# %% [markdown] id="vanishes-notice"
+# So unless the range of $dP$ is large to make up for it, a key with hardly any weight learns hardly anything, however good its value
+# would be, and neither does a key that has nearly all of it. Here are all rows of the sentence, with whole random numbers for $dZ$. The row
+# of "because" is the only one with equal weights.
+
+# %% id="all-rows-figure"
+query, key = QUERY[0], KEY[0]
+d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
+d_output[TOKENS.index("because")] = [-1, 2, 0]
+output, weights = attention(query, key, value, return_weights=True)
+d_weights = d_output @ value.T
+d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
+figures.all_rows(TOKENS, weights, d_weights, d_scores)
+verify("score-gradient-against-mixture", "score-gradient-bound")
+
+# %% [markdown] id="gains-predict"
+# Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
+# **Predict** the sign of each $dS_j$, and which score rises fastest in a step against the gradient.
+
+# %% id="gains-figure" tags=["predicted"]
+p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
+figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
+
+# %% [markdown] id="gains-answer" tags=["answer"]
+# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the value 2
+# is twice as far above the mixture, but it has half the weight. The best value does not win the first step.
+
 # %% [markdown] id="backward-qk"
-# Last step: scores are linear in $Q$ and in $K$, {eq}`scaled-score`, and the scale passes through once.
+# ## Back through the scores: $dQ$ and $dK$
+#
+# A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$.
+#
+# **One entry of a query**, $Q_{ic}$, touches the scores of its row, $s_{ij}$ for every $j$, and moves each at the rate
+# $K_{jc} / \sqrt{d_k}$. **One entry of a key**, $K_{jc}$, touches the scores of its column, $s_{ij}$ for every $i$, at the rate
+# $Q_{ic} / \sqrt{d_k}$. So the sums run over $j$ and over $i$:
+#
+# $$dQ_{ic} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} dS_{ij}\, K_{jc}, \qquad
+#  dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_{i=1}^{T_q} dS_{ij}\, Q_{ic} \label{query-key-gradient-entries}$$
+#
+# In the first sum the index $j$ stands last in $dS$, in the second the index $i$ stands first:
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \label{query-and-key-gradients}$$
+
+# %% [markdown] id="sevenths-query"
+# So the gradient of a query is a sum of keys, and that of a key a sum of queries. For "because" the sum over the keys below, with
+# $-1, -3, 3, -1, -1, 1, 2$ as factors, is $(-4, 11, -3, -15)$, and $\frac17$ and $\frac{1}{\sqrt 4}$ make it fourteenths. A step against it
+# turns the zero query towards $(4, -11, 3, 15)$: it begins to ask for what is alive and does not tell.
 #
-# Shapes prove the transposes: $dK$ has a row for each key, so the query index must be summed. The whole pass is four
-# products and one elementwise line. **Predict** the row sums of `d_scores`.
+# **Predict** what the seven keys get from this row, that is, how far the query of "because" moves them.
 
-# %% id="backward-code" tags=["predicted"]
-d_output = rng.normal(size=(3, 2))
-d_value = weights.T @ d_output
-d_weights = d_output @ value.T
-delta = (d_output * output).sum(axis=1, keepdims=True)
-d_scores = weights * (d_weights - delta)
-d_query, d_key = d_scores @ key / math.sqrt(4), d_scores.T @ query / math.sqrt(4)
+# %% id="sevenths-query-code" tags=["predicted"]
+row = TOKENS.index("because")
+print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+print("14 dq:", (14 * d_scores[row] @ key / math.sqrt(4)).round(9))
+from_because = np.outer(d_scores[row], query[row]) / math.sqrt(4)
+print("largest part of dK from this row:", np.abs(from_because).max())
 
-assert np.allclose(d_scores, softmax_vjp(weights, d_weights))
-for mine, theirs in zip((d_query, d_key, d_value), attention_backward(query, key, value, d_output), strict=True):
+# %% [markdown] id="sevenths-query-answer" tags=["answer"]
+# The keys get nothing from this row, because its part of $dK_j$ is $dS_{ij}\, q_i / \sqrt{d_k}$, and $q_i = 0$. Its scores are 0 for any keys
+# at all, so no key can change them. A query moves a key only along itself: a step against the gradient moves the key towards the
+# queries whose outputs gain from more of its value, and away from the others.
+
+# %% [markdown] id="whole"
+# ## The whole way back
+#
+# | forward | backward | what the entry touches |
+# |---|---|---|
+# | $S = Q K^\top / \sqrt{d_k}$ | $dQ = dS\, K / \sqrt{d_k}$, $\; dK = dS^\top Q / \sqrt{d_k}$ | a query its row of scores, a key its column |
+# | $P = \mathrm{softmax}(S)$ | $dS = P \odot (dP - \delta \mathbf{1}^\top)$ | a score all weights of its row |
+# | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
+#
+# Read the right side from the bottom up, and it is the program:
+
+
+# %% id="whole-code"
+def backward(query, key, value, d_output, subtract=1.0):
+    root = math.sqrt(query.shape[1])
+    weights = softmax(query @ key.T / root)
+    d_value = weights.T @ d_output
+    d_weights = d_output @ value.T
+    delta = (weights * d_weights).sum(axis=1, keepdims=True)
+    d_scores = weights * (d_weights - subtract * delta)
+    return d_scores @ key / root, d_scores.T @ query / root, d_value
+
+
+ours = backward(query, key, value, d_output)
+for mine, theirs in zip(ours, attention_backward(query, key, value, d_output), strict=True):
     assert np.allclose(mine, theirs)
-print("row sums of d_scores vanish:", np.allclose(d_scores.sum(axis=1), 0.0))
 
-# %% id="backward-verify"
-verify("gradient-of-values", "gradient-of-weights")
-verify("gradient-of-scores", "zero-sum-score-gradients")
-verify("score-gradient-against-mixture", "query-and-key-gradients")
-
-# %% [markdown] id="differences"
-# Two witnesses who share no algebra with us. **Finite differences** move one number at a time and look at the loss
-# $\sum dO \odot Z$; torch's **autograd** differentiates its own operations.
-
-# %% id="differences-code"
-step, differences = 1e-5, np.zeros_like(key)
-for index in np.ndindex(key.shape):
-    nudge = np.zeros_like(key)
-    nudge[index] = step
-    rise = attention(query, key + nudge, value) - attention(query, key - nudge, value)
-    differences[index] = (d_output * rise).sum() / (2 * step)
-print("finite differences agree to 1e-8:", np.abs(differences - d_key).max() < 1e-8)
+# %% [markdown] id="autograd"
+# (We need `subtract` for an experiment below.) The autograd of torch does the same with rules that it keeps for each operation: it writes the
+# operations down on the way forward, and then goes through the list from the end.
 
 # %% id="autograd-code"
 leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
 z = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=-1) @ leaves[2]
 z.backward(torch.tensor(d_output))
-for leaf, by_hand in zip(leaves, (d_query, d_key, d_value), strict=True):
-    assert np.allclose(leaf.grad.numpy(), by_hand)
-print("autograd agrees with all three")
+print("autograd agrees:", [np.allclose(leaf.grad, mine) for leaf, mine in zip(leaves, ours, strict=True)])
+verify("query-key-gradient-entries", "query-and-key-gradients")
 
-# %% [markdown] id="gains-predict"
-# To see {eq}`score-gradient-against-mixture` at work, take one feature, the four values $-1, 0, 1, 2$, weights .4, .3, .2, .1 (so $z = 0$),
-# and a loss that
-# wants the output larger: $dO = -1$. **Predict** the sign of each $dS_j$, and which score rises fastest in a step against
-# the gradient.
+# %% [markdown] id="cost"
+# ### What it costs, and what has to be kept
+#
+# Forward there are two matrix products, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because each
+# product has two factors, and each factor needs a gradient:
+#
+# $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
+#
+# In {eq}`gradient-of-scores` and {eq}`gradient-of-values` the weights appear again, so they are kept until the way back has used them,
+# together with $Q$, $K$, $V$ and $Z$:
+#
+# $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
+#
+# **Predict**: for $T_q = T_k = 8192$ and $d_k = d_v = 64$, how many times as many numbers has $P$ as the other four together?
 
-# %% id="gains-figure" tags=["predicted"]
-p, v = np.array([[0.4, 0.3, 0.2, 0.1]]), np.array([-1.0, 0.0, 1.0, 2.0])
-change = p * (v - p @ v)  # minus dS, for dO = -1
-figures.gains(v, p[0], change[0])
+# %% id="cost-code" tags=["predicted"]
+T, d = 8192, 64
+print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
+print(f"forward {costs.attention_flops(T * T, d, d) / 1e9:.0f} GFLOP, and twice that backward")
+print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
-# %% [markdown] id="gains-notice" tags=["answer"]
-# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. The score of the best value, 2, rises no faster than that
-# of 1: it is twice as far above the mixture but has half the weight. A key with almost no weight learns almost nothing,
-# however good its value: the saturation of {eq}`saturated-softmax-jacobian-vanishes` again.
+# %% [markdown] id="cost-answer" tags=["answer"]
+# It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. And it doubles with every doubling of the
+# length. FlashAttention therefore keeps no weights. It computes them again on the way back, from the scores: chapter {lesson}`flash`.
+
+# %% id="cost-verify"
+verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
+
+# %% [markdown] id="differences"
+# ## A witness that shares no algebra
+#
+# A formula, its program and its author may share a mistake. **Differences** share nothing with them: move one number a step $h$ up
+# and a step $h$ down, and look at the loss, as the first cell did. How good are they? Recall Taylor's expansion:
+#
+# $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \ldots$$
+#
+# In the difference of the two the even powers cancel. Divide by $2h$:
+#
+# $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
+#
+# up to terms with $h^4$ and higher powers. Half the step leaves a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps
+# the term with $f''$, and half the step leaves half the error.)
+
+# %% [markdown] id="step"
+# So why not take the smallest step of all? Because each loss is rounded. A number of size $F$ is stored with an error up to
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32; the losses
+# have at least this error, and dividing by $2h$ makes it as large as $\varepsilon F / h$. With $M$ for the size of $f'''$, the error is at
+# most about $E = M h^2 / 6 + \varepsilon F / h$. The first term falls with $h$, the second grows, and the best step lies where the slope
+# $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+#
+# $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
+#  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
+#
+# With $F = M = 1$ that is $7 \cdot 10^{-6}$ in float64. **Predict** the best power of ten in float32.
+
+# %% id="step-code" tags=["predicted"]
+rng = np.random.default_rng(3)
+arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
+seed = rng.normal(size=(3, 2))
+exact = attention_backward(*arrays, seed)[1]
+
+
+def errors(kind, steps):
+    q, k, v = (array.astype(kind) for array in arrays)
+    nudges = [(step * np.eye(20)).reshape(20, 5, 4).astype(kind) for step in steps]
+    rises = [attention(q, k + n, v) - attention(q, k - n, v) for n in nudges]
+    found = [(seed * rise).sum(axis=(1, 2)) / (2 * step) for rise, step in zip(rises, steps, strict=True)]
+    return np.abs(np.array(found) - exact.ravel()).mean(axis=1)
+
+
+steps = 10.0 ** -np.arange(0, 10)
+figures.difference_errors(steps, {kind: errors(kind, steps) for kind in ("float64", "float32")})
+
+# %% [markdown] id="step-answer" tags=["answer"]
+# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: in
+# float64 about ten digits can be checked, in float32 about five. Check in float64 whenever you can.
+
+# %% [markdown] id="differences-turn"
+# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of the loss below for each entry of `key`, as an
+# array of the shape of `key`. The loss has the gradient `d_output` at its output, as you can see: it is linear in the output. Leave
+# `key` itself as it was.
+
+
+# %% id="differences-loss"
+def loss(query, key, value, d_output):
+    return (d_output * attention(query, key, value)).sum()
+
+
+# %% id="differences-turn-code" tags=["your-turn"]
+my_differences = ...  # your function
+check("key-gradient-by-differences", my_differences)
+
+# %% [markdown] id="check-gradient"
+# With any of the three arrays in the place of `key` it becomes a tool. `check_gradient` compares what a backward pass returns with
+# differences, and prints for each gradient whether they agree.
+
+
+# %% id="check-gradient-code"
+def check_gradient(backward, arrays, d_output, step=1e-5):
+    for name, place, gradient in zip("QKV", range(3), backward(*arrays, d_output), strict=True):
+        found = np.empty_like(gradient)
+        for entry in np.ndindex(gradient.shape):
+            ends = []
+            for way in (step, -step):
+                moved = [array.copy() for array in arrays]
+                moved[place][entry] += way
+                ends.append(loss(*moved, d_output))
+            found[entry] = (ends[0] - ends[1]) / (2 * step)
+        agree = np.abs(found - gradient).max() < 1e-7 * np.abs(found).max()
+        print(f"d{name}", "agrees" if agree else "differs", end="   ")
+
+
+check_gradient(backward, arrays, seed)
+
+# %% [markdown] id="check-predict"
+# All agree. Now let the backward pass forget the mean, `subtract=0.0`, the mistake that we spotted above. **Predict** which of the three
+# gradients the check reports.
+
+# %% id="check-predict-code" tags=["predicted"]
+check_gradient(partial(backward, subtract=0.0), arrays, seed)
+
+# %% [markdown] id="check-answer" tags=["answer"]
+# It reports $dQ$ and $dK$, which are made from $dS$. The gradient of the values is right, because it branches off before the
+# softmax: look at the machine. So the list of wrong gradients tells where on the way back the mistake was made.
+
+# %% [markdown] id="check-inputs"
+# A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident, no symmetric matrices, more than one
+# example in a batch, and numbers like those of the real use. In July 2026 a user of NVIDIA's TransformerEngine reported outputs that were
+# right and query gradients about five times too large, with heads of 256 features ([issue
+# 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). Random normal inputs did not show it, nor did a batch of one; real
+# activations in a batch of two did. The loss looked normal until it diverged.
+
+# %% id="differences-verify"
+verify("central-difference-error", "best-difference-step")
 
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **A gradient is local.** It says how the loss changes for a small step, and nothing about a large one.
-# - **The weights have to be kept** for the way back, $T_q T_k$ numbers; chapter {lesson}`flash` computes them again instead.
+# - **A gradient speaks of small steps.** It says that raising a score by a little lowers the loss; a step of size 5 may do the opposite.
+# - **What gets no weight gets no gradient**, {eq}`score-gradient-bound`. If every query gives a key weight 0, then neither the key nor its
+#   value learns, whatever they could contribute.
+# - **Memory grows with the square of the length**, {eq}`numbers-kept-for-gradients`, unless the weights are computed twice.
+# - **Differences are slow**, two losses for each number, and they check one point only.
 
 # %% [markdown] id="card"
 # ## Formula card
 #
 # | what | formula | shape |
 # |---|---|---|
-# | values | $dV = P^\top dO$, {eq}`gradient-of-values` | as $V$ |
-# | scores | $dS_{ij} = p_{ij}\, dO_i \cdot (v_j - z_i)$, {eq}`score-gradient-against-mixture` | as $S$ |
+# | values | $dV = P^\top dZ$, {eq}`gradient-of-values` | as $V$ |
+# | weights | $dP = dZ\, V^\top$, {eq}`gradient-of-weights` | as $P$ |
+# | scores | $dS = P \odot (dP - \delta \mathbf{1}^\top)$, {eq}`gradient-of-scores` | as $S$ |
+# | | $dS_{ij} = p_{ij}\, dZ_i \cdot (v_j - z_i)$, {eq}`score-gradient-against-mixture` | one score |
 # | queries, keys | $dQ = dS\, K / \sqrt{d_k}$, $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients` | as $Q$, $K$ |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The steps go in reverse, and each gradient has the shape of what it belongs to.
-# - A score gains if its value beats the present mixture, times the weight it has.
+# - For each entry ask which outputs it touches, how fast it moves them, and sum. The summed index says which factor is transposed.
+# - A score gets what its weight is worth above the mean of its row, times the weight. Each row of $dS$ sums to 0.
+# - So a value is compared with the present mixture, and a key learns in proportion to the weight that it already has.
+# - The gradient of a query is a sum of keys, and that of a key a sum of queries.
+# - The way back takes twice the operations of the way forward, and it needs the weights again.
+# - Differences check it all, best in float64 with steps near $10^{-5}$, on inputs without any symmetry.
 #
-# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: so far queries, keys and values were given. Where do
+# they come from, and what do *their* sources learn? See chapter {lesson}`self_attention`.
+
+# %% [markdown] id="deeper-mask"
+# ## Deeper: hidden keys, and what is added to the scores
+#
+# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then the formula of the output does not hold this
+# key and its value any more: $p_{ij} = 0$ whatever they are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$,
+# and the argument is the mask, no calculation. The converse fails. A gradient that *comes out* as 0 does not prove that
+# there is no influence: a score 800 below the largest gives a weight that is rounded to 0, and its key would get weight again
+# if it moved.
+
+# %% id="deeper-mask-code"
+seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
+_, d_key, d_value = attention_backward(query, key, value, d_output, mask=seen)
+print("hidden:", np.abs(d_key[5:]).max(), np.abs(d_value[5:]).max(), "  seen:", np.abs(d_key[:5]).max().round(2))
+
+# %% [markdown] id="deeper-bias"
+# A **bias** $B$ that is added to the scores touches one score each, at the rate 1, so $dB = dS$. If one number of $B$ is used for many
+# pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
+#
+# Some losses read the log-sum-exp $L_i$ of a row as well. A score touches it at the rate $p_{ij}$, {eq}`lse-gradient`, so its gradient
+# $dL_i$ joins the row: $dS_{ij} = p_{ij} (dP_{ij} - \delta_i + dL_i)$, and such a row sums to $dL_i$. Chapter {lesson}`flash` needs that
+# where partial results are merged, and computes the weights again from $L_i$: $p_{ij} = e^{s_{ij} - L_i}$.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention, whose backward pass uses $\delta_i = dO_i \cdot z_i$.
+# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT 16, 146-160.
+# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its appendix B derives the same
+#   gradients, with $\delta_i = dO_i \cdot o_i$ for an output called $O$.
+# - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): central differences with
+#   a step of $10^{-6}$, made for float64.

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from attn_course.lessons.gradients.tasks_formulas import CHAIN_RULE, KEY_GRADIENT, SCORE_GRADIENTS
+from attn_course.lessons.gradients.tasks_formulas import CHAIN_RULE, DELTA, KEY_GRADIENT, SCORE_GRADIENTS
+from attn_course.lessons.gradients.tasks_passes import PASSES
 from attn_course.lessons.gradients.tasks_turns import TURNS
 from attn_course.reference import attention_backward, softmax
 from attn_course.tasks import forbidden
@@ -180,4 +181,4 @@ BACKWARD = Task(
 )
 
 
-TASKS = [SCORE_GRADIENT, BACKWARD, SCORE_GRADIENTS, KEY_GRADIENT, CHAIN_RULE, *TURNS]
+TASKS = [SCORE_GRADIENT, DELTA, SCORE_GRADIENTS, KEY_GRADIENT, CHAIN_RULE, BACKWARD, *PASSES, *TURNS]

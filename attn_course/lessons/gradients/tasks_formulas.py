@@ -1,10 +1,10 @@
-"""The graded tasks on gradients that are answered in LaTeX: two gradients as formulas, and one derived line by line."""
+"""The graded tasks on gradients that are answered in LaTeX: two gradients and delta as formulas, and one derivation line by line."""
 
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import derivative, rows
+from attn_course.formulas import column, derivative, rows
 from attn_course.reference import attention, scaled_dot_scores, softmax
 from attn_course.tasks.core import Task, Wrong, at_sizes
 
@@ -19,6 +19,60 @@ def _back_to_the_scores(rng: np.random.Generator, **sizes: int) -> dict[str, Any
     S, dP = _random(rng, (T_q, T_k), (T_q, T_k))
     return {"P": softmax(S), "dP": dP, "dS": derivative(lambda moved: np.vdot(dP, softmax(moved)), S)}
 
+
+def _row_sums(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """Outputs, the gradient there, and the row sums of P * dP as what a factor on each row of weights would gain."""
+    T_q, T_k, d_v = sizes.values()
+    S, V, dZ = _random(rng, (T_q, T_k), (T_k, d_v), (T_q, d_v))
+    Z = softmax(S) @ V
+    gain = derivative(lambda factors: np.vdot(dZ, factors[:, None] * Z), np.ones(T_q))
+    return {"Z": Z, "dZ": dZ, "d_v": d_v, r"\delta": column(gain)}
+
+
+DELTA = Task(
+    id="delta-without-weights",
+    title="All the row sums without a weight",
+    entry="my_delta",
+    kind="formula",
+    equation="score-gradient-against-mixture",
+    points=1,
+    difficulty=2,
+    minutes=6,
+    trains="dot products of rows in matrix notation",
+    symbols=("Z", "dZ", "d_v"),
+    functions=("diag",),
+    left=r"\delta",
+    cases=at_sizes("T_q T_k d_v", _row_sums),
+    answer=r"(dZ \odot Z)\, \mathbf{1}",
+    wrong=[
+        Wrong(
+            "all pairs of rows",
+            r"dZ\, Z^\top \mathbf{1}",
+            "row i of that sums the products of row i of dZ with the outputs of all queries; delta_i takes output i alone",
+        ),
+        Wrong(
+            "the mean over the features",
+            r"\frac{1}{d_v} (dZ \odot Z)\, \mathbf{1}",
+            "a dot product is the sum over the features, not their mean",
+        ),
+        Wrong(
+            "the gradient alone",
+            r"dZ\, \mathbf{1}",
+            "row i of dZ must be multiplied with row i of Z before it is summed",
+        ),
+        Wrong(
+            "the length of the output",
+            r"(Z \odot Z)\, \mathbf{1}",
+            "that is the squared length of each output; one of the two rows belongs to the gradient",
+        ),
+        Wrong("the sign turned", r"-(dZ \odot Z)\, \mathbf{1}", "delta_i is dZ_i . z_i itself; the minus comes when it is subtracted"),
+    ],
+    hints=[
+        "delta_i is a dot product of two rows, {eq}`score-gradient-against-mixture`: a sum over features of products.",
+        r"Which product multiplies entry by entry? And what sums a row?",
+        r"`A \mathbf{1}` is the column of the row sums of `A`.",
+    ],
+)
 
 SCORE_GRADIENTS = Task(
     id="gradient-through-the-softmax",

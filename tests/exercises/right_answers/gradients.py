@@ -65,6 +65,43 @@ def backward_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
+# --- any batch, and shared keys ------------------------------------------------------------------
+
+
+def batch_example_by_example(query, key, value, d_output):
+    if query.ndim == 2:
+        return backward_query_by_query(query, key, value, d_output)
+    shared = key.ndim == 2
+    parts = [
+        batch_example_by_example(q, key if shared else key[n], value if shared else value[n], d_output[n]) for n, q in enumerate(query)
+    ]
+    d_query, d_key, d_value = ([part[n] for part in parts] for n in range(3))
+    return np.stack(d_query), *(sum(each) if shared else np.stack(each) for each in (d_key, d_value))
+
+
+def batch_with_einsum_in_torch(query, key, value, d_output):
+    lead = query.shape[:-2]
+    full = [np.broadcast_to(array, (*lead, *array.shape[-2:])) for array in (key, value)]
+    q, k, v, g = (torch.tensor(np.array(array), dtype=torch.float32) for array in (query, *full, d_output))
+    p = torch.softmax(torch.einsum("...ic,...jc->...ij", q, k) / q.shape[-1] ** 0.5, dim=-1)
+    delta = torch.einsum("...ij,...ja,...ia->...i", p, v, g)
+    d_s = p * (torch.einsum("...ia,...ja->...ij", g, v) - delta[..., None]) / q.shape[-1] ** 0.5
+    d_k, d_v = torch.einsum("...ij,...ic->...jc", d_s, q), torch.einsum("...ij,...ia->...ja", p, g)
+    while d_k.ndim > key.ndim:
+        d_k, d_v = d_k.sum(0), d_v.sum(0)
+    return torch.einsum("...ij,...jc->...ic", d_s, k), d_k, d_v
+
+
+def batch_in_one_long_sequence(query, key, value, d_output):
+    # shared keys: all queries of all examples may stand in one sequence
+    if key.ndim == query.ndim:
+        return batch_with_einsum_in_torch(query, key, value, d_output)
+    d_query, d_key, d_value = backward_through_the_output(
+        query.reshape(-1, query.shape[-1]), key, value, d_output.reshape(-1, value.shape[-1])
+    )
+    return d_query.reshape(query.shape), d_key, d_value
+
+
 # --- your turn, in the lesson -----------------------------------------------------------------------
 
 
@@ -78,6 +115,32 @@ def score_gradients_by_loops(weights, output, value, d_output):
 def score_gradients_in_torch(weights, output, value, d_output):
     weights, output, value, d_output = (torch.as_tensor(array, dtype=torch.float32) for array in (weights, output, value, d_output))
     return weights * torch.einsum("ia,ija->ij", d_output, value[None] - output[:, None])
+
+
+def _loss(query, key, value, d_output):
+    return (d_output * (_weights(query, key) @ value)).sum()
+
+
+def differences_in_place(query, key, value, d_output, step):
+    moved, result = np.array(key), []
+    for index in np.ndindex(key.shape):
+        losses = []
+        for way in (step, -step):
+            moved[index] = key[index] + way
+            losses.append(_loss(query, moved, value, d_output))
+        moved[index] = key[index]
+        result.append((losses[0] - losses[1]) / step / 2)
+    return np.reshape(result, key.shape)
+
+
+def differences_all_keys_in_one_batch(query, key, value, d_output, step):
+    nudges = torch.tensor(step * np.eye(key.size).reshape(key.size, *key.shape))
+    query, key, value, d_output = map(torch.tensor, (query, key, value, d_output))
+
+    def losses(keys):
+        return (d_output * (torch.softmax(query @ keys.mT / query.shape[1] ** 0.5, -1) @ value)).sum((-2, -1))
+
+    return ((losses(key + nudges) - losses(key - nudges)) / (2 * step)).reshape(key.shape).float()
 
 
 RIGHT = {
@@ -150,4 +213,18 @@ RIGHT = {
         ],
     ],
     "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
+    "delta-without-weights": [
+        r"(Z \odot dZ) \mathbf{1}",
+        r"(dZ Z^\top \odot I) \mathbf{1}",
+        r"\bigl( \mathbf{1}^\top (dZ \odot Z)^\top \bigr)^\top",
+        r"\left( dZ \odot Z \right) \mathbf 1",
+    ],
+    "repair-symmetric-backward": [backward_through_the_output, backward_with_the_jacobian, backward_in_torch],
+    "memory-of-kept-weights": [
+        lambda: 24 * 20 * 4 * 2048**2 * 2 / 10**9,
+        lambda: np.float64(16.1),
+        lambda: torch.tensor(2.0 * 1920 * 2**22 / 1e9),
+    ],
+    "batched-backward": [batch_example_by_example, batch_with_einsum_in_torch, batch_in_one_long_sequence],
+    "key-gradient-by-differences": [differences_in_place, differences_all_keys_in_one_batch],
 }

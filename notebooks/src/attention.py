@@ -232,7 +232,7 @@ my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="batch-own"
-# Ours agrees with the function of the course, and with each example computed alone. Try the three tests on yours:
+# Ours agrees with the function of the course, and with each example computed alone. (Try the three tests on yours, too.)
 
 # %% id="batch-code"
 verify("batched-attention")
@@ -304,10 +304,12 @@ print("if joined, by", np.abs(together).max().round(2))
 # This is the **covariance** of values and keys under the weights. Where one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
 
 # %% [markdown] id="function-bound"
-# How steep can it be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for vectors $a$, $b$ of length 1. Here $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers
-# $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$, and a covariance is at most the product of the standard deviations (Cauchy and
-# Schwarz). Numbers in an interval of length $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance from there, so
-# their standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest distance between two rows, and so for $K$:
+# How steep can it be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for vectors $a$, $b$ of length 1.
+#
+# 1. $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$.
+# 2. A covariance is at most the product of the two standard deviations (Cauchy and Schwarz).
+# 3. Numbers in an interval of length $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance from there. So their
+#    standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest distance between two rows; likewise for $K$.
 #
 # $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
 # \label{bounded-slope-in-query}$$
@@ -420,7 +422,7 @@ figures.query_explorable()
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
 #
-# An output shows proportions. It would be wrong to conclude that attention cannot count. Put **one** reference token beside
+# An output shows proportions. It does not follow that attention cannot count. Put **one** reference token beside
 # $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference, $1/(1+n)$, hence
 #
 # $$n = \frac{1}{z} - 1 \label{count-beside-reference}$$
@@ -578,12 +580,12 @@ break_the_machine("softmax-over-queries")
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | shapes |
+# | what | formula | output |
 # |---|---|---|
-# | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_k), (T_k, d_k), (T_k, d_v) \to (d_v)$ |
-# | an output is a convex combination of values, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(T_k), (T_k, d_v) \to (d_v)$ |
-# | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_k), (\ldots, T_k, d_k), (\ldots, T_k, d_v) \to (\ldots, T_q, d_v)$ |
-# | cost, {eq}`attention-flops` | {key}`attention-flops` | memory for scores $T_q T_k$ |
+# | one query, {eq}`attention-of-one-query` | {key}`attention-of-one-query` | $(d_v)$ |
+# | convex combination, {eq}`output-of-a-query` | {key}`output-of-a-query` | $(d_v)$ for each query |
+# | all queries, {eq}`attention` | {key}`attention` | $(\ldots, T_q, d_v)$ |
+# | cost, {eq}`attention-flops` | {key}`attention-flops` | scores need memory $T_q T_k$ |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -593,10 +595,10 @@ break_the_machine("softmax-over-queries")
 # - Equal values, different lengths and one number by hand find the common mistakes.
 # - The slope in $q$ is the covariance of values and keys. Far out one key wins, and a key inside the hull of others never does.
 # - One output shows proportions; beside a reference token it can count.
-# - Trained from a random start, one output told every bit up to $T = d_v$; one output for each bit told nearly all of them up to $T = 32$.
+# - From a random start, one trained output told every bit up to $T = d_v$; one output for each bit told nearly all up to $T = 32$.
 # - Work and traffic grow with $T_q T_k$.
 #
-# How does such a layer learn? The next lesson, {lesson}`gradients`, runs the machine backwards. First, the
+# How does such a layer learn? Chapter {lesson}`gradients` runs the machine backwards. First, the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="deeper-gaussian"

@@ -80,9 +80,8 @@ check("scaled-attention", my_attention)
 #
 # $$z = \ldots$$
 #
-# In it may stand `n`, `s_1`, `s_2`, `v_1` and `v_2`, and `e^{...}` or `\exp`. Any form that is equal counts. How your
-# formula is understood tells `read("copies-beside-another", my_output)`, with `from attn_course import read`; what cannot
-# be read is no attempt.
+# Powers may be written as `e^{...}` too, and any form that is equal counts. To see how your formula is understood, call
+# `read("copies-beside-another", my_output)`, with `from attn_course import read`; what cannot be read is no attempt.
 
 # %% id="copies-beside-another" tags=["task"]
 ### BEGIN SOLUTION

@@ -1,7 +1,7 @@
 """The graded tasks on scaled dot-product attention."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -157,7 +157,7 @@ ATTENTION = Task(
     hints=[
         "Three steps: scores, weights, output. Write the shape of each beside it; which axis of the scores runs over the keys?",
         "`key.swapaxes(-1, -2)` exchanges the last two axes and leaves the leading ones alone (`.T` would reverse them all).",
-        "`scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])`, then a stable softmax along axis -1, then `@ value`.",
+        "Scores (..., q_len, kv_len), weights of the same shape, output (..., q_len, d_v): each maximum and each sum keeps the last axis.",
     ],
 )
 
@@ -224,7 +224,7 @@ TRANSPOSED = Task(
     hints=[
         "Give all values the same constant. What must come out, whatever the weights are? What does the function return?",
         "In `einsum`, the index that is summed over stands on the left only. Which one belongs to the keys?",
-        'The last line is `np.einsum("ij,ja->ia", weights, value)`; and the maximum, like the sum, belongs to one row.',
+        "The result has one row for each query. And the maximum, like the sum, belongs to one row: axis and keepdims.",
     ],
 )
 
@@ -310,26 +310,36 @@ FLATTENED = Task(
     hints=[
         "Change the second example and look at the output of the first. It must not move.",
         "`@` multiplies the last two axes and carries all others along: no reshape is needed at all.",
-        "`scores = query @ key.swapaxes(-1, -2) / np.sqrt(d_k)`; the next two lines stay, and the result is `weights @ value`.",
+        "Scores of shape (batch, q_len, kv_len): which two axes of the keys must be exchanged? The next two lines may stay.",
     ],
 )
 
 
-def _weights_to_read() -> dict[str, Any]:
-    weights = np.array(
-        [
-            [0.08, 0.15, 0.62, 0.05, 0.10],
-            [0.46, 0.14, 0.12, 0.08, 0.20],
-            [0.09, 0.55, 0.06, 0.25, 0.05],
-            [0.21, 0.07, 0.25, 0.13, 0.34],
-        ]
-    )
+READ_FROM = np.array(
+    [
+        [0.08, 0.15, 0.62, 0.05, 0.10],
+        [0.46, 0.14, 0.12, 0.08, 0.20],
+        [0.09, 0.55, 0.06, 0.25, 0.05],
+        [0.21, 0.07, 0.25, 0.13, 0.34],
+    ]
+)
+
+
+def _weights_to_read(queries: Sequence[int], keys: Sequence[int]) -> dict[str, Any]:
+    weights = READ_FROM[np.ix_(queries, keys)]
     return {
         "matrix": weights,
         "title": "Weights of four queries over five keys",
         "alt": "Heatmap of attention weights, queries in rows and keys in columns, both counted from 0. "
         + " ".join(f"Row {i}: {', '.join(f'{p:.2f}' for p in row)}." for i, row in enumerate(weights)),
     }
+
+
+def _reading(queries: Sequence[int], keys: Sequence[int], change: Callable[..., Sequence[float]] | None = None) -> tuple[float, ...]:
+    """The asker of key 0, the answerer of output 0, and output 0 without value 3; `change` makes a mistake of these and the weights."""
+    weights = READ_FROM[np.ix_(queries, keys)]
+    right = int(weights[:, 0].argmax()), int(weights[0].argmax()), 1 - weights[0, 3]
+    return tuple(float(entry) for entry in (change(*right, weights) if change else right))
 
 
 READ_WEIGHTS = Task(
@@ -342,34 +352,39 @@ READ_WEIGHTS = Task(
     difficulty=1,
     minutes=4,
     trains="rows that ask, columns that answer",
-    answer=lambda: (1.0, 2.0, 0.95),
+    variants=every(queries=((0, 1, 2, 3), (3, 1, 0, 2), (3, 2, 1, 0)), keys=((0, 1, 2, 3, 4), (1, 0, 3, 2, 4))),
+    answer=_reading,
     tolerance=1e-3,
     figure_data=_weights_to_read,
     wrong=[
         Wrong(
             "rows and columns exchanged",
-            lambda: (2.0, 1.0, 0.63),
+            partial(_reading, change=lambda a, b, c, p: (b, a, p[:, 0].sum() - p[3, 0])),
             "rows are queries and outputs, columns are keys and values: you read the map along the other direction",
         ),
         Wrong(
             "rows and columns exchanged in the first two answers",
-            lambda: (2.0, 1.0, 0.95),
+            partial(_reading, change=lambda a, b, c, p: (b, a, c)),
             "your weight is that of the right row; in the first two answers, too, rows are queries and outputs, columns keys and values",
         ),
-        Wrong("counted from one", lambda: (2.0, 3.0, 0.95), "queries and keys are counted from 0, as the axes of the figure are"),
+        Wrong(
+            "counted from one",
+            partial(_reading, change=lambda a, b, c, p: (a + 1, b + 1, c)),
+            "queries and keys are counted from 0, as the axes of the figure are",
+        ),
         Wrong(
             "the weight that is lost",
-            lambda: (1.0, 2.0, 0.05),
+            partial(_reading, change=lambda a, b, c, p: (a, b, 1 - c)),
             "that is what the output loses; the question asks for what is left",
         ),
         Wrong(
             "the indices of one weight exchanged",
-            lambda: (1.0, 2.0, 0.79),
+            partial(_reading, change=lambda a, b, c, p: (a, b, 1 - p[3, 0])),
             "you took away the weight of another value in another output: the first index of a weight is the query",
         ),
         Wrong(
             "the weights computed again",
-            lambda: (1.0, 2.0, 1.0),
+            partial(_reading, change=lambda a, b, c, p: (a, b, 1)),
             "only the value is set to zero: its key stays, and keeps its weight",
         ),
     ],

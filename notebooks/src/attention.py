@@ -30,12 +30,14 @@ np.set_printoptions(precision=3, suppress=True)
 #
 # *The cat sat because it was tired.* Who was tired? You know at once; a model has nothing but numbers to go by. In attention every
 # token offers a **key**, which says by what it can be found, and a **value**, which is what it hands over. A token that wants to know
-# something sends a **query**. Here are the seven keys, and the query of "it", chosen by hand so that a pencil is enough.
+# something sends a **query**. The keys below were made by hand. Their numbers say how far a token is something alive, tells what somebody does, is open (waits for
+# another word to give it a meaning), and alive minus tells. "it" asks for something alive that tells nothing and is not open.
 
 # %% id="who-code"
 it = TOKENS.index("it")
 q, keys, values = QUERY[0, it], KEY[0], VALUE[0]
-print(labelled(keys))
+features = ("alive", "tells", "open", "alive-tells")
+print(labelled(keys, columns=features))
 print("\n" + labelled([q], ["query of it"]))
 
 # %% [markdown] id="who-machine"
@@ -64,7 +66,8 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
 # "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. It holds .95 of all the weight,
-# so the output, $(1.91, 0.05, 1.90)$, is nearly the value of "cat". Still, it is an average of all seven.
+# so the output, $(1.91, 0.05, 1.90)$, is nearly the value of "cat". (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it
+# is something alive.) Still, the output is an average of all seven.
 
 # %% [markdown] id="one-query"
 # In symbols: a query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, and
@@ -130,7 +133,7 @@ figures.attention_steps(scores, weights, output, TOKENS)
 verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 
 # %% [markdown] id="shapes"
-# In the sentence there are as many queries as keys. In general four sizes are free:
+# In general four sizes are free:
 #
 # | step | product | shapes |
 # |---|---|---|
@@ -206,7 +209,7 @@ print("queries ask:", (softmax(two_queries @ two_keys.T) @ two_values).ravel())
 print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 
 # %% [markdown] id="three-tests"
-# Three small tests together find the common mistakes, in anybody's code:
+# Three small tests find the common mistakes, in anybody's code:
 #
 # - **equal values** must come back unchanged (finds a wrong axis, and all that spoils the sum of a row);
 # - **different lengths**, $T_q \ne T_k$ and $d_k \ne d_v$, must run (finds exchanged roles);
@@ -259,8 +262,8 @@ for axis in (-1, 1):
     print(f"shape[{axis:2}]: the weight of cat for it is {found[0, it, 1]:.2f}")
 
 # %% [markdown] id="spot-flat"
-# A related slip is to join batch and positions into one long axis, as one may before a linear layer. Attention
-# mixes rows, so every query would see the other examples. To find out, disturb one example and look at **another**:
+# A related slip is to join batch and positions into one long axis, as one may before a linear layer. Then every query sees the other examples.
+# To find out, disturb one example and look at **another**:
 
 # %% id="spot-flat-code"
 disturbed = batch_keys.copy()
@@ -403,8 +406,8 @@ print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(2
 
 # %% [markdown] id="plane-notice"
 # Where does the output follow the query most? The card has the keys and values of this picture, and keeps the steepest place you
-# visited. Press "On key 1" and then "Keys of equal length", and see which key wins. Press the second button again, and look for the
-# place where the slope is largest; {eq}`output-derivative-by-query` says what to look for.
+# visited. Press "Keys of equal length" and see which key wins on key 1. Press it again, and look for the steepest place;
+# {eq}`output-derivative-by-query` says what to look for.
 
 # %% id="explorable"
 figures.query_explorable()
@@ -457,8 +460,7 @@ for n in (100, 1000, 100_000):
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
 
 # %% [markdown] id="together"
-# Does a small output mean that the context is lost? A layer does not give one output. It gives one for each
-# **query**. With $T_q = T_k$ and an invertible $P$ all outputs together lose nothing: multiply {eq}`attention` by $P^{-1}$, and
+# So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$ all outputs together lose nothing: multiply {eq}`attention` by $P^{-1}$, and
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
 
@@ -543,7 +545,7 @@ score_traffic = 4 * lengths**2 * 2 / 1e6
 figures.traffic(lengths, score_traffic, in_and_out)
 
 # %% [markdown] id="cost-yours"
-# FlashAttention (Dao et al., 2022) computes the same output without ever storing that matrix; chapter {lesson}`flash` builds it. The next cell
+# FlashAttention (Dao et al., 2022) computes the same output without storing that matrix, chapter {lesson}`flash`. The next cell
 # measures your own machine.
 
 # %% id="cost-live" tags=["live"]
@@ -574,8 +576,7 @@ break_the_machine("softmax-over-queries")
 # - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits.
 # - **Weights fade with length** unless scores grow, {eq}`margin-grows-with-context`. If all scores stay within $\pm B$, no weight exceeds
 #   $e^{2B} / n$; Hahn (2020) builds on this.
-# - **Quadratic work**, and quadratic memory if the scores are stored. Tiles save the memory (chapter {lesson}`flash`), linear attention
-#   both (chapter {lesson}`linear`).
+# - **Quadratic work**, and quadratic memory if the scores are stored. Chapters {lesson}`flash` and {lesson}`linear` deal with that.
 
 # %% [markdown] id="card"
 # ## Formula card

@@ -30,8 +30,8 @@ np.set_printoptions(precision=3, suppress=True)
 #
 # *The cat sat because it was tired.* Who was tired? You know at once; a model has nothing but numbers to go by. In attention every
 # token offers a **key**, which says by what it can be found, and a **value**, which is what it hands over. A token that wants to know
-# something sends a **query**. The keys below were made by hand. Their numbers say how far a token is something alive, tells what somebody does, is open (waits for
-# another word to give it a meaning), and alive minus tells. "it" asks for something alive that tells nothing and is not open.
+# something sends a **query**. The keys below were made by hand. Three of their numbers say whether a token is something alive, whether it tells what somebody does, and
+# whether it is open, waiting for another word to give it a meaning; the fourth is alive minus tells. "it" asks for something alive that tells nothing and is not open.
 
 # %% id="who-code"
 it = TOKENS.index("it")
@@ -77,7 +77,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #
 # The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys; it needs a name of
 # its own, because $j$ already stands for one of them. The sum runs over **values**; the keys only decide how much of each
-# comes out. The formula in Python, for "it":
+# comes out. In Python, for "it":
 
 # %% id="one-query-verify"
 verify("attention-of-one-query")
@@ -331,7 +331,7 @@ print("finite differences agree to 1e-8:", error < 1e-8)
 #
 # Send the query far away in one direction, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) / \sqrt{d_k}$ grow in proportion to $r$, and so do their
 # differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the limit; keys that tie
-# share it. At $q = 0$ all scores are 0, and the output is the plain mean. Here is the query of "it", made longer and shorter:
+# share it. At $q = 0$ all scores are 0, and the output is the plain mean. The query of "it", made shorter and longer:
 
 # %% id="far-code"
 for r in (0.0, 0.5, 1.0, 2.0):
@@ -420,7 +420,7 @@ figures.query_explorable()
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# The context has $T_k$ values, and an output has $d_v$ numbers, however long the context is. What is lost? First, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
+# An output has $d_v$ numbers, however many values the context has. What is lost? First, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
 # let each pair occur twice. Numerator and denominator of {eq}`attention-of-one-query` both double:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$

@@ -239,9 +239,8 @@ check("attention-of-batches", my_batched_attention)
 
 # %% id="batch-code"
 verify("batched-attention")
-queries, batch_keys, batch_values = (
-    rng.normal(size=(2, *size)) for size in ((3, 4), (5, 4), (5, 2))
-)
+shapes = (2, 3, 4), (2, 5, 4), (2, 5, 2)
+queries, batch_keys, batch_values = (rng.normal(size=shape) for shape in shapes)
 batch_scores = queries @ batch_keys.swapaxes(-1, -2) / math.sqrt(queries.shape[-1])
 batched = softmax(batch_scores) @ batch_values
 assert np.allclose(batched, attention(queries, batch_keys, batch_values))

@@ -78,12 +78,30 @@ figures.machine()
 # 3. What is the sum over all that are touched?
 #
 # Any station in between may stand in the place of $Z$: once $dP$ is known, we collect over the weights that $x$ touches.
+#
+# The next cell asks the first question of the machine itself. It moves one entry of $V$, of $K$ and of $Q$, and marks which of the seven outputs
+# change, feature by feature.
+
+# %% id="touched"
+query, key = QUERY[0], KEY[0]
+before = attention(query, key, value)
+cat, it = TOKENS.index("cat"), TOKENS.index("it")
+for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
+    arrays = [query.copy(), key.copy(), value.copy()]
+    arrays[place][token, 0] += 0.1
+    moved = attention(*arrays) != before
+    print(f"entry 0 of {name} of {TOKENS[token]} touches:")
+    for output, features in zip(TOKENS, moved, strict=True):
+        print(f"   {output:8}", *np.where(features, "x", "."))
+
+# %% [markdown] id="touched-notice"
+# One entry of a value touches one column of $Z$, and a key nearly all of $Z$. ("Because" is spared: its query is zero, and asks
+# no key for anything.) One entry of a query touches one row.
 
 # %% [markdown] id="story"
 # Collecting from the end is called *reverse mode*. Seppo Linnainmaa (1976) described it for another purpose. Every operation of a long
 # calculation makes a rounding error; how much does each of them add to the error of the result? That is our question, with a rounding
-# error for $\varepsilon$. A sweep that starts at the result answers it for all operations at once, where sweeps in the other direction would
-# be needed for each of them.
+# error for $\varepsilon$. One sweep that starts at the result answers it for all operations.
 
 # %% [markdown] id="backward-values"
 # ## Back through the average: $dV$ and $dP$
@@ -99,11 +117,10 @@ figures.machine()
 # A matrix product sums over the *last* index of its left factor and the *first* of its right one. Here $i$ is the first index of
 # both, so $P$ has to be transposed:
 #
-# $$dV = P^\top dZ \label{gradient-of-values}$$
+# $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# The shapes agree, $(T_k, T_q)\,(T_q, d_v) \to (T_k, d_v)$, but they prove nothing: if $T_q = T_k$, then $P\, dZ$ fits as well and is wrong.
-# The index proves it.
+# The shapes agree, but they prove nothing: if $T_q = T_k$, then $P\, dZ$ fits as well and is wrong. The index proves it.
 #
 # Now **one weight**, $p_{ij}$.
 #
@@ -115,10 +132,10 @@ figures.machine()
 #
 # This time the summed index is the last one of both factors, so the right one is transposed:
 #
-# $$dP = dZ\, V^\top \label{gradient-of-weights}$$
+# $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 
 # %% [markdown] id="sevenths-weights"
-# (Each weight is moved alone here, as if a row need not sum to 1. That it must is the business of the softmax, which comes next.)
+# (Each weight is moved alone here, as if a row need not sum to 1; the softmax, which comes next, takes care of that.)
 #
 # For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
 # and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of $dZ$.
@@ -149,7 +166,7 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
 # entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
 #
-# $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \label{gradient-of-scores}$$
+# $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
 # It is {eq}`softmax-vector-jacobian-product`, one row at a time.
 
@@ -197,7 +214,7 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 #
 # $$\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l = dZ_i \cdot z_i$$
 #
-# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
+# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 #
 # So each value is compared with the **present mixture** $z_i$. A small step against the gradient raises the score of key $j$ if moving the
 # output from $z_i$ towards $v_j$ lowers the loss, and it does so in proportion to the weight that the key already has. For "because", $z =
@@ -227,7 +244,6 @@ check("gain-over-mixture", my_d_scores)
 # of "because" is the only one with equal weights.
 
 # %% id="all-rows-figure"
-query, key = QUERY[0], KEY[0]
 d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
 d_output[TOKENS.index("because")] = [-1, 2, 0]
 output, weights = attention(query, key, value, return_weights=True)
@@ -262,7 +278,22 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 #
 # In the first sum the index $j$ stands last in $dS$, in the second the index $i$ stands first:
 #
-# $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \label{query-and-key-gradients}$$
+# $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
+
+# %% id="by-index-code"
+by_index = np.zeros((7, 4))
+for j in range(7):
+    for c in range(4):
+        for i in range(7):  # the touched scores: those of column j
+            by_index[j, c] += d_scores[i, j] * query[i, c] / math.sqrt(4)
+assert np.allclose(by_index, d_scores.T @ query / math.sqrt(4))
+
+by_index = np.zeros((7, 3))
+for j in range(7):
+    for a in range(3):
+        for i in range(7):  # the touched outputs: feature a of all of them
+            by_index[j, a] += weights[i, j] * d_output[i, a]
+assert np.allclose(by_index, weights.T @ d_output)
 
 # %% [markdown] id="sevenths-query"
 # So the gradient of a query is a sum of keys, and that of a key a sum of queries. For "because" the sum over the keys below, with
@@ -307,18 +338,20 @@ def backward(query, key, value, d_output, subtract=1.0):
 
 
 ours = backward(query, key, value, d_output)
-for mine, theirs in zip(ours, attention_backward(query, key, value, d_output), strict=True):
-    assert np.allclose(mine, theirs)
+theirs = attention_backward(query, key, value, d_output)
+for place in range(3):
+    assert np.allclose(ours[place], theirs[place])
 
 # %% [markdown] id="autograd"
-# (We need `subtract` for an experiment below.) The autograd of torch does the same with rules that it keeps for each operation: it writes the
-# operations down on the way forward, and then goes through the list from the end.
+# (We need `subtract` for an experiment below.) The autograd of torch writes all operations down on the way forward, and then goes through
+# the list from the end, with a rule for each.
 
 # %% id="autograd-code"
 leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
 z = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=-1) @ leaves[2]
 z.backward(torch.tensor(d_output))
-print("autograd agrees:", [np.allclose(leaf.grad, mine) for leaf, mine in zip(leaves, ours, strict=True)])
+for leaf, mine in zip(leaves, ours, strict=True):
+    print("autograd agrees:", np.allclose(leaf.grad, mine))
 verify("query-key-gradient-entries", "query-and-key-gradients")
 
 # %% [markdown] id="cost"
@@ -339,7 +372,8 @@ verify("query-key-gradient-entries", "query-and-key-gradients")
 # %% id="cost-code" tags=["predicted"]
 T, d = 8192, 64
 print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
-print(f"forward {costs.attention_flops(T * T, d, d) / 1e9:.0f} GFLOP, and twice that backward")
+gflop = costs.attention_flops(T * T, d, d) / 1e9
+print(f"forward {gflop:.0f} GFLOP, and twice that backward")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer" tags=["answer"]
@@ -385,14 +419,16 @@ exact = attention_backward(*arrays, seed)[1]
 
 def errors(kind, steps):
     q, k, v = (array.astype(kind) for array in arrays)
-    nudges = [(step * np.eye(20)).reshape(20, 5, 4).astype(kind) for step in steps]
-    rises = [attention(q, k + n, v) - attention(q, k - n, v) for n in nudges]
-    found = [(seed * rise).sum(axis=(1, 2)) / (2 * step) for rise, step in zip(rises, steps, strict=True)]
+    found = []
+    for step in steps:  # each entry of the keys is moved in an example of its own
+        nudge = (step * np.eye(20)).reshape(20, 5, 4).astype(kind)
+        rise = attention(q, k + nudge, v) - attention(q, k - nudge, v)
+        found.append((seed * rise).sum(axis=(1, 2)) / (2 * step))
     return np.abs(np.array(found) - exact.ravel()).mean(axis=1)
 
 
-steps = 10.0 ** -np.arange(0, 10)
-figures.difference_errors(steps, {kind: errors(kind, steps) for kind in ("float64", "float32")})
+steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
+figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
 # It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: in
@@ -414,13 +450,12 @@ my_differences = ...  # your function
 check("key-gradient-by-differences", my_differences)
 
 # %% [markdown] id="check-gradient"
-# With any of the three arrays in the place of `key` it becomes a tool. `check_gradient` compares what a backward pass returns with
-# differences, and prints for each gradient whether they agree.
+# With any of the three arrays in the place of `key` it becomes a tool:
 
 
 # %% id="check-gradient-code"
 def check_gradient(backward, arrays, d_output, step=1e-5):
-    for name, place, gradient in zip("QKV", range(3), backward(*arrays, d_output), strict=True):
+    for place, gradient in enumerate(backward(*arrays, d_output)):
         found = np.empty_like(gradient)
         for entry in np.ndindex(gradient.shape):
             ends = []
@@ -430,7 +465,7 @@ def check_gradient(backward, arrays, d_output, step=1e-5):
                 ends.append(loss(*moved, d_output))
             found[entry] = (ends[0] - ends[1]) / (2 * step)
         agree = np.abs(found - gradient).max() < 1e-7 * np.abs(found).max()
-        print(f"d{name}", "agrees" if agree else "differs", end="   ")
+        print("d" + "QKV"[place], "agrees" if agree else "differs")
 
 
 check_gradient(backward, arrays, seed)
@@ -470,11 +505,11 @@ verify("central-difference-error", "best-difference-step")
 #
 # | what | formula | shape |
 # |---|---|---|
-# | values | $dV = P^\top dZ$, {eq}`gradient-of-values` | as $V$ |
-# | weights | $dP = dZ\, V^\top$, {eq}`gradient-of-weights` | as $P$ |
-# | scores | $dS = P \odot (dP - \delta \mathbf{1}^\top)$, {eq}`gradient-of-scores` | as $S$ |
-# | | $dS_{ij} = p_{ij}\, dZ_i \cdot (v_j - z_i)$, {eq}`score-gradient-against-mixture` | one score |
-# | queries, keys | $dQ = dS\, K / \sqrt{d_k}$, $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients` | as $Q$, $K$ |
+# | values, {eq}`gradient-of-values` | {key}`gradient-of-values` | as $V$ |
+# | weights, {eq}`gradient-of-weights` | {key}`gradient-of-weights` | as $P$ |
+# | scores, {eq}`gradient-of-scores` | {key}`gradient-of-scores` | as $S$ |
+# | one score, {eq}`score-gradient-against-mixture` | {key}`score-gradient-against-mixture` | a number |
+# | queries and keys, {eq}`query-and-key-gradients` | {key}`query-and-key-gradients` | as $Q$, $K$ |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -501,7 +536,8 @@ verify("central-difference-error", "best-difference-step")
 # %% id="deeper-mask-code"
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
 _, d_key, d_value = attention_backward(query, key, value, d_output, mask=seen)
-print("hidden:", np.abs(d_key[5:]).max(), np.abs(d_value[5:]).max(), "  seen:", np.abs(d_key[:5]).max().round(2))
+for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
+    print(f"{token:8} key: {np.any(of_key != 0)}   value: {np.any(of_value != 0)}")
 
 # %% [markdown] id="deeper-bias"
 # A **bias** $B$ that is added to the scores touches one score each, at the rate 1, so $dB = dS$. If one number of $B$ is used for many

@@ -95,8 +95,8 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
         print(f"   {output:8}", *np.where(features, "x", "."))
 
 # %% [markdown] id="touched-notice"
-# One entry of a value touches one column of $Z$, and a key nearly all of $Z$. ("Because" is spared: its query is zero, and asks
-# no key for anything.) One entry of a query touches one row.
+# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
+# rows are spared here, because the queries of "cat" and of "because" have a 0 in that entry, so the change is multiplied by 0.
 
 # %% [markdown] id="story"
 # Collecting from the end is called *reverse mode*. Seppo Linnainmaa (1976) described it for another purpose. Every operation of a long
@@ -249,7 +249,7 @@ d_output[TOKENS.index("because")] = [-1, 2, 0]
 output, weights = attention(query, key, value, return_weights=True)
 d_weights = d_output @ value.T
 d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
-figures.all_rows(TOKENS, weights, d_weights, d_scores)
+figures.all_rows(TOKENS, weights, d_scores)
 verify("score-gradient-against-mixture", "score-gradient-bound")
 
 # %% [markdown] id="gains-predict"
@@ -350,8 +350,8 @@ for place in range(3):
 leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
 z = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=-1) @ leaves[2]
 z.backward(torch.tensor(d_output))
-for leaf, mine in zip(leaves, ours, strict=True):
-    print("autograd agrees:", np.allclose(leaf.grad, mine))
+for name, leaf, mine in zip("QKV", leaves, ours, strict=True):
+    print(f"autograd agrees on d{name}:", np.allclose(leaf.grad, mine))
 verify("query-key-gradient-entries", "query-and-key-gradients")
 
 # %% [markdown] id="cost"
@@ -399,11 +399,11 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # the term with $f''$, and half the step leaves half the error.)
 
 # %% [markdown] id="step"
-# So why not take the smallest step of all? Because each loss is rounded. A number of size $F$ is stored with an error up to
-# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32; the losses
-# have at least this error, and dividing by $2h$ makes it as large as $\varepsilon F / h$. With $M$ for the size of $f'''$, the error is at
-# most about $E = M h^2 / 6 + \varepsilon F / h$. The first term falls with $h$, the second grows, and the best step lies where the slope
-# $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+# So why not take the smallest step of all? Because each loss is rounded. A loss of size $F$ is stored with an error up to
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The
+# errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of $f'''$, the whole error is about
+# $E = M h^2 / 6 + \varepsilon F / h$ at worst. A smaller step makes the first term smaller and the second larger. The best one lies where the
+# slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
 #
 # $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
 #  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
@@ -485,8 +485,8 @@ check_gradient(partial(backward, subtract=0.0), arrays, seed)
 # A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident, no symmetric matrices, more than one
 # example in a batch, and numbers like those of the real use. In July 2026 a user of NVIDIA's TransformerEngine reported outputs that were
 # right and query gradients about five times too large, with heads of 256 features ([issue
-# 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). Random normal inputs did not show it, nor did a batch of one; real
-# activations in a batch of two did. The loss looked normal until it diverged.
+# 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). It took a batch of two and the activations of a real model to see it;
+# random normal inputs did not show it. Each loss looked normal, and the training diverged.
 
 # %% id="differences-verify"
 verify("central-difference-error", "best-difference-step")
@@ -527,9 +527,9 @@ verify("central-difference-error", "best-difference-step")
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then the formula of the output does not hold this
-# key and its value any more: $p_{ij} = 0$ whatever they are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$,
-# and the argument is the mask, no calculation. The converse fails. A gradient that *comes out* as 0 does not prove that
+# No core section needs what follows. Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then the formula of the output does not hold this
+# key and its value any more: $p_{ij} = 0$ whatever they are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
+# What proves it is the mask, and no calculation is needed. The converse fails. A gradient that *comes out* as 0 does not prove that
 # there is no influence: a score 800 below the largest gives a weight that is rounded to 0, and its key would get weight again
 # if it moved.
 
@@ -537,7 +537,7 @@ verify("central-difference-error", "best-difference-step")
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
 _, d_key, d_value = attention_backward(query, key, value, d_output, mask=seen)
 for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
-    print(f"{token:8} key: {np.any(of_key != 0)}   value: {np.any(of_value != 0)}")
+    print(f"{token:8} key learns: {of_key.any()}   value learns: {of_value.any()}")
 
 # %% [markdown] id="deeper-bias"
 # A **bias** $B$ that is added to the scores touches one score each, at the rate 1, so $dB = dS$. If one number of $B$ is used for many

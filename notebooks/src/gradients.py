@@ -264,6 +264,18 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 # The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the value 2
 # is twice as far above the mixture, but it has half the weight. The best value does not win the first step.
 
+# %% [markdown] id="card-question"
+# And after many steps? The card has the same four values and the same loss, with all scores 0 at the start and steps of size 1. How much longer does
+# the best value take if it starts with little weight? Start its score $s_4$ at $-1$, at $-2$ and at $-3$, and count the steps until it has half
+# of the weight.
+
+# %% id="explorable"
+figures.steps_explorable()
+
+# %% [markdown] id="explorable-notice"
+# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108, in this example. Meanwhile the value 1 has taken nearly all the
+# weight, and by {eq}`score-gradient-bound` the best value learns at a rate that its own small weight bounds.
+
 # %% [markdown] id="backward-qk"
 # ## Back through the scores: $dQ$ and $dK$
 #

@@ -4,11 +4,12 @@ import re
 from functools import partial
 
 import numpy as np
+import pytest
 
 from attn_course.figures.machines.whole import machine_drawing
 from attn_course.lessons.gradients import figures
 from tests.figures.diagrams import svg_of
-from tests.figures.support import Pictures
+from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
 
 TOKENS = ("cat", "sat", "it")
 WEIGHTS = np.array([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
@@ -65,3 +66,52 @@ def test_each_gradient_stands_where_its_matrix_stood():
         return [written[symbol] for symbol in symbols]
 
     assert places("backwards", "dQ", "dK", "dV", "dS/√dk", "dP", "dZ") == places("whole", "Q", "K", "V", "Q KT", "P", "P V")
+
+
+VALUES = np.array([-1.0, 0.0, 1.0, 2.0])
+
+
+def after_a_step(scores) -> dict[str, np.ndarray]:
+    """Weights, output, and the step against the gradient of the loss -z, by the Jacobian of the softmax."""
+    weights = np.exp(scores) / np.exp(scores).sum()
+    jacobian = np.diag(weights) - np.outer(weights, weights)
+    return {"weights": weights, "output": weights @ VALUES, "steps": jacobian @ VALUES}
+
+
+def steps_until_half(best: float) -> int:
+    scores = np.array([0.0, 0.0, 0.0, best])
+    for count in range(2001):
+        if after_a_step(scores)["weights"][3] > 0.5:
+            return count
+        scores = scores + after_a_step(scores)["steps"]
+    raise AssertionError("the best value never has half of the weight")
+
+
+def test_the_words_of_the_card_hold_true_numbers():
+    rows = rows_of_card("steps")
+    assert [start for start, _ in rows] == ["0", "−1", "−2", "−3"]
+    for start, cells in rows:
+        best = float(start.replace("−", "-"))
+        assert cells == [f"{after_a_step([0, 0, 0, best])['weights'][3]:.3f}", str(steps_until_half(best))]
+
+
+@pytest.mark.browser
+def test_the_numbers_of_the_card_are_those_of_python(page):
+    page.set_content(card_html("steps"))
+    for scores in ([0.0, 0.0, 0.0, 0.0], [1.5, -2.0, 0.5, -3.0], [300.0, 299.0, 0.0, 301.0]):
+        shifted = [score - max(scores) for score in scores]
+        assert_described(page, "steps", (scores,), after_a_step(shifted), atol=1e-12)
+
+
+@pytest.mark.browser
+def test_buttons_take_one_step_or_as_many_as_half_of_the_weight_takes_and_a_slider_starts_anew(page):
+    page.set_content(card_html("steps"))
+    count = page.locator("[data-fact=count]")
+    page.get_by_role("button", name="One step").click()
+    assert count.inner_text() == "1"
+    best = page.get_by_role("slider", name="score of the value 2")
+    best.fill("-2")
+    assert count.inner_text() == "0"
+    page.get_by_role("button", name="Until it has half").click()
+    assert count.inner_text() == str(steps_until_half(-2.0))
+    page.get_by_role("status").get_by_text("has more than half of the weight").wait_for()

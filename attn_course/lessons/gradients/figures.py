@@ -4,6 +4,7 @@ They draw the numbers they are given.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
@@ -20,10 +21,13 @@ from attn_course.figures.drawing import (
     name_cells,
     same_shape,
 )
+from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
 from attn_course.figures.words import listed, number, power
+
+CARDS = Path(__file__).parent / "explorables"
 
 
 def machine() -> None:
@@ -160,3 +164,12 @@ def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None
         ax.xaxis.set_minor_locator(NullLocator())
         tick_decades(ax.yaxis)
         label_ends(ax)
+
+
+def steps_explorable() -> None:
+    """Show four scores that take steps against the gradient, and how long the best value needs."""
+    publish_explorable(
+        CARDS / "steps",
+        "Four sliders set the scores of the values −1, 0, 1 and 2 at the start; buttons take steps against the gradient of the loss −z: "
+        "one, one after another, or until the value 2 has half of the weight. Weights, output and the next step of each score follow.",
+    )

@@ -78,9 +78,10 @@ figures.machine()
 # 3. What is the sum over all that are touched?
 #
 # Any station in between may stand in the place of $Z$: once $dP$ is known, we collect over the weights that $x$ touches.
-#
-# The next cell asks the first question of the machine itself. It moves one entry of $V$, of $K$ and of $Q$, and marks which of the seven outputs
-# change, feature by feature.
+
+# %% [markdown] id="touched-question"
+# The next cell puts the first question to the machine itself. It moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven
+# outputs change.
 
 # %% id="touched"
 query, key = QUERY[0], KEY[0]
@@ -135,7 +136,7 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 
 # %% [markdown] id="sevenths-weights"
-# (Each weight is moved alone here, as if a row need not sum to 1; the softmax, which comes next, takes care of that.)
+# (Each weight is moved alone, as if a row need not sum to 1; the softmax comes next.)
 #
 # For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
 # and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of $dZ$.
@@ -265,16 +266,15 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 # is twice as far above the mixture, but it has half the weight. The best value does not win the first step.
 
 # %% [markdown] id="card-question"
-# And after many steps? The card has the same four values and the same loss, with all scores 0 at the start and steps of size 1. How much longer does
-# the best value take if it starts with little weight? Start its score $s_4$ at $-1$, at $-2$ and at $-3$, and count the steps until it has half
-# of the weight.
+# The card goes on with these values and this loss, in steps of size 1. How much longer does the best value take if it starts with little
+# weight? Start its score $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has half of the weight.
 
 # %% id="explorable"
 figures.steps_explorable()
 
 # %% [markdown] id="explorable-notice"
-# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108, in this example. Meanwhile the value 1 has taken nearly all the
-# weight, and by {eq}`score-gradient-bound` the best value learns at a rate that its own small weight bounds.
+# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108. The value 1 takes most of the weight first, and meanwhile the
+# best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
 
 # %% [markdown] id="backward-qk"
 # ## Back through the scores: $dQ$ and $dK$
@@ -528,19 +528,19 @@ verify("central-difference-error", "best-difference-step")
 #
 # - For each entry ask which outputs it touches, how fast it moves them, and sum. The summed index says which factor is transposed.
 # - A score gets what its weight is worth above the mean of its row, times the weight. Each row of $dS$ sums to 0.
-# - So a value is compared with the present mixture, and a key learns in proportion to the weight that it already has.
+# - So a value is compared with the present mixture, and its score learns in proportion to its weight.
 # - The gradient of a query is a sum of keys, and that of a key a sum of queries.
 # - The way back takes twice the operations of the way forward, and it needs the weights again.
 # - Differences check it all, best in float64 with steps near $10^{-5}$, on inputs without any symmetry.
 #
-# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: so far queries, keys and values were given. Where do
-# they come from, and what do *their* sources learn? See chapter {lesson}`self_attention`.
+# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: where do queries, keys and values
+# come from? See chapter {lesson}`self_attention`.
 
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# No core section needs what follows. Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then the formula of the output does not hold this
-# key and its value any more: $p_{ij} = 0$ whatever they are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
+# No core section needs what follows. Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then
+# $p_{ij} = 0$, whatever this key and its value are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
 # What proves it is the mask, and no calculation is needed. The converse fails. A gradient that *comes out* as 0 does not prove that
 # there is no influence: a score 800 below the largest gives a weight that is rounded to 0, and its key would get weight again
 # if it moved.

@@ -79,11 +79,30 @@ figures.machine()
 #
 # Any station in between may stand in the place of $Z$: once $dP$ is known, we collect over the weights that $x$ touches.
 
+# %% [markdown] id="touched-question"
+# The next cell puts the first question to the machine itself. It moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven
+# outputs change.
+
+# %% id="touched"
+query, key = QUERY[0], KEY[0]
+before = attention(query, key, value)
+cat, it = TOKENS.index("cat"), TOKENS.index("it")
+for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
+    arrays = [query.copy(), key.copy(), value.copy()]
+    arrays[place][token, 0] += 0.1
+    moved = attention(*arrays) != before
+    print(f"entry 0 of {name} of {TOKENS[token]} touches:")
+    for output, features in zip(TOKENS, moved, strict=True):
+        print(f"   {output:8}", *np.where(features, "x", "."))
+
+# %% [markdown] id="touched-notice"
+# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
+# rows are spared here, because the queries of "cat" and of "because" have a 0 in that entry, so the change is multiplied by 0.
+
 # %% [markdown] id="story"
 # Collecting from the end is called *reverse mode*. Seppo Linnainmaa (1976) described it for another purpose. Every operation of a long
 # calculation makes a rounding error; how much does each of them add to the error of the result? That is our question, with a rounding
-# error for $\varepsilon$. A sweep that starts at the result answers it for all operations at once, where sweeps in the other direction would
-# be needed for each of them.
+# error for $\varepsilon$. One sweep that starts at the result answers it for all operations.
 
 # %% [markdown] id="backward-values"
 # ## Back through the average: $dV$ and $dP$
@@ -99,11 +118,10 @@ figures.machine()
 # A matrix product sums over the *last* index of its left factor and the *first* of its right one. Here $i$ is the first index of
 # both, so $P$ has to be transposed:
 #
-# $$dV = P^\top dZ \label{gradient-of-values}$$
+# $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# The shapes agree, $(T_k, T_q)\,(T_q, d_v) \to (T_k, d_v)$, but they prove nothing: if $T_q = T_k$, then $P\, dZ$ fits as well and is wrong.
-# The index proves it.
+# The shapes agree, but they prove nothing: if $T_q = T_k$, then $P\, dZ$ fits as well and is wrong. The index proves it.
 #
 # Now **one weight**, $p_{ij}$.
 #
@@ -115,10 +133,10 @@ figures.machine()
 #
 # This time the summed index is the last one of both factors, so the right one is transposed:
 #
-# $$dP = dZ\, V^\top \label{gradient-of-weights}$$
+# $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 
 # %% [markdown] id="sevenths-weights"
-# (Each weight is moved alone here, as if a row need not sum to 1. That it must is the business of the softmax, which comes next.)
+# (Each weight is moved alone, as if a row need not sum to 1; the softmax comes next.)
 #
 # For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
 # and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of $dZ$.
@@ -149,7 +167,7 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
 # entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
 #
-# $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \label{gradient-of-scores}$$
+# $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
 # It is {eq}`softmax-vector-jacobian-product`, one row at a time.
 
@@ -197,7 +215,7 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 #
 # $$\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l = dZ_i \cdot z_i$$
 #
-# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
+# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 #
 # So each value is compared with the **present mixture** $z_i$. A small step against the gradient raises the score of key $j$ if moving the
 # output from $z_i$ towards $v_j$ lowers the loss, and it does so in proportion to the weight that the key already has. For "because", $z =
@@ -227,13 +245,12 @@ check("gain-over-mixture", my_d_scores)
 # of "because" is the only one with equal weights.
 
 # %% id="all-rows-figure"
-query, key = QUERY[0], KEY[0]
 d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
 d_output[TOKENS.index("because")] = [-1, 2, 0]
 output, weights = attention(query, key, value, return_weights=True)
 d_weights = d_output @ value.T
 d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
-figures.all_rows(TOKENS, weights, d_weights, d_scores)
+figures.all_rows(TOKENS, weights, d_scores)
 verify("score-gradient-against-mixture", "score-gradient-bound")
 
 # %% [markdown] id="gains-predict"
@@ -247,6 +264,17 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 # %% [markdown] id="gains-answer" tags=["answer"]
 # The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the value 2
 # is twice as far above the mixture, but it has half the weight. The best value does not win the first step.
+
+# %% [markdown] id="card-question"
+# The card goes on with these values and this loss, in steps of size 1. How much longer does the best value take if it starts with little
+# weight? Start its score $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has half of the weight.
+
+# %% id="explorable"
+figures.steps_explorable()
+
+# %% [markdown] id="explorable-notice"
+# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108. The value 1 takes most of the weight first, and meanwhile the
+# best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
 
 # %% [markdown] id="backward-qk"
 # ## Back through the scores: $dQ$ and $dK$
@@ -262,7 +290,22 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 #
 # In the first sum the index $j$ stands last in $dS$, in the second the index $i$ stands first:
 #
-# $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \label{query-and-key-gradients}$$
+# $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
+
+# %% id="by-index-code"
+by_index = np.zeros((7, 4))
+for j in range(7):
+    for c in range(4):
+        for i in range(7):  # the touched scores: those of column j
+            by_index[j, c] += d_scores[i, j] * query[i, c] / math.sqrt(4)
+assert np.allclose(by_index, d_scores.T @ query / math.sqrt(4))
+
+by_index = np.zeros((7, 3))
+for j in range(7):
+    for a in range(3):
+        for i in range(7):  # the touched outputs: feature a of all of them
+            by_index[j, a] += weights[i, j] * d_output[i, a]
+assert np.allclose(by_index, weights.T @ d_output)
 
 # %% [markdown] id="sevenths-query"
 # So the gradient of a query is a sum of keys, and that of a key a sum of queries. For "because" the sum over the keys below, with
@@ -307,18 +350,20 @@ def backward(query, key, value, d_output, subtract=1.0):
 
 
 ours = backward(query, key, value, d_output)
-for mine, theirs in zip(ours, attention_backward(query, key, value, d_output), strict=True):
-    assert np.allclose(mine, theirs)
+theirs = attention_backward(query, key, value, d_output)
+for place in range(3):
+    assert np.allclose(ours[place], theirs[place])
 
 # %% [markdown] id="autograd"
-# (We need `subtract` for an experiment below.) The autograd of torch does the same with rules that it keeps for each operation: it writes the
-# operations down on the way forward, and then goes through the list from the end.
+# (We need `subtract` for an experiment below.) The autograd of torch writes all operations down on the way forward, and then goes through
+# the list from the end, with a rule for each.
 
 # %% id="autograd-code"
 leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
 z = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=-1) @ leaves[2]
 z.backward(torch.tensor(d_output))
-print("autograd agrees:", [np.allclose(leaf.grad, mine) for leaf, mine in zip(leaves, ours, strict=True)])
+for name, leaf, mine in zip("QKV", leaves, ours, strict=True):
+    print(f"autograd agrees on d{name}:", np.allclose(leaf.grad, mine))
 verify("query-key-gradient-entries", "query-and-key-gradients")
 
 # %% [markdown] id="cost"
@@ -339,7 +384,8 @@ verify("query-key-gradient-entries", "query-and-key-gradients")
 # %% id="cost-code" tags=["predicted"]
 T, d = 8192, 64
 print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
-print(f"forward {costs.attention_flops(T * T, d, d) / 1e9:.0f} GFLOP, and twice that backward")
+gflop = costs.attention_flops(T * T, d, d) / 1e9
+print(f"forward {gflop:.0f} GFLOP, and twice that backward")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer" tags=["answer"]
@@ -365,11 +411,11 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # the term with $f''$, and half the step leaves half the error.)
 
 # %% [markdown] id="step"
-# So why not take the smallest step of all? Because each loss is rounded. A number of size $F$ is stored with an error up to
-# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32; the losses
-# have at least this error, and dividing by $2h$ makes it as large as $\varepsilon F / h$. With $M$ for the size of $f'''$, the error is at
-# most about $E = M h^2 / 6 + \varepsilon F / h$. The first term falls with $h$, the second grows, and the best step lies where the slope
-# $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+# So why not take the smallest step of all? Because each loss is rounded. A loss of size $F$ is stored with an error up to
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The
+# errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of $f'''$, the whole error is about
+# $E = M h^2 / 6 + \varepsilon F / h$ at worst. A smaller step makes the first term smaller and the second larger. The best one lies where the
+# slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
 #
 # $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
 #  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
@@ -385,14 +431,16 @@ exact = attention_backward(*arrays, seed)[1]
 
 def errors(kind, steps):
     q, k, v = (array.astype(kind) for array in arrays)
-    nudges = [(step * np.eye(20)).reshape(20, 5, 4).astype(kind) for step in steps]
-    rises = [attention(q, k + n, v) - attention(q, k - n, v) for n in nudges]
-    found = [(seed * rise).sum(axis=(1, 2)) / (2 * step) for rise, step in zip(rises, steps, strict=True)]
+    found = []
+    for step in steps:  # each entry of the keys is moved in an example of its own
+        nudge = (step * np.eye(20)).reshape(20, 5, 4).astype(kind)
+        rise = attention(q, k + nudge, v) - attention(q, k - nudge, v)
+        found.append((seed * rise).sum(axis=(1, 2)) / (2 * step))
     return np.abs(np.array(found) - exact.ravel()).mean(axis=1)
 
 
-steps = 10.0 ** -np.arange(0, 10)
-figures.difference_errors(steps, {kind: errors(kind, steps) for kind in ("float64", "float32")})
+steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
+figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
 # It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: in
@@ -414,13 +462,12 @@ my_differences = ...  # your function
 check("key-gradient-by-differences", my_differences)
 
 # %% [markdown] id="check-gradient"
-# With any of the three arrays in the place of `key` it becomes a tool. `check_gradient` compares what a backward pass returns with
-# differences, and prints for each gradient whether they agree.
+# With any of the three arrays in the place of `key` it becomes a tool:
 
 
 # %% id="check-gradient-code"
 def check_gradient(backward, arrays, d_output, step=1e-5):
-    for name, place, gradient in zip("QKV", range(3), backward(*arrays, d_output), strict=True):
+    for place, gradient in enumerate(backward(*arrays, d_output)):
         found = np.empty_like(gradient)
         for entry in np.ndindex(gradient.shape):
             ends = []
@@ -430,7 +477,7 @@ def check_gradient(backward, arrays, d_output, step=1e-5):
                 ends.append(loss(*moved, d_output))
             found[entry] = (ends[0] - ends[1]) / (2 * step)
         agree = np.abs(found - gradient).max() < 1e-7 * np.abs(found).max()
-        print(f"d{name}", "agrees" if agree else "differs", end="   ")
+        print("d" + "QKV"[place], "agrees" if agree else "differs")
 
 
 check_gradient(backward, arrays, seed)
@@ -450,8 +497,8 @@ check_gradient(partial(backward, subtract=0.0), arrays, seed)
 # A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident, no symmetric matrices, more than one
 # example in a batch, and numbers like those of the real use. In July 2026 a user of NVIDIA's TransformerEngine reported outputs that were
 # right and query gradients about five times too large, with heads of 256 features ([issue
-# 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). Random normal inputs did not show it, nor did a batch of one; real
-# activations in a batch of two did. The loss looked normal until it diverged.
+# 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). It took a batch of two and the activations of a real model to see it;
+# random normal inputs did not show it. Each loss looked normal, and the training diverged.
 
 # %% id="differences-verify"
 verify("central-difference-error", "best-difference-step")
@@ -470,38 +517,39 @@ verify("central-difference-error", "best-difference-step")
 #
 # | what | formula | shape |
 # |---|---|---|
-# | values | $dV = P^\top dZ$, {eq}`gradient-of-values` | as $V$ |
-# | weights | $dP = dZ\, V^\top$, {eq}`gradient-of-weights` | as $P$ |
-# | scores | $dS = P \odot (dP - \delta \mathbf{1}^\top)$, {eq}`gradient-of-scores` | as $S$ |
-# | | $dS_{ij} = p_{ij}\, dZ_i \cdot (v_j - z_i)$, {eq}`score-gradient-against-mixture` | one score |
-# | queries, keys | $dQ = dS\, K / \sqrt{d_k}$, $dK = dS^\top Q / \sqrt{d_k}$, {eq}`query-and-key-gradients` | as $Q$, $K$ |
+# | values, {eq}`gradient-of-values` | {key}`gradient-of-values` | as $V$ |
+# | weights, {eq}`gradient-of-weights` | {key}`gradient-of-weights` | as $P$ |
+# | scores, {eq}`gradient-of-scores` | {key}`gradient-of-scores` | as $S$ |
+# | one score, {eq}`score-gradient-against-mixture` | {key}`score-gradient-against-mixture` | a number |
+# | queries and keys, {eq}`query-and-key-gradients` | {key}`query-and-key-gradients` | as $Q$, $K$ |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - For each entry ask which outputs it touches, how fast it moves them, and sum. The summed index says which factor is transposed.
 # - A score gets what its weight is worth above the mean of its row, times the weight. Each row of $dS$ sums to 0.
-# - So a value is compared with the present mixture, and a key learns in proportion to the weight that it already has.
+# - So a value is compared with the present mixture, and its score learns in proportion to its weight.
 # - The gradient of a query is a sum of keys, and that of a key a sum of queries.
 # - The way back takes twice the operations of the way forward, and it needs the weights again.
 # - Differences check it all, best in float64 with steps near $10^{-5}$, on inputs without any symmetry.
 #
-# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: so far queries, keys and values were given. Where do
-# they come from, and what do *their* sources learn? See chapter {lesson}`self_attention`.
+# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: where do queries, keys and values
+# come from? See chapter {lesson}`self_attention`.
 
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then the formula of the output does not hold this
-# key and its value any more: $p_{ij} = 0$ whatever they are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$,
-# and the argument is the mask, no calculation. The converse fails. A gradient that *comes out* as 0 does not prove that
+# No core section needs what follows. Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then
+# $p_{ij} = 0$, whatever this key and its value are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
+# What proves it is the mask, and no calculation is needed. The converse fails. A gradient that *comes out* as 0 does not prove that
 # there is no influence: a score 800 below the largest gives a weight that is rounded to 0, and its key would get weight again
 # if it moved.
 
 # %% id="deeper-mask-code"
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
 _, d_key, d_value = attention_backward(query, key, value, d_output, mask=seen)
-print("hidden:", np.abs(d_key[5:]).max(), np.abs(d_value[5:]).max(), "  seen:", np.abs(d_key[:5]).max().round(2))
+for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
+    print(f"{token:8} key learns: {of_key.any()}   value learns: {of_value.any()}")
 
 # %% [markdown] id="deeper-bias"
 # A **bias** $B$ that is added to the scores touches one score each, at the rate 1, so $dB = dS$. If one number of $B$ is used for many

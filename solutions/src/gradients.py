@@ -176,16 +176,16 @@ check("attention-backward", my_attention_backward)
 # times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
 
 # %% [markdown] id="repair-symmetric-backward-text"
-# Somebody wrote the backward pass of attention for as many queries as keys, and tried it on one example:
+# Somebody wrote the backward pass of attention for as many queries as keys and tried it on one example:
 #
 # ```python
 # query = key = np.array([[1.0], [-1.0]])
 # value = d_output = np.eye(2)
 # ```
 #
-# There all three gradients are right. On most other inputs they are not: the function below holds **three** mistakes, which this
-# example hides. `query` and `key` have the shape $(n, d_k)$, `value` and `d_output` $(n, d_v)$; it returns the tuple
-# `(d_query, d_key, d_value)` of the same shapes, for scores divided by $\sqrt{d_k}$ and a softmax over the keys. Repair it.
+# There all three gradients are right, and nearly everywhere else they are wrong: this example hides **three** mistakes. Repair the function.
+# `query` and `key` are $(n, d_k)$, `value` and `d_output` $(n, d_v)$; it returns `(d_query, d_key, d_value)`, for scores
+# divided by $\sqrt{d_k}$ and a softmax over the keys.
 
 
 # %% id="repair-symmetric-backward" tags=["task"]
@@ -230,15 +230,14 @@ check("memory-of-kept-weights", my_gigabytes)
 # away before the way back has come to its layer. FlashAttention keeps none of them: chapter {lesson}`flash`.
 
 # %% [markdown] id="batched-backward-text"
-# Write the backward pass for a batch: `my_batched_backward(query, key, value, d_output)` takes queries
-# $(\ldots, T_q, d_k)$ and the gradient of a loss at the outputs, $(\ldots, T_q, d_v)$, with the same leading axes, none or several. Keys
-# $(\ldots, T_k, d_k)$ and values $(\ldots, T_k, d_v)$ have
+# Write `my_batched_backward(query, key, value, d_output)`. Queries $(\ldots, T_q, d_k)$ and the gradient at the outputs,
+# $(\ldots, T_q, d_v)$, have the same leading axes, none or several. Keys $(\ldots, T_k, d_k)$ and values $(\ldots, T_k, d_v)$ have
 #
 # - either the same leading axes: then the examples are separate problems;
-# - or **none at all**: then all examples share them.
+# - or **none at all**: then all examples share them. (Which outputs does an entry of a shared key touch?)
 #
-# Return the tuple `(d_query, d_key, d_value)`, each of the shape of what it belongs to. Scores are divided by $\sqrt{d_k}$, and the softmax
-# runs over the keys. Which outputs does an entry of a shared key touch?
+# Return `(d_query, d_key, d_value)`, each shaped like what it belongs to, for scores divided by $\sqrt{d_k}$ and a softmax over the
+# keys.
 
 
 # %% id="batched-backward" tags=["task"]

@@ -149,8 +149,8 @@ WAY = (
 
 BACK = (
     "The way of the gradients: dZ (T by d_v) meets the values and gives dP (T by T), and meets the weights and gives dV (T by d_v); dP "
-    "goes back through the softmax and the mask and gives dS (T by T), which is divided by the root of d_k; dS times the keys gives dQ, and "
-    "dS transposed times the queries gives dK (both T by d_k); from there all three go on to W_Q, W_K, W_V and X."
+    "goes back through the softmax and the mask and gives dS (T by T), which is divided by the root of d_k; dS times the keys gives dQ, "
+    "and dS transposed times the queries gives dK (both T by d_k); from there all three go on to W_Q, W_K, W_V and X."
 )
 
 

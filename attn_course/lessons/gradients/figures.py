@@ -4,15 +4,15 @@ They draw the numbers they are given.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
-    add_colour_bar,
     as_numbers,
     draw_heatmap,
     draw_lines,
@@ -21,10 +21,13 @@ from attn_course.figures.drawing import (
     name_cells,
     same_shape,
 )
+from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, number
+from attn_course.figures.words import listed, number, power
+
+CARDS = Path(__file__).parent / "explorables"
 
 
 def machine() -> None:
@@ -68,19 +71,20 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
             ax.tick_params(axis="x", length=0)
             ax.grid(axis="x", visible=False)
         axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--", label=f"mean {number(mean, 1)}")
+        axes[0].margins(y=0.3)
         axes[0].legend(loc="upper left", fontsize=9.5)
         axes[0].yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def all_rows(tokens: Sequence[str], weights: ArrayLike, d_weights: ArrayLike, d_scores: ArrayLike) -> None:
-    """Show P, dP and dS of one example side by side, queries in rows and keys in columns.
+def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> None:
+    """Show the weights of one example and the gradients at its scores side by side, queries in rows and keys in columns.
 
     Parameters
     ----------
     tokens : sequence of str
         The names of the queries, which are also those of the keys.
-    weights, d_weights, d_scores : (n, n) array_like
-        The weights, the gradient there, and the gradient at the scores.
+    weights, d_scores : (n, n) array_like
+        The weights, and the gradient at the scores.
 
     Raises
     ------
@@ -88,21 +92,19 @@ def all_rows(tokens: Sequence[str], weights: ArrayLike, d_weights: ArrayLike, d_
         If shapes differ.
     """
     n = len(tokens)
-    p, worth, gained = (
-        same_shape(name, array, n, n) for name, array in (("weights", weights), ("d_weights", d_weights), ("d_scores", d_scores))
-    )
-    title = "Where a weight is near 0 or near 1, dS is small whatever dP is"
+    p, gained = same_shape("weights", weights, n, n), same_shape("d_scores", d_scores, n, n)
+    title = "Scores learn where P has weight, and every row of dS sums to 0"
     alt = (
-        f"Three heatmaps with a row for each query and a column for each key, {', '.join(tokens)}. P: the largest weight of each row is "
-        f"{listed(p.max(axis=1))}. dP goes from {number(worth.min(), 1)} to {number(worth.max(), 1)}. dS: the largest entry of each row, "
-        f"without its sign, is {listed(np.abs(gained).max(axis=1))}, and every row sums to 0."
+        f"Two heatmaps with a row for each query and a column for each key, {', '.join(tokens)}. P: the largest weight of each row is "
+        f"{listed(p.max(axis=1))}. dS: the largest entry of each row, without its sign, is {listed(np.abs(gained).max(axis=1))}, and every "
+        "row sums to 0."
     )
-    with picture(title=title, alt=alt, height=3.6, columns=3) as axes:
-        for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dP", worth, True), ("dS", gained, True)), strict=True):
-            image = draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=False)
-            name_cells(ax, tokens if ax is axes[0] else None, tokens, matrix.shape)
+    with picture(title=title, alt=alt, height=4.0, columns=2) as axes:
+        for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dS", gained, True)), strict=True):
+            draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=True)
+            name_cells(ax, tokens, tokens, matrix.shape)
+            ax.tick_params(axis="x", rotation=45)
             ax.set(title=name)
-            add_colour_bar(image, ax, name, fraction=0.05)
 
 
 def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
@@ -158,6 +160,16 @@ def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         draw_lines(ax, h, curves, points=True)
         ax.set(xlabel="step h", ylabel="error", xscale="log", yscale="log")
-        tick_decades(ax.xaxis)
+        ax.set_xticks(h, [power(10, round(np.log10(step))) for step in h], minor=False)
+        ax.xaxis.set_minor_locator(NullLocator())
         tick_decades(ax.yaxis)
         label_ends(ax)
+
+
+def steps_explorable() -> None:
+    """Show four scores that take steps against the gradient, and how long the best value needs."""
+    publish_explorable(
+        CARDS / "steps",
+        "Four sliders set the scores of the values −1, 0, 1 and 2 at the start; buttons take steps against the gradient of the loss −z: "
+        "one, one after another, or until the value 2 has half of the weight. Weights, output and the next step of each score follow.",
+    )

@@ -71,9 +71,10 @@ BATCHED = Task(
     cases=lambda rng: [
         _batch("no leading axis", rng, (3, 7, 5, 2)),
         _batch("a batch of two", rng, (7, 5, 3, 11), 2),
-        _batch("two leading axes", rng, (5, 3, 7, 2), 2, 3),
-        _batch("two examples share keys and values", rng, (5, 7, 3, 2), 2, shared=True),
-        _batch("six examples on two axes share keys and values", rng, (3, 5, 2, 7), 2, 3, shared=True),
+        _batch("two leading axes", rng, (5, 11, 7, 13), 2, 3),
+        _batch("two examples share keys and values", rng, (5, 7, 3, 11), 2, shared=True),
+        _batch("six examples on two axes share keys and values", rng, (7, 5, 11, 13), 2, 3, shared=True),
+        _batch("one query", rng, (1, 5, 2, 3), 2),
     ],
     wrong=[
         Wrong(

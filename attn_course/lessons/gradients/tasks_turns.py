@@ -119,6 +119,7 @@ DIFFERENCES = Task(
         _steps("a step of 0.1", rng, 3, 5, 2, 7, 0.1),
         _steps("a step of 0.01, more queries than keys", rng, 7, 3, 5, 2, 0.01),
         _steps("a step of 0.5, one query", rng, 1, 5, 3, 2, 0.5),
+        _steps("keys of one number", rng, 3, 7, 1, 2, 0.1),
     ],
     wrong=[
         Wrong(

@@ -10,7 +10,7 @@
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. One section
 # uses partial derivatives.
-# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **Time:** 60 minutes without the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% id="setup"
 import math
@@ -163,7 +163,7 @@ print("one key:", attention(query, key[:1], value[:1])[0], "=", value[0])
 # %% [markdown] id="scores-turn"
 # **Your turn.** Write `my_scores(query, key)`: the scaled scores of all pairs, {eq}`scaled-score`, for queries
 # $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$. The dots are **leading axes**, the same in both arrays: none, one or
-# several. They only number separate problems, such as the sentences of a batch. Three things to know:
+# several. They number separate problems, such as sentences of a batch. Three things to know:
 # `a @ b` multiplies the last two axes and carries leading ones along; `key.swapaxes(-1, -2)` exchanges the last two
 # axes, while `key.T` would reverse them all; `query.shape[-1]` is the length of the last axis.
 
@@ -226,9 +226,10 @@ print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 # chapter {lesson}`heads`. Nothing in the formula mixes two different $b$.
 
 # %% [markdown] id="batch-turn"
-# **Your turn: batched attention.** This is the milestone of the lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
+# **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
 # shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs,
-# $(\ldots, T_q, d_v)$. Scores are moderate, and you may call `softmax(scores)`, which works along the last axis.
+# $(\ldots, T_q, d_v)$. Write the softmax too, with `np.exp` and a sum that keeps its axis (`keepdims=True`); the scores are moderate.
+# Functions of the course are not accepted.
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
@@ -424,7 +425,7 @@ figures.query_explorable()
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
 #
-# An output shows proportions. It does not follow that attention cannot count. Put **one** reference token beside
+# An output shows proportions. Yet attention can count. Put **one** reference token beside
 # $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference, $1/(1+n)$, hence
 #
 # $$n = \frac{1}{z} - 1 \label{count-beside-reference}$$

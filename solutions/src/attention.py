@@ -273,7 +273,7 @@ check("all-scores", my_scores)
 
 # %% [markdown] id="attention-of-batches-text"
 # Write `my_batched_attention(query, key, value)` for float64 arrays of the shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the
-# same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate.
+# same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate. Write the softmax too; functions of the course are not accepted.
 
 
 # %% id="attention-of-batches" tags=["task"]

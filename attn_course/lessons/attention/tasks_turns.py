@@ -107,6 +107,11 @@ BATCHED_ATTENTION = Task(
             "the scale belongs to the vectors that are compared: it is the length of a query, not of a value",
         ),
         Wrong(
+            "the root of the number of keys",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(key.shape[-2])),
+            "the scale is the root of the number of features, the last axis of `query`; you took an axis of positions",
+        ),
+        Wrong(
             "axis 1 for the features",
             lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[1])),
             "with leading axes in front, axis 1 is no longer that of the features: count from the end, `query.shape[-1]`",
@@ -128,9 +133,9 @@ BATCHED_ATTENTION = Task(
         ),
     ],
     hints=[
-        "Three lines: scores, weights, output. Two of them you have already written or seen.",
+        "Three steps: scores, weights, output. The first you have already written.",
         "Only the scores need a transposition, and it must exchange the last two axes alone.",
-        "softmax(...) @ value, where the dots have the shape (..., T_q, T_k)",
+        "terms = np.exp(...) of shape (..., T_q, T_k); weights = terms / terms.sum(axis=..., keepdims=True)",
     ],
 )
 

@@ -48,7 +48,7 @@ print("\n" + labelled([q], ["query of it"]))
 figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
 
 # %% [markdown] id="by-hand"
-# The machine takes three steps.
+# Three steps:
 #
 # 1. **Scores.** Take the dot product of the query with each key. For "cat" it is
 #    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k} = \sqrt{4} = 2$
@@ -236,7 +236,7 @@ my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="batch-own"
-# Ours agrees with the function of the course, and with each example computed alone. (Try the three tests on yours, too.)
+# Ours agrees with the function of the course, and with each example computed alone. (Try the three tests on yours.)
 
 # %% id="batch-code"
 verify("batched-attention")

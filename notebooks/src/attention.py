@@ -48,7 +48,7 @@ print("\n" + labelled([q], ["query of it"]))
 figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
 
 # %% [markdown] id="by-hand"
-# Three steps:
+# The machine takes three steps:
 #
 # 1. **Scores.** Take the dot product of the query with each key. For "cat" it is
 #    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k} = \sqrt{4} = 2$
@@ -65,9 +65,9 @@ mix = softmax(dots / math.sqrt(4))
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. It holds .95 of all the weight,
-# so the output, $(1.91, 0.05, 1.90)$, is nearly the value of "cat". (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it
-# is something alive.) Still, the output is an average of all seven.
+# "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. The terms are $e^4 = 54.6$, twice $e^0 = 1$, twice $e^{-1} = .37$ and twice
+# $e^{-2} = .14$, together 57.6, so "cat" holds $54.6 / 57.6 = .95$ of the weight, and the output, $(1.91, 0.05, 1.90)$, is nearly its value. (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it
+# is something alive.)
 
 # %% [markdown] id="one-query"
 # In symbols: a query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, and
@@ -126,8 +126,8 @@ output = weights @ VALUE[0]
 figures.attention_steps(scores, weights, output, TOKENS)
 
 # %% [markdown] id="matrix-answer" tags=["answer"]
-# A zero query has the score 0 with every key, and equal scores give equal weights, here 1/7 = .14. So the output of "because" is
-# the plain mean of all values. (If all keys were equal, every query would get that mean.) Attention has no way to say that nothing fits.
+# A zero query has the score 0 with every key, and equal scores give equal weights, here 1/7, about .14. So the output of "because" is
+# the plain mean of all values. (If all keys were equal, every query would get that mean.)
 
 # %% id="matrix-verify"
 verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
@@ -380,7 +380,7 @@ verify("query-misses-own-key", "lead-of-own-key")
 # query $s_1 = \sum_l c_l s_l$ is an average of their scores, so one of them is at least as large. Hence no query gives $k_1$
 # more than half of the weight.
 #
-# The plane below has four keys, each marked with its value. The second key of {eq}`query-misses-own-key` has moved to $(5, 2)$, which changes nothing for
+# The plane below has four keys, each marked with its value. The second key of {eq}`query-misses-own-key` has moved to $(5, 2)$, with the same score for
 # $q = (1, 0)$. **Predict** where in the plane $k_1$ (ringed) gets more weight than any other key: with the dot product on the left, with a Gaussian similarity on the right.
 
 # %% id="plane-figure" tags=["predicted"]

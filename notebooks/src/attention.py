@@ -65,8 +65,8 @@ mix = softmax(dots / math.sqrt(4))
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. The terms are $e^4 = 54.6$, twice $e^0 = 1$, twice $e^{-1} = .37$ and twice
-# $e^{-2} = .14$, together 57.6, so "cat" holds $54.6 / 57.6 = .95$ of the weight, and the output, $(1.91, 0.05, 1.90)$, is nearly its value. (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it
+# "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. The terms are $e^4 \approx 54.6$, twice $e^0 = 1$, twice $e^{-1} \approx .37$ and twice
+# $e^{-2} \approx .14$, together 57.6, so "cat" holds $54.6 / 57.6 \approx .95$ of the weight, and the output, $(1.91, 0.05, 1.90)$, is nearly its value. (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it
 # is something alive.)
 
 # %% [markdown] id="one-query"

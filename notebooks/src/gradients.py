@@ -50,7 +50,7 @@ for token, nudge in zip(TOKENS, 1e-3 * np.eye(7), strict=True):
 figures.machine()
 
 # %% [markdown] id="hook-notice"
-# Whole numbers of sevenths. Two of them are no surprise: the loss falls if the score of "cat" rises, which is alive, and it rises with
+# All seven rates are whole numbers of sevenths. Two of them are no surprise: the loss falls if the score of "cat" rises, which is alive, and it rises with
 # that of "sat", which tells. But "the", "because" and "it" hand over nothing that this loss can see, since their first two features are
 # 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 #
@@ -240,8 +240,8 @@ check("gain-over-mixture", my_d_scores)
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 
 # %% [markdown] id="vanishes-notice"
-# So unless the range of $dP$ is large to make up for it, a key with hardly any weight learns hardly anything, however good its value
-# would be, and neither does a key that has nearly all of it. Here are all rows of the sentence, with whole random numbers for $dZ$. The row
+# So unless the range of $dP$ makes up for it, a key learns hardly anything from a query that gives it hardly any weight, however good its
+# value would be, and hardly anything from a query that gives it nearly all. Here are all rows of the sentence, with whole random numbers for $dZ$. The row
 # of "because" is the only one with equal weights.
 
 # %% id="all-rows-figure"
@@ -444,7 +444,7 @@ figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
 # It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: in
-# float64 about ten digits can be checked, in float32 about five. Check in float64 whenever you can.
+# float64 about ten decimal places can be checked, in float32 about five. Check in float64 whenever you can.
 
 # %% [markdown] id="differences-turn"
 # **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of the loss below for each entry of `key`, as an
@@ -506,7 +506,7 @@ verify("central-difference-error", "best-difference-step")
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **A gradient speaks of small steps.** It says that raising a score by a little lowers the loss; a step of size 5 may do the opposite.
+# - **A gradient speaks of small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite.
 # - **What gets no weight gets no gradient**, {eq}`score-gradient-bound`. If every query gives a key weight 0, then neither the key nor its
 #   value learns, whatever they could contribute.
 # - **Memory grows with the square of the length**, {eq}`numbers-kept-for-gradients`, unless the weights are computed twice.

@@ -50,24 +50,25 @@ for token, nudge in zip(TOKENS, 1e-3 * np.eye(7), strict=True):
 figures.machine()
 
 # %% [markdown] id="hook-notice"
-# Whole numbers of sevenths. Two of them are no surprise: the loss falls if the score of "cat" rises, which is alive, and it rises with
-# that of "sat", which tells. But "the", "because" and "it" hand over nothing that this loss can see, since their first two features are
+# All seven rates are whole numbers of sevenths, and a minus says that the loss falls when the score rises. Two of them are no surprise: "cat" is
+# alive, and "sat" tells. But "the", "because" and "it" hand over nothing that this loss can see, since their first two features are
 # 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 #
-# And nobody can train by moving one number at a time. The machine above is drawn with its arrows turned round: the gradient comes in at
-# the output, and one sweep to the left finds all the others. Soon you will work out the seven numbers in your head.
+# Moving one number at a time would also take far too long in training. The machine above is drawn with its arrows turned round: the gradient
+# comes in at the output, and one sweep to the left finds all the others. Soon you will work out the seven numbers in your head.
 
 # %% [markdown] id="backward"
 # ## One question for every entry
 #
-# Let a loss $L$ depend on the output $Z$, and on all that went before through $Z$ only. Write $dX$ for the matrix of all derivatives of
+# Let a loss $L$ depend on the output $Z$, and on all that went before only through $Z$. Write $dX$ for the matrix of all derivatives of
 # the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$, and the gradient of a
 # matrix has the name of that matrix: the gradient at the output $Z$ is $dZ$. It is handed to us, by the layers behind or by the loss. For
 # the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$.
 
 # %% [markdown] id="collect"
 # Now let $x$ be any one number that goes into $Z$, and move it by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
-# $\varepsilon\, \partial Z_{ia} / \partial x$. The loss counts each of these changes with its own $dZ_{ia}$, and small changes add up:
+# $\varepsilon\, \partial Z_{ia} / \partial x$. The loss counts each of these changes with its own $dZ_{ia}$, and small changes add up. So $dx =
+# \partial L / \partial x$ is
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 #
@@ -77,7 +78,8 @@ figures.machine()
 # 2. How fast does it move each of them?
 # 3. What is the sum over all that are touched?
 #
-# Any station in between may stand in the place of $Z$: once $dP$ is known, we collect over the weights that $x$ touches.
+# A station that everything from $x$ has to pass may stand in the place of $Z$. Scores reach the loss only through the weights, so once
+# $dP$ is known, a score collects over the weights that it touches.
 
 # %% [markdown] id="touched-question"
 # The next cell puts the first question to the machine itself. It moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven
@@ -174,9 +176,13 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # %% [markdown] id="sevenths"
 # Here are the sevenths. The row of $dP$ is $0, -2, 4, 0, 0, 2, 3$, its sum is 7, and so its mean is $\delta = 1$. Subtract 1 from
 # each and divide by 7: $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" is worth 0 to the loss, and that is
-# *less than the mean*. A rise of its score takes weight from the other tokens, which on average cost the loss 1.
+# *less than the mean*: a rise of its score moves weight from tokens that cost the loss 1 on average to one that costs 0.
 
 # %% id="sevenths-figure"
+delta = (weights * d_weights).sum(axis=1, keepdims=True)
+d_scores = weights * (d_weights - delta)
+print("7 dS:", *(7 * d_scores[0]).round(9))
+print("sum: ", np.abs(d_scores.sum()).round(9))
 figures.row_of_gains(TOKENS, d_weights[0], weights[0])
 
 # %% [markdown] id="zero-sum"
@@ -240,8 +246,8 @@ check("gain-over-mixture", my_d_scores)
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 
 # %% [markdown] id="vanishes-notice"
-# So unless the range of $dP$ is large to make up for it, a key with hardly any weight learns hardly anything, however good its value
-# would be, and neither does a key that has nearly all of it. Here are all rows of the sentence, with whole random numbers for $dZ$. The row
+# So unless the range of $dP$ makes up for it, a key learns hardly anything from a query that gives it hardly any weight, however good its
+# value would be, and hardly anything from a query that gives it nearly all. Here are all rows of the sentence, with whole random numbers for $dZ$. The row
 # of "because" is the only one with equal weights.
 
 # %% id="all-rows-figure"
@@ -273,8 +279,8 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 figures.steps_explorable()
 
 # %% [markdown] id="explorable-notice"
-# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108. The value 1 takes most of the weight first, and meanwhile the
-# best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
+# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108. From the lower starts the value 1 first takes most of the weight,
+# and meanwhile the best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
 
 # %% [markdown] id="backward-qk"
 # ## Back through the scores: $dQ$ and $dK$
@@ -288,7 +294,7 @@ figures.steps_explorable()
 # $$dQ_{ic} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} dS_{ij}\, K_{jc}, \qquad
 #  dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_{i=1}^{T_q} dS_{ij}\, Q_{ic} \label{query-key-gradient-entries}$$
 #
-# In the first sum the index $j$ stands last in $dS$, in the second the index $i$ stands first:
+# In the first sum $j$ is the last index of $dS$, as in a product; in the second $i$ is the first, so $dS$ is transposed:
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 
@@ -390,7 +396,7 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 
 # %% [markdown] id="cost-answer" tags=["answer"]
 # It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. And it doubles with every doubling of the
-# length. FlashAttention therefore keeps no weights. It computes them again on the way back, from the scores: chapter {lesson}`flash`.
+# length. FlashAttention keeps no weights. It computes them again on the way back, from the scores: chapter {lesson}`flash`.
 
 # %% id="cost-verify"
 verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
@@ -407,8 +413,8 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 #
 # $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
 #
-# up to terms with $h^4$ and higher powers. Half the step leaves a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps
-# the term with $f''$, and half the step leaves half the error.)
+# up to terms with $h^4$ and higher powers. Half the step leaves about a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps
+# the term with $f''$, and half the step leaves about half.)
 
 # %% [markdown] id="step"
 # So why not take the smallest step of all? Because each loss is rounded. A loss of size $F$ is stored with an error up to
@@ -444,7 +450,7 @@ figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
 # It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: in
-# float64 about ten digits can be checked, in float32 about five. Check in float64 whenever you can.
+# float64 about ten decimal places can be checked, in float32 about five. Check in float64 whenever you can.
 
 # %% [markdown] id="differences-turn"
 # **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of the loss below for each entry of `key`, as an
@@ -506,7 +512,7 @@ verify("central-difference-error", "best-difference-step")
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **A gradient speaks of small steps.** It says that raising a score by a little lowers the loss; a step of size 5 may do the opposite.
+# - **A gradient speaks of small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite.
 # - **What gets no weight gets no gradient**, {eq}`score-gradient-bound`. If every query gives a key weight 0, then neither the key nor its
 #   value learns, whatever they could contribute.
 # - **Memory grows with the square of the length**, {eq}`numbers-kept-for-gradients`, unless the weights are computed twice.

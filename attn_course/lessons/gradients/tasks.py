@@ -76,7 +76,7 @@ SCORE_GRADIENT = Task(
     hints=[
         "The chain rule has two factors: how the loss answers to z, and how z answers to the score.",
         "dL/dz = z - t. For the other factor put {eq}`softmax-derivative` into z = sum of p_l v_l; two terms remain.",
-        "dz / ds_j = p_j v_j - p_j z. Multiply it by dL/dz.",
+        "What comes out is a product of three factors: a weight, an error, and a difference of a value and a mean.",
     ],
 )
 
@@ -175,8 +175,8 @@ BACKWARD = Task(
     ],
     hints=[
         "Go back through the three steps in reverse: output, softmax, scores. A gradient has the shape of what it belongs to.",
-        "`d_value = weights.T @ d_output`, `d_weights = d_output @ value.T`, then {eq}`gradient-of-scores` row by row.",
-        "`d_scores = weights * (d_weights - (weights * d_weights).sum(axis=-1, keepdims=True))`; then {eq}`query-and-key-gradients`.",
+        "For each product ask over which index it sums, as {eq}`gradient-of-values` and {eq}`query-and-key-gradients` do.",
+        "Weights again, two products, one line entry by entry with a mean of each row that keeps its axis, and two more products.",
     ],
 )
 

@@ -116,7 +116,9 @@ BATCHED = Task(
 )
 
 
-def _hidden_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> Gradients:
+def _hidden_broken(
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The gradients (d_query, d_key, d_value) of attention with as many queries as keys."""
     root = np.sqrt(query.shape[1])
     scores = query @ key.T / root
@@ -244,8 +246,8 @@ KEPT = Task(
     ],
     hints=[
         "How many weights has one head, for one sequence? There is one for each pair of a query and a key.",
-        "Multiply by heads, layers and sequences, then by the bytes of one number.",
-        "layers * heads * batch * length squared * 2 bytes, in units of 10^9 bytes.",
+        "Which of your four numbers counts once, and which counts twice?",
+        "A product of all of them and of the bytes of one number, in units of 10^9 bytes.",
     ],
 )
 

@@ -59,7 +59,7 @@ GRADIENT_OF_SCORES = Task(
     hints=[
         "All dot products of a row of dZ with a value are one matrix product.",
         "What is subtracted is one number for each query: keep its axis, so that it broadcasts over the keys.",
-        "weights * (d_output @ value.T - (...).sum(axis=1, keepdims=True))",
+        "Entry by entry: a weight times the difference of a matrix of pairs and a column of one number for each query.",
     ],
 )
 
@@ -146,7 +146,7 @@ DIFFERENCES = Task(
     hints=[
         "Two losses for each entry of `key`: one with the entry a step larger, one with it a step smaller.",
         "`np.ndindex(key.shape)` runs through all entries; work on a copy of `key`, so that nothing stays moved.",
-        "result[entry] = (loss(query, ..., value, d_output) - loss(query, ..., value, d_output)) / (2 * step)",
+        "The shape is that of `key`; each entry is the rise of the loss over the way between the two ends.",
     ],
 )
 

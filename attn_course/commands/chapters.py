@@ -34,8 +34,8 @@ def read_chapters(text: str, there: Sequence[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> read_chapters("7-9, softmax,07", ["softmax", "masking", "cross_attention"])
-    ('softmax', 'masking', 'cross_attention')
+    >>> read_chapters("1-3, softmax,02", ["lookup", "softmax", "scaling", "linear"])
+    ('lookup', 'softmax', 'scaling')
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:

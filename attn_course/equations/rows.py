@@ -16,7 +16,7 @@ ROWS: dict[str, tuple[tuple[str, ...], str]] = {
     "C3": (("scaling",), "what LayerNorm fixes before the projections, and what it does not"),
     "C4": (("scaling",), "dot product against cosine similarity: rankings, ranges, cost"),
     "D1": (("attention",), "scaled dot-product attention, from one query to batches"),
-    "D2": (("attention",), "the gradients of attention by hand"),
+    "D2": (("gradients",), "the gradients of attention by hand"),
     "D3": (("attention",), "attention as a function of the query"),
     "E1": (("self_attention",), "self-attention with and without projections; permutations and positions"),
     "E2": (("self_attention",), "a pronoun that attends to its noun"),

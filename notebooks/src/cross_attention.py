@@ -8,9 +8,9 @@
 # where it belongs, follow the gradient into the source, decode with keys and values computed once, and say what an
 # alignment shows and what it does not.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`attention`, {lesson}`self_attention`, {lesson}`additive`,
-# {lesson}`masking` and {lesson}`heads` (recurrence, softmax, attention, projections, the additive score, masks,
-# heads). **Time:** 70 minutes, without the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`attention`, {lesson}`gradients`, {lesson}`self_attention`,
+# {lesson}`additive`, {lesson}`masking` and {lesson}`heads` (recurrence, softmax, attention, gradients, projections, the additive
+# score, masks, heads). **Time:** 70 minutes, without the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
 
 # %% id="setup"
 import numpy as np

@@ -9,8 +9,8 @@
 # forward and the backward pass in tiles, count what they move, split keys over programs, and read and write a Triton
 # kernel.
 #
-# **You need** chapters {lesson}`softmax`, {lesson}`attention` and {lesson}`masking`; section {section}`heads/cache` of chapter
-# {lesson}`heads` for decoding. Triton needs Linux. No GPU is needed. **Time:** 75
+# **You need** chapters {lesson}`softmax`, {lesson}`attention`, {lesson}`gradients` and {lesson}`masking`; section
+# {section}`heads/cache` of chapter {lesson}`heads` for decoding. Triton needs Linux. No GPU is needed. **Time:** 75
 # minutes, without the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% id="setup"
@@ -593,13 +593,13 @@ figures.schedule(2, 1, tiles=4)
 # %% [markdown] id="backward"
 # ## The backward pass: compute again instead of keeping
 #
-# Training needs gradients, and chapter {lesson}`attention` took them from the weights $P$, which no longer exist. Keep $L$, one number
+# Training needs gradients, and chapter {lesson}`gradients` took them from the weights $P$, which no longer exist. Keep $L$, one number
 # for each query, and any tile of $P$ comes back from its scores:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}} \label{weights-from-lse}$$
 #
 # No second pass over the row, no maximum. **Assume** $O = P V$ and write $dX$ for the gradient of the loss by $X$. As
-# in chapter {lesson}`attention`:
+# in chapter {lesson}`gradients`:
 #
 # $$dV = P^\top dO, \qquad dP = dO\, V^\top \label{gradients-through-weighted-sum}$$
 #

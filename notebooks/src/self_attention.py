@@ -8,8 +8,8 @@
 # **Afterwards you can** write self-attention with its projections and their gradients, prove that it cannot see
 # order, give it positions in two ways, say why it needs a residual, and read a map of weights without believing too much.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling` and {lesson}`attention`, complex numbers for one line.
-# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`gradients`,
+# complex numbers for one line. **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% id="setup"
 import numpy as np
@@ -215,7 +215,7 @@ for length in (2, 5, 11):
 # serve every length.
 
 # %% [markdown] id="paths"
-# And backwards? Chapter {lesson}`attention` gave $dQ$, $dK$ and $dV$. A projection is a
+# And backwards? Chapter {lesson}`gradients` gave $dQ$, $dK$ and $dV$. A projection is a
 # product, $Q = X W_Q$, like $Z = P V$ before; so {eq}`gradient-of-values` gives $dW_Q$ (and $dW_K$, $dW_V$ likewise), and
 # {eq}`gradient-of-weights` what comes
 # back to $X$. As $X$ feeds all three, three gradients come back and **add**:
@@ -456,7 +456,7 @@ figures.levelling(curves)
 #
 # "the cat chased the owl because **it** was angry": the cat. "... because **it** was slow": the owl. The favourite picture of
 # attention shows the row of "it" with its weight on the noun. Nobody writes that row down; what could make it grow?
-# **Assume** that the output wanted at "it" is $v_n$, the value of the noun. By {eq}`score-gradient-against-mixture` with $dO = z - v_n$:
+# **Assume** that the output wanted at "it" is $v_n$, the value of the noun. By {eq}`score-gradient-against-mixture` with $dZ = z - v_n$:
 #
 # $$-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2 \label{wanted-value-gains-score}$$
 #

@@ -266,7 +266,7 @@ def my_joint(w_key, w_value, d_latent):
         near = near + s[r] * torch.outer(u[:, r], vh[r])
     return tuple(torch.split(near, [w_key.shape[1], w_value.shape[1]], dim=1))
 
-# %% absorption-break-even | wrong | break-even over t for one new token, Eq. (10.25) as it stands
+# %% absorption-break-even | wrong | break-even over t for one new token, Eq. latent-decoding-flops as it stands
 my_new_tokens = c * (k + v) / (2 * c - (c + 1) * (k + v)) * -1
 
 # %% absorption-break-even | wrong | factor 2 of scores and averages forgotten

@@ -1,4 +1,4 @@
-# %% additive-attention | wrong | shifts by the bound sum |v| of Eq. (6.4) instead of the maximum: rows near -1000 are 0/0
+# %% additive-attention | wrong | shifts by the bound sum |v| of Eq. additive-score-bound instead of the maximum: rows near -1000 are 0/0
 def my_additive_attention(query, key, value, w_query, w_key, w_score):
     scores = np.tanh((query @ w_query)[..., :, None, :] + (key @ w_key)[..., None, :, :]) @ w_score
     e = np.exp(scores - np.abs(w_score).sum())

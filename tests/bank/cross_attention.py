@@ -188,7 +188,7 @@ def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
     p = e / e.sum(axis=1, keepdims=True)
     d_s = p * (1 - p) * (d_output @ v.T)
     return d_s.T @ q @ w_key.T * scale + p.T @ d_output @ w_value.T
-# %% source-gradient | right | sum over queries of Eq. (9.7)-like slopes, full softmax Jacobian
+# %% source-gradient | right | sum over queries of Eq. context-derivative-by-annotation-like slopes, full softmax Jacobian
 def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
     d_k = w_query.shape[1]
     result = np.zeros(y.shape)
@@ -220,7 +220,7 @@ my_context_slope = alpha * (1 + k * s * (h_1 - h_2))
 my_context_slope = alpha + alpha * (1 - alpha) * k * s * (h_2 - h_1)
 # %% context-slope | wrong | factor s forgotten
 my_context_slope = alpha * (1 + k * (1 - alpha) * (h_1 - h_2))
-# %% context-slope | right | with the context c, as in Eq. (9.7)
+# %% context-slope | right | with the context c, as in Eq. context-derivative-by-annotation
 my_context = alpha * h_1 + (1 - alpha) * h_2
 my_context_slope = alpha * (1 + (h_1 - my_context) * k * s)
 # %% context-slope | right | multiplied out

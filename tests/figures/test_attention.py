@@ -34,7 +34,13 @@ def on_line(q) -> float:
 MISSES = [f"{abs(on_line(k) - v):.1f}" for k, v in zip(*LINE, strict=True)]
 ON_KEYS = [f"{naive_attention(key, KEYS, VALUES):.1f}".replace("-", "−") for key in KEYS]
 
+QUERY_TO_SHOW = [2.0, 0.0], [[1.0, 0.0], [0.0, 3.0]], [2.0, 0.0], [0.75, 0.25], [[4.0, 0.0], [0.0, 4.0]], [3.0, 1.0]
+
 DRAWN = [
+    (
+        partial(figures.attention_steps, np.zeros((2, 2)), np.full((2, 2), 0.5), np.ones((2, 1)), ["the", "cat"]),
+        ["the largest weight of each row is 0.50 and 0.50."],
+    ),
     (
         partial(figures.attention_steps, SCORES, WEIGHTS, WEIGHTS @ np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])),
         [
@@ -78,6 +84,11 @@ REFUSED = [
     (partial(figures.function_of_query, AXIS, {}, *LINE), "curves must hold at least one"),
     (partial(figures.query_plane, AXIS, {"a": np.zeros((25, 24))}, KEYS, VALUES), r"maps\['a'\] must have shape \(25, 25\)"),
     (partial(figures.bits_held, [2, 4], {}), "shares must hold at least one"),
+    (partial(figures.one_query, ["the"], *QUERY_TO_SHOW), r"tokens, keys and values must be equally many; got 1, \(2, 2\) and \(2, 2\)"),
+    (
+        partial(figures.one_query, ["the", "cat"], *QUERY_TO_SHOW[:3], [0.75, 0.5], *QUERY_TO_SHOW[4:]),
+        r"weights must sum to 1; got 1\.25",
+    ),
 ]
 
 
@@ -192,3 +203,12 @@ def test_the_machine_has_the_sizes_of_the_arrays(shown):
     assert "Here T = 5, d_k = 3 and d_v = 2." in shown[0].alt
     with pytest.raises(ValueError, match=r"key must have the shape of query and value as many rows; got \(5, 3\), \(4, 3\) and \(4, 2\)"):
         figures.machine("attention", np.ones((5, 3)), np.ones((4, 3)), np.ones((4, 2)))
+
+
+def test_the_picture_of_one_query_says_every_number_it_draws(shown):
+    figures.one_query(["the", "cat"], *QUERY_TO_SHOW)
+    assert "A query (2, 0) meets the keys of 2 tokens. Dot product and weight: the 2 and 0.750; cat 0 and 0.250." in shown[0].alt
+    assert shown[0].alt.endswith("is the output, (3.00, 1.00).")
+    drawn = re.findall(r"<text[^>]*>([^<]+)</text>", shown[0].html)
+    assert drawn[-3:] == ["3.00", "1.00", "output"]
+    assert {"the", "cat", "0.750", "1.4"} <= set(drawn)  # the score of "the" is 2 over the root of 2

@@ -17,6 +17,7 @@ ASKING = {
     "query": ["attention"],
     "rope": ["self_attention"],
     "softmax": ["softmax"],
+    "steps": ["gradients"],
 }
 
 

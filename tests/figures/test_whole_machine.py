@@ -60,7 +60,7 @@ def test_the_caption_names_the_sizes_that_were_given_and_no_others(shown):
 @pytest.mark.parametrize(
     ("name", "sizes", "message"),
     [
-        ("soft", {}, "name must be one of whole, attention, dictionary, .*, residual; got 'soft'"),
+        ("soft", {}, "name must be one of whole, attention, backwards, .*, residual; got 'soft'"),
         ("softmax", {"d_q": 3}, "sizes must be numbers from 1 to 12 for T, d_model, d_k, d_v, H; got 3 for 'd_q'"),
         ("softmax", {"T": 0}, "got 0 for 'T'"),
         ("softmax", {"T": 13}, "got 13 for 'T'"),

@@ -25,11 +25,16 @@ PARTS = {
 }
 PROJECTIONS = ("query-projection", "key-projection", "value-projection")
 TWO_INPUTS = "two-inputs"
+BACKWARDS = "backwards"
 GROUPS = {
     "whole": (tuple(PARTS), "It reads X, lets H heads attend, and adds what they found to X."),
     "attention": (
         ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
         "The lit part is one head's attention: queries meet keys, and the weights that result average the values.",
+    ),
+    BACKWARDS: (
+        ("query", "key", "value", "scores", "scale", "mask", "softmax", "weights", "output"),
+        "All arrows are turned round: dZ comes in where the output went out, and each lit matrix gets a gradient of its own shape.",
     ),
     "dictionary": (
         ("query", "key", "value", "weights", "output"),
@@ -115,7 +120,7 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
         raise ValueError(f"sizes must have at most {MOST_SIDE_BY_SIDE} for H times d_v; got {drawn['H']} times {drawn['d_v']}")
     lit, sentence = GROUPS.get(name) or ((name,), PARTS[name])
     drawing = Diagram(f"machine-{name}", 656, 456)
-    _draw(drawing, drawn, frozenset(lit), two_inputs=name == TWO_INPUTS)
+    _draw(drawing, drawn, frozenset(lit), two_inputs=name == TWO_INPUTS, backwards=name == BACKWARDS)
     for place, area in PLACES.items():
         if place in linked:
             drawing.link(area, *linked[place])
@@ -124,7 +129,8 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
     leads = " Each framed part is a link to its lesson." if linked else ""
     caption = f"The machine of attention. {sentence}{here}{leads}"
     way = FROM_TWO if name == TWO_INPUTS else FROM_ONE
-    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {way} {WAY}")
+    told = BACK if name == BACKWARDS else f"{way} {WAY}"
+    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}")
 
 
 FROM_ONE = (
@@ -141,18 +147,28 @@ WAY = (
     "them back to as many columns as X has, and X is added."
 )
 
+BACK = (
+    "The way of the gradients: dZ (T by d_v) meets the values and gives dP (T by T), and meets the weights and gives dV (T by d_v); dP "
+    "goes back through the softmax and the mask and gives dS (T by T), which is divided by the root of d_k; dS times the keys gives dQ, "
+    "and dS transposed times the queries gives dK (both T by d_k); from there all three go on to W_Q, W_K, W_V and X."
+)
+
 
 def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, two_inputs: bool) -> None:
+def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, two_inputs: bool, backwards: bool) -> None:
     length, d_model, d_k, d_v, heads = (sizes[name] for name in ("T", "d_model", "d_k", "d_v", "H"))
     read = length + 1 if two_inputs else length
     rows, columns = ("T_q", "T_k") if two_inputs else ("T", "T")
     asking, answering = ("d_x", "d_y") if two_inputs else ("d_model", "d_model")
     cell = min(10.0, 48 / d_model, 40 / read, 48 / max(d_k, d_v), 48 / (heads * d_v))
     on = lit.__contains__
+    gradient = "d" if backwards else ""
+
+    def arrow(*points: Point, lit: bool) -> None:
+        drawing.arrow(*(points[::-1] if backwards else points), lit=lit)
 
     drawing.panel(Area(374, 171, 540, 326), copies=2, lit=on("heads"))
     if two_inputs:
@@ -185,50 +201,53 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
             lit=projected,
         )
         made[role] = drawing.matrix((250, level), count, width, cell=cell, role=role, lit=on(role))
-        _name(drawing, made[role], letter, shape, lit=on(role))
+        _name(drawing, made[role], gradient + letter, shape, lit=on(role))
         given, turn = inputs[role]
-        drawing.arrow(given.right, *turn, weight.left, lit=projected)
-        drawing.arrow(weight.right, made[role].left, lit=on(role) or projected)
+        arrow(given.right, *turn, weight.left, lit=projected)
+        arrow(weight.right, made[role].left, lit=on(role) or projected)
 
     scores = drawing.matrix((348, 64), length, read, cell=cell, role="scores", lit=on("scores"))
-    _name(drawing, scores, "Q K^T", "", lit=on("scores"))
+    _name(drawing, scores, "dS/√d_k" if backwards else "Q K^T", "", lit=on("scores"))
     aside, anchor = (358, "start") if two_inputs else (338, "end")
     drawing.text((aside, max(scores.bottom[1] + 18, 100)), f"{rows} × {columns}", anchor=anchor, lit=on("scores"), symbol=True)
-    drawing.arrow(made["query"].right, scores.left, lit=on("scores"))
-    drawing.arrow(made["key"].right, (348, 170), scores.bottom, lit=on("scores"))
+    arrow(made["query"].right, scores.left, lit=on("scores"))
+    arrow(made["key"].right, (348, 170), scores.bottom, lit=on("scores"))
 
     before = scores
     for part, text, centre, width in (("scale", "÷ √d_k", 418, 58), ("mask", "mask", 486, 52), ("softmax", "softmax", 566, 76)):
         chip = drawing.box(
             Area(centre, 64, width, 34), text, role="weights" if part == "softmax" else None, lit=on(part), symbol=part == "scale"
         )
-        drawing.arrow(before.right, chip.left, lit=on(part))
+        arrow(before.right, chip.left, lit=on(part))
         before = chip
 
     weights = drawing.matrix((566, 170), length, read, cell=cell, role="weights", lit=on("weights"))
     output = drawing.matrix((566, 276), length, d_v, cell=cell, role="output", lit=on("output"))
-    for area, symbol, across, part in ((weights, "P", columns, "weights"), (output, "P V", "d_v", "output")):
+    for area, symbol, across, part in (
+        (weights, gradient + "P", columns, "weights"),
+        (output, "dZ" if backwards else "P V", "d_v", "output"),
+    ):
         drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=on(part), symbol=True)
         beside, anchor = (area.left[0] - 8, "end") if two_inputs else (area.right[0] + 8, "start")
         drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {across}", anchor=anchor, lit=on(part), symbol=True)
-    drawing.arrow(before.bottom, weights.top, lit=on("weights"))
-    drawing.arrow(weights.bottom, output.top, lit=on("output"))
-    drawing.arrow(made["value"].right, output.left, lit=on("output"))
+    arrow(before.bottom, weights.top, lit=on("weights"))
+    arrow(weights.bottom, output.top, lit=on("output"))
+    arrow(made["value"].right, output.left, lit=on("output"))
     drawing.text((400, 318), "one of H heads", lit=on("heads"))
 
     merged = drawing.matrix((566, 408), length, heads * d_v, cell=cell, role="output", lit=on("heads"))
     drawing.text((merged.right[0] + 8, 412), "Z", anchor="start", lit=on("heads"), symbol=True)
     drawing.text((566, max(merged.bottom[1] + 17, 434)), f"{rows} × H d_v", lit=on("heads"), symbol=True)
-    drawing.arrow(output.bottom, merged.top, lit=on("heads"))
+    arrow(output.bottom, merged.top, lit=on("heads"))
     w_output = drawing.matrix((380, 408), heads * d_v, d_model, cell=cell, lit=on("merge"))
     _name(drawing, w_output, "W_O", f"H d_v × {asking}", lit=on("merge"))
-    drawing.arrow(merged.left, w_output.right, lit=on("merge"))
+    arrow(merged.left, w_output.right, lit=on("merge"))
     total = drawing.circle((190, 408), "+", lit=on("residual"))
-    drawing.arrow(w_output.left, total.right, lit=on("residual"))
-    drawing.arrow(*added, (190, 368), total.top, lit=on("residual"))
+    arrow(w_output.left, total.right, lit=on("residual"))
+    arrow(*added, (190, 368), total.top, lit=on("residual"))
     result = drawing.matrix((46, 408), length, d_model, cell=cell, lit=on("residual"))
     drawing.text((46, 447), "new X", lit=on("residual"))
-    drawing.arrow(total.left, result.right, lit=on("residual"))
+    arrow(total.left, result.right, lit=on("residual"))
 
 
 def _name(drawing: Diagram, area: Area, symbol: str, shape: str, *, lit: bool, above: bool = False) -> None:

@@ -27,7 +27,11 @@ def widest(table: np.ndarray) -> float:
     r" \bar{k} = \sum_{j=1}^{T_k} p_j k_j",
     topics=["D3", "L2"],
     uses=["softmax-derivative", "attention-of-one-query"],
-    wrong={"not centred": r"(v_j - z)\,(k_j - \bar{k})^\top -> v_j\, k_j^\top", "divided by d_k": r"\sqrt{d_k} -> d_k"},
+    wrong={
+        "not centred": r"(v_j - z)\,(k_j - \bar{k})^\top -> v_j\, k_j^\top",
+        "divided by d_k": r"\sqrt{d_k} -> d_k",
+        "keys and values exchanged": r"(v_j - z)\,(k_j - \bar{k})^\top -> (k_j - \bar{k})\,(v_j - z)^\top",
+    },
     equivalent={
         r"v_{j} - z -> v_{j}": "the mean of k_j - k-bar is 0",
         r"v_{j} - z -> v_{j} + z": "the mean of k_j - k-bar is 0",
@@ -56,6 +60,7 @@ def jacobian_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int
     wrong={
         "8 instead of 4": r"\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{8 \sqrt{d_k}}",
         "d_k for its root": r"\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4\, d_k}",
+        "the square of d_k for its root": r"\sqrt{d_k} -> d_k^2",
     },
     equivalent={
         r"\lVert \frac{\partial z}{\partial q} \rVert_2 -> \lVert \frac{\partial z}{\partial q} \rVert_F": "true as well, by the variance"
@@ -110,6 +115,7 @@ def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int
     wrong={
         "a function of the distance alone": r"k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2",
         "longer keys fall behind": r"k_i \cdot (k_i - k_j) = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} (\|k_j\|^2 - \|k_i\|^2)",
+        "without the halves": r"k_i \cdot (k_i - k_j) = \|k_i - k_j\|^2 + \|k_i\|^2 - \|k_j\|^2",
     },
 )
 def lead_of_the_own_key(rng: np.random.Generator, T_k: int, d_k: int) -> Givens:
@@ -128,6 +134,7 @@ def lead_of_the_own_key(rng: np.random.Generator, T_k: int, d_k: int) -> Givens:
     wrong={
         "one other key, however many there are": r"\frac{(n - 1)\,a}{1 + (n - 1)\,a} -> \frac{a}{n - 1 + a}",
         "the value comes out exactly": r"\le (1 - p_i) -> = 0 \le (1 - p_i)",
+        "the share for the weight": r"\frac{(n - 1)\,a}{1 + (n - 1)\,a} -> \frac{a}{1 + a}",
     },
 )
 def gaussian_weights_do_find_the_key(rng: np.random.Generator, n: int, d_k: int, d_v: int, draw: int) -> Givens:
@@ -199,6 +206,7 @@ def not_lipschitz_in_its_input(rng: np.random.Generator, n: int, draw: int) -> G
     wrong={
         "twice the context, twice the output": r"\mathrm{Attention}(q,\, D \uplus D) = 2\, \mathrm{Attention}(q, D)",
         "as sharp as for a doubled query": r"\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(2\, q, D)",
+        "half of the output, since each weight halves": r"\mathrm{Attention}(q,\, D \uplus D) = \frac{1}{2} \mathrm{Attention}(q, D)",
     },
 )
 def an_average_cannot_count(rng: np.random.Generator, T_k: int, d_k: int, d_v: int) -> Givens:
@@ -210,12 +218,35 @@ def an_average_cannot_count(rng: np.random.Generator, T_k: int, d_k: int, d_v: i
 
 
 @equation(
+    "count-beside-reference",
+    r"n = \frac{1}{z} - 1",
+    topics=["L1"],
+    uses=["attention-of-one-query", "doubled-context-same-output"],
+    assumes=["n copies with the value 0 and one reference with the value 1, all with the same score"],
+    wrong={
+        "the reference not counted": r"n = \frac{1}{z}",
+        "the share taken for the number": r"n = 1 - z",
+        "the odds of the reference": r"n = \frac{z}{1 - z}",
+    },
+)
+def copies_counted_beside_a_reference(rng: np.random.Generator, n: int, d_k: int) -> Givens:
+    """Equal scores give each token the weight 1 / (1 + n), and the output is the weight of the reference."""
+    key = rng.normal(size=d_k)
+    z = reference.attention(rng.normal(size=(1, d_k)), np.tile(key, (n + 1, 1)), np.eye(n + 1)[:, :1])
+    return {"n": n, "z": z[0, 0]}
+
+
+@equation(
     "variance-of-an-output",
     r"\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2",
     topics=["L1"],
     uses=["output-of-a-query"],
     assumes=["values independent, variance 1, and independent of the weights", "one entry of z"],
-    wrong={"1, since the weights sum to 1": "p_j^2 -> p_j", "the mean of the squares": r"\sum -> \frac{1}{T_k} \sum"},
+    wrong={
+        "1, since the weights sum to 1": "p_j^2 -> p_j",
+        "the mean of the squares": r"\sum -> \frac{1}{T_k} \sum",
+        "the variance of a plain mean": r"\mathrm{Var}[z] = \frac{1}{T_k}",
+    },
 )
 def what_is_left_of_many_values(rng: np.random.Generator, T_k: int, draw: int) -> Givens:
     """Variances add with squared factors. Under uniform weights 1 / T_k: the more is averaged, the less of each is left."""
@@ -234,6 +265,7 @@ def what_is_left_of_many_values(rng: np.random.Generator, T_k: int, draw: int) -
     wrong={
         "the same at any length": r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = \ln \frac{p}{1 - p}",
         "in proportion to the length": r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = (n - 1) \ln \frac{p}{1 - p}",
+        "the odds turned over": r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = \ln (n - 1) + \ln \frac{1 - p}{p}",
     },
 )
 def margin_that_grows_with_the_context(rng: np.random.Generator, n: int, draw: int) -> Givens:
@@ -249,7 +281,11 @@ def margin_that_grows_with_the_context(rng: np.random.Generator, n: int, draw: i
     topics=["L1"],
     uses=["attention"],
     assumes=["as many queries as keys", "P invertible"],
-    wrong={"the transpose undoes it": r"V = P^\top Z", "weighted once more": r"V = P\, Z"},
+    wrong={
+        "the transpose undoes it": r"V = P^\top Z",
+        "weighted once more": r"V = P\, Z",
+        "the outputs are the values": r"V = Z",
+    },
 )
 def all_outputs_together(rng: np.random.Generator, T: int, d_v: int) -> Givens:
     """One output is a single mixture, but self-attention makes T of them: together they can hold every value."""
@@ -268,6 +304,7 @@ def all_outputs_together(rng: np.random.Generator, T: int, d_v: int) -> Givens:
     wrong={
         "the lengths added instead of multiplied: linear in the sequence": r"\text{FLOPs} = 2\, (T_q + T_k) (d_k + d_v)",
         "one FLOP for a multiplication and its addition": r"\text{FLOPs} = T_q T_k\, (d_k + d_v)",
+        "the two products multiplied": r"\text{FLOPs} = 2\, T_q T_k\, d_k d_v",
     },
 )
 def operations_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
@@ -285,6 +322,7 @@ def operations_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: i
     wrong={
         "as if nothing were stored in between": r"\text{numbers moved} = (T_q + T_k)(d_k + d_v)",
         "the score matrix moved once": r"\text{numbers moved} = (T_q + T_k)(d_k + d_v) + T_q T_k",
+        "queries as long as values": r"(T_q + T_k)(d_k + d_v) -> (T_q + T_k) d_k + 2\, T_k d_v",
     },
 )
 def traffic_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:

@@ -3,6 +3,7 @@
 They draw numbers they are given.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import (
     LABEL_POINTS,
     ON_COLOUR,
@@ -25,6 +27,7 @@ from attn_course.figures.drawing import (
     draw_lines,
     each_of_shape,
     label_ends,
+    name_cells,
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
@@ -35,6 +38,10 @@ from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 CONTOURS = 17
+
+# The picture of one query, in pixels: where its columns stand, how far its rows are apart, and the length of a weight of 1.
+KEY_X, DOT_X, SCORE_X, BAR_X, VALUE_X = 162, 258, 322, 366, 606
+FIRST_ROW, ROW, CELL, WIDE, BAR = 126, 30, 29, 48, 124
 
 
 def machine(name: str, query: ArrayLike, key: ArrayLike, value: ArrayLike) -> None:
@@ -51,7 +58,80 @@ def machine(name: str, query: ArrayLike, key: ArrayLike, value: ArrayLike) -> No
     show_machine(name, {"T": len(q), "d_k": q.shape[1], "d_v": v.shape[1]})
 
 
-def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike) -> None:
+def one_query(
+    tokens: Sequence[str], query: ArrayLike, keys: ArrayLike, dots: ArrayLike, weights: ArrayLike, values: ArrayLike, output: ArrayLike
+) -> None:
+    """Show how one query is answered: for each token its key, dot product, score, weight and value; below, the output.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The words, at most 7 letters each.
+    query : (d_k,) array_like
+        Whole numbers.
+    keys, values : (kv_len, d_k) and (kv_len, d_v) array_like
+        Whole numbers.
+    dots, weights : (kv_len,) array_like
+        Whole numbers, and weights that sum to 1.
+    output : (d_v,) array_like
+        The average of the values.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or the weights do not sum to 1.
+    """
+    q, k = as_numbers("query", query, 1), as_numbers("keys", keys, 2)
+    v, z = as_numbers("values", values, 2), as_numbers("output", output, 1)
+    d, p = same_shape("dots", dots, len(k)), same_shape("weights", weights, len(k))
+    if len(tokens) != len(k) or len(v) != len(k) or len(q) != k.shape[1] or len(z) != v.shape[1]:
+        raise ValueError(f"tokens, keys and values must be equally many; got {len(tokens)}, {k.shape} and {v.shape}")
+    if not np.isclose(p.sum(), 1.0):
+        raise ValueError(f"weights must sum to 1; got {p.sum()}")
+    bottom = FIRST_ROW + ROW * len(k)
+    drawing = Diagram("one-query", 680, bottom + 92)
+    drawing.text((KEY_X, 22), "query", symbol=False)
+    _digits(drawing, (KEY_X, 46), q, "query")
+    for x, name in ((KEY_X, "keys"), (DOT_X, "q · k"), (SCORE_X, "score"), (BAR_X + BAR / 2, "weight"), (VALUE_X, "values")):
+        drawing.text((x, FIRST_ROW - 26), name)
+    drawing.arrow((KEY_X, 62), (KEY_X, FIRST_ROW - 44))
+    for row, token in enumerate(tokens):
+        y = FIRST_ROW + ROW * row
+        drawing.text((84, y + 5), token, anchor="end")
+        _digits(drawing, (KEY_X, y), k[row], "key")
+        drawing.text((DOT_X, y + 5), _whole(d[row]))
+        drawing.text((SCORE_X, y + 5), short(d[row] / math.sqrt(len(q))))
+        drawing.tile(Area(BAR_X + BAR * p[row] / 2, y, BAR * p[row], 20), role="weights")
+        drawing.text((BAR_X + BAR * p[row] + 7, y + 5), f"{p[row]:.3f}", anchor="start")
+        _digits(drawing, (VALUE_X, y), v[row], "value")
+    drawing.arrow((VALUE_X, bottom - 12), (VALUE_X, bottom + 26))
+    drawing.text((VALUE_X - 14, bottom + 12), "average with these weights", anchor="end")
+    _digits(drawing, (VALUE_X, bottom + 44), z, "output", digits=2)
+    drawing.text((VALUE_X - WIDE * len(z) / 2 - 10, bottom + 49), "output", anchor="end")
+    most = int(p.argmax())
+    rows = "; ".join(f"{token} {_whole(dot)} and {share:.3f}" for token, dot, share in zip(tokens, d, p, strict=True))
+    alt = (
+        f"A query ({', '.join(map(_whole, q))}) meets the keys of {len(k)} tokens. Dot product and weight: {rows}. "
+        f"The average of the values with these weights is the output, ({', '.join(f'{entry:.2f}' for entry in z)})."
+    )
+    caption = f"One query, from its keys to its output. The largest weight, {p[most]:.2f}, belongs to {tokens[most]!r}."
+    publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt))
+
+
+def _digits(drawing: Diagram, centre: tuple[float, float], numbers: np.ndarray, role: str, digits: int = 0) -> None:
+    """Draw one row of a matrix with its numbers."""
+    cell = CELL if digits == 0 else WIDE
+    drawing.tile(Area(*centre, cell * len(numbers), 24), role=role)
+    for place, entry in enumerate(numbers):
+        x = centre[0] + cell * (place - (len(numbers) - 1) / 2)
+        drawing.text((x, centre[1] + 5), _whole(entry) if digits == 0 else number(float(entry), digits))
+
+
+def _whole(entry: float) -> str:
+    return number(float(entry), 0)
+
+
+def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, tokens: Sequence[str] | None = None) -> None:
     """Show scores, weights and output of one example side by side; row i belongs to query i in all three.
 
     Parameters
@@ -60,6 +140,8 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike) ->
         Before and after the softmax.
     output : (q_len, d_v) array_like
         Weights times values.
+    tokens : sequence of str, optional
+        Names of the queries, which are those of the keys as well; numbers from 0 if left out.
 
     Raises
     ------
@@ -79,11 +161,15 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike) ->
     )
     widths = [s.shape[1], p.shape[1], z.shape[1]]
     panels = ((s, "scores", "keys", True), (p, "weights", "keys", False), (z, "output", "features", True))
-    with picture(title=title, alt=alt, height=1.5 + 0.52 * len(s), columns=3, width_ratios=widths) as axes:
+    with picture(title=title, alt=alt, height=1.5 + (0.52 if tokens is None else 0.4) * len(s), columns=3, width_ratios=widths) as axes:
         for ax, (matrix, name, columns, signed) in zip(axes, panels, strict=True):
             draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), digits=1 if signed else 2)
             ax.set_aspect("auto")
             count_cells(ax, matrix.shape)
+            if tokens is not None:
+                name_cells(ax, tokens if ax is axes[0] else [""] * len(s), tokens if columns == "keys" else None, matrix.shape)
+                if columns == "keys":
+                    ax.tick_params(axis="x", rotation=55)
             ax.set(title=f"{name} {len(matrix)} × {matrix.shape[1]}", xlabel=columns)
         axes[0].set_ylabel("queries")
 
@@ -190,34 +276,6 @@ def query_plane(
         add_colour_bar(drawn, axes, "output z(q)", fraction=0.04, ticks=MaxNLocator(5))
 
 
-def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
-    """Show the weights of some values, and the steps that a gradient takes with their scores.
-
-    Parameters
-    ----------
-    values, weights, steps : (kv_len,) array_like
-        One number each for every key; values have one feature.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
-    """
-    v = as_numbers("values", values, 1)
-    p, moves = same_shape("weights", weights, len(v)), same_shape("steps", steps, len(v))
-    charts.heatmap(
-        np.vstack([p, moves]),
-        rows=["weight", "step of the score"],
-        columns=[number(value) for value in v],
-        row_label="",
-        column_label="values v",
-        signed=True,
-        color_label="weight, step",
-        title="Scores of values above the mixture rise, those below fall",
-        alt=f"Two rows over the values {listed(v)}. Weights {listed(p)}; steps of the scores {listed(moves)}.",
-    )
-
-
 def traffic(lengths: ArrayLike, scores: ArrayLike, inputs: ArrayLike) -> None:
     """Show what attention moves between memory and processor: scores and weights, and its inputs and output.
 
@@ -285,7 +343,7 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """
     x = as_numbers("lengths", lengths, 1)
     curves = each_of_shape("shares", shares, len(x))
-    title = "One output holds about as many bits as it has numbers; one output per question holds them all"
+    title = "One output tells every bit up to T = d_v and fades beyond; one output per question tells nearly all at every T"
     alt = f"Share of bits told right for {listed(x, 0)} bits in the context. " + " ".join(
         f"{name}: {listed(values)}." for name, values in curves.items()
     )

@@ -1,19 +1,17 @@
 """The graded tasks on scaled dot-product attention."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.attention.tasks_formulas import CHAIN_RULE, KEY_GRADIENT, SCORE_GRADIENTS
+from attn_course.lessons.attention.tasks_function import CENTRED, COPIES, COST, SHARPEN, SLOPE
 from attn_course.lessons.attention.tasks_turns import TURNS
-from attn_course.reference import attention, attention_backward, softmax
+from attn_course.reference import attention, softmax
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
-
-Gradients = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _swap(array: np.ndarray) -> np.ndarray:
@@ -31,6 +29,13 @@ def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int,
         "key": rng.normal(size=(*batch, kv_len, d_k)),
         "value": rng.normal(size=(*batch, kv_len, d_v)),
     }
+
+
+def _equal_keys(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """All keys are the same vector, so every output is the plain mean of the values."""
+    inputs = _draw(rng, 3, 7, 5, 2)
+    inputs["key"][:] = inputs["key"][0]
+    return inputs
 
 
 def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -92,6 +97,8 @@ ATTENTION = Task(
         Case("a batch of two", **_draw(rng, 5, 7, 13, 3, 2)),
         Case("two leading axes", **_draw(rng, 5, 11, 7, 13, 2, 3)),
         Case("one query", **_draw(rng, 1, 5, 2, 3)),
+        Case("one key", **_draw(rng, 5, 1, 3, 2, 7)),
+        Case("all keys equal", **_equal_keys(rng)),
         Case("scores near a thousand", **_near_a_thousand(rng)),
         Case("scores from minus a thousand to a thousand", **_both_signs(rng, 3, 7)),
     ],
@@ -150,7 +157,7 @@ ATTENTION = Task(
     hints=[
         "Three steps: scores, weights, output. Write the shape of each beside it; which axis of the scores runs over the keys?",
         "`key.swapaxes(-1, -2)` exchanges the last two axes and leaves the leading ones alone (`.T` would reverse them all).",
-        "`scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])`, then a stable softmax along axis -1, then `@ value`.",
+        "Scores (..., q_len, kv_len), weights of the same shape, output (..., q_len, d_v): each maximum and each sum keeps the last axis.",
     ],
 )
 
@@ -217,7 +224,7 @@ TRANSPOSED = Task(
     hints=[
         "Give all values the same constant. What must come out, whatever the weights are? What does the function return?",
         "In `einsum`, the index that is summed over stands on the left only. Which one belongs to the keys?",
-        'The last line is `np.einsum("ij,ja->ia", weights, value)`; and the maximum, like the sum, belongs to one row.',
+        "The result has one row for each query. And the maximum, like the sum, belongs to one row: axis and keepdims.",
     ],
 )
 
@@ -303,26 +310,36 @@ FLATTENED = Task(
     hints=[
         "Change the second example and look at the output of the first. It must not move.",
         "`@` multiplies the last two axes and carries all others along: no reshape is needed at all.",
-        "`scores = query @ key.swapaxes(-1, -2) / np.sqrt(d_k)`; the next two lines stay, and the result is `weights @ value`.",
+        "Scores of shape (batch, q_len, kv_len): which two axes of the keys must be exchanged? The next two lines may stay.",
     ],
 )
 
 
-def _weights_to_read() -> dict[str, Any]:
-    weights = np.array(
-        [
-            [0.08, 0.15, 0.62, 0.05, 0.10],
-            [0.46, 0.14, 0.12, 0.08, 0.20],
-            [0.09, 0.55, 0.06, 0.25, 0.05],
-            [0.21, 0.07, 0.25, 0.13, 0.34],
-        ]
-    )
+READ_FROM = np.array(
+    [
+        [0.08, 0.15, 0.62, 0.05, 0.10],
+        [0.46, 0.14, 0.12, 0.08, 0.20],
+        [0.09, 0.55, 0.06, 0.25, 0.05],
+        [0.21, 0.07, 0.25, 0.13, 0.34],
+    ]
+)
+
+
+def _weights_to_read(queries: Sequence[int], keys: Sequence[int]) -> dict[str, Any]:
+    weights = READ_FROM[np.ix_(queries, keys)]
     return {
         "matrix": weights,
         "title": "Weights of four queries over five keys",
         "alt": "Heatmap of attention weights, queries in rows and keys in columns, both counted from 0. "
         + " ".join(f"Row {i}: {', '.join(f'{p:.2f}' for p in row)}." for i, row in enumerate(weights)),
     }
+
+
+def _reading(queries: Sequence[int], keys: Sequence[int], change: Callable[..., Sequence[float]] | None = None) -> tuple[float, ...]:
+    """The asker of key 0, the answerer of output 0, and output 0 without value 3; `change` makes a mistake of these and the weights."""
+    weights = READ_FROM[np.ix_(queries, keys)]
+    right = int(weights[:, 0].argmax()), int(weights[0].argmax()), 1 - weights[0, 3]
+    return tuple(float(entry) for entry in (change(*right, weights) if change else right))
 
 
 READ_WEIGHTS = Task(
@@ -335,34 +352,39 @@ READ_WEIGHTS = Task(
     difficulty=1,
     minutes=4,
     trains="rows that ask, columns that answer",
-    answer=lambda: (1.0, 2.0, 0.95),
+    variants=every(queries=((0, 1, 2, 3), (3, 1, 0, 2), (3, 2, 1, 0)), keys=((0, 1, 2, 3, 4), (1, 0, 3, 2, 4))),
+    answer=_reading,
     tolerance=1e-3,
     figure_data=_weights_to_read,
     wrong=[
         Wrong(
             "rows and columns exchanged",
-            lambda: (2.0, 1.0, 0.63),
+            partial(_reading, change=lambda a, b, c, p: (b, a, p[:, 0].sum() - p[3, 0])),
             "rows are queries and outputs, columns are keys and values: you read the map along the other direction",
         ),
         Wrong(
             "rows and columns exchanged in the first two answers",
-            lambda: (2.0, 1.0, 0.95),
+            partial(_reading, change=lambda a, b, c, p: (b, a, c)),
             "your weight is that of the right row; in the first two answers, too, rows are queries and outputs, columns keys and values",
         ),
-        Wrong("counted from one", lambda: (2.0, 3.0, 0.95), "queries and keys are counted from 0, as the axes of the figure are"),
+        Wrong(
+            "counted from one",
+            partial(_reading, change=lambda a, b, c, p: (a + 1, b + 1, c)),
+            "queries and keys are counted from 0, as the axes of the figure are",
+        ),
         Wrong(
             "the weight that is lost",
-            lambda: (1.0, 2.0, 0.05),
+            partial(_reading, change=lambda a, b, c, p: (a, b, 1 - c)),
             "that is what the output loses; the question asks for what is left",
         ),
         Wrong(
             "the indices of one weight exchanged",
-            lambda: (1.0, 2.0, 0.79),
+            partial(_reading, change=lambda a, b, c, p: (a, b, 1 - p[3, 0])),
             "you took away the weight of another value in another output: the first index of a weight is the query",
         ),
         Wrong(
             "the weights computed again",
-            lambda: (1.0, 2.0, 1.0),
+            partial(_reading, change=lambda a, b, c, p: (a, b, 1)),
             "only the value is set to zero: its key stays, and keeps its weight",
         ),
     ],
@@ -370,164 +392,6 @@ READ_WEIGHTS = Task(
         "An output belongs to a row: the values of all columns are mixed with the weights of that row.",
         "First question: look down the column of the key. Second: look along the row of the query.",
         "If every value is the number one, an output is the sum of its row; the value set to zero takes its weight away.",
-    ],
-)
-
-
-def _score_points(rng: np.random.Generator) -> list[Case]:
-    p_j, v_j, z, t = rng.uniform(0.05, 0.95, size=16), *rng.normal(size=(3, 16))
-    return [Case("16 points", p_j=p_j, v_j=v_j, z=z, t=t)]
-
-
-SCORE_GRADIENT = Task(
-    id="score-gradient",
-    title="Find which score gains",
-    entry="my_score_gradient",
-    kind="derive",
-    equation="score-gradient-against-mixture",
-    points=2,
-    difficulty=3,
-    minutes=10,
-    trains="the backward pass of one row",
-    symbols=("p_j", "v_j", "z", "t"),
-    cases=_score_points,
-    answer=lambda p_j, v_j, z, t: p_j * (z - t) * (v_j - z),
-    wrong=[
-        Wrong(
-            "compared with zero instead of the mixture",
-            lambda p_j, v_j, z, t: p_j * (z - t) * v_j,
-            "raising one score lowers all other weights: what counts is v_j minus the present mixture z",
-        ),
-        Wrong(
-            "the softmax treated entry by entry",
-            lambda p_j, v_j, z, t: p_j * (1 - p_j) * (z - t) * v_j,
-            "p (1 - p) is only the diagonal of the softmax Jacobian; the other weights move as well, {eq}`softmax-derivative`",
-        ),
-        Wrong(
-            "the sign turned round",
-            lambda p_j, v_j, z, t: p_j * (z - t) * (z - v_j),
-            "dL/dz is z - t, and dz / ds_j has the sign of v_j - z, for a larger score moves z towards v_j: one of them is turned round",
-        ),
-        Wrong(
-            "the derivative of the output alone",
-            lambda p_j, v_j, z, t: p_j * (v_j - z),
-            "that is dz / ds_j; the loss answers to z with the factor z - t",
-        ),
-        Wrong(
-            "the weight forgotten",
-            lambda p_j, v_j, z, t: (z - t) * (v_j - z),
-            "a score moves its own weight in proportion to that weight, {eq}`softmax-derivative`: the factor p_j is missing",
-        ),
-        Wrong(
-            "the loss without its factor one half",
-            lambda p_j, v_j, z, t: 2 * p_j * (z - t) * (v_j - z),
-            "the loss is half of the square, so its derivative by z is z - t",
-        ),
-    ],
-    hints=[
-        "The chain rule has two factors: how the loss answers to z, and how z answers to the score.",
-        "dL/dz = z - t. For the other factor put {eq}`softmax-derivative` into z = sum of p_l v_l; two terms remain.",
-        "dz / ds_j = p_j v_j - p_j z. Multiply it by dL/dz.",
-    ],
-)
-
-
-def _backward(
-    query: np.ndarray,
-    key: np.ndarray,
-    value: np.ndarray,
-    d_output: np.ndarray,
-    *,
-    divisor: float | None = None,
-    forward_divisor: float | None = None,
-    centre: str = "rows",
-) -> Gradients:
-    """The whole backward pass of attention with one step done differently; `divisor` is used on the way back."""
-    root = math.sqrt(query.shape[-1])
-    p, d_weights = softmax(query @ key.T / (forward_divisor or root)), d_output @ value.T
-    gain = (p * d_weights).sum(axis=-1, keepdims=True)
-    subtracted = {"rows": gain, "all": gain.sum(), "none": 0.0, "plain": d_weights.mean(axis=-1, keepdims=True)}[centre]
-    d_scores = p * (d_weights - subtracted)
-    divisor = divisor or root
-    return d_scores @ key / divisor, d_scores.T @ query / divisor, p.T @ d_output
-
-
-def _diagonal_backward(query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> Gradients:
-    p, d_weights = softmax(query @ key.T / math.sqrt(query.shape[-1])), d_output @ value.T
-    d_scores = p * (1 - p) * d_weights / math.sqrt(query.shape[-1])
-    return d_scores @ key, d_scores.T @ query, p.T @ d_output
-
-
-def _backward_cases(rng: np.random.Generator) -> list[Case]:
-    cases = []
-    for name, q_len, kv_len, d_k, d_v in (
-        ("fewer queries than keys", 3, 7, 5, 2),
-        ("more queries than keys", 7, 5, 3, 11),
-        ("one query", 1, 5, 2, 3),
-    ):
-        cases.append(Case(name, **_draw(rng, q_len, kv_len, d_k, d_v), d_output=rng.normal(size=(q_len, d_v))))
-    return cases
-
-
-BACKWARD = Task(
-    id="attention-backward",
-    title="The backward pass",
-    entry="my_attention_backward",
-    kind="write",
-    equation="query-and-key-gradients",
-    points=4,
-    difficulty=4,
-    minutes=20,
-    trains="five gradients, five shapes",
-    answer=attention_backward,
-    forbid=(forbidden.ATTENTION, forbidden.AUTOGRAD),
-    cases=_backward_cases,
-    wrong=[
-        Wrong(
-            "the scale forgotten on the way back",
-            lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0),
-            "the scores are Q K^T / sqrt(d_k), so their derivative by Q or K keeps the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
-        ),
-        Wrong(
-            "the scale applied twice on the way back",
-            lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=query.shape[-1]),
-            "dQ and dK hold one factor 1 / sqrt(d_k), not two",
-        ),
-        Wrong(
-            "the scale forgotten in the scores",
-            lambda query, key, value, d_output: _backward(query, key, value, d_output, forward_divisor=1.0),
-            "dQ and dK have their factor 1 / sqrt(d_k), but the weights are those of Q K^T without it",
-        ),
-        Wrong(
-            "no scale on either way",
-            lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0, forward_divisor=1.0),
-            "the scale is missing on both ways: the weights are those of Q K^T / sqrt(d_k), and dQ and dK keep that factor",
-        ),
-        Wrong(
-            "nothing subtracted from dP",
-            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="none"),
-            "dS = P * dP leaves out that weights sum to 1: subtract delta_i from each row of dP first, {eq}`gradient-of-scores`",
-        ),
-        Wrong(
-            "the softmax treated entry by entry",
-            _diagonal_backward,
-            "p (1 - p) dP is the derivative of separate logistic functions; the weights of a row depend on each other",
-        ),
-        Wrong(
-            "one delta for all queries",
-            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="all"),
-            "every query has a delta of its own: sum P * dP along the last axis and keep that axis",
-        ),
-        Wrong(
-            "the plain mean subtracted",
-            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="plain"),
-            "delta_i is the mean of row i of dP under the weights p_ij, not the plain mean",
-        ),
-    ],
-    hints=[
-        "Go back through the three steps in reverse: output, softmax, scores. A gradient has the shape of what it belongs to.",
-        "`d_value = weights.T @ d_output`, `d_weights = d_output @ value.T`, then {eq}`gradient-of-scores` row by row.",
-        "`d_scores = weights * (d_weights - (weights * d_weights).sum(axis=-1, keepdims=True))`; then {eq}`query-and-key-gradients`.",
     ],
 )
 
@@ -573,79 +437,16 @@ PREDICT_WEIGHT = Task(
 )
 
 
-def _slope_points(rng: np.random.Generator) -> list[Case]:
-    p, (v_1, v_2, k_1, k_2) = rng.uniform(0.05, 0.95, size=16), rng.normal(size=(4, 16))
-    return [Case("16 points", p=p, v_1=v_1, v_2=v_2, k_1=k_1, k_2=k_2)]
-
-
-SLOPE = Task(
-    id="attention-slope",
-    title="The slope of attention",
-    entry="my_slope",
-    kind="derive",
-    equation="output-derivative-by-query",
-    points=2,
-    difficulty=4,
-    minutes=12,
-    trains="attention as a function of its query",
-    symbols=("p", "v_1", "v_2", "k_1", "k_2"),
-    cases=_slope_points,
-    answer=lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_1 - k_2),
-    wrong=[
-        Wrong(
-            "not centred: the mean of v k",
-            lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2,
-            "the mean of v k is not their covariance: the product of the two means must be subtracted, {eq}`output-derivative-by-query`",
-        ),
-        Wrong(
-            "a linear map",
-            lambda p, v_1, v_2, k_1, k_2: v_1 * k_1 + v_2 * k_2,
-            "that is the slope without softmax, the same at every q; here it depends on q through p",
-        ),
-        Wrong(
-            "the factor 1 - p forgotten",
-            lambda p, v_1, v_2, k_1, k_2: p * (v_1 - v_2) * (k_1 - k_2),
-            "p' = p (1 - p) (k_1 - k_2): once the first key has all the weight, nothing can change any more",
-        ),
-        Wrong(
-            "the values added",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 + v_2) * (k_1 - k_2),
-            "where the first weight grows, the second shrinks: with equal values nothing moves",
-        ),
-        Wrong(
-            "the keys forgotten",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2),
-            "that is dz / ds_1; the scores are q k_1 and q k_2, so q adds a factor",
-        ),
-        Wrong(
-            "the second key does not move",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * k_1,
-            "q moves both scores: their difference changes at the rate k_1 - k_2",
-        ),
-        Wrong(
-            "the sign turned round",
-            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_2 - k_1),
-            "a larger q favours the larger key: if k_1 > k_2, the output moves towards v_1",
-        ),
-    ],
-    hints=[
-        "z = p v_1 + (1 - p) v_2. Only p depends on q.",
-        "p is the logistic function of q (k_1 - k_2); its derivative by its argument is p (1 - p).",
-        "The slope is the change of p times (v_1 - v_2): `p * (1 - p) * (...) * (...)`.",
-    ],
-)
-
 TASKS = [
+    READ_WEIGHTS,
     ATTENTION,
+    COPIES,
     TRANSPOSED,
     FLATTENED,
-    READ_WEIGHTS,
-    SCORE_GRADIENT,
-    BACKWARD,
     PREDICT_WEIGHT,
     SLOPE,
-    SCORE_GRADIENTS,
-    KEY_GRADIENT,
-    CHAIN_RULE,
+    CENTRED,
+    SHARPEN,
+    COST,
     *TURNS,
 ]

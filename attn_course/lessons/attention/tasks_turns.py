@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from attn_course.reference import attention, softmax
 from attn_course.tasks.core import Case, Task, Wrong
 
 
@@ -11,19 +12,8 @@ def _scores(query: np.ndarray, key: np.ndarray) -> np.ndarray:
     return query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
 
 
-def _gradient(weights: np.ndarray, output: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> np.ndarray:
-    return weights * (d_output @ value.T - (d_output * output).sum(axis=-1, keepdims=True))
-
-
 def _pairs(name: str, rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, *leading: int) -> Case:
     return Case(name, query=rng.normal(size=(*leading, q_len, d_k)), key=rng.normal(size=(*leading, kv_len, d_k)))
-
-
-def _pass(name: str, rng: np.random.Generator, q_len: int, kv_len: int, d_v: int) -> Case:
-    """Weights, the output they give, and a gradient there."""
-    unnormalised = np.exp(rng.normal(size=(q_len, kv_len)))
-    weights, value = unnormalised / unnormalised.sum(axis=-1, keepdims=True), rng.normal(size=(kv_len, d_v))
-    return Case(name, weights=weights, output=weights @ value, value=value, d_output=rng.normal(size=(q_len, d_v)))
 
 
 ALL_SCORES = Task(
@@ -69,51 +59,84 @@ ALL_SCORES = Task(
     ],
 )
 
-GRADIENT_OF_SCORES = Task(
-    id="gain-over-mixture",
-    title="The gradient of the scores in one line",
-    entry="my_d_scores",
+
+def _inputs(name: str, rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *leading: int) -> Case:
+    pairs = _pairs(name, rng, q_len, kv_len, d_k, *leading)
+    return Case(name, **pairs.inputs, value=rng.normal(size=(*leading, kv_len, d_v)))
+
+
+def _attend(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, divisor: float | None = None, axis: int = -1) -> np.ndarray:
+    root = math.sqrt(query.shape[-1]) if divisor is None else divisor
+    return softmax(query @ key.swapaxes(-1, -2) / root, axis) @ value
+
+
+BATCHED_ATTENTION = Task(
+    id="attention-of-batches",
+    title="Batched attention",
+    entry="my_batched_attention",
     kind="write",
-    equation="score-gradient-against-mixture",
-    points=1,
+    equation="batched-attention",
+    points=2,
     difficulty=2,
-    minutes=6,
-    trains="from indices to arrays",
+    minutes=8,
+    trains="the whole formula, for any leading axes",
     your_turn=True,
-    answer=_gradient,
+    answer=attention,
     cases=lambda rng: [
-        _pass("fewer queries than keys", rng, 3, 5, 2),
-        _pass("more queries than keys", rng, 7, 3, 5),
-        _pass("one query", rng, 1, 5, 3),
-        _pass("values with one entry", rng, 5, 3, 1),
+        _inputs("no leading axis", rng, 3, 5, 7, 2),
+        _inputs("as many queries as keys", rng, 5, 5, 3, 2, 7),
+        _inputs("a batch of two", rng, 7, 3, 5, 11, 2),
+        _inputs("two leading axes", rng, 5, 7, 11, 3, 2, 13),
+        _inputs("one query", rng, 1, 5, 3, 2, 7),
+        _inputs("one key", rng, 5, 1, 3, 2, 7),
     ],
     wrong=[
         Wrong(
-            "nothing subtracted",
-            lambda weights, output, value, d_output: weights * (d_output @ value.T),
-            "a score gains only by what its value is worth above the present mixture: subtract what the output is worth",
+            "no scale",
+            lambda query, key, value: _attend(query, key, value, divisor=1.0),
+            "the scores are not divided by the root of d_k, {eq}`scaled-score`",
         ),
         Wrong(
-            "the weight forgotten",
-            lambda weights, output, value, d_output: _gradient(np.ones_like(weights), output, value, d_output),
-            "the gain over the mixture is multiplied by the weight that the key already has",
+            "divided by d_k",
+            lambda query, key, value: _attend(query, key, value, divisor=query.shape[-1]),
+            "a dot product of d_k terms spreads like the root of d_k; you divided by d_k itself",
         ),
         Wrong(
-            "the sign turned",
-            lambda weights, output, value, d_output: -_gradient(weights, output, value, d_output),
-            "it is the value minus the mixture, v_j - z_i, and not the other way round",
+            "the root of d_v",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(value.shape[-1])),
+            "the scale belongs to the vectors that are compared: it is the length of a query, not of a value",
         ),
         Wrong(
-            "the plain mean for the mixture",
-            lambda weights, output, value, d_output: weights * (d_output @ (value - value.mean(axis=0)).T),
-            "the mixture is the output z_i, the average under the weights of row i; you subtracted the plain mean of all values",
+            "the root of the number of keys",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(key.shape[-2])),
+            "the scale is the root of the number of features, the last axis of `query`; you took an axis of positions",
+        ),
+        Wrong(
+            "axis 1 for the features",
+            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[1])),
+            "with leading axes in front, axis 1 is no longer that of the features: count from the end, `query.shape[-1]`",
+        ),
+        Wrong(
+            "softmax over the queries",
+            lambda query, key, value: _attend(query, key, value, axis=-2),
+            "the weights of one query sum to 1 over the keys, the last axis; yours sum to 1 over the queries",
+        ),
+        Wrong(
+            "softmax over the first axis",
+            lambda query, key, value: _attend(query, key, value, axis=0),
+            "in a batch the first axis counts the examples: the softmax runs over the keys, the last axis of the scores",
+        ),
+        Wrong(
+            "scaled after the softmax",
+            lambda query, key, value: _attend(query, key, value, divisor=1.0) / math.sqrt(query.shape[-1]),
+            "the scale must act on the scores; behind the softmax the weights no longer sum to 1",
         ),
     ],
     hints=[
-        "All dot products of a row of dO with a value are one matrix product.",
-        "What is subtracted is one number for each query: keep its axis, so that it broadcasts over the keys.",
-        "weights * (d_output @ value.T - (...).sum(axis=1, keepdims=True))",
+        "Three steps: scores, weights, output. The first you have already written.",
+        "Only the scores need a transposition, and it must exchange the last two axes alone.",
+        "terms = np.exp(...) of shape (..., T_q, T_k); weights = terms / terms.sum(axis=..., keepdims=True)",
     ],
 )
 
-TURNS = [ALL_SCORES, GRADIENT_OF_SCORES]
+TURNS = [ALL_SCORES, BATCHED_ATTENTION]

@@ -72,7 +72,7 @@ def attention_alone_levels_out(rng: np.random.Generator, T: int, d_k: int, draw:
     },
 )
 def the_noun_gains(rng: np.random.Generator, T: int, d_v: int, draw: int) -> Givens:
-    """Eq. score-gradient-against-mixture with dO = z - v_n.
+    """Eq. score-gradient-against-mixture with dZ = z - v_n.
 
     Never negative: each step raises the score of the token whose value is needed, until z = v_n.
     """

@@ -94,7 +94,7 @@ my_factors = tuple((4 * T * d_v + 4 * T * T) / (T * (2 * d_v + 1) + T / size * T
 my_factors = tuple((4 * T * d_v + 4 * T * T) / (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B[::-1])
 # %% bytes-saved-by-tiles | wrong | bytes saved instead of the factor
 my_factors = tuple(4 * T * d_v + 4 * T * T - (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B)
-# %% bytes-saved-by-tiles | right | Eq. (12.2) over Eq. (12.14), T cancelled
+# %% bytes-saved-by-tiles | right | Eq. plain-attention-bytes over Eq. tiled-attention-bytes, T cancelled
 my_factors = tuple(4 * (d_v + T) / (2 * d_v + 1 + 2 * d_v * T / size) for size in B)
 # %% bytes-saved-by-tiles | right | counted with two functions, four bytes a number
 def plain(n_q, n_k, d_k, d_out, nbytes=4):

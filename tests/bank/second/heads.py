@@ -274,7 +274,7 @@ my_step_flops = 4 * d * h * w + 4 * t * d * r * w + 4 * h * t * w
 my_step_flops = t * (4 * d * h * w + 4 * d * r * w + 4 * h * t * w)
 # %% decoding-step-flops | wrong | scores only, sums of values forgotten
 my_step_flops = 4 * d * w * (h + r) + 2 * h * t * w
-# %% decoding-step-flops | wrong | copied from Eq. (8.12) with one token, d = h w assumed
+# %% decoding-step-flops | wrong | copied from Eq. multi-head-flops with one token, d = h w assumed
 my_step_flops = 8 * d**2 + 4 * t * d
 # %% decoding-step-flops | wrong | keys of the cache only, without the new one
 my_step_flops = 4 * d * w * (h + r) + 4 * h * (t - 1) * w

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import sympy
 import torch
 
 # --- scaled dot-product attention ------------------------------------------------------------------
@@ -54,7 +55,7 @@ def attention_key_by_key(query, key, value):
 
 
 def attention_with_centred_keys(query, key, value):
-    # Eq. key-shift-invariance: a shift of all keys changes nothing
+    # a shift of all keys moves every score of a row alike, and the softmax does not see that
     return attention_in_torch(query, key - key.mean(axis=-2, keepdims=True), value)
 
 
@@ -139,66 +140,6 @@ def batch_in_float32(query, key, value):
     return terms @ value / terms.sum(axis=2, keepdims=True)
 
 
-# --- backward pass ---------------------------------------------------------------------------------
-
-
-def _weights(query, key):
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return terms / terms.sum(axis=1, keepdims=True)
-
-
-def backward_through_the_output(query, key, value, d_output):
-    # delta as dO . z, Eq. score-gradient-against-mixture
-    p = _weights(query, key)
-    delta = np.sum(d_output * (p @ value), axis=1)
-    d_scores = p * (d_output @ value.T - delta[:, None]) * query.shape[1] ** -0.5
-    return d_scores @ key, d_scores.T @ query, p.T @ d_output
-
-
-def backward_query_by_query(query, key, value, d_output):
-    p, root = _weights(query, key), math.sqrt(query.shape[1])
-    d_query, d_key, d_value = np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
-    for i, j in np.ndindex(p.shape):
-        d_score = p[i, j] * d_output[i] @ (value[j] - p[i] @ value) / root
-        d_query[i] += d_score * key[j]
-        d_key[j] += d_score * query[i]
-        d_value[j] += p[i, j] * d_output[i]
-    return d_query, d_key, d_value
-
-
-def backward_with_the_jacobian(query, key, value, d_output):
-    p = _weights(query, key)
-    jacobian = np.einsum("ij,jl->ijl", p, np.eye(len(key))) - np.einsum("ij,il->ijl", p, p)
-    d_scores = np.einsum("ijl,ia,la->ij", jacobian, d_output, value) / np.sqrt(query.shape[1])
-    return np.einsum("ij,jd->id", d_scores, key), np.einsum("ij,id->jd", d_scores, query), np.einsum("ij,ia->ja", p, d_output)
-
-
-def backward_by_differences(query, key, value, d_output):
-    gradients = []
-    for n in range(3):
-        arrays = [query.copy(), key.copy(), value.copy()]
-        gradient = np.zeros_like(arrays[n])
-        for index in np.ndindex(gradient.shape):
-            losses, old = [], arrays[n][index]
-            for step in (1e-4, -1e-4, 2e-4, -2e-4):
-                arrays[n][index] = old + step
-                losses.append((_weights(*arrays[:2]) @ arrays[2] * d_output).sum())
-            arrays[n][index] = old
-            gradient[index] = (8 * (losses[0] - losses[1]) - (losses[2] - losses[3])) / 12e-4
-        gradients.append(gradient)
-    return gradients  # a list is as good as a tuple
-
-
-def backward_in_torch(query, key, value, d_output):
-    query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
-    scale = query.shape[1] ** -0.5
-    p = torch.softmax(query @ key.T * scale, dim=1)
-    d_p = d_output @ value.T
-    d_scores = scale * p * (d_p - (p * d_p).sum(1, keepdim=True))
-    return d_scores @ key, d_scores.T @ query, p.T @ d_output
-
-
 # --- your turn, in the lesson -----------------------------------------------------------------------
 
 
@@ -213,16 +154,16 @@ def scores_with_scaled_queries_in_torch(query, key):
     return (query / query.shape[-1] ** 0.5) @ key.mT
 
 
-def score_gradients_by_loops(weights, output, value, d_output):
-    result = np.empty(weights.shape)
-    for i, j in np.ndindex(weights.shape):
-        result[i, j] = weights[i, j] * d_output[i] @ (value[j] - output[i])
-    return result
+def batches_by_loops(query, key, value):
+    if query.ndim > 2:
+        return np.array([batches_by_loops(*each) for each in zip(query, key, value, strict=True)])
+    terms = np.exp([[sum(q * k) / math.sqrt(len(q)) for k in key] for q in query])
+    return np.array([sum(t * v for t, v in zip(row, value, strict=True)) / sum(row) for row in terms])
 
 
-def score_gradients_in_torch(weights, output, value, d_output):
-    weights, output, value, d_output = (torch.as_tensor(array, dtype=torch.float32) for array in (weights, output, value, d_output))
-    return weights * torch.einsum("ia,ija->ij", d_output, value[None] - output[:, None])
+def batches_in_torch(query, key, value):
+    query, key, value = (torch.as_tensor(array, dtype=torch.float32) for array in (query, key, value))
+    return torch.softmax(torch.einsum("...id,...jd->...ij", query, key) / query.shape[-1] ** 0.5, dim=-1) @ value
 
 
 RIGHT = {
@@ -250,80 +191,37 @@ RIGHT = {
         lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10]),
         lambda: torch.tensor([1, 2, 0.95]),
     ],
-    "score-gradient": [
-        lambda p_j, v_j, z, t: (t - z) * p_j * (z - v_j),
-        lambda p_j, v_j, z, t: p_j * v_j * (z - t) - p_j * z * (z - t),
-        lambda p_j, v_j, z, t: p_j * (z * v_j - z**2 - t * v_j + t * z),
-    ],
-    "attention-backward": [
-        backward_through_the_output,
-        backward_query_by_query,
-        backward_with_the_jacobian,
-        backward_by_differences,
-        backward_in_torch,
-    ],
     "query-on-its-key": [lambda: 0.269, lambda: np.exp(1) / (np.exp(1) + np.exp(2)), lambda: torch.sigmoid(torch.tensor(-1.0))],
     "attention-slope": [
         lambda p, v_1, v_2, k_1, k_2: (p - p**2) * (v_2 - v_1) * (k_2 - k_1),
         lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2 - (p * v_1 + (1 - p) * v_2) * (p * k_1 + (1 - p) * k_2),
         lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 * k_1 - v_1 * k_2 - v_2 * k_1 + v_2 * k_2),
     ],
-    "gradient-through-the-softmax": [
-        r"P \odot dP - P \odot ((P \odot dP) \mathbf{1} \mathbf{1}^\top)",
-        r"P \odot dP - \mathrm{diag}((P \odot dP) \mathbf{1}) P",
-        r"-P \odot \left( (dP \odot P) \mathbf{1} \mathbf{1}^{\top} - dP \right)",
-        r"\bigl( \mathbf{1} \mathbf{1}^\top (dP \odot P)^\top \bigr)^\top \odot (-P) + dP \odot P",
-        r"P \odot \left( dP - \mathrm{diag}(\left( P \odot dP \right) \mathbf 1) \mathbf 1 \mathbf 1^\top \right)",
-        r"(dP - ((P \odot dP) \mathbf{1}) \mathbf{1}^\top) \odot P",
-    ],
-    "gradient-of-one-key": [
-        r"\sum_{i=1}^{T_q} \frac{P_{ij}}{\sqrt{d_k}} (dO_i \cdot V_j - dO_i \cdot Z_i) Q_i",
-        r"\sum_{n} P_{nj} \tfrac{dO_n (V_j - Z_n)^\top}{\sqrt{d_k}} Q_n",
-        r"\frac{\sum_i \left( P_{ij} \sum_a dO_{ia} (V_{ja} - Z_{ia}) \right) Q_i}{\sqrt{d_k}}",
-        r"\frac{1}{\sqrt{d_k}} \bigl( \bigl( P \odot (dO\, V^\top - (dO \odot Z) \mathbf{1} \mathbf{1}^\top) \bigr)^\top Q \bigr)_j",
-        r"d_k^{-1/2} \sum_i P_{ij} (dO_i \cdot (V_j - \sum_l P_{il} V_l)) Q_i",
-        r"\frac{1}{\sqrt{d_k}} \left( \sum_i P_{ij} (V_j \cdot dO_i) Q_i - \sum_i P_{ij} (Z_i \cdot dO_i) Q_i \right)",
-    ],
-    "from-jacobian-to-output": [
+    "centre-the-values": [
         [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
-            r"\sum_l dP_{il} p_{il} \delta_{lj} - p_{ij} \sum_l dP_{il} p_{il}",
-            r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
-            r"p_{ij} (dP_{ij} - \sum_l p_{il} dP_{il})",
-            r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+            r"\sum_j p_j v_j (k_j - \bar{k})",
+            r"\sum_j p_j v_j k_j - \bar{k} \sum_j p_j v_j",
+            r"\sum_j p_j v_j k_j - z \bar{k}",
+            r"\sum_j p_j (v_j - z) k_j",
+            r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
         ],
         [
-            r"\sum_{k} dP_{ik}\, p_{ik} (\delta_{kj} - p_{ij})",
-            r"p_{ij} (1 - p_{ij}) dP_{ij} - \sum_{k \ne j} dP_{ik} p_{ik} p_{ij}",
-            r"p_{ij} dP_{ij} - p_{ij} \left( p_{ij} dP_{ij} + \sum_{k \ne j} p_{ik} dP_{ik} \right)",
-            r"p_{ij} dP_{ij} - p_{ij} \sum_k p_{ik} (dO_i \cdot v_k)",
-            r"p_{ij} \left( dP_{ij} - dO_i \cdot z_i \right)",
-        ],
-        [
-            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) dP_{il}",
-            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) (dO_i \cdot v_l)",
-            r"p_{ij} (dO_i \cdot v_j) - p_{ij} \sum_l p_{il} (dO_i \cdot v_l)",
-            r"p_{ij} (dO_i \cdot v_j) - p_{ij} (dO_i \cdot z_i)",
-            r"p_{ij} dP_{ij} - p_{ij} (dO_i \cdot z_i)",
-            r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
-        ],
-        [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
-            r"\sum_l dP_{il} p_{il} (\delta_{jl} - p_{ij} \sum_m p_{im})",
-            r"\sum_l dP_{il} p_{il} \delta_{jl} - \sum_l \sum_m dP_{il} p_{il} p_{ij} p_{im}",
-            r"dP_{ij} p_{ij} - p_{ij} \sum_l dP_{il} p_{il}",
-            r"(dP_{ij} - \sum_l \sum_a dO_{ia} v_{la} p_{il}) p_{ij}",
-            r"(dP_{ij} - z_i \cdot dO_i) p_{ij}",
-        ],
-        [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
-            r"\sum_l [l = j] dP_{il} p_{il} - \sum_l dP_{il} p_{il} p_{ij}",
-            r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
-            r"p_{ij} dP_{ij} - p_{ij} dO_i \left( \sum_l p_{il} v_l \right)^\top",
-            r"p_{ij} dP_{ij} - p_{ij} dO_i z_i^\top",
-            r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+            r"\sum_l p_l v_l (k_l - \bar{k})",
+            r"\sum_l p_l v_l (k_l - \bar{k}) - \left( \sum_l p_l k_l - \bar{k} \sum_l p_l \right) z",
+            r"\sum_l \left( p_l v_l - p_l z \right) (k_l - \bar{k})",
+            r"\sum_l p_l (v_l - z) (k_l - \bar{k})",
         ],
     ],
+    "copies-beside-another": [
+        r"\frac{n v_1 + e^{s_2 - s_1} v_2}{n + e^{s_2 - s_1}}",
+        r"v_2 + \frac{n \exp(s_1)}{n \exp(s_1) + \exp(s_2)} (v_1 - v_2)",
+        r"\frac{1}{n e^{s_1} + e^{s_2}} \left( n e^{s_1} v_1 + e^{s_2} v_2 \right)",
+    ],
+    "length-of-a-query": [
+        lambda p, g, n, d: d**0.5 / g * sympy.log((n - 1) * p / (1 - p)),
+        lambda p, g, n, d: -(d**0.5) * (sympy.log(1 - p) - sympy.log(p) - sympy.log(n - 1)) / g,
+    ],
+    "cost-of-new-tokens": [lambda: (600_000, 158_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 8000])],
+    "attention-of-batches": [batches_by_loops, batches_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],
-    "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
 }

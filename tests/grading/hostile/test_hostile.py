@@ -95,7 +95,7 @@ def test_automatic_differentiation_is_found_by_what_torch_runs(verdicts, way):
         "import torch\ndef my_attention_backward(q, k, v, d):\n    q, k, v = (torch.tensor(x, requires_grad=True) for x in (q, k, v))\n"
     )
     source += f"    d, o = torch.as_tensor(d), torch.softmax(q @ k.mT / q.shape[-1]**0.5, -1) @ v\n    {GRADIENTS[way]}"
-    verdict = verdicts("attention", "attention-backward", source)["attention-backward"]
+    verdict = verdicts("gradients", "attention-backward", source)["attention-backward"]
     assert verdict.points == 0
     assert "which would answer the task for you" in verdict.message
 

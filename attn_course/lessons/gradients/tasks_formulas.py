@@ -1,10 +1,10 @@
-"""The graded tasks on attention that are answered in LaTeX: two gradients as formulas, and one derived line by line."""
+"""The graded tasks on gradients that are answered in LaTeX: two gradients and delta as formulas, and one derivation line by line."""
 
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import derivative, rows
+from attn_course.formulas import column, derivative, rows
 from attn_course.reference import attention, scaled_dot_scores, softmax
 from attn_course.tasks.core import Task, Wrong, at_sizes
 
@@ -19,6 +19,60 @@ def _back_to_the_scores(rng: np.random.Generator, **sizes: int) -> dict[str, Any
     S, dP = _random(rng, (T_q, T_k), (T_q, T_k))
     return {"P": softmax(S), "dP": dP, "dS": derivative(lambda moved: np.vdot(dP, softmax(moved)), S)}
 
+
+def _row_sums(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """Outputs, the gradient there, and the row sums of P * dP as what a factor on each row of weights would gain."""
+    T_q, T_k, d_v = sizes.values()
+    S, V, dZ = _random(rng, (T_q, T_k), (T_k, d_v), (T_q, d_v))
+    Z = softmax(S) @ V
+    gain = derivative(lambda factors: np.vdot(dZ, factors[:, None] * Z), np.ones(T_q))
+    return {"Z": Z, "dZ": dZ, "d_v": d_v, r"\delta": column(gain)}
+
+
+DELTA = Task(
+    id="delta-without-weights",
+    title="All the row sums without a weight",
+    entry="my_delta",
+    kind="formula",
+    equation="score-gradient-against-mixture",
+    points=1,
+    difficulty=2,
+    minutes=6,
+    trains="dot products of rows in matrix notation",
+    symbols=("Z", "dZ", "d_v"),
+    functions=("diag",),
+    left=r"\delta",
+    cases=at_sizes("T_q T_k d_v", _row_sums),
+    answer=r"(dZ \odot Z)\, \mathbf{1}",
+    wrong=[
+        Wrong(
+            "all pairs of rows",
+            r"dZ\, Z^\top \mathbf{1}",
+            "row i of that sums the products of row i of dZ with the outputs of all queries; delta_i takes output i alone",
+        ),
+        Wrong(
+            "the mean over the features",
+            r"\frac{1}{d_v} (dZ \odot Z)\, \mathbf{1}",
+            "a dot product is the sum over the features, not their mean",
+        ),
+        Wrong(
+            "the gradient alone",
+            r"dZ\, \mathbf{1}",
+            "row i of dZ must be multiplied with row i of Z before it is summed",
+        ),
+        Wrong(
+            "the length of the output",
+            r"(Z \odot Z)\, \mathbf{1}",
+            "that is the squared length of each output; one of the two rows belongs to the gradient",
+        ),
+        Wrong("the sign turned", r"-(dZ \odot Z)\, \mathbf{1}", "delta_i is dZ_i . z_i itself; the minus comes when it is subtracted"),
+    ],
+    hints=[
+        "delta_i is a dot product of two rows, {eq}`score-gradient-against-mixture`: a sum over features of products.",
+        r"Which product multiplies entry by entry? And what sums a row?",
+        r"`A \mathbf{1}` is the column of the row sums of `A`.",
+    ],
+)
 
 SCORE_GRADIENTS = Task(
     id="gradient-through-the-softmax",
@@ -88,10 +142,10 @@ SCORE_GRADIENTS = Task(
 def _back_to_the_keys(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
     """A forward pass, the gradient at its output, and that of the keys by differences through the whole of it."""
     T_q, T_k, d_k, d_v = sizes.values()
-    Q, K, V, dO = _random(rng, (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v))
+    Q, K, V, dZ = _random(rng, (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v))
     Z, P = attention(Q, K, V, return_weights=True)
-    dK = derivative(lambda moved: np.vdot(dO, attention(Q, moved, V)), K)
-    return {"P": P, "Q": Q, "V": V, "Z": Z, "dO": dO, "d_k": d_k, "T_q": T_q, "T_k": T_k, "dK": dK}
+    dK = derivative(lambda moved: np.vdot(dZ, attention(Q, moved, V)), K)
+    return {"P": P, "Q": Q, "V": V, "Z": Z, "dZ": dZ, "d_k": d_k, "T_q": T_q, "T_k": T_k, "dK": dK}
 
 
 KEY_GRADIENT = Task(
@@ -104,45 +158,45 @@ KEY_GRADIENT = Task(
     difficulty=4,
     minutes=12,
     trains="putting two steps of the backward pass together",
-    symbols=("P", "Q", "V", "Z", "dO", "d_k", "T_q", "T_k"),
+    symbols=("P", "Q", "V", "Z", "dZ", "d_k", "T_q", "T_k"),
     functions=(r"\sqrt",),
     left="dK_j",
     cases=at_sizes("T_q T_k d_k d_v", _back_to_the_keys),
-    answer=r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, \bigl( dO_i \cdot (V_j - Z_i) \bigr)\, Q_i",
+    answer=r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, \bigl( dZ_i \cdot (V_j - Z_i) \bigr)\, Q_i",
     wrong=[
         Wrong(
             "the scale forgotten",
-            r"\sum_i P_{ij}\, (dO_i \cdot (V_j - Z_i))\, Q_i",
+            r"\sum_i P_{ij}\, (dZ_i \cdot (V_j - Z_i))\, Q_i",
             "the scores are Q K^T / sqrt(d_k), so the way back to K keeps the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
         ),
         Wrong(
             "divided by d_k",
-            r"\frac{1}{d_k} \sum_i P_{ij}\, (dO_i \cdot (V_j - Z_i))\, Q_i",
+            r"\frac{1}{d_k} \sum_i P_{ij}\, (dZ_i \cdot (V_j - Z_i))\, Q_i",
             "the scale passes through once, as 1 / sqrt(d_k); 1 / d_k is its square",
         ),
         Wrong(
             "compared with zero instead of the mixture",
-            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, (dO_i \cdot V_j)\, Q_i",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, (dZ_i \cdot V_j)\, Q_i",
             "raising one score lowers the other weights of its row: what counts is value j minus the output of the query that asks",
         ),
         Wrong(
             "the mixture beats the value",
-            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, (dO_i \cdot (Z_i - V_j))\, Q_i",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij}\, (dZ_i \cdot (Z_i - V_j))\, Q_i",
             "the sign is turned round: raising s_ij moves the output of query i from Z_i towards V_j",
         ),
         Wrong(
             "the weight forgotten",
-            r"\frac{1}{\sqrt{d_k}} \sum_i (dO_i \cdot (V_j - Z_i))\, Q_i",
+            r"\frac{1}{\sqrt{d_k}} \sum_i (dZ_i \cdot (V_j - Z_i))\, Q_i",
             "a score moves its own weight in proportion to that weight, {eq}`score-gradient-against-mixture`: the factor P_ij is missing",
         ),
         Wrong(
             "the weights summed apart",
-            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} \sum_l (dO_l \cdot (V_j - Z_l))\, Q_l",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} \sum_l (dZ_l \cdot (V_j - Z_l))\, Q_l",
             "weight, gain and query of one term belong to the same query i: one sum over i holds all three",
         ),
         Wrong(
             "the softmax treated entry by entry",
-            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} (1 - P_{ij})\, (dO_i \cdot V_j)\, Q_i",
+            r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} (1 - P_{ij})\, (dZ_i \cdot V_j)\, Q_i",
             "p (1 - p) is only the diagonal of the softmax Jacobian; the other weights of the row move as well, {eq}`softmax-jacobian`",
         ),
     ],
@@ -157,10 +211,10 @@ KEY_GRADIENT = Task(
 def _weights_and_gains(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
     """A forward pass, the gradient at its output, and the one at its weights by differences."""
     T_q, T_k, d_v = sizes.values()
-    Q, K, V, dO = _random(rng, (T_q, 2), (T_k, 2), (T_k, d_v), (T_q, d_v))
+    Q, K, V, dZ = _random(rng, (T_q, 2), (T_k, 2), (T_k, d_v), (T_q, d_v))
     p = softmax(scaled_dot_scores(Q, K))
-    dP = derivative(lambda moved: np.vdot(dO, moved @ V), p)
-    return {"p": p, "dP": dP, "dO": rows(dO), "v": rows(V), "z": rows(attention(Q, K, V)), "T_k": T_k}
+    dP = derivative(lambda moved: np.vdot(dZ, moved @ V), p)
+    return {"p": p, "dP": dP, "dZ": rows(dZ), "v": rows(V), "z": rows(attention(Q, K, V)), "T_k": T_k}
 
 
 CHAIN_RULE = Task(
@@ -173,16 +227,16 @@ CHAIN_RULE = Task(
     difficulty=3,
     minutes=12,
     trains="sums with a Kronecker delta, and a row sum that needs no weights",
-    symbols=("p", "dP", "dO", "v", "z", "T_k"),
+    symbols=("p", "dP", "dZ", "v", "z", "T_k"),
     cases=at_sizes("T_q T_k d_v", _weights_and_gains),
     least_steps=3,
     answer=[
         r"\sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij})",
         r"\sum_l dP_{il}\, p_{il} \delta_{lj} - \sum_l dP_{il}\, p_{il}\, p_{ij}",
         r"dP_{ij}\, p_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}",
-        r"p_{ij} \bigl( dP_{ij} - \sum_l p_{il}\, (dO_i \cdot v_l) \bigr)",
-        r"p_{ij} \bigl( dP_{ij} - dO_i \cdot \bigl( \sum_l p_{il}\, v_l \bigr) \bigr)",
-        r"p_{ij} (dP_{ij} - dO_i \cdot z_i)",
+        r"p_{ij} \bigl( dP_{ij} - \sum_l p_{il}\, (dZ_i \cdot v_l) \bigr)",
+        r"p_{ij} \bigl( dP_{ij} - dZ_i \cdot \bigl( \sum_l p_{il}\, v_l \bigr) \bigr)",
+        r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
     ],
     wrong=[
         Wrong(
@@ -217,12 +271,12 @@ CHAIN_RULE = Task(
         ),
         Wrong(
             "the value of key j in place of the mixture",
-            r"p_{ij} (dP_{ij} - dO_i \cdot v_j)",
+            r"p_{ij} (dP_{ij} - dZ_i \cdot v_j)",
             "in dP_il the value is v_l, and l is summed over: the sum of p_il v_l is the output z_i",
         ),
         Wrong(
             "plus for minus",
-            r"p_{ij} (dP_{ij} + dO_i \cdot z_i)",
+            r"p_{ij} (dP_{ij} + dZ_i \cdot z_i)",
             "the second term comes with a minus, from the bracket with the delta",
         ),
     ],

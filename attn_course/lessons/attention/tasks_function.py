@@ -1,0 +1,318 @@
+"""The graded tasks on attention as a function of its query, on copies in its context, and on what it costs."""
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from attn_course.formulas import row
+from attn_course.reference import attention
+from attn_course.tasks.core import Case, Task, Wrong, at_sizes, every
+
+
+def _slope_points(rng: np.random.Generator) -> list[Case]:
+    p, (v_1, v_2, k_1, k_2) = rng.uniform(0.05, 0.95, size=16), rng.normal(size=(4, 16))
+    return [Case("16 points", p=p, v_1=v_1, v_2=v_2, k_1=k_1, k_2=k_2)]
+
+
+SLOPE = Task(
+    id="attention-slope",
+    title="The slope of attention",
+    entry="my_slope",
+    kind="derive",
+    equation="output-derivative-by-query",
+    points=2,
+    difficulty=4,
+    minutes=12,
+    trains="attention as a function of its query",
+    symbols=("p", "v_1", "v_2", "k_1", "k_2"),
+    cases=_slope_points,
+    answer=lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_1 - k_2),
+    wrong=[
+        Wrong(
+            "not centred: the mean of v k",
+            lambda p, v_1, v_2, k_1, k_2: p * v_1 * k_1 + (1 - p) * v_2 * k_2,
+            "the mean of v k is not their covariance: the product of the two means must be subtracted, {eq}`output-derivative-by-query`",
+        ),
+        Wrong(
+            "a linear map",
+            lambda p, v_1, v_2, k_1, k_2: v_1 * k_1 + v_2 * k_2,
+            "that is the slope without softmax, the same at every q; here it depends on q through p",
+        ),
+        Wrong(
+            "the factor 1 - p forgotten",
+            lambda p, v_1, v_2, k_1, k_2: p * (v_1 - v_2) * (k_1 - k_2),
+            "p' = p (1 - p) (k_1 - k_2): once the first key has all the weight, nothing can change any more",
+        ),
+        Wrong(
+            "the values added",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 + v_2) * (k_1 - k_2),
+            "where the first weight grows, the second shrinks: with equal values nothing moves",
+        ),
+        Wrong(
+            "the keys forgotten",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2),
+            "that is dz / ds_1; the scores are q k_1 and q k_2, so q adds a factor",
+        ),
+        Wrong(
+            "the second key does not move",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * k_1,
+            "q moves both scores: their difference changes at the rate k_1 - k_2",
+        ),
+        Wrong(
+            "the sign turned round",
+            lambda p, v_1, v_2, k_1, k_2: p * (1 - p) * (v_1 - v_2) * (k_2 - k_1),
+            "a larger q favours the larger key: if k_1 > k_2, the output moves towards v_1",
+        ),
+    ],
+    hints=[
+        "z = p v_1 + (1 - p) v_2. Only p depends on q.",
+        "p is the logistic function of q (k_1 - k_2); its derivative by its argument is p (1 - p).",
+        "The slope is the change of p times (v_1 - v_2): `p * (1 - p) * (...) * (...)`.",
+    ],
+)
+
+
+def _weights_in_one_dimension(rng: np.random.Generator, T_k: int) -> dict[str, Any]:
+    """Weights, keys and values that are plain numbers, the output, and the mean key."""
+    q, key, value = rng.normal(), rng.normal(size=(T_k, 1)), rng.normal(size=(T_k, 1))
+    both, p = attention(np.array([[q]]), key, np.hstack([value, key]), return_weights=True)
+    return {"p": p[0], "v": value[:, 0], "k": key[:, 0], "z": both[0, 0], r"\bar{k}": both[0, 1], "T_k": T_k}
+
+
+CENTRED = Task(
+    id="centre-the-values",
+    title="From the chain rule to a covariance",
+    entry="my_derivation",
+    kind="derivation",
+    equation="output-derivative-by-query",
+    points=3,
+    difficulty=3,
+    minutes=10,
+    trains="a sum that is zero, and what may therefore be subtracted",
+    symbols=("p", "v", "k", "z", r"\bar{k}", "T_k"),
+    cases=at_sizes("T_k", _weights_in_one_dimension),
+    least_steps=2,
+    answer=[
+        r"\sum_j p_j v_j (k_j - \bar{k})",
+        r"\sum_j p_j v_j (k_j - \bar{k}) - z (\bar{k} - \bar{k} \sum_j p_j)",
+        r"\sum_j p_j v_j (k_j - \bar{k}) - z \sum_j p_j (k_j - \bar{k})",
+        r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
+    ],
+    wrong=[
+        Wrong(
+            "the weights lost from the sum of deviations",
+            r"\sum_j p_j v_j (k_j - \bar{k}) - z \sum_j (k_j - \bar{k})",
+            "the deviations from the mean key add up to 0 only with the weights it was made with: each one needs its p_j",
+        ),
+        Wrong(
+            "the mean product alone",
+            r"\sum_j p_j v_j k_j",
+            "the mean of v k is not their covariance: the term with the mean key stays, and it is z times that mean",
+        ),
+        Wrong(
+            "the product of the means added",
+            r"\sum_j p_j v_j k_j + z \bar{k}",
+            "the bracket has a minus before the mean key, so the product of the two means is subtracted",
+        ),
+        Wrong(
+            "the values summed without weights",
+            r"\sum_j p_j v_j k_j - \bar{k} \sum_j v_j",
+            "when the mean key is taken out of the sum, p_j and v_j both stay inside: together they give z",
+        ),
+        Wrong(
+            "subtracted twice",
+            r"\sum_j p_j v_j k_j - 2 z \bar{k}",
+            "multiplied out, the bracket gives the product of the means once; of the three terms of a covariance two cancel",
+        ),
+    ],
+    hints=[
+        "What is the sum of p_j times the deviation of k_j from the mean key?",
+        "Since that sum is zero, any number times it may be subtracted. Which number turns v_j into what the goal shows?",
+        r"Second line: the first one, minus `z \sum_j p_j (k_j - \bar{k})`. Say in a line of its own why this is zero.",
+    ],
+)
+
+
+def _copies(rng: np.random.Generator, n: int, d_v: int) -> dict[str, Any]:
+    """The output over n copies of one pair and one other pair, by the reference."""
+    q, keys, values = rng.normal(size=(1, 2)), rng.normal(size=(2, 2)), rng.normal(size=(2, d_v))
+    rows = [0] * n + [1]
+    scores = (keys @ q[0]) / math.sqrt(2)
+    z = attention(q, keys[rows], values[rows])[0]
+    return {"n": n, "s_1": scores[0], "s_2": scores[1], "v_1": row(values[0]), "v_2": row(values[1]), "z": row(z)}
+
+
+COPIES = Task(
+    id="copies-beside-another",
+    title="Many copies and one other",
+    entry="my_output",
+    kind="formula",
+    equation="count-beside-reference",
+    points=2,
+    difficulty=2,
+    minutes=6,
+    trains="what an output says about numbers",
+    symbols=("n", "s_1", "s_2", "v_1", "v_2"),
+    functions=(r"\exp",),
+    left="z",
+    cases=at_sizes("n d_v", _copies),
+    answer=r"\frac{n\, e^{s_1} v_1 + e^{s_2} v_2}{n\, e^{s_1} + e^{s_2}}",
+    wrong=[
+        Wrong(
+            "copies count once",
+            r"\frac{e^{s_1} v_1 + e^{s_2} v_2}{e^{s_1} + e^{s_2}}",
+            "each copy is a pair of its own, with its own term in both sums, {eq}`attention-of-one-query`",
+        ),
+        Wrong(
+            "counted above only",
+            r"\frac{n\, e^{s_1} v_1 + e^{s_2} v_2}{e^{s_1} + e^{s_2}}",
+            "the copies stand in the denominator too: otherwise the weights do not sum to 1",
+        ),
+        Wrong(
+            "counted below only",
+            r"\frac{e^{s_1} v_1 + e^{s_2} v_2}{n\, e^{s_1} + e^{s_2}}",
+            "each copy brings its value as well as its term below: n of them stand above the line",
+        ),
+        Wrong(
+            "the number inside the exponent",
+            r"\frac{e^{n s_1} v_1 + e^{s_2} v_2}{e^{n s_1} + e^{s_2}}",
+            "n equal terms add up to n times one of them; a product of terms would add their exponents",
+        ),
+        Wrong(
+            "the scores as weights",
+            r"\frac{n\, s_1 v_1 + s_2 v_2}{n\, s_1 + s_2}",
+            "a term of the softmax is e to the power of the score",
+        ),
+    ],
+    hints=[
+        "Write the numerator with all n + 1 terms, and collect equal ones.",
+        "Numerator and denominator have the same terms; above, each is multiplied by its value.",
+        r"`\frac{n\, e^{s_1} v_1 + ...}{...}`: with s_1 = s_2 and values 0 and 1 it must be {eq}`count-beside-reference`.",
+    ],
+)
+
+
+def _log(value: Any) -> Any:
+    import sympy
+
+    return sympy.log(value)
+
+
+def _sqrt(value: Any) -> Any:
+    import sympy
+
+    return sympy.sqrt(value)
+
+
+def _lead_points(rng: np.random.Generator) -> list[Case]:
+    p, g, n, d = rng.uniform(0.2, 0.95, 16), rng.uniform(0.3, 2.0, 16), rng.uniform(3.0, 60.0, 16), rng.uniform(2.0, 80.0, 16)
+    return [Case("16 points", p=p, g=g, n=n, d=d)]
+
+
+def _factor(p: Any, g: Any, n: Any, d: Any, *, others: int = 1, root: str = "root", turned: bool = False) -> Any:
+    """The factor of the query; the switches count the others wrongly, take another scale, or turn the odds over."""
+    scale = {"root": _sqrt(d), "none": 1, "whole": d}[root]
+    return scale * (_log(n - others) + _log((1 - p) / p if turned else p / (1 - p))) / g
+
+
+SHARPEN = Task(
+    id="length-of-a-query",
+    title="How long must a query be?",
+    entry="my_factor",
+    kind="derive",
+    equation="margin-grows-with-context",
+    points=2,
+    difficulty=4,
+    minutes=12,
+    trains="scale, softmax and length of the context in one question",
+    symbols=("p", "g", "n", "d"),
+    functions=("log", "sqrt"),
+    cases=_lead_points,
+    answer=_factor,
+    wrong=[
+        Wrong("no scale", partial(_factor, root="none"), "a score is the dot product divided by sqrt(d): the lead shrinks by that root"),
+        Wrong("the scale squared", partial(_factor, root="whole"), "the scores are divided by the root of d, not by d itself"),
+        Wrong("the key counted among the others", partial(_factor, others=0), "n counts all keys; the one that leads has n - 1 others"),
+        Wrong(
+            "the odds turned over",
+            partial(_factor, turned=True),
+            "a larger share p needs a longer query: p stands above the line in the odds",
+        ),
+        Wrong(
+            "the others forgotten",
+            lambda p, g, n, d: _sqrt(d) * _log(p / (1 - p)) / g + 0 * n,
+            "with more keys the same share needs a larger lead, {eq}`margin-grows-with-context`: n is missing",
+        ),
+        Wrong(
+            "the lead multiplied",
+            lambda p, g, n, d: _sqrt(d) * (_log(n - 1) + _log(p / (1 - p))) * g,
+            "a query that leads by more needs a smaller factor: divide by g",
+        ),
+    ],
+    hints=[
+        "If the query is multiplied by c, what happens to the lead g between two dot products, and what to the lead between two scores?",
+        "Set the lead of the scores equal to the right side of {eq}`margin-grows-with-context`.",
+        "`c * g / sqrt(d) = log(n - 1) + ...`; solve for c.",
+    ],
+)
+
+
+def _cost(
+    T_q: int,
+    T_k: int,
+    d_k: int,
+    d_v: int,
+    *,
+    operations: int = 2,
+    square: bool = False,
+    added: bool = False,
+    times: int = 4,
+    narrow: bool = False,
+) -> tuple[int, int]:
+    """Operations and numbers moved; the switches make the known mistakes."""
+    asking, width = (T_k if square else T_q), (2 * d_k if narrow else d_k + d_v)
+    pairs = asking + T_k if added else asking * T_k
+    return operations * pairs * width, (asking + T_k) * width + times * pairs
+
+
+COST = Task(
+    id="cost-of-new-tokens",
+    title="What new tokens cost",
+    entry="my_cost",
+    kind="predict",
+    equation="attention-traffic",
+    points=2,
+    difficulty=3,
+    minutes=8,
+    trains="two lengths and two widths in a count",
+    tolerance=1e-6,
+    variants=every(T_q=(2, 4, 3), T_k=(1000, 2000, 500), d_k=(50, 40), d_v=(100, 60)),
+    answer=_cost,
+    wrong=[
+        Wrong("a multiply-add counted as one", partial(_cost, operations=1), "a multiplication and its addition count as 2 operations"),
+        Wrong("all tokens ask", partial(_cost, square=True), "only the new tokens ask: the scores have T_q rows, not T_k"),
+        Wrong(
+            "lengths added", partial(_cost, added=True), "every query meets every key: the number of pairs is a product of the two lengths"
+        ),
+        Wrong(
+            "values as long as keys", partial(_cost, narrow=True), "the values have their own length d_v; only queries and keys share d_k"
+        ),
+        Wrong(
+            "nothing stored in between",
+            partial(_cost, times=0),
+            "your operations are right; the three steps also write the scores, read them, write the weights and read these",
+        ),
+        Wrong(
+            "scores and weights moved once each",
+            partial(_cost, times=2),
+            "your operations are right; scores and weights are each written by one step and read by the next",
+        ),
+    ],
+    hints=[
+        "How many scores are there, and how many terms does each of them have? The same two questions for the output.",
+        "Numbers moved: list for each of the three steps what it reads and what it writes.",
+        "`(2 * T_q * T_k * (...), (T_q + T_k) * (...) + 4 * ...)`",
+    ],
+)

@@ -1,0 +1,175 @@
+"""Figures of the lesson gradients: the machine read backwards, what a row of scores gets, and the error of a difference quotient.
+
+They draw the numbers they are given.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator, NullLocator
+from numpy.typing import ArrayLike
+
+from attn_course.figures import charts
+from attn_course.figures.base import picture
+from attn_course.figures.drawing import (
+    as_numbers,
+    draw_heatmap,
+    draw_lines,
+    each_of_shape,
+    label_ends,
+    name_cells,
+    same_shape,
+)
+from attn_course.figures.explorable import publish_explorable
+from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import INK, SCORES, WEIGHTS
+from attn_course.figures.ticks import tick_decades
+from attn_course.figures.words import listed, number, power
+
+CARDS = Path(__file__).parent / "explorables"
+
+
+def machine() -> None:
+    """Show the machine, read backwards."""
+    show_machine("backwards")
+
+
+def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) -> None:
+    """Show what each weight of one row is worth, with the mean under the weights, and the gradients of the scores that result.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The names of the keys.
+    gains, weights : (n,) array_like
+        The gradient at each weight, and the weights.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or the weights do not sum to 1.
+    """
+    worth = same_shape("gains", gains, len(tokens))
+    p = same_shape("weights", weights, len(tokens))
+    if not np.isclose(p.sum(), 1.0):
+        raise ValueError(f"weights must sum to 1; got a sum of {number(float(p.sum()))}")
+    mean = float(p @ worth)
+    d_scores = p * (worth - mean)
+    title = "A score gets what its weight is worth above the mean of the row, times the weight"
+    alt = (
+        f"Two bar charts over the tokens {', '.join(tokens)}. Left, dP: {listed(worth, 1)}, with a line at their mean under the weights, "
+        f"{number(mean, 1)}. Right, dS: {listed(d_scores)}; bars are positive where dP lies above the line, and their sum is 0."
+    )
+    with picture(title=title, alt=alt, height=3.4, columns=2) as axes:
+        places = np.arange(len(tokens))
+        for ax, heights, colour, name in zip(axes, (worth, d_scores), (WEIGHTS, SCORES), ("dP", "dS"), strict=True):
+            ax.bar(places, heights, 0.7, color=colour)
+            ax.axhline(0.0, color=INK, linewidth=0.8)
+            ax.set(title=name)
+            ax.set_xticks(places, tokens, rotation=40, ha="right")
+            ax.tick_params(axis="x", length=0)
+            ax.grid(axis="x", visible=False)
+        axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--", label=f"mean {number(mean, 1)}")
+        axes[0].margins(y=0.3)
+        axes[0].legend(loc="upper left", fontsize=9.5)
+        axes[0].yaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> None:
+    """Show the weights of one example and the gradients at its scores side by side, queries in rows and keys in columns.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The names of the queries, which are also those of the keys.
+    weights, d_scores : (n, n) array_like
+        The weights, and the gradient at the scores.
+
+    Raises
+    ------
+    ValueError
+        If shapes differ.
+    """
+    n = len(tokens)
+    p, gained = same_shape("weights", weights, n, n), same_shape("d_scores", d_scores, n, n)
+    title = "Scores learn where P has weight, and every row of dS sums to 0"
+    alt = (
+        f"Two heatmaps with a row for each query and a column for each key, {', '.join(tokens)}. P: the largest weight of each row is "
+        f"{listed(p.max(axis=1))}. dS: the largest entry of each row, without its sign, is {listed(np.abs(gained).max(axis=1))}, and every "
+        "row sums to 0."
+    )
+    with picture(title=title, alt=alt, height=4.0, columns=2) as axes:
+        for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dS", gained, True)), strict=True):
+            draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=True)
+            name_cells(ax, tokens, tokens, matrix.shape)
+            ax.tick_params(axis="x", rotation=45)
+            ax.set(title=name)
+
+
+def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
+    """Show the weights of some values, and the steps that a gradient takes with their scores.
+
+    Parameters
+    ----------
+    values, weights, steps : (kv_len,) array_like
+        One number each for every key; values have one feature.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ.
+    """
+    v = as_numbers("values", values, 1)
+    p, moves = same_shape("weights", weights, len(v)), same_shape("steps", steps, len(v))
+    charts.heatmap(
+        np.vstack([p, moves]),
+        rows=["weight", "step of the score"],
+        columns=[number(value) for value in v],
+        row_label="",
+        column_label="values v",
+        signed=True,
+        color_label="weight, step",
+        title="Scores of values above the mixture rise, those below fall",
+        alt=f"Two rows over the values {listed(v)}. Weights {listed(p)}; steps of the scores {listed(moves)}.",
+    )
+
+
+def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None:
+    """Show the error of a central difference against its step, one curve for each kind of number.
+
+    Parameters
+    ----------
+    steps : (n,) array_like
+        Powers of ten, descending or ascending.
+    errors : mapping of str to (n,) array_like
+        Errors at each step, by the name of the numbers.
+
+    Raises
+    ------
+    ValueError
+        If a curve has another length, or there is none.
+    """
+    h = as_numbers("steps", steps, 1)
+    curves = each_of_shape("errors", errors, len(h))
+    best = {name: int(np.round(np.log10(h[values.argmin()]))) for name, values in curves.items()}
+    title = "Too large a step errs by its square, too small a step by rounding"
+    alt = "Error of a central difference against its step, on two logarithmic axes: a valley for each kind of numbers. " + " ".join(
+        f"{name}: lowest at a step of 10 to the power {exponent}." for name, exponent in best.items()
+    )
+    with picture(title=title, alt=alt, height=3.7) as (ax,):
+        draw_lines(ax, h, curves, points=True)
+        ax.set(xlabel="step h", ylabel="error", xscale="log", yscale="log")
+        ax.set_xticks(h, [power(10, round(np.log10(step))) for step in h], minor=False)
+        ax.xaxis.set_minor_locator(NullLocator())
+        tick_decades(ax.yaxis)
+        label_ends(ax)
+
+
+def steps_explorable() -> None:
+    """Show four scores that take steps against the gradient, and how long the best value needs."""
+    publish_explorable(
+        CARDS / "steps",
+        "Four sliders set the scores of the values −1, 0, 1 and 2 at the start; buttons take steps against the gradient of the loss −z: "
+        "one, one after another, or until the value 2 has half of the weight. Weights, output and the next step of each score follow.",
+    )

@@ -1,0 +1,575 @@
+# %% [markdown] id="title"
+# # {lesson}`gradients` Gradients by hand: the machine read backwards
+#
+# Training changes queries, keys and values a little, so that a loss falls. For that it has to know how the loss answers to each
+# single number. This lesson works that out for every matrix of attention, one entry at a time, and then tests the result.
+#
+# **Afterwards you can** derive every gradient of attention from one question, write the backward pass for any batch, say which scores
+# learn and which do not, and check a gradient without trusting its formula.
+#
+# **You need** chapters {lesson}`softmax` and {lesson}`attention`, and the chain rule.
+# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+
+# %% id="setup"
+import math
+from functools import partial
+
+import numpy as np
+import torch
+
+from attn_course import check, costs, verify
+from attn_course.lessons.gradients import figures
+from attn_course.reference import attention, attention_backward, padding_mask, softmax
+from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, labelled
+
+np.set_printoptions(precision=3, suppress=True)
+
+# %% [markdown] id="hook"
+# ## A row of sevenths
+#
+# In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
+# are $\frac17$, and its output $z$ is the plain mean of the values below. Suppose that a loss wants more of the first feature and less
+# of the second: $L = -z_1 + 2 z_2$. Which scores should rise? The cell moves one score at a time, a thousandth up and a thousandth
+# down, and prints how fast the loss changes.
+
+# %% id="hook-code"
+value = VALUE[0]
+print(labelled(value, columns=("alive", "tells", "alive - open")))
+
+
+def loss_of_scores(scores):
+    output = softmax(scores) @ value
+    return -output[0] + 2 * output[1]
+
+
+for token, nudge in zip(TOKENS, 1e-3 * np.eye(7), strict=True):
+    rate = (loss_of_scores(nudge) - loss_of_scores(-nudge)) / 2e-3
+    print(f"{token:8}{7 * rate:+.1f} sevenths")
+
+# %% id="machine"
+figures.machine()
+
+# %% [markdown] id="hook-notice"
+# All seven rates are whole numbers of sevenths, and a minus says that the loss falls when the score rises. Two of them are no surprise: "cat" is
+# alive, and "sat" tells. But "the", "because" and "it" hand over nothing that this loss can see, since their first two features are
+# 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
+#
+# Moving one number at a time would also take far too long in training. The machine above is drawn with its arrows turned round: the gradient
+# comes in at the output, and one sweep to the left finds all the others. Soon you will work out the seven numbers in your head.
+
+# %% [markdown] id="backward"
+# ## One question for every entry
+#
+# Let a loss $L$ depend on the output $Z$, and on all that went before only through $Z$. Write $dX$ for the matrix of all derivatives of
+# the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$, and the gradient of a
+# matrix has the name of that matrix: the gradient at the output $Z$ is $dZ$. It is handed to us, by the layers behind or by the loss. For
+# the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$.
+
+# %% [markdown] id="collect"
+# Now let $x$ be any one number that goes into $Z$, and move it by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
+# $\varepsilon\, \partial Z_{ia} / \partial x$. The loss counts each of these changes with its own $dZ_{ia}$, and small changes add up. So $dx =
+# \partial L / \partial x$ is
+#
+# $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
+#
+# This is the chain rule. What $x$ does not touch has the derivative 0 and drops out of the sum. So for each entry we ask:
+#
+# 1. Which outputs does this entry touch?
+# 2. How fast does it move each of them?
+# 3. What is the sum over all that are touched?
+#
+# A station that everything from $x$ has to pass may stand in the place of $Z$. Scores reach the loss only through the weights, so once
+# $dP$ is known, a score collects over the weights that it touches.
+
+# %% [markdown] id="touched-question"
+# The next cell puts the first question to the machine itself. It moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven
+# outputs change.
+
+# %% id="touched"
+query, key = QUERY[0], KEY[0]
+before = attention(query, key, value)
+cat, it = TOKENS.index("cat"), TOKENS.index("it")
+for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
+    arrays = [query.copy(), key.copy(), value.copy()]
+    arrays[place][token, 0] += 0.1
+    moved = attention(*arrays) != before
+    print(f"entry 0 of {name} of {TOKENS[token]} touches:")
+    for output, features in zip(TOKENS, moved, strict=True):
+        print(f"   {output:8}", *np.where(features, "x", "."))
+
+# %% [markdown] id="touched-notice"
+# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
+# rows are spared here, because the queries of "cat" and of "because" have a 0 in that entry, so the change is multiplied by 0.
+
+# %% [markdown] id="story"
+# Collecting from the end is called *reverse mode*. Seppo Linnainmaa (1976) described it for another purpose. Every operation of a long
+# calculation makes a rounding error; how much does each of them add to the error of the result? That is our question, with a rounding
+# error for $\varepsilon$. One sweep that starts at the result answers it for all operations.
+
+# %% [markdown] id="backward-values"
+# ## Back through the average: $dV$ and $dP$
+#
+# The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**, $V_{ja}$.
+#
+# 1. It touches entry $a$ of every output, because every query reads value $j$, and it touches no other feature.
+# 2. It moves $Z_{ia}$ at the rate $p_{ij}$, {eq}`output-derivative-by-value`.
+# 3. The touched outputs differ in $i$, so the sum runs over $i$:
+#
+# $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
+#
+# A matrix product sums over the *last* index of its left factor and the *first* of its right one. Here $i$ is the first index of
+# both, so $P$ has to be transposed:
+#
+# $$dV = P^\top dZ \key{gradient-of-values}$$
+
+# %% [markdown] id="backward-weights"
+# The shapes agree, but they prove nothing: if $T_q = T_k$, then $P\, dZ$ fits as well and is wrong. The index proves it.
+#
+# Now **one weight**, $p_{ij}$.
+#
+# 1. It touches output $i$ and no other, but all features of it.
+# 2. It moves $Z_{ia}$ at the rate $V_{ja}$.
+# 3. The touched entries differ in $a$, so the sum runs over $a$, and it is a dot product:
+#
+# $$dP_{ij} = \sum_{a=1}^{d_v} dZ_{ia}\, V_{ja} = dZ_i \cdot v_j \label{weight-gradient-by-entry}$$
+#
+# This time the summed index is the last one of both factors, so the right one is transposed:
+#
+# $$dP = dZ\, V^\top \key{gradient-of-weights}$$
+
+# %% [markdown] id="sevenths-weights"
+# (Each weight is moved alone, as if a row need not sum to 1; the softmax comes next.)
+#
+# For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
+# and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of $dZ$.
+
+# %% id="sevenths-weights-code"
+weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
+d_weights = d_output @ value.T
+print(labelled(d_weights, rows=["dP"], columns=TOKENS))
+print("7 dV, row by row:", *(7 * weights.T @ d_output).round(9).astype(int).tolist())
+verify("gradient-collects-all-outputs", "value-gradient-by-entry", "gradient-of-values")
+verify("weight-gradient-by-entry", "gradient-of-weights")
+
+# %% [markdown] id="backward-softmax"
+# ## Back through the softmax: $dS$
+#
+# Take **one score**, $s_{ij}$.
+#
+# 1. It touches all weights of row $i$, since they share one normaliser, and no weight of another row.
+# 2. It moves $p_{il}$ at the rate $p_{il} (\delta_{lj} - p_{ij})$, {eq}`softmax-derivative`. (The Kronecker symbol $\delta_{lj}$ is 1 if
+#    $l = j$, and 0 otherwise.)
+# 3. The touched weights differ in $l$, so the sum runs over $l$:
+#
+# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, (\delta_{lj} - p_{ij}) \label{score-gradient-over-row}$$
+
+# %% [markdown] id="backward-softmax-sum"
+# Multiply the bracket out. Of the terms with $\delta_{lj}$ only the one with $l = j$ is left, and it is $p_{ij}\, dP_{ij}$. In the other
+# terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$ of
+# $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
+# entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
+#
+# $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
+#
+# It is {eq}`softmax-vector-jacobian-product`, one row at a time.
+
+# %% [markdown] id="sevenths"
+# Here are the sevenths. The row of $dP$ is $0, -2, 4, 0, 0, 2, 3$, its sum is 7, and so its mean is $\delta = 1$. Subtract 1 from
+# each and divide by 7: $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" is worth 0 to the loss, and that is
+# *less than the mean*: a rise of its score moves weight from tokens that cost the loss 1 on average to one that costs 0.
+
+# %% id="sevenths-figure"
+delta = (weights * d_weights).sum(axis=1, keepdims=True)
+d_scores = weights * (d_weights - delta)
+print("7 dS:", *(7 * d_scores[0]).round(9))
+print("sum: ", np.abs(d_scores.sum()).round(9))
+figures.row_of_gains(TOKENS, d_weights[0], weights[0])
+
+# %% [markdown] id="zero-sum"
+# The seven numbers sum to 0, and so does every row of $dS$:
+#
+# $$\sum_{j=1}^{T_k} dS_{ij} = 0 \label{zero-sum-score-gradients}$$
+#
+# By the formula: the sum is $\sum_j p_{ij}\, dP_{ij} - \delta_i \sum_j p_{ij} = \delta_i - \delta_i$, because the weights sum to 1. By what
+# it means: it is the rate at which the loss changes when all scores of the row rise together, and the softmax does not see such a
+# shift, {eq}`softmax-shift-invariance`. This makes a good first test of any backward pass.
+
+# %% [markdown] id="spot-mean"
+# ### Spot the mistake: what a weight is worth
+#
+# "Each score gets what its weight is worth: $dS = P \odot dP$." It has the right shape, and it looks like a chain rule. Take two keys with
+# the same value 3, equal weights and $dZ = 1$, so that $dP = (3, 3)$. **Predict** what $dS$ must be, before you calculate, and what the
+# formula says.
+
+# %% id="spot-mean-code" tags=["predicted"]
+p, worth = np.array([0.5, 0.5]), np.array([3.0, 3.0])
+print("P * dP:          ", p * worth)
+print("mean subtracted: ", p * (worth - p @ worth))
+
+# %% [markdown] id="spot-mean-answer" tags=["answer"]
+# $dS$ must be $(0, 0)$, because both values are 3, so the output is 3 whatever the scores are. The short formula says $(1.5, 1.5)$: it would
+# push both scores down for ever, and nothing would change. It forgets that a weight can only rise at the expense of the others.
+
+# %% id="softmax-verify"
+verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradients")
+
+# %% [markdown] id="which-gains"
+# ## What a gradient pays attention to
+#
+# The mean $\delta_i$ has a shorter form. Put $dP_{il} = dZ_i \cdot v_l$ into it. The dot product is linear, so the sum over $l$ may move
+# inside, and there it makes the output:
+#
+# $$\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l = dZ_i \cdot z_i$$
+#
+# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
+#
+# So each value is compared with the **present mixture** $z_i$. A small step against the gradient raises the score of key $j$ if moving the
+# output from $z_i$ towards $v_j$ lowers the loss, and it does so in proportion to the weight that the key already has. For "because", $z =
+# (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean that we found above.
+
+# %% [markdown] id="gradient-turn"
+# **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
+# arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and $(T_q, d_v)$, without a loop.
+
+# %% id="gradient-turn-code" tags=["your-turn"]
+my_d_scores = ...  # your function
+check("gain-over-mixture", my_d_scores)
+
+# %% [markdown] id="vanishes"
+# When does a score learn nothing? By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ are worth
+# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. How small is it *near* such a place? Since the weights sum to 1,
+#
+# $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
+#
+# The term with $l = j$ is 0. The others have the weights $1 - p_{ij}$ in all, and no difference exceeds the range of the row:
+#
+# $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
+
+# %% [markdown] id="vanishes-notice"
+# So unless the range of $dP$ makes up for it, a key learns hardly anything from a query that gives it hardly any weight, however good its
+# value would be, and hardly anything from a query that gives it nearly all. Here are all rows of the sentence, with whole random numbers for $dZ$. The row
+# of "because" is the only one with equal weights.
+
+# %% id="all-rows-figure"
+d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
+d_output[TOKENS.index("because")] = [-1, 2, 0]
+output, weights = attention(query, key, value, return_weights=True)
+d_weights = d_output @ value.T
+d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
+figures.all_rows(TOKENS, weights, d_scores)
+verify("score-gradient-against-mixture", "score-gradient-bound")
+
+# %% [markdown] id="gains-predict"
+# Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
+# **Predict** the sign of each $dS_j$, and which score rises fastest in a step against the gradient.
+
+# %% id="gains-figure" tags=["predicted"]
+p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
+figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
+
+# %% [markdown] id="gains-answer" tags=["answer"]
+# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the value 2
+# is twice as far above the mixture, but it has half the weight. The best value does not win the first step.
+
+# %% [markdown] id="card-question"
+# The card goes on with these values and this loss, in steps of size 1. How much longer does the best value take if it starts with little
+# weight? Start its score $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has half of the weight.
+
+# %% id="explorable"
+figures.steps_explorable()
+
+# %% [markdown] id="explorable-notice"
+# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108. From the lower starts the value 1 first takes most of the weight,
+# and meanwhile the best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
+
+# %% [markdown] id="backward-qk"
+# ## Back through the scores: $dQ$ and $dK$
+#
+# A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$.
+#
+# **One entry of a query**, $Q_{ic}$, touches the scores of its row, $s_{ij}$ for every $j$, and moves each at the rate
+# $K_{jc} / \sqrt{d_k}$. **One entry of a key**, $K_{jc}$, touches the scores of its column, $s_{ij}$ for every $i$, at the rate
+# $Q_{ic} / \sqrt{d_k}$. So the sums run over $j$ and over $i$:
+#
+# $$dQ_{ic} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} dS_{ij}\, K_{jc}, \qquad
+#  dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_{i=1}^{T_q} dS_{ij}\, Q_{ic} \label{query-key-gradient-entries}$$
+#
+# In the first sum $j$ is the last index of $dS$, as in a product; in the second $i$ is the first, so $dS$ is transposed:
+#
+# $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
+
+# %% id="by-index-code"
+by_index = np.zeros((7, 4))
+for j in range(7):
+    for c in range(4):
+        for i in range(7):  # the touched scores: those of column j
+            by_index[j, c] += d_scores[i, j] * query[i, c] / math.sqrt(4)
+assert np.allclose(by_index, d_scores.T @ query / math.sqrt(4))
+
+by_index = np.zeros((7, 3))
+for j in range(7):
+    for a in range(3):
+        for i in range(7):  # the touched outputs: feature a of all of them
+            by_index[j, a] += weights[i, j] * d_output[i, a]
+assert np.allclose(by_index, weights.T @ d_output)
+
+# %% [markdown] id="sevenths-query"
+# So the gradient of a query is a sum of keys, and that of a key a sum of queries. For "because" the sum over the keys below, with
+# $-1, -3, 3, -1, -1, 1, 2$ as factors, is $(-4, 11, -3, -15)$, and $\frac17$ and $\frac{1}{\sqrt 4}$ make it fourteenths. A step against it
+# turns the zero query towards $(4, -11, 3, 15)$: it begins to ask for what is alive and does not tell.
+#
+# **Predict** what the seven keys get from this row, that is, how far the query of "because" moves them.
+
+# %% id="sevenths-query-code" tags=["predicted"]
+row = TOKENS.index("because")
+print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+print("14 dq:", (14 * d_scores[row] @ key / math.sqrt(4)).round(9))
+from_because = np.outer(d_scores[row], query[row]) / math.sqrt(4)
+print("largest part of dK from this row:", np.abs(from_because).max())
+
+# %% [markdown] id="sevenths-query-answer" tags=["answer"]
+# The keys get nothing from this row, because its part of $dK_j$ is $dS_{ij}\, q_i / \sqrt{d_k}$, and $q_i = 0$. Its scores are 0 for any keys
+# at all, so no key can change them. A query moves a key only along itself: a step against the gradient moves the key towards the
+# queries whose outputs gain from more of its value, and away from the others.
+
+# %% [markdown] id="whole"
+# ## The whole way back
+#
+# | forward | backward | what the entry touches |
+# |---|---|---|
+# | $S = Q K^\top / \sqrt{d_k}$ | $dQ = dS\, K / \sqrt{d_k}$, $\; dK = dS^\top Q / \sqrt{d_k}$ | a query its row of scores, a key its column |
+# | $P = \mathrm{softmax}(S)$ | $dS = P \odot (dP - \delta \mathbf{1}^\top)$ | a score all weights of its row |
+# | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
+#
+# Read the right side from the bottom up, and it is the program:
+
+
+# %% id="whole-code"
+def backward(query, key, value, d_output, subtract=1.0):
+    root = math.sqrt(query.shape[1])
+    weights = softmax(query @ key.T / root)
+    d_value = weights.T @ d_output
+    d_weights = d_output @ value.T
+    delta = (weights * d_weights).sum(axis=1, keepdims=True)
+    d_scores = weights * (d_weights - subtract * delta)
+    return d_scores @ key / root, d_scores.T @ query / root, d_value
+
+
+ours = backward(query, key, value, d_output)
+theirs = attention_backward(query, key, value, d_output)
+for place in range(3):
+    assert np.allclose(ours[place], theirs[place])
+
+# %% [markdown] id="autograd"
+# (We need `subtract` for an experiment below.) The autograd of torch writes all operations down on the way forward, and then goes through
+# the list from the end, with a rule for each.
+
+# %% id="autograd-code"
+leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
+z = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=-1) @ leaves[2]
+z.backward(torch.tensor(d_output))
+for name, leaf, mine in zip("QKV", leaves, ours, strict=True):
+    print(f"autograd agrees on d{name}:", np.allclose(leaf.grad, mine))
+verify("query-key-gradient-entries", "query-and-key-gradients")
+
+# %% [markdown] id="cost"
+# ### What it costs, and what has to be kept
+#
+# Forward there are two matrix products, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because each
+# product has two factors, and each factor needs a gradient:
+#
+# $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
+#
+# In {eq}`gradient-of-scores` and {eq}`gradient-of-values` the weights appear again, so they are kept until the way back has used them,
+# together with $Q$, $K$, $V$ and $Z$:
+#
+# $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
+#
+# **Predict**: for $T_q = T_k = 8192$ and $d_k = d_v = 64$, how many times as many numbers has $P$ as the other four together?
+
+# %% id="cost-code" tags=["predicted"]
+T, d = 8192, 64
+print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
+gflop = costs.attention_flops(T * T, d, d) / 1e9
+print(f"forward {gflop:.0f} GFLOP, and twice that backward")
+print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
+
+# %% [markdown] id="cost-answer" tags=["answer"]
+# It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. And it doubles with every doubling of the
+# length. FlashAttention keeps no weights. It computes them again on the way back, from the scores: chapter {lesson}`flash`.
+
+# %% id="cost-verify"
+verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
+
+# %% [markdown] id="differences"
+# ## A witness that shares no algebra
+#
+# A formula, its program and its author may share a mistake. **Differences** share nothing with them: move one number a step $h$ up
+# and a step $h$ down, and look at the loss, as the first cell did. How good are they? Recall Taylor's expansion:
+#
+# $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \ldots$$
+#
+# In the difference of the two the even powers cancel. Divide by $2h$:
+#
+# $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
+#
+# up to terms with $h^4$ and higher powers. Half the step leaves about a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps
+# the term with $f''$, and half the step leaves about half.)
+
+# %% [markdown] id="step"
+# So why not take the smallest step of all? Because each loss is rounded. A loss of size $F$ is stored with an error up to
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The
+# errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of $f'''$, the whole error is about
+# $E = M h^2 / 6 + \varepsilon F / h$ at worst. A smaller step makes the first term smaller and the second larger. The best one lies where the
+# slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+#
+# $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
+#  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
+#
+# With $F = M = 1$ that is $7 \cdot 10^{-6}$ in float64. **Predict** the best power of ten in float32.
+
+# %% id="step-code" tags=["predicted"]
+rng = np.random.default_rng(3)
+arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
+seed = rng.normal(size=(3, 2))
+exact = attention_backward(*arrays, seed)[1]
+
+
+def errors(kind, steps):
+    q, k, v = (array.astype(kind) for array in arrays)
+    found = []
+    for step in steps:  # each entry of the keys is moved in an example of its own
+        nudge = (step * np.eye(20)).reshape(20, 5, 4).astype(kind)
+        rise = attention(q, k + nudge, v) - attention(q, k - nudge, v)
+        found.append((seed * rise).sum(axis=(1, 2)) / (2 * step))
+    return np.abs(np.array(found) - exact.ravel()).mean(axis=1)
+
+
+steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
+figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
+
+# %% [markdown] id="step-answer" tags=["answer"]
+# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: in
+# float64 about ten decimal places can be checked, in float32 about five. Check in float64 whenever you can.
+
+# %% [markdown] id="differences-turn"
+# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of the loss below for each entry of `key`, as an
+# array of the shape of `key`. The loss has the gradient `d_output` at its output, as you can see: it is linear in the output. Leave
+# `key` itself as it was.
+
+
+# %% id="differences-loss"
+def loss(query, key, value, d_output):
+    return (d_output * attention(query, key, value)).sum()
+
+
+# %% id="differences-turn-code" tags=["your-turn"]
+my_differences = ...  # your function
+check("key-gradient-by-differences", my_differences)
+
+# %% [markdown] id="check-gradient"
+# With any of the three arrays in the place of `key` it becomes a tool:
+
+
+# %% id="check-gradient-code"
+def check_gradient(backward, arrays, d_output, step=1e-5):
+    for place, gradient in enumerate(backward(*arrays, d_output)):
+        found = np.empty_like(gradient)
+        for entry in np.ndindex(gradient.shape):
+            ends = []
+            for way in (step, -step):
+                moved = [array.copy() for array in arrays]
+                moved[place][entry] += way
+                ends.append(loss(*moved, d_output))
+            found[entry] = (ends[0] - ends[1]) / (2 * step)
+        agree = np.abs(found - gradient).max() < 1e-7 * np.abs(found).max()
+        print("d" + "QKV"[place], "agrees" if agree else "differs")
+
+
+check_gradient(backward, arrays, seed)
+
+# %% [markdown] id="check-predict"
+# All agree. Now let the backward pass forget the mean, `subtract=0.0`, the mistake that we spotted above. **Predict** which of the three
+# gradients the check reports.
+
+# %% id="check-predict-code" tags=["predicted"]
+check_gradient(partial(backward, subtract=0.0), arrays, seed)
+
+# %% [markdown] id="check-answer" tags=["answer"]
+# It reports $dQ$ and $dK$, which are made from $dS$. The gradient of the values is right, because it branches off before the
+# softmax: look at the machine. So the list of wrong gradients tells where on the way back the mistake was made.
+
+# %% [markdown] id="check-inputs"
+# A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident, no symmetric matrices, more than one
+# example in a batch, and numbers like those of the real use. In July 2026 a user of NVIDIA's TransformerEngine reported outputs that were
+# right and query gradients about five times too large, with heads of 256 features ([issue
+# 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). It took a batch of two and the activations of a real model to see it;
+# random normal inputs did not show it. Each loss looked normal, and the training diverged.
+
+# %% id="differences-verify"
+verify("central-difference-error", "best-difference-step")
+
+# %% [markdown] id="limits"
+# ## Limits
+#
+# - **A gradient speaks of small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite.
+# - **What gets no weight gets no gradient**, {eq}`score-gradient-bound`. If every query gives a key weight 0, then neither the key nor its
+#   value learns, whatever they could contribute.
+# - **Memory grows with the square of the length**, {eq}`numbers-kept-for-gradients`, unless the weights are computed twice.
+# - **Differences are slow**, two losses for each number, and they check one point only.
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | shape |
+# |---|---|---|
+# | values, {eq}`gradient-of-values` | {key}`gradient-of-values` | as $V$ |
+# | weights, {eq}`gradient-of-weights` | {key}`gradient-of-weights` | as $P$ |
+# | scores, {eq}`gradient-of-scores` | {key}`gradient-of-scores` | as $S$ |
+# | one score, {eq}`score-gradient-against-mixture` | {key}`score-gradient-against-mixture` | a number |
+# | queries and keys, {eq}`query-and-key-gradients` | {key}`query-and-key-gradients` | as $Q$, $K$ |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - For each entry ask which outputs it touches, how fast it moves them, and sum. The summed index says which factor is transposed.
+# - A score gets what its weight is worth above the mean of its row, times the weight. Each row of $dS$ sums to 0.
+# - So a value is compared with the present mixture, and its score learns in proportion to its weight.
+# - The gradient of a query is a sum of keys, and that of a key a sum of queries.
+# - The way back takes twice the operations of the way forward, and it needs the weights again.
+# - Differences check it all, best in float64 with steps near $10^{-5}$, on inputs without any symmetry.
+#
+# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: where do queries, keys and values
+# come from? See chapter {lesson}`self_attention`.
+
+# %% [markdown] id="deeper-mask"
+# ## Deeper: hidden keys, and what is added to the scores
+#
+# No core section needs what follows. Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then
+# $p_{ij} = 0$, whatever this key and its value are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
+# What proves it is the mask, and no calculation is needed. The converse fails. A gradient that *comes out* as 0 does not prove that
+# there is no influence: a score 800 below the largest gives a weight that is rounded to 0, and its key would get weight again
+# if it moved.
+
+# %% id="deeper-mask-code"
+seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
+_, d_key, d_value = attention_backward(query, key, value, d_output, mask=seen)
+for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
+    print(f"{token:8} key learns: {of_key.any()}   value learns: {of_value.any()}")
+
+# %% [markdown] id="deeper-bias"
+# A **bias** $B$ that is added to the scores touches one score each, at the rate 1, so $dB = dS$. If one number of $B$ is used for many
+# pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
+#
+# Some losses read the log-sum-exp $L_i$ of a row as well. A score touches it at the rate $p_{ij}$, {eq}`lse-gradient`, so its gradient
+# $dL_i$ joins the row: $dS_{ij} = p_{ij} (dP_{ij} - \delta_i + dL_i)$, and such a row sums to $dL_i$. Chapter {lesson}`flash` needs that
+# where partial results are merged, and computes the weights again from $L_i$: $p_{ij} = e^{s_{ij} - L_i}$.
+
+# %% [markdown] id="sources"
+# ## Sources, and what to read next
+#
+# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT 16, 146-160.
+# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its appendix B derives the same
+#   gradients, with $\delta_i = dO_i \cdot o_i$ for an output called $O$.
+# - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): central differences with
+#   a step of $10^{-6}$, made for float64.

@@ -1,0 +1,316 @@
+# %% [markdown] id="title"
+# # Exercises {lesson}`gradients`: gradients by hand
+#
+# Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 23 points,
+# about 107 minutes. Each stands on its own.
+#
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# the check below it. A check that passes prints one line that begins with `ok`; one that fails says what is wrong, and
+# stops "Run All". You may add cells, but leave the check cells as they are.
+#
+# Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
+# Rows are positions: queries $(T_q, d_k)$, keys $(T_k, d_k)$, values $(T_k, d_v)$.
+
+# %% id="setup" tags=["setup"]
+import numpy as np
+
+# %% id="setup-check"
+from attn_course import check
+
+STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+
+# %% [markdown] id="score-gradient-text"
+# One query with weights $p_1, \ldots, p_n$ (the softmax of scores $s_1, \ldots, s_n$) and values that are plain numbers
+# gives the output $z = \sum_l p_l v_l$. The loss is $L = \frac12 (z - t)^2$ with a target $t$. Derive
+# $\dfrac{\partial L}{\partial s_j}$ and write it with the symbols `p_j`, `v_j`, `z` and `t`. Sums, products and powers of
+# them are all you need.
+
+# %% id="score-gradient" tags=["task"]
+### BEGIN SOLUTION
+my_score_gradient = p_j * (z - t) * (v_j - z)
+### END SOLUTION
+
+# %% id="score-gradient-check" tags=["check"]
+check("score-gradient", my_score_gradient)
+
+# %% [markdown] id="score-gradient-why" tags=["solution-only"]
+# **Why.** The gradient at the output is $dZ = z - t$, and {eq}`score-gradient-against-mixture` does the rest. A step *against* the gradient
+# raises
+# $s_j$ if $v_j$ lies on the same side of $z$ as the target: the scores of helpful values grow.
+
+# %% [markdown] id="delta-without-weights-text"
+# Row $i$ of $dP$ has the weighted mean $\delta_i = \sum_j p_{ij}\, dP_{ij}$. Write the column of all $\delta_i$ as one formula that
+# holds neither weights nor values, only the right side, between `r"` and `"`:
+#
+# $$\delta = \ldots$$
+#
+# `Z` is the output and `dZ` the gradient there, both $(T_q, d_v)$. The left side is a column with an entry for each query, so the right
+# side has no index; `\odot` multiplies entry by entry, and `\mathbf{1}` is a column of ones. Any form that is equal counts.
+
+# %% id="delta-without-weights" tags=["task"]
+### BEGIN SOLUTION
+my_delta = r"(dZ \odot Z) \mathbf{1}"
+### END SOLUTION
+
+# %% id="delta-without-weights-check" tags=["check"]
+check("delta-without-weights", my_delta)
+
+# %% [markdown] id="delta-without-weights-why" tags=["solution-only"]
+# **Why.** By {eq}`score-gradient-against-mixture`, $\delta_i = dZ_i \cdot z_i = \sum_a dZ_{ia} Z_{ia}$: multiply entry by entry, then sum each
+# row. In NumPy it is `(d_output * output).sum(axis=-1)`.
+
+# %% [markdown] id="gradient-through-the-softmax-text"
+# The weights $P$ are the softmax of the scores $S$, row by row, and $dP$ is the gradient of a loss with respect to $P$.
+# Write the gradient with respect to $S$ as **one** formula in LaTeX, only the right side, between `r"` and `"`:
+#
+# $$dS = \ldots$$
+#
+# The left side has no index, so the right side has none: `\odot` multiplies entry by entry, `\mathbf{1}` is a column of
+# ones, `\mathrm{diag}(...)` puts a column on a diagonal. The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be
+# written out. Any equal form counts. How it is understood tells `read("gradient-through-the-softmax", my_formula)`, with
+# `from attn_course import read`; what cannot be read is no attempt.
+
+# %% id="gradient-through-the-softmax" tags=["task"]
+### BEGIN SOLUTION
+my_formula = r"P \odot (dP - (P \odot dP) \mathbf{1} \mathbf{1}^\top)"
+### END SOLUTION
+
+# %% id="gradient-through-the-softmax-check" tags=["check"]
+check("gradient-through-the-softmax", my_formula)
+
+# %% [markdown] id="gradient-through-the-softmax-why" tags=["solution-only"]
+# **Why.** $(P \odot dP)\, \mathbf{1}$ is the column of the numbers $\delta_i = \sum_j p_{ij}\, dP_{ij}$, and times $\mathbf{1}^\top$ each of
+# them fills its row. In NumPy the two products with ones are `sum(axis=-1, keepdims=True)` and the broadcast behind it.
+
+# %% [markdown] id="gradient-of-one-key-text"
+# Every query has a score with key $j$. Write what the key gets back from all, row $j$ of $dK$, as a formula:
+#
+# $$dK_j = \ldots$$
+#
+# The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dZ` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i`
+# and `dZ_i`; put a dot product in parentheses, `(dZ_i \cdot ...)`. Any form that is equal counts.
+
+# %% id="gradient-of-one-key" tags=["task"]
+### BEGIN SOLUTION
+my_key_gradient = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} (dZ_i \cdot (V_j - Z_i)) Q_i"
+### END SOLUTION
+
+# %% id="gradient-of-one-key-check" tags=["check"]
+check("gradient-of-one-key", my_key_gradient)
+
+# %% [markdown] id="gradient-of-one-key-why" tags=["solution-only"]
+# **Why.** By {eq}`query-and-key-gradients`, $dK_j = \sum_i dS_{ij}\, Q_i / \sqrt{d_k}$, and {eq}`score-gradient-against-mixture` says what
+# $dS_{ij}$ is. So a step against the gradient moves the key **towards** the queries whose outputs would gain from more of
+# its value, and away from the others, each in proportion to the weight it already gives the key. A key to which no
+# query gives any weight does not learn.
+
+# %% [markdown] id="from-jacobian-to-output-text"
+# By {eq}`softmax-derivative` and the chain rule,
+#
+# $$dS_{ij} = \sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij}).$$
+#
+# FlashAttention computes $p_{ij} (dP_{ij} - dZ_i \cdot z_i)$ instead: what it subtracts needs the output, but no sum over the keys. Show
+# that both are the same: a list of lines in LaTeX, each equal to the one before. The first and the last are given; it
+# takes three steps or more:
+#
+# ```python
+# my_derivation = [
+#     r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+#     # your lines
+#     r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+# ]
+# ```
+#
+# You may use $dP_{il} = dZ_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. Let sums run over letters
+# other than $i$ and $j$.
+
+# %% id="from-jacobian-to-output" tags=["task"]
+### BEGIN SOLUTION
+my_derivation = [
+    r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+    r"\sum_l dP_{il} p_{il} \delta_{lj} - \sum_l dP_{il} p_{il} p_{ij}",
+    r"dP_{ij} p_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
+    r"p_{ij} \left( dP_{ij} - \sum_l p_{il} (dZ_i \cdot v_l) \right)",
+    r"p_{ij} \left( dP_{ij} - dZ_i \cdot \left( \sum_l p_{il} v_l \right) \right)",
+    r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+]
+### END SOLUTION
+
+# %% id="from-jacobian-to-output-check" tags=["check"]
+check("from-jacobian-to-output", my_derivation)
+
+# %% [markdown] id="from-jacobian-to-output-why" tags=["solution-only"]
+# **Why.** The delta leaves the one term with $l = j$, and $p_{ij}$ does not depend on $l$. What remains is the mean of the $dP_{il}$
+# under the weights; since the dot product is linear, it is the dot product with the mean of the values, and
+# that is the output: {eq}`score-gradient-against-mixture`. It costs $d_v$ multiplications for each query, whatever the number of keys.
+
+# %% [markdown] id="attention-backward-text"
+# Write the backward pass of attention for one example: `my_attention_backward(query, key, value, d_output)` takes
+# `(q_len, d_k)`, `(kv_len, d_k)`, `(kv_len, d_v)` and the gradient of a loss with respect to the output,
+# `(q_len, d_v)`. It returns the tuple `(d_query, d_key, d_value)` of gradients, each of the shape of what it belongs
+# to. The forward pass has the scale $1/\sqrt{d_k}$ and a softmax over the keys; scores are moderate.
+
+
+# %% id="attention-backward" tags=["task"]
+def my_attention_backward(query, key, value, d_output):
+    """Gradients (d_query, d_key, d_value) from d_output (q_len, d_v), section {section}`gradients/backward`."""
+    ### BEGIN SOLUTION
+    scale = 1 / np.sqrt(query.shape[-1])
+    scores = query @ key.T * scale
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+
+    d_value = weights.T @ d_output
+    d_weights = d_output @ value.T
+    delta = (weights * d_weights).sum(axis=-1, keepdims=True)
+    d_scores = weights * (d_weights - delta)
+    return d_scores @ key * scale, d_scores.T @ query * scale, d_value
+    ### END SOLUTION
+
+
+# %% id="attention-backward-check" tags=["check"]
+check("attention-backward", my_attention_backward)
+
+# %% [markdown] id="attention-backward-why" tags=["solution-only"]
+# **Why.** The steps go in reverse, each with a transposed partner: $V$ and $P$ meet in the output, so each gets $dZ$
+# times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
+
+# %% [markdown] id="repair-symmetric-backward-text"
+# Somebody wrote the backward pass of attention for as many queries as keys and tried it on one example:
+#
+# ```python
+# query = key = np.array([[1.0], [-1.0]])
+# value = d_output = np.eye(2)
+# ```
+#
+# There all three gradients are right, and nearly everywhere else they are wrong: this example hides **three** mistakes. Repair the function.
+# `query` and `key` are $(n, d_k)$, `value` and `d_output` $(n, d_v)$; it returns `(d_query, d_key, d_value)`, for scores
+# divided by $\sqrt{d_k}$ and a softmax over the keys.
+
+
+# %% id="repair-symmetric-backward" tags=["task"]
+def square_backward(query, key, value, d_output):
+    """The gradients (d_query, d_key, d_value) of attention with as many queries as keys."""
+    ### BEGIN SOLUTION
+    root = np.sqrt(query.shape[1])
+    scores = query @ key.T / root
+    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
+
+    d_weights = d_output @ value.T
+    delta = (weights * d_weights).sum(axis=1, keepdims=True)
+    d_scores = weights * (d_weights - delta)
+    return d_scores @ key / root, d_scores.T @ query / root, weights.T @ d_output
+    ### END SOLUTION
+
+
+# %% id="repair-symmetric-backward-check" tags=["check"]
+check("repair-symmetric-backward", square_backward)
+
+# %% [markdown] id="repair-symmetric-backward-why" tags=["solution-only"]
+# **Why.** In the example $P \odot dP$ is symmetric with equal sums in all rows and columns, so $\delta$ may be summed along the wrong
+# axis; $dS$ is symmetric, so it need not be transposed; and $\sqrt{d_k} = 1$ hides the missing factor. Sizes that all differ would
+# have shown two of the three at once, as errors of shape.
+
+# %% [markdown] id="memory-of-kept-weights-text"
+# A model keeps the weights $P$ of every layer, head and sequence from the way forward, in 16-bit numbers, until the way back has used
+# them. The cell below prints your `layers`, `heads`, `length` (queries and keys of a sequence) and `batch` (sequences). How many
+# gigabytes, of $10^9$ bytes each, do all the weights take together? Two correct digits are enough; an expression is welcome.
+
+# %% id="memory-of-kept-weights" tags=["task"]
+### BEGIN SOLUTION
+my_gigabytes = layers * heads * batch * length**2 * 2 / 1e9
+### END SOLUTION
+
+# %% id="memory-of-kept-weights-check" tags=["check"]
+check("memory-of-kept-weights", my_gigabytes)
+
+# %% [markdown] id="memory-of-kept-weights-why" tags=["solution-only"]
+# **Why.** Each head of each layer has $T_q T_k$ weights for each sequence, {eq}`numbers-kept-for-gradients`, and none of them can be thrown
+# away before the way back has come to its layer. FlashAttention keeps none of them: chapter {lesson}`flash`.
+
+# %% [markdown] id="batched-backward-text"
+# Write `my_batched_backward(query, key, value, d_output)`. Queries $(\ldots, T_q, d_k)$ and the gradient at the outputs,
+# $(\ldots, T_q, d_v)$, have the same leading axes, none or several. Keys $(\ldots, T_k, d_k)$ and values $(\ldots, T_k, d_v)$ have
+#
+# - either the same leading axes: then the examples are separate problems;
+# - or **none at all**: then all examples share them. (Which outputs does an entry of a shared key touch?)
+#
+# Return `(d_query, d_key, d_value)`, each shaped like what it belongs to, for scores divided by $\sqrt{d_k}$ and a softmax over the
+# keys.
+
+
+# %% id="batched-backward" tags=["task"]
+def my_batched_backward(query, key, value, d_output):
+    """(..., T_q, d_k), (..., T_k, d_k), (..., T_k, d_v), (..., T_q, d_v) -> three gradients."""
+    ### BEGIN SOLUTION
+    root = np.sqrt(query.shape[-1])
+    scores = query @ key.swapaxes(-1, -2) / root
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+
+    d_weights = d_output @ value.swapaxes(-1, -2)
+    delta = (weights * d_weights).sum(axis=-1, keepdims=True)
+    d_scores = weights * (d_weights - delta) / root
+
+    d_key = d_scores.swapaxes(-1, -2) @ query
+    d_value = weights.swapaxes(-1, -2) @ d_output
+    shared = tuple(range(query.ndim - key.ndim))
+    return d_scores @ key, d_key.sum(axis=shared), d_value.sum(axis=shared)
+    ### END SOLUTION
+
+
+# %% id="batched-backward-check" tags=["check"]
+check("batched-backward", my_batched_backward)
+
+# %% [markdown] id="batched-backward-why" tags=["solution-only"]
+# **Why.** Every product carries the leading axes along, as on the way forward. An entry of a shared key touches the outputs of all
+# examples, and {eq}`gradient-collects-all-outputs` sums over everything that is touched. (With no surplus axis, `sum(axis=())` adds
+# nothing up and returns the array as it is.) Heads that share a key, chapter {lesson}`heads`, learn in the same way.
+
+# %% [markdown] id="turns" tags=["solution-only"]
+# ## What the lesson asks its reader
+
+# %% [markdown] id="gain-over-mixture-text"
+# Write `my_d_scores(weights, output, value, d_output)`: the gradient at all scores, $(T_q, T_k)$, float64, given weights of that
+# shape, values $(T_k, d_v)$, and the output with the gradient there, both $(T_q, d_v)$.
+
+
+# %% id="gain-over-mixture" tags=["task"]
+def my_d_scores(weights, output, value, d_output):
+    ### BEGIN SOLUTION
+    return weights * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
+    ### END SOLUTION
+
+
+# %% id="gain-over-mixture-check" tags=["check"]
+check("gain-over-mixture", my_d_scores)
+
+# %% [markdown] id="gain-over-mixture-why" tags=["solution-only"]
+# **Why.** $dZ_i \cdot (v_j - z_i)$ is $dZ_i \cdot v_j$, an entry of $dZ\, V^\top$, less $dZ_i \cdot z_i$, one number for each query,
+# {eq}`score-gradient-against-mixture`.
+
+# %% [markdown] id="key-gradient-by-differences-text"
+# Write `my_differences(query, key, value, d_output, step)`: for each entry of `key` the difference of the `loss` of the next cell, from one
+# step behind the entry to one step ahead, divided by the way between. The shapes are $(T_q, d_k)$, $(T_k, d_k)$, $(T_k, d_v)$
+# and $(T_q, d_v)$, the result has the shape of `key`, and `key` itself must not be changed.
+
+
+# %% id="key-gradient-by-differences" tags=["task"]
+def my_differences(query, key, value, d_output, step):
+    ### BEGIN SOLUTION
+    quotients = np.empty_like(key)
+    for entry in np.ndindex(key.shape):
+        nudge = np.zeros_like(key)
+        nudge[entry] = step
+        rise = loss(query, key + nudge, value, d_output) - loss(query, key - nudge, value, d_output)
+        quotients[entry] = rise / (2 * step)
+    return quotients
+    ### END SOLUTION
+
+
+# %% id="key-gradient-by-differences-check" tags=["check"]
+check("key-gradient-by-differences", my_differences)
+
+# %% [markdown] id="key-gradient-by-differences-why" tags=["solution-only"]
+# **Why.** Two losses for each entry, and nothing of the formulas that are to be checked. That makes it slow, and it makes it a witness.

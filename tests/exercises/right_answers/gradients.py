@@ -1,0 +1,230 @@
+"""Right answers to the tasks of lesson gradients: loops, einsum, torch, float32, other algebra."""
+
+import math
+
+import numpy as np
+import torch
+
+# --- backward pass ---------------------------------------------------------------------------------
+
+
+def _weights(query, key):
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return terms / terms.sum(axis=1, keepdims=True)
+
+
+def backward_through_the_output(query, key, value, d_output):
+    # delta as dZ . z, Eq. score-gradient-against-mixture
+    p = _weights(query, key)
+    delta = np.sum(d_output * (p @ value), axis=1)
+    d_scores = p * (d_output @ value.T - delta[:, None]) * query.shape[1] ** -0.5
+    return d_scores @ key, d_scores.T @ query, p.T @ d_output
+
+
+def backward_query_by_query(query, key, value, d_output):
+    p, root = _weights(query, key), math.sqrt(query.shape[1])
+    d_query, d_key, d_value = np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
+    for i, j in np.ndindex(p.shape):
+        d_score = p[i, j] * d_output[i] @ (value[j] - p[i] @ value) / root
+        d_query[i] += d_score * key[j]
+        d_key[j] += d_score * query[i]
+        d_value[j] += p[i, j] * d_output[i]
+    return d_query, d_key, d_value
+
+
+def backward_with_the_jacobian(query, key, value, d_output):
+    p = _weights(query, key)
+    jacobian = np.einsum("ij,jl->ijl", p, np.eye(len(key))) - np.einsum("ij,il->ijl", p, p)
+    d_scores = np.einsum("ijl,ia,la->ij", jacobian, d_output, value) / np.sqrt(query.shape[1])
+    return np.einsum("ij,jd->id", d_scores, key), np.einsum("ij,id->jd", d_scores, query), np.einsum("ij,ia->ja", p, d_output)
+
+
+def backward_by_differences(query, key, value, d_output):
+    gradients = []
+    for n in range(3):
+        arrays = [query.copy(), key.copy(), value.copy()]
+        gradient = np.zeros_like(arrays[n])
+        for index in np.ndindex(gradient.shape):
+            losses, old = [], arrays[n][index]
+            for step in (1e-4, -1e-4, 2e-4, -2e-4):
+                arrays[n][index] = old + step
+                losses.append((_weights(*arrays[:2]) @ arrays[2] * d_output).sum())
+            arrays[n][index] = old
+            gradient[index] = (8 * (losses[0] - losses[1]) - (losses[2] - losses[3])) / 12e-4
+        gradients.append(gradient)
+    return gradients  # a list is as good as a tuple
+
+
+def backward_in_torch(query, key, value, d_output):
+    query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
+    scale = query.shape[1] ** -0.5
+    p = torch.softmax(query @ key.T * scale, dim=1)
+    d_p = d_output @ value.T
+    d_scores = scale * p * (d_p - (p * d_p).sum(1, keepdim=True))
+    return d_scores @ key, d_scores.T @ query, p.T @ d_output
+
+
+# --- any batch, and shared keys ------------------------------------------------------------------
+
+
+def batch_example_by_example(query, key, value, d_output):
+    if query.ndim == 2:
+        return backward_query_by_query(query, key, value, d_output)
+    shared = key.ndim == 2
+    parts = [
+        batch_example_by_example(q, key if shared else key[n], value if shared else value[n], d_output[n]) for n, q in enumerate(query)
+    ]
+    d_query, d_key, d_value = ([part[n] for part in parts] for n in range(3))
+    return np.stack(d_query), *(sum(each) if shared else np.stack(each) for each in (d_key, d_value))
+
+
+def batch_with_einsum_in_torch(query, key, value, d_output):
+    lead = query.shape[:-2]
+    full = [np.broadcast_to(array, (*lead, *array.shape[-2:])) for array in (key, value)]
+    q, k, v, g = (torch.tensor(np.array(array), dtype=torch.float32) for array in (query, *full, d_output))
+    p = torch.softmax(torch.einsum("...ic,...jc->...ij", q, k) / q.shape[-1] ** 0.5, dim=-1)
+    delta = torch.einsum("...ij,...ja,...ia->...i", p, v, g)
+    d_s = p * (torch.einsum("...ia,...ja->...ij", g, v) - delta[..., None]) / q.shape[-1] ** 0.5
+    d_k, d_v = torch.einsum("...ij,...ic->...jc", d_s, q), torch.einsum("...ij,...ia->...ja", p, g)
+    while d_k.ndim > key.ndim:
+        d_k, d_v = d_k.sum(0), d_v.sum(0)
+    return torch.einsum("...ij,...jc->...ic", d_s, k), d_k, d_v
+
+
+def batch_in_one_long_sequence(query, key, value, d_output):
+    # shared keys: all queries of all examples may stand in one sequence
+    if key.ndim == query.ndim:
+        return batch_with_einsum_in_torch(query, key, value, d_output)
+    d_query, d_key, d_value = backward_through_the_output(
+        query.reshape(-1, query.shape[-1]), key, value, d_output.reshape(-1, value.shape[-1])
+    )
+    return d_query.reshape(query.shape), d_key, d_value
+
+
+# --- your turn, in the lesson -----------------------------------------------------------------------
+
+
+def score_gradients_by_loops(weights, output, value, d_output):
+    result = np.empty(weights.shape)
+    for i, j in np.ndindex(weights.shape):
+        result[i, j] = weights[i, j] * d_output[i] @ (value[j] - output[i])
+    return result
+
+
+def score_gradients_in_torch(weights, output, value, d_output):
+    weights, output, value, d_output = (torch.as_tensor(array, dtype=torch.float32) for array in (weights, output, value, d_output))
+    return weights * torch.einsum("ia,ija->ij", d_output, value[None] - output[:, None])
+
+
+def _loss(query, key, value, d_output):
+    return (d_output * (_weights(query, key) @ value)).sum()
+
+
+def differences_in_place(query, key, value, d_output, step):
+    moved, result = np.array(key), []
+    for index in np.ndindex(key.shape):
+        losses = []
+        for way in (step, -step):
+            moved[index] = key[index] + way
+            losses.append(_loss(query, moved, value, d_output))
+        moved[index] = key[index]
+        result.append((losses[0] - losses[1]) / step / 2)
+    return np.reshape(result, key.shape)
+
+
+def differences_all_keys_in_one_batch(query, key, value, d_output, step):
+    nudges = torch.tensor(step * np.eye(key.size).reshape(key.size, *key.shape))
+    query, key, value, d_output = map(torch.tensor, (query, key, value, d_output))
+
+    def losses(keys):
+        return (d_output * (torch.softmax(query @ keys.mT / query.shape[1] ** 0.5, -1) @ value)).sum((-2, -1))
+
+    return ((losses(key + nudges) - losses(key - nudges)) / (2 * step)).reshape(key.shape).float()
+
+
+RIGHT = {
+    "score-gradient": [
+        lambda p_j, v_j, z, t: (t - z) * p_j * (z - v_j),
+        lambda p_j, v_j, z, t: p_j * v_j * (z - t) - p_j * z * (z - t),
+        lambda p_j, v_j, z, t: p_j * (z * v_j - z**2 - t * v_j + t * z),
+    ],
+    "attention-backward": [
+        backward_through_the_output,
+        backward_query_by_query,
+        backward_with_the_jacobian,
+        backward_by_differences,
+        backward_in_torch,
+    ],
+    "gradient-through-the-softmax": [
+        r"P \odot dP - P \odot ((P \odot dP) \mathbf{1} \mathbf{1}^\top)",
+        r"P \odot dP - \mathrm{diag}((P \odot dP) \mathbf{1}) P",
+        r"-P \odot \left( (dP \odot P) \mathbf{1} \mathbf{1}^{\top} - dP \right)",
+        r"\bigl( \mathbf{1} \mathbf{1}^\top (dP \odot P)^\top \bigr)^\top \odot (-P) + dP \odot P",
+        r"P \odot \left( dP - \mathrm{diag}(\left( P \odot dP \right) \mathbf 1) \mathbf 1 \mathbf 1^\top \right)",
+        r"(dP - ((P \odot dP) \mathbf{1}) \mathbf{1}^\top) \odot P",
+    ],
+    "gradient-of-one-key": [
+        r"\sum_{i=1}^{T_q} \frac{P_{ij}}{\sqrt{d_k}} (dZ_i \cdot V_j - dZ_i \cdot Z_i) Q_i",
+        r"\sum_{n} P_{nj} \tfrac{dZ_n (V_j - Z_n)^\top}{\sqrt{d_k}} Q_n",
+        r"\frac{\sum_i \left( P_{ij} \sum_a dZ_{ia} (V_{ja} - Z_{ia}) \right) Q_i}{\sqrt{d_k}}",
+        r"\frac{1}{\sqrt{d_k}} \bigl( \bigl( P \odot (dZ\, V^\top - (dZ \odot Z) \mathbf{1} \mathbf{1}^\top) \bigr)^\top Q \bigr)_j",
+        r"d_k^{-1/2} \sum_i P_{ij} (dZ_i \cdot (V_j - \sum_l P_{il} V_l)) Q_i",
+        r"\frac{1}{\sqrt{d_k}} \left( \sum_i P_{ij} (V_j \cdot dZ_i) Q_i - \sum_i P_{ij} (Z_i \cdot dZ_i) Q_i \right)",
+    ],
+    "from-jacobian-to-output": [
+        [
+            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} \delta_{lj} - p_{ij} \sum_l dP_{il} p_{il}",
+            r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
+            r"p_{ij} (dP_{ij} - \sum_l p_{il} dP_{il})",
+            r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+        ],
+        [
+            r"\sum_{k} dP_{ik}\, p_{ik} (\delta_{kj} - p_{ij})",
+            r"p_{ij} (1 - p_{ij}) dP_{ij} - \sum_{k \ne j} dP_{ik} p_{ik} p_{ij}",
+            r"p_{ij} dP_{ij} - p_{ij} \left( p_{ij} dP_{ij} + \sum_{k \ne j} p_{ik} dP_{ik} \right)",
+            r"p_{ij} dP_{ij} - p_{ij} \sum_k p_{ik} (dZ_i \cdot v_k)",
+            r"p_{ij} \left( dP_{ij} - dZ_i \cdot z_i \right)",
+        ],
+        [
+            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) dP_{il}",
+            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) (dZ_i \cdot v_l)",
+            r"p_{ij} (dZ_i \cdot v_j) - p_{ij} \sum_l p_{il} (dZ_i \cdot v_l)",
+            r"p_{ij} (dZ_i \cdot v_j) - p_{ij} (dZ_i \cdot z_i)",
+            r"p_{ij} dP_{ij} - p_{ij} (dZ_i \cdot z_i)",
+            r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+        ],
+        [
+            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} (\delta_{jl} - p_{ij} \sum_m p_{im})",
+            r"\sum_l dP_{il} p_{il} \delta_{jl} - \sum_l \sum_m dP_{il} p_{il} p_{ij} p_{im}",
+            r"dP_{ij} p_{ij} - p_{ij} \sum_l dP_{il} p_{il}",
+            r"(dP_{ij} - \sum_l \sum_a dZ_{ia} v_{la} p_{il}) p_{ij}",
+            r"(dP_{ij} - z_i \cdot dZ_i) p_{ij}",
+        ],
+        [
+            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l [l = j] dP_{il} p_{il} - \sum_l dP_{il} p_{il} p_{ij}",
+            r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
+            r"p_{ij} dP_{ij} - p_{ij} dZ_i \left( \sum_l p_{il} v_l \right)^\top",
+            r"p_{ij} dP_{ij} - p_{ij} dZ_i z_i^\top",
+            r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+        ],
+    ],
+    "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
+    "delta-without-weights": [
+        r"(Z \odot dZ) \mathbf{1}",
+        r"(dZ Z^\top \odot I) \mathbf{1}",
+        r"\bigl( \mathbf{1}^\top (dZ \odot Z)^\top \bigr)^\top",
+        r"\left( dZ \odot Z \right) \mathbf 1",
+    ],
+    "repair-symmetric-backward": [backward_through_the_output, backward_with_the_jacobian, backward_in_torch],
+    "memory-of-kept-weights": [
+        lambda: 24 * 20 * 4 * 2048**2 * 2 / 10**9,
+        lambda: np.float64(16.1),
+        lambda: torch.tensor(2.0 * 1920 * 2**22 / 1e9),
+    ],
+    "batched-backward": [batch_example_by_example, batch_with_einsum_in_torch, batch_in_one_long_sequence],
+    "key-gradient-by-differences": [differences_in_place, differences_all_keys_in_one_batch],
+}

@@ -1,0 +1,117 @@
+"""The figures of lesson gradients say what their numbers say, and the machine is read backwards."""
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+
+from attn_course.figures.machines.whole import machine_drawing
+from attn_course.lessons.gradients import figures
+from tests.figures.diagrams import svg_of
+from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
+
+TOKENS = ("cat", "sat", "it")
+WEIGHTS = np.array([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+D_SCORES = np.array([[0.5, -0.25, -0.25], [0.0, 0.1, -0.1], [-0.3, 0.4, -0.1]])
+
+DRAWN = [
+    (
+        partial(figures.row_of_gains, TOKENS, [4.0, 0.0, -8.0], [0.5, 0.25, 0.25]),
+        ["Left, dP: 4.0, 0.0 and −8.0, with a line at their mean under the weights, 0.0.", "Right, dS: 2.00, 0.00 and −2.00;"],
+    ),
+    (
+        partial(figures.all_rows, TOKENS, WEIGHTS, D_SCORES),
+        ["the largest weight of each row is 0.50, 0.80 and 0.60.", "largest entry of each row, without its sign, is 0.50, 0.10 and 0.40"],
+    ),
+    (
+        partial(figures.gains, [-1.0, 2.0], [0.75, 0.25], [-0.5, 0.5]),
+        ["over the values −1.00 and 2.00. Weights 0.75 and 0.25; steps of the scores −0.50 and 0.50."],
+    ),
+    (
+        partial(figures.difference_errors, [1e-1, 1e-3, 1e-5], {"fine": [1e-2, 1e-6, 1e-10], "coarse": [1e-2, 1e-4, 1e-1]}),
+        ["fine: lowest at a step of 10 to the power -5. coarse: lowest at a step of 10 to the power -3."],
+    ),
+]
+REFUSED = [
+    (partial(figures.row_of_gains, TOKENS, [1.0, 2.0, 3.0], [0.5, 0.25, 0.5]), r"weights must sum to 1; got a sum of 1\.25"),
+    (partial(figures.row_of_gains, TOKENS, [1.0, 2.0], [0.5, 0.5, 0.0]), "gains must have shape"),
+    (partial(figures.all_rows, TOKENS, WEIGHTS, D_SCORES[:2]), r"d_scores must have shape \(3, 3\)"),
+    (partial(figures.gains, [1.0], [0.5, 0.5], [0.0]), "weights must have shape"),
+    (partial(figures.difference_errors, [0.1, 0.01], {}), "errors must hold at least one"),
+]
+
+
+class TestPictures(Pictures):
+    """A row, all rows, steps of scores, and errors of differences."""
+
+
+def tips(name: str) -> list[tuple[float, float]]:
+    """Where the arrows of the machine point."""
+    shapes = [shape for shape in svg_of(machine_drawing(name)) if "attn-tip" in shape.get("class", "")]
+    return [tuple(float(part) for part in re.match(r"([\d.]+),([\d.]+)", shape.get("points")).groups()) for shape in shapes]
+
+
+def test_read_backwards_every_arrow_of_the_machine_is_turned_round():
+    forwards, backwards = tips("whole"), tips("backwards")
+    assert len(forwards) == len(backwards) > 15
+    assert all(there != back for there, back in zip(forwards, backwards, strict=True))
+
+
+def test_each_gradient_stands_where_its_matrix_stood():
+    def places(name: str, *symbols: str) -> list[tuple[str, str]]:
+        written = {
+            "".join(text.itertext()): (text.get("x"), text.get("y")) for text in svg_of(machine_drawing(name)).iter() if text.get("x")
+        }
+        return [written[symbol] for symbol in symbols]
+
+    assert places("backwards", "dQ", "dK", "dV", "dS/√dk", "dP", "dZ") == places("whole", "Q", "K", "V", "Q KT", "P", "P V")
+
+
+VALUES = np.array([-1.0, 0.0, 1.0, 2.0])
+
+
+def after_a_step(scores) -> dict[str, np.ndarray]:
+    """Weights, output, and the step against the gradient of the loss -z, by the Jacobian of the softmax."""
+    weights = np.exp(scores) / np.exp(scores).sum()
+    jacobian = np.diag(weights) - np.outer(weights, weights)
+    return {"weights": weights, "output": weights @ VALUES, "steps": jacobian @ VALUES}
+
+
+def steps_until_half(best: float) -> int:
+    scores = np.array([0.0, 0.0, 0.0, best])
+    for count in range(2001):
+        if after_a_step(scores)["weights"][3] > 0.5:
+            return count
+        scores = scores + after_a_step(scores)["steps"]
+    raise AssertionError("the best value never has half of the weight")
+
+
+def test_the_words_of_the_card_hold_true_numbers():
+    rows = rows_of_card("steps")
+    assert [start for start, _ in rows] == ["0", "−1", "−2", "−3"]
+    for start, cells in rows:
+        best = float(start.replace("−", "-"))
+        assert cells == [f"{after_a_step([0, 0, 0, best])['weights'][3]:.3f}", str(steps_until_half(best))]
+
+
+@pytest.mark.browser
+def test_the_numbers_of_the_card_are_those_of_python(page):
+    page.set_content(card_html("steps"))
+    for scores in ([0.0, 0.0, 0.0, 0.0], [1.5, -2.0, 0.5, -3.0], [300.0, 299.0, 0.0, 301.0]):
+        shifted = [score - max(scores) for score in scores]
+        assert_described(page, "steps", (scores,), after_a_step(shifted), atol=1e-12)
+
+
+@pytest.mark.browser
+def test_buttons_take_one_step_or_as_many_as_half_of_the_weight_takes_and_a_slider_starts_anew(page):
+    page.set_content(card_html("steps"))
+    count = page.locator("[data-fact=count]")
+    page.get_by_role("button", name="One step").click()
+    assert count.inner_text() == "1"
+    best = page.get_by_role("slider", name="score of the value 2")
+    best.fill("-2")
+    assert count.inner_text() == "0"
+    page.get_by_role("button", name="Until it has half").click()
+    assert count.inner_text() == str(steps_until_half(-2.0))
+    page.get_by_role("status").get_by_text("has more than half of the weight").wait_for()

@@ -279,7 +279,7 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 figures.steps_explorable()
 
 # %% [markdown] id="explorable-notice"
-# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108. From the lower starts the value 1 first takes most of the weight,
+# From 0 it takes 3 steps, and from $-1$, $-2$ and $-3$ it takes 8, 54 and 1108. From the lower starts the value 1 first takes most of the weight,
 # and meanwhile the best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
 
 # %% [markdown] id="backward-qk"

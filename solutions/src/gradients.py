@@ -153,7 +153,7 @@ check("from-jacobian-to-output", my_derivation)
 
 # %% id="attention-backward" tags=["task"]
 def my_attention_backward(query, key, value, d_output):
-    """Gradients (d_query, d_key, d_value) from d_output (q_len, d_v), section {section}`gradients/backward`."""
+    """Gradients (d_query, d_key, d_value) from d_output (q_len, d_v), section {section}`gradients/whole`."""
     ### BEGIN SOLUTION
     scale = 1 / np.sqrt(query.shape[-1])
     scores = query @ key.T * scale

@@ -49,8 +49,8 @@ def runs(lessons: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> runs(["start", "lookup", "softmax"]), runs(["softmax", "self_attention"])
-    ('0–2', '2, 5')
+    >>> runs(["start", "lookup", "softmax"]), runs(["softmax", "attention"])
+    ('0–2', '2, 4')
     """
     parts: list[str] = []
     called = [lesson_number(lesson) for lesson in lessons]

@@ -5,10 +5,10 @@
 # entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and if
 # so, because of what?
 #
-# **Afterwards you can** derive the variance of a dot product under any assumptions, say what softmax sees of it, tell when the scale
-# helps and when it does not, and choose the step size of a layer that has its scale somewhere else.
+# **Afterwards you can** derive the variance of a dot product under any assumptions, say what softmax sees of it, and tell when the scale helps
+# and when it does not.
 #
-# **You need** chapter {lesson}`softmax`, expectations and variances. Covariance matrices and traces are recalled where they are used.
+# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used.
 # **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). What is called *Deeper* comes on top.
 
 # %% id="setup"
@@ -16,22 +16,9 @@ import math
 
 import numpy as np
 
-from attn_course import check, show, verify
-from attn_course.lessons.scaling import figures
-from attn_course.lessons.scaling.experiments import (
-    LOSSES,
-    SCALE,
-    STEP_SIZES,
-    STEPS,
-    two_step_sizes,
-)
-from attn_course.reference import (
-    cosine_scores,
-    dot_scores,
-    gaussian_scores,
-    scaled_dot_scores,
-    softmax,
-)
+from attn_course import check, reference, show, verify
+from attn_course.lessons.scaling import experiments, figures
+from attn_course.reference import dot_scores, scaled_dot_scores, softmax
 from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 
 np.set_printoptions(precision=3, suppress=True)
@@ -281,9 +268,12 @@ verify("spread-within-a-row")
 #
 # $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
 #
-# Chapter {lesson}`self_attention` meets this heavy diagonal. The figure breaks one assumption in each panel, for normal entries and $d_k = 16$. In
-# the last panel one query of squared length $3 \cdot 16$ meets keys that satisfy all assumptions. **Predict** for each panel whether its mean, its variance, both or
-# neither differ from 0 and 1.
+# Chapter {lesson}`self_attention` meets this heavy diagonal.
+
+# %% [markdown] id="broken"
+# The figure breaks one assumption in each panel, for normal entries and $d_k = 16$. In the last panel one query of squared length
+# $3 \cdot 16$ meets keys that satisfy all assumptions. **Predict** for each panel whether its mean, its variance, both or neither differ
+# from 0 and 1.
 
 # %% id="broken-code" tags=["predicted"]
 n, d_k = 40_000, 16
@@ -314,7 +304,8 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # The scale is not a new kind of model. The constant can be taken into the weights: with $W' = c\, W_Q$, scores without a scale are those of $W_Q$ with
 # it, $x W' K^\top = c\, x W_Q K^\top$. Some models do just that. The authors of T5 left the division out and started $W_Q$ smaller by
 # $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
-#
+
+# %% [markdown] id="chain"
 # So the two have the same scores at the start. Do they learn alike? The loss $\mathcal{L}$ sees $W$ only through $c W$. By the chain rule its gradient by $W$
 # carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
 #
@@ -332,7 +323,7 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # %% id="twins-code" tags=["predicted"]
 print("factor:", "1", "1/8", "1/64", sep="\t")
 for optimizer in ("SGD", "Adam"):
-    apart = [two_step_sizes(64, 20, optimizer=optimizer, factor=factor) for factor in (1, 1 / 8, 1 / 64)]
+    apart = [experiments.two_step_sizes(64, 20, optimizer=optimizer, factor=factor) for factor in (1, 1 / 8, 1 / 64)]
     print(optimizer, *("same" if a < 1e-9 else "apart" for a in apart), sep="\t")
 
 # %% [markdown] id="twins-answer" tags=["answer"]
@@ -349,7 +340,8 @@ verify("scale-as-reparametrisation")
 # Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the dot
 # products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Most texts have
 # dropped the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
-#
+
+# %% [markdown] id="explorable-before"
 # What happens to the softmax as $d_k$ grows, with and without the scale? The card draws 64 queries and 64 keys. Move $d_k$ and watch the
 # *mean* norm of the softmax Jacobian, and the dots of which it is the mean. At which $d_k$ is the mean larger **without** the scale?
 
@@ -364,14 +356,15 @@ figures.scale_explorable()
 # Now a training. Each example holds 16 random items with a value each. The query is one of the items, turned by a rotation that is
 # the same in all examples; the answer is the value of that item. A layer has to learn $W_Q$ and $W_K$ so that the turned item
 # finds its original. The loss is the squared error of the output.
-#
+
+# %% [markdown] id="first"
 # The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where $a_j$ is the
 # derivative of the loss by the weight $w_j$. Mind the factor $w_j$: **an item is pulled only as strongly as it is already weighted.** We look at 2,048
 # queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and the same ranking of items.
 # **Predict** for which $d_k$ the mean length of $g$ is smaller without the scale.
 
 # %% id="first-code" tags=["predicted"]
-record = SCALE.load()
+record = experiments.SCALE.load()
 print("means of three seeds          scaled  unscaled")
 for d_k in ("16", "64", "256"):
     for what in ("mean", "silent", "pull", "agreement"):
@@ -397,17 +390,17 @@ figures.gradient_lengths(
 # layer as fast as the scaled one.
 
 # %% id="steps-code" tags=["predicted"]
-steps = {name: record.values("steps", name, "64") for name in STEP_SIZES}
+steps = {name: record.values("steps", name, "64") for name in experiments.STEP_SIZES}
 figures.steps_against_step_size(
     {name: {k: [s[k] for s in found] for k in found[0]} for name, found in steps.items()},
-    STEP_SIZES,
-    most=STEPS,
+    experiments.STEP_SIZES,
+    most=experiments.STEPS,
     d_k=64,
 )
 print("fewest steps over all step sizes, three seeds")
-for name in STEP_SIZES:
+for name in experiments.STEP_SIZES:
     for d_k in ("16", "64", "256"):
-        best = [b[LOSSES[0]] for b in record.values("best", name, d_k)]
+        best = [b["squared error"] for b in record.values("best", name, d_k)]
         line = {kind: [b[kind] for b in best] for kind in best[0]}
         print(f"{name:4s}  d_k = {d_k:>3s}  ", line)
 
@@ -431,13 +424,13 @@ figures.best_steps(
     {
         name: {
             loss: {kind: [best[loss][kind] for best in record.values("best", name, "64")] for kind in ("scaled", "unscaled")}
-            for loss in LOSSES
+            for loss in experiments.LOSSES
         }
-        for name in STEP_SIZES
+        for name in experiments.STEP_SIZES
     },
     d_k=64,
 )
-assert all(all(SCALE.conclude(found).values()) for found in record.results)
+assert all(all(experiments.SCALE.conclude(found).values()) for found in record.results)
 
 # %% [markdown] id="cause-notice"
 # The figure shows $d_k = 64$; 16 and 256 look alike. Lengths made equal remove most of the delay. The other loss removes nearly all of it, though the
@@ -515,7 +508,7 @@ query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
 equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
 longer = equal * np.array([[1], [1], [2], [1]])
 for name, keys in (("equal keys", equal), ("third twice as long", longer)):
-    gaussian, dot = gaussian_scores(query, keys, 1.0), dot_scores(query, keys)
+    gaussian, dot = reference.gaussian_scores(query, keys, 1.0), dot_scores(query, keys)
     print(f"{name:19s}", softmax(gaussian)[0], softmax(dot)[0])
 
 # %% id="similar-verify"
@@ -527,7 +520,8 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 # **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the query $(1, 0)$, and the keys
 # $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and the cosine the first, 1 against
 # $1 / \sqrt{2}$. A dot product lets a key say by its length how important it is; a cosine does not.
-#
+
+# %% [markdown] id="cosine-bound"
 # A cosine has its price. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
@@ -538,7 +532,7 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 # %% id="spot-cosine-code"
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
-print("cosine         ", cosine_scores(query, key)[0])
+print("cosine         ", reference.cosine_scores(query, key)[0])
 print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3))
 
 # %% id="spot-cosine-verify"
@@ -643,12 +637,12 @@ verify("query-key-normalisation")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The dot product of two independent vectors with independent entries of mean 0 and variance 1 has variance $d_k$; no normal distribution is needed.
-# - Dividing by $\sqrt{d_k}$ makes that 1 for every $d_k$. Correlated entries, sparse entries, means and other deviations ask for other divisors.
+# - The dot product of two independent vectors, with independent entries of mean 0 and variance 1, has variance $d_k$.
+# - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries, means and other deviations ask for other divisors.
 # - Softmax sees the spread within a row; what the keys have in common does not count.
-# - The scale is no new model: it is a choice of start and of step size, by $c^2$ with gradient descent and by $c$ with Adam.
-# - Without it our task was learnt more slowly at every $d_k$, with SGD and with Adam, even where gradients were as long on average.
-# - The reason was found query by query: squared error reaches an item only through the weight that the item already has.
+# - The scale is no new model: it is a choice of start and of step, by $c^2$ with gradient descent and by $c$ with Adam.
+# - Without it our task was learnt more slowly at every $d_k$, even where gradients were as long on average.
+# - Query by query we found why: squared error reaches an item only through the weight that it already has.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 

@@ -114,16 +114,17 @@ check("repair-head-weights", head_weights)
 # **Why.** Each score sums $d_k$ products, so the scale is $\sqrt{d_k}$; it belongs before the softmax; and the sum runs over keys.
 
 # %% [markdown] id="row-and-total-spread-text"
-# Write `my_spreads(scores)`: `scores` is a float64 array of shape `(q_len, kv_len)`, a row for each query. Return an array of the two numbers
-# `[within, in_all]`, of shape `(2,)`: the variance of the scores within a row, averaged over the rows, and the variance of all scores. Here a
-# variance is the mean of the squares minus the square of the mean, over all numbers that it is taken of. There may be one query, or one key.
+# Write `my_spreads(scores)`: `scores` is a float64 array of shape `(..., q_len, kv_len)`, a row for each query, with leading axes (there may be
+# none). For each example, return two numbers in an array of shape `(..., 2)`: first the variance of the scores within a row, averaged over the
+# rows, then the variance of all its scores. Here a variance is the mean of the squares minus the square of the mean.
 
 
 # %% id="row-and-total-spread" tags=["task"]
 def my_spreads(scores):
-    """scores (q_len, kv_len) -> [mean variance within a row, variance of all scores], {eq}`spread-within-a-row`."""
+    """scores (..., q_len, kv_len) -> (..., 2): mean variance within a row, variance of all scores, {eq}`spread-within-a-row`."""
     ### BEGIN SOLUTION
-    return np.array([scores.var(axis=1).mean(), scores.var()])
+    within = scores.var(axis=-1).mean(axis=-1)
+    return np.stack([within, scores.var(axis=(-2, -1))], axis=-1)
     ### END SOLUTION
 
 

@@ -361,11 +361,11 @@ HEADS_REPAIR = Task(
 
 
 def _spreads(scores: np.ndarray) -> np.ndarray:
-    return np.array([scores.var(axis=1).mean(), scores.var()])
+    return np.stack([scores.var(axis=-1).mean(axis=-1), scores.var(axis=(-2, -1))], axis=-1)
 
 
-def _scores_with_row_means(rng: np.random.Generator, q_len: int, kv_len: int, apart: float = 1.0) -> np.ndarray:
-    return np.asarray(rng.normal(size=(q_len, kv_len)) + apart * rng.normal(size=(q_len, 1)))
+def _scores_with_row_means(rng: np.random.Generator, *shape: int, apart: float = 1.0) -> np.ndarray:
+    return np.asarray(rng.normal(size=shape) + apart * rng.normal(size=(*shape[:-1], 1)))
 
 
 SPREADS = Task(
@@ -377,51 +377,53 @@ SPREADS = Task(
     points=2,
     difficulty=2,
     minutes=8,
-    trains="a variance over the right axis",
+    trains="a variance over the right axes",
     answer=_spreads,
     cases=lambda rng: [
         Case("more keys than queries", scores=_scores_with_row_means(rng, 3, 11)),
-        Case("rows far apart", scores=_scores_with_row_means(rng, 7, 5, 30.0)),
-        Case("one query", scores=_scores_with_row_means(rng, 1, 7)),
+        Case("rows far apart", scores=_scores_with_row_means(rng, 7, 5, apart=30.0)),
+        Case("two leading axes", scores=_scores_with_row_means(rng, 2, 5, 3, 7)),
+        Case("a batch of one example", scores=_scores_with_row_means(rng, 1, 5, 3)),
+        Case("one query", scores=_scores_with_row_means(rng, 2, 1, 7)),
         Case("one key: rows without spread", scores=_scores_with_row_means(rng, 5, 1)),
         Case("rows of very different spread", scores=np.geomspace(0.01, 100, 3)[:, None] * rng.normal(size=(3, 5))),
     ],
     wrong=[
         Wrong(
             "the variance down the columns",
-            lambda scores: np.array([scores.var(axis=0).mean(), scores.var()]),
-            "a row belongs to one query and runs over the keys: the variance within it is taken along axis 1",
+            lambda scores: np.stack([scores.var(axis=-2).mean(axis=-1), scores.var(axis=(-2, -1))], axis=-1),
+            "a row belongs to one query and runs over the keys: the variance within it is taken along the last axis",
         ),
         Wrong(
             "the two exchanged",
-            lambda scores: _spreads(scores)[::-1],
+            lambda scores: _spreads(scores)[..., ::-1],
             "these are the two numbers in the other order: first within the rows, then of all scores",
         ),
         Wrong(
             "deviations for variances",
-            lambda scores: np.array([scores.std(axis=1).mean(), scores.std()]),
+            lambda scores: np.stack([scores.std(axis=-1).mean(axis=-1), scores.std(axis=(-2, -1))], axis=-1),
             "these are standard deviations; a variance is the square, and the mean of squares is not the square of the mean",
         ),
         Wrong(
             "the spread of the row means",
-            lambda scores: np.array([scores.mean(axis=1).var(), scores.var()]),
+            lambda scores: np.stack([scores.mean(axis=-1).var(axis=-1), scores.var(axis=(-2, -1))], axis=-1),
             "that is how far the rows lie apart, which softmax does not see; take the variance in each row, then the mean of these",
         ),
         Wrong(
-            "divided by one less",
-            lambda scores: np.array([scores.var(axis=1, ddof=1).mean() if scores.shape[1] > 1 else 0.0, scores.var(ddof=1)]),
-            "here a variance is the mean of the squares minus the square of the mean: divide by the count, not by one less",
+            "examples of a batch thrown together",
+            lambda scores: np.stack([scores.var(axis=-1).mean(axis=-1), np.full(scores.shape[:-2], scores.var())], axis=-1),
+            "each example of a batch has a variance of its own: `var` takes several axes, `axis=(-2, -1)`",
         ),
         Wrong(
             "all scores twice",
-            lambda scores: np.full(2, scores.var()),
+            lambda scores: np.stack([scores.var(axis=(-2, -1))] * 2, axis=-1),
             "both numbers are the variance of all scores; the first must be taken row by row",
         ),
     ],
     hints=[
         "Softmax gets one row at a time. Which axis runs along a row?",
-        "`var` takes an axis. It leaves one number for each row, and of these the mean is wanted.",
-        "`np.array([scores.var(...).mean(), ...])`",
+        "`var` takes an axis, or several. Along a row it leaves one number for each query, and of these the mean is wanted.",
+        "`np.stack([scores.var(axis=...).mean(axis=...), ...], axis=-1)`",
     ],
 )
 

@@ -269,11 +269,6 @@ QUERY_GRADIENT = Task(
             "a small c makes the scores react less to W_Q, so its gradient is smaller: multiply by c",
         ),
         Wrong(
-            "transposed",
-            r"c\, K^\top D^\top X",
-            "this has the shape (d_k, d_model); the gradient by W_Q has the shape of W_Q",
-        ),
-        Wrong(
             "the sign turned round",
             r"-c\, X^\top D K",
             "the minus belongs to the step of gradient descent, not to the gradient",

@@ -89,22 +89,21 @@ def heads_by_differences(query, key):
 
 
 def spreads_row_by_row(scores):
-    within = []
-    for row in scores:
-        within.append(sum((x - sum(row) / len(row)) ** 2 for x in row) / len(row))
-    flat = [x for row in scores for x in row]
-    mean = sum(flat) / len(flat)
-    return np.array([sum(within) / len(within), sum((x - mean) ** 2 for x in flat) / len(flat)])
+    found = np.zeros((*scores.shape[:-2], 2))
+    for place in np.ndindex(scores.shape[:-2]):
+        rows = scores[place]
+        found[place] = sum(np.mean((row - row.mean()) ** 2) for row in rows) / len(rows), np.mean((rows - rows.mean()) ** 2)
+    return found
 
 
 def spreads_in_torch(scores):
     scores = torch.tensor(scores, dtype=torch.float32)
-    return torch.stack([scores.var(dim=1, correction=0).mean(), scores.var(correction=0)])
+    return torch.stack([scores.var(dim=-1, correction=0).mean(dim=-1), scores.var(dim=(-2, -1), correction=0)], dim=-1)
 
 
 def spreads_from_moments(scores):
-    within = np.square(scores - scores.mean(axis=1, keepdims=True)).mean()
-    return np.array([within, within + scores.mean(axis=1).var()])
+    within = np.square(scores - scores.mean(axis=-1, keepdims=True)).mean(axis=(-2, -1))
+    return np.stack([within, within + scores.mean(axis=-1).var(axis=-1)], axis=-1)
 
 
 RIGHT = {

@@ -89,7 +89,7 @@ for d_k in (1, 3, 16, 1024):
 # and $-32$ the ratio of weights is $e^{64}$.
 
 # %% id="coins-figure"
-figures.coin_scores({d: {v: c for v, c in zip(*coin_chances(d), strict=True) if c} for d in (4, 16, 64)})
+figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 
 # %% [markdown] id="mean"
 # ## The variance of a score
@@ -115,14 +115,14 @@ figures.coin_scores({d: {v: c for v, c in zip(*coin_chances(d), strict=True) if 
 # the square of the mean, which a variance subtracts. Three products are left:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \sum_{j=1}^{d_k} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)
-# \label{score-variance-by-entries}$$
+# \key{score-variance-by-entries}$$
 
 # %% [markdown] id="usual"
 # **The usual assumption** is that all entries are independent, with mean 0 and variance 1. Then both products with means vanish, and
 # $(S_q)_{ij} (S_k)_{ij}$ is $1 \cdot 1$ for $i = j$ and $0 \cdot 0$ otherwise. What is left is the sum that we saw with coins, one for each
 # entry:
 #
-# $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
+# $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
 # If the entries have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is $\sigma_q^2\, \sigma_k^2$ (a $\sigma$ without an
 # argument is a deviation here, not the softmax):
@@ -168,7 +168,18 @@ for d_k in (4, 64):
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 #
-# Note who meets whom: the mean of the queries meets the covariance of the *keys*.
+# Note who meets whom: the mean of the queries meets the covariance of the *keys*. We try it on vectors of 3 entries with means and
+# covariances of all kinds. If $n$ has independent entries of variance 1, then $A\, n$ has the covariance $A A^\top$.
+
+# %% id="trace-code"
+A, B = rng.normal(size=(2, 3, 3))
+m_q, m_k = rng.normal(size=(2, 3))
+query = m_q + rng.normal(size=(400_000, 3)) @ A.T
+key = m_k + rng.normal(size=(400_000, 3)) @ B.T
+S_q, S_k = A @ A.T, B @ B.T
+formula = np.trace(S_q @ S_k) + m_q @ S_k @ m_q + m_k @ S_q @ m_k
+measured = (query * key).sum(axis=-1).var()
+print(f"formula {formula:.1f}   measured {measured:.1f}")
 
 # %% id="trace-verify"
 verify("score-variance-from-covariances")
@@ -179,7 +190,7 @@ verify("score-variance-from-covariances")
 # A factor $c$ multiplies a variance by $c^2$. To bring the variance $d_k$ back to 1 we need $c^2 = 1 / d_k$: the root enters because a
 # variance is quadratic.
 #
-# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \label{scaled-score-variance}$$
+# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
 # Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$ in a layer with $h$ heads of $d_k = d_{\text{model}} / h$ entries
 # (chapter {lesson}`heads`). Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
@@ -217,7 +228,7 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # queries: $\mathbb{E}[q_i q_j] = (S_q)_{ij} + (m_q)_i (m_q)_j$ once more.
 #
 # $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q
-# \label{spread-within-a-row}$$
+# \key{spread-within-a-row}$$
 #
 # Compare with {eq}`score-variance-from-covariances`: the term with $m_k$ is missing. What all keys have in common shifts rows
 # against each other, and softmax is blind to that.
@@ -310,7 +321,7 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
-# W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \label{scale-as-reparametrisation}$$
+# W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 
 # %% [markdown] id="twins"
 # In words: one step $\eta$ of gradient descent with the scale does what a step $c^2 \eta$ does without it, and $c^2 = 1 / d_k$. With the *same* step, the twin
@@ -321,10 +332,11 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # **Predict** for each optimiser which factor gives the same attention weights.
 
 # %% id="twins-code" tags=["predicted"]
-print("factor:", "1", "1/8", "1/64", sep="\t")
 for optimizer in ("SGD", "Adam"):
-    apart = [experiments.two_step_sizes(64, 20, optimizer=optimizer, factor=factor) for factor in (1, 1 / 8, 1 / 64)]
-    print(optimizer, *("same" if a < 1e-9 else "apart" for a in apart), sep="\t")
+    for factor in (1, 1 / 8, 1 / 64):
+        apart = experiments.two_step_sizes(64, 20, optimizer=optimizer, factor=factor)
+        said = "same weights" if apart < 1e-9 else "other weights"
+        print(f"{optimizer:4s}  step for W' x {factor:.3f}   {said}")
 
 # %% [markdown] id="twins-answer" tags=["answer"]
 # Plain gradient descent (SGD) needs $c^2 = 1/64$, because the gradient and the movement each carry a factor $c = 1/8$. Adam needs $c = 1/8$, because it takes
@@ -357,19 +369,33 @@ figures.scale_explorable()
 # the same in all examples; the answer is the value of that item. A layer has to learn $W_Q$ and $W_K$ so that the turned item
 # finds its original. The loss is the squared error of the output.
 
+# %% [markdown] id="pull"
+# The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where
+# $a_j$ is the derivative of the loss by the weight $w_j$. Mind the factor $w_j$: **an item is pulled only as strongly as it is already
+# weighted.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
+
+# %% id="pull-code"
+dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
+for name, divisor in (("unscaled", 1), ("scaled, d_k = 64", 8)):
+    w = softmax(dots / divisor)
+    a = 2 * (w @ value - value[0]) * value  # the loss is (output - 1) ** 2
+    g = w * (a - w @ a)
+    print(f"{name:17s} weights {w}   gradient {g}   length {np.linalg.norm(g):.2f}")
+
 # %% [markdown] id="first"
-# The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where $a_j$ is the
-# derivative of the loss by the weight $w_j$. Mind the factor $w_j$: **an item is pulled only as strongly as it is already weighted.** We look at 2,048
-# queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and the same ranking of items.
-# **Predict** for which $d_k$ the mean length of $g$ is smaller without the scale.
+# Both gradients are long. But the unscaled one is all about the two wrong items; the right one gets next to nothing.
+#
+# Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so the same ranking
+# of items. **Predict** for which $d_k$ the mean length of $g$ is smaller without the scale.
 
 # %% id="first-code" tags=["predicted"]
 record = experiments.SCALE.load()
-print("means of three seeds          scaled  unscaled")
+kinds = ("scaled", "unscaled")
+print("means of three seeds     ", *kinds)
 for d_k in ("16", "64", "256"):
     for what in ("mean", "silent", "pull", "agreement"):
-        pair = [record.values("first", d_k, kind, what).mean() for kind in ("scaled", "unscaled")]
-        print(f"d_k = {d_k:>3s}   {what:10s}        {pair[0]:6.3f}    {pair[1]:6.3f}")
+        pair = [record.values("first", d_k, kind, what).mean() for kind in kinds]
+        print(f"d_k = {d_k:>3s}   {what:10s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
 
 # %% [markdown] id="first-answer" tags=["answer"]
 # At $d_k = 16$ the mean length is the same with and without the scale, 0.31 and 0.32; it is smaller without the scale only at 64 and 256. What
@@ -379,9 +405,7 @@ for d_k in ("16", "64", "256"):
 # they cancel.
 
 # %% id="first-figure"
-figures.gradient_lengths(
-    {int(d_k): {kind: record.values("first", d_k, kind, "deciles") for kind in ("scaled", "unscaled")} for d_k in ("16", "64", "256")}
-)
+figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% [markdown] id="steps"
 # These are gradients before the first step. How many steps does the training need, until 90 % of new lookups are right? A fair
@@ -390,18 +414,14 @@ figures.gradient_lengths(
 # layer as fast as the scaled one.
 
 # %% id="steps-code" tags=["predicted"]
-steps = {name: record.values("steps", name, "64") for name in experiments.STEP_SIZES}
-figures.steps_against_step_size(
-    {name: {k: [s[k] for s in found] for k in found[0]} for name, found in steps.items()},
-    experiments.STEP_SIZES,
-    most=experiments.STEPS,
-    d_k=64,
-)
-print("fewest steps over all step sizes, three seeds")
-for name in experiments.STEP_SIZES:
+every = [found["steps"] for found in record.results]
+sizes = experiments.STEP_SIZES
+figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
+print("fewest steps over all step sizes, for each of three seeds")
+for name in sizes:
     for d_k in ("16", "64", "256"):
-        best = [b["squared error"] for b in record.values("best", name, d_k)]
-        line = {kind: [b[kind] for b in best] for kind in best[0]}
+        best = [found["best"][name][d_k]["squared error"] for found in record.results]
+        line = {kind: [seed[kind] for seed in best] for kind in experiments.LAYERS}
         print(f"{name:4s}  d_k = {d_k:>3s}  ", line)
 
 # %% [markdown] id="steps-answer" tags=["answer"]
@@ -416,21 +436,13 @@ for name in experiments.STEP_SIZES:
 #
 # 1. **Each query alike.** We stretch or shorten the gradient of each query to one common length. No query is silent, and none drowns
 #    the others; the directions stay.
-# 2. **Minus log weight.** We change the loss to $-\ln w_{\text{right}}$. Its gradient by the scores is $w_j - 1$ for the right item and $w_j$ for the others
-#    ({eq}`cross-entropy-gradient`): there is no factor that mutes an item with a small weight.
+# 2. **Minus log weight.** We change the loss to $-\ln w_r$, with $r$ the right item. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the
+#    scores is $w_r - 1$ for the right item and $w_j$ for each other: no factor mutes an item with a small weight.
 
 # %% id="cause-code"
-figures.best_steps(
-    {
-        name: {
-            loss: {kind: [best[loss][kind] for best in record.values("best", name, "64")] for kind in ("scaled", "unscaled")}
-            for loss in experiments.LOSSES
-        }
-        for name in experiments.STEP_SIZES
-    },
-    d_k=64,
-)
-assert all(all(experiments.SCALE.conclude(found).values()) for found in record.results)
+figures.best_steps([found["best"] for found in record.results], d_k=64)
+concluded = [experiments.SCALE.conclude(found) for found in record.results]
+assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
 # The figure shows $d_k = 64$; 16 and 256 look alike. Lengths made equal remove most of the delay. The other loss removes nearly all of it, though the
@@ -461,8 +473,8 @@ query, key = np.where(on, draw, 0.0)
 for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
     scores = query @ key.T / divisor
     largest = softmax(scores[:, :16]).max(axis=-1).mean()
-    spread = scores.var(axis=1).mean()
-    print(f"divided by {name:9s}  within a row {spread:.2f}, largest of 16 weights {largest:.2f}")
+    print(f"divided by {name:9s}  within a row {scores.var(axis=1).mean():.2f}")
+    print(f"{'':21s} largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
 # Here the usual scale makes the scores ten times too flat in deviation, and the weights nearly uniform (1/16 is 0.06); with no divisor at all the
@@ -477,6 +489,31 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 #   correlate, {eq}`correlated-query-key-moments`. It bounds nothing later.
 # - It is one number for all rows, and softmax sees each row alone, {eq}`spread-within-a-row`.
 # - That unit variance is the *best* start is nowhere proved. Our measurement says that the start with variance $d_k$ was slower in one task.
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | holds if | costs |
+# |---|---|---|---|
+# | variance of a score, {eq}`score-variance-by-entries` | {key}`score-variance-by-entries` | $q$ independent of $k$ | |
+# | usual case, {eq}`variance-of-a-score` | {key}`variance-of-a-score` | entries independent, mean 0, variance 1 | a score: $d_k$ multiplications |
+# | scale, {eq}`scaled-score-variance` | {key}`scaled-score-variance` | the same | one division a score |
+# | what softmax sees, {eq}`spread-within-a-row` | {key}`spread-within-a-row` | $q$ independent of $k$ | |
+# | scale in the weights, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` | gradient descent | none |
+#
+# Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$).
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - The dot product of two independent vectors, with independent entries of mean 0 and variance 1, has variance $d_k$.
+# - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries, means and other deviations ask for other divisors.
+# - Softmax sees the spread within a row; what the keys have in common does not count.
+# - The scale is no new model: it is a choice of start and of step, by $c^2$ with gradient descent and by $c$ with Adam.
+# - Without it our task was learnt more slowly at every $d_k$, even where gradients were as long on average.
+# - Query by query we found why: squared error reaches an item only through the weight that it already has.
+#
+# Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="similar"
 # ## Deeper: other ways to be similar
@@ -619,32 +656,6 @@ figures.initial_variances(list(bounds), expected, measured)
 # %% id="inits-verify"
 verify("variance-after-projection", "score-variance-at-initialisation")
 verify("query-key-normalisation")
-
-# %% [markdown] id="card"
-# ## Formula card
-#
-# | what | formula |
-# |---|---|
-# | variance of a score | {eq}`score-variance-by-entries` |
-# | the usual case | $\mathrm{Var}[q \cdot k] = d_k$, {eq}`variance-of-a-score` |
-# | the scale | $\mathrm{Var}[q \cdot k / \sqrt{d_k}] = 1$, {eq}`scaled-score-variance` |
-# | what softmax sees | $q^\top S_k\, q$, {eq}`spread-within-a-row` |
-# | the scale in the weights | $W' = c\, W_Q$ with step $c^2 \eta$, {eq}`scale-as-reparametrisation` |
-#
-# Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: $T_q T_k\, d_k$ multiplications; the scale adds $T_q T_k$
-# divisions, or $T_q d_k$ if the queries are divided before the product.
-
-# %% [markdown] id="summary"
-# ## Summary
-#
-# - The dot product of two independent vectors, with independent entries of mean 0 and variance 1, has variance $d_k$.
-# - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries, means and other deviations ask for other divisors.
-# - Softmax sees the spread within a row; what the keys have in common does not count.
-# - The scale is no new model: it is a choice of start and of step, by $c^2$ with gradient descent and by $c$ with Adam.
-# - Without it our task was learnt more slowly at every $d_k$, even where gradients were as long on average.
-# - Query by query we found why: squared error reaches an item only through the weight that it already has.
-#
-# Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -26,23 +26,31 @@ DRAWN = [
         partial(figures.broken_assumptions, {"all hold": np.linspace(-1.5, 1.5, 400), "q = k": np.linspace(2.0, 6.0, 400), "c": X}),
         ["q = k: mean 4.0, variance 1.3."],
     ),
-    (partial(figures.coin_scores, {1: {-1: 0.5, 1: 0.5}}), ["d_k = 1: from -1 to 1, standard deviation 1.0."]),
+    (partial(figures.coin_scores, {1: ([-1, 0, 1], [0.5, 0.0, 0.5])}), ["d_k = 1: from -1 to 1, standard deviation 1.0."]),
     (
         partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
         ["variance of all scores is 25.7", "within a row 0.7"],
     ),
     (
-        partial(figures.gradient_lengths, {16: two([np.linspace(0.1, 0.5, 9)], [np.linspace(0.0, 0.8, 9)])}),
+        partial(figures.gradient_lengths, [{"16": two({"deciles": np.linspace(0.1, 0.5, 9)}, {"deciles": np.linspace(0.0, 0.8, 9)})}]),
         ["d_k = 16, unscaled: 0.00, 0.40 and 0.80 at 10, 50 and 90 percent."],
     ),
     (
         partial(
-            figures.steps_against_step_size, {"SGD": two([[9, 3]], [[9, 7]]) | {"factor in W_Q": [[4, 5]]}}, {"SGD": [1, 2]}, most=9, d_k=4
+            figures.steps_against_step_size,
+            [{"SGD": {"4": two([9, 3], [9, 7]) | {"factor in W_Q": [4, 5]}}}],
+            {"SGD": [1, 2]},
+            most=9,
+            d_k=4,
         ),
         ["SGD: 3 scaled, 7 unscaled, 4 factor in W_Q."],
     ),
     (
-        partial(figures.best_steps, {"SGD": {"squared error": two([3, 5], [20, 30]), "minus log weight": two([1], [2])}}, d_k=4),
+        partial(
+            figures.best_steps,
+            [{"SGD": {"4": {"squared error": two(*pair), "minus log weight": two(1, 2)}}} for pair in ((3, 20), (5, 30))],
+            d_k=4,
+        ),
         ["SGD, scaled: 4 and 1.", "SGD, unscaled: 25 and 2."],
     ),
     (
@@ -55,7 +63,7 @@ REFUSED = [
     (partial(figures.towards_normal, X, {"a": X}, NORMAL, title="Softmax"), "title must be a text of at least 3 words"),
     (partial(figures.towards_normal, X, {"a": X[1:]}, NORMAL), r"densities\['a'\] must have shape \(41,\); got \(40,\)"),
     (partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes"),
-    (partial(figures.gradient_lengths, {4: {"a": []}}), r"deciles\[4\] must have the names \['scaled', 'unscaled'\]; got \['a'\]"),
+    (partial(figures.gradient_lengths, [{"4": two({"deciles": [1]}, {"deciles": [1]})}]), r"a seed must have shape \(9,\); got \(1,\)"),
 ]
 
 

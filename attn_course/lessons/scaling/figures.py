@@ -93,14 +93,18 @@ def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
             ax.set_ylabel("density")
 
 
-def coin_scores(chances: Mapping[int, Mapping[int, float]]) -> None:
+def coin_scores(distributions: Mapping[int, tuple[ArrayLike, ArrayLike]]) -> None:
     """Show the exact distribution of the dot product of two coin vectors, one panel for each number of entries.
 
     Parameters
     ----------
-    chances : mapping of int to mapping of int to float
-        By d_k: each value of the dot product with its probability.
+    distributions : mapping of int to (values, chances)
+        By d_k: values of the dot product, and the probability of each; those of probability 0 are left out.
     """
+    chances = {}
+    for d_k, (values, shares) in distributions.items():
+        where = as_numbers("values", values, 1)
+        chances[d_k] = {int(v): float(c) for v, c in zip(where, same_shape("chances", shares, len(where)), strict=True) if c > 0.0}
     spreads = {d_k: sum(value**2 * chance for value, chance in found.items()) ** 0.5 for d_k, found in chances.items()}
     title = "Sixteen times the entries, four times the spread"
     alt = "Bars of the probability of each dot product of two coin vectors, with lines at one standard deviation. " + " ".join(
@@ -137,23 +141,16 @@ def rows_of_scores(scores: ArrayLike) -> None:
         ax.set(xlabel="score", ylabel="query", yticks=range(len(table)), ylim=(len(table) - 0.5, -0.5))
 
 
-def gradient_lengths(deciles: Mapping[int, Mapping[str, ArrayLike]]) -> None:
+def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, ArrayLike]]]]) -> None:
     """Show how long the gradients of single queries are before the first step, one panel for each d_k.
 
     Parameters
     ----------
-    deciles : mapping of int to mapping of {"scaled", "unscaled"} to (n_seeds, 9) array_like
-        By d_k: the nine deciles of the length, for each seed.
-
-    Raises
-    ------
-    ValueError
-        If names do not fit.
+    first : sequence of mappings
+        For each seed, by d_k and by layer, "scaled" and "unscaled" among them: "deciles", the nine deciles of the length.
     """
+    drawn = {d_k: {name: _of_seeds([found[d_k][name]["deciles"] for found in first]) for name in LAYERS[:2]} for d_k in first[0]}
     share = np.arange(10, 100, 10)
-    for d_k, pair in deciles.items():
-        _require_layers(f"deciles[{d_k}]", pair, ("scaled", "unscaled"))
-    drawn = {d_k: {name: as_numbers(name, pair[name], 2) for name in LAYERS[:2]} for d_k, pair in deciles.items()}
     alt = (
         "Lengths of the gradients of single queries by their scores, from the shortest tenth to the longest, means of three seeds. "
         + " ".join(
@@ -173,14 +170,14 @@ def gradient_lengths(deciles: Mapping[int, Mapping[str, ArrayLike]]) -> None:
 
 
 def steps_against_step_size(
-    steps: Mapping[str, Mapping[str, ArrayLike]], sizes: Mapping[str, Sequence[float]], *, most: int, d_k: int
+    steps: Sequence[Mapping[str, Mapping[str, Mapping[str, ArrayLike]]]], sizes: Mapping[str, Sequence[float]], *, most: int, d_k: int
 ) -> None:
     """Show how many steps a layer needs against the step size, one panel for each optimizer.
 
     Parameters
     ----------
-    steps : mapping of str to mapping of str to (n_seeds, n_sizes) array_like
-        By optimizer and layer; a training that did not learn has more than `most` steps.
+    steps : sequence of mappings
+        For each seed, by optimizer, d_k and layer: the steps for each step size; a training that did not learn has more than `most`.
     sizes : mapping of str to sequence of float
         By optimizer: the step sizes.
     most : int
@@ -191,14 +188,11 @@ def steps_against_step_size(
     Raises
     ------
     ValueError
-        If names or lengths do not fit.
+        If there are not as many steps as step sizes.
     """
-    drawn = {}
-    for name, layers in steps.items():
-        _require_layers(f"steps[{name!r}]", layers, LAYERS)
-        drawn[name] = {layer: np.asarray(layers[layer], dtype=float) for layer in LAYERS}
-        for layer, rows in drawn[name].items():
-            same_shape(f"steps[{name!r}][{layer!r}]", rows, len(rows), len(sizes[name]))
+    drawn = {
+        name: {layer: _of_seeds([found[name][str(d_k)][layer] for found in steps], len(sizes[name])) for layer in LAYERS} for name in sizes
+    }
     best = {name: {layer: rows.min(axis=1).mean() for layer, rows in layers.items()} for name, layers in drawn.items()}
     alt = (
         f"Steps until learnt against the step size, d_k = {d_k}, three seeds and their median. Fewest steps, mean of the seeds: "
@@ -226,20 +220,23 @@ def steps_against_step_size(
         add_legend_below(axes[0], 4)
 
 
-def best_steps(steps: Mapping[str, Mapping[str, Mapping[str, ArrayLike]]], *, d_k: int) -> None:
+def best_steps(best: Sequence[Mapping[str, Mapping[str, Mapping[str, Mapping[str, int]]]]], *, d_k: int) -> None:
     """Show the fewest steps over all step sizes, for each loss, with and without the scale, one panel for each optimizer.
 
     Parameters
     ----------
-    steps : mapping of str to mapping of str to mapping of {"scaled", "unscaled"} to (n_seeds,) array_like
-        By optimizer, loss and layer.
+    best : sequence of mappings
+        For each seed, by optimizer, d_k, loss and layer: the fewest steps.
     d_k : int
         Entries of a query.
     """
+    losses = [*next(iter(best[0].values()))[str(d_k)]]
     drawn = {
-        name: {layer: np.array([np.mean(found[loss][layer]) for loss in found]) for layer in LAYERS[:2]} for name, found in steps.items()
+        name: {
+            layer: np.array([np.mean([found[name][str(d_k)][loss][layer] for found in best]) for loss in losses]) for layer in LAYERS[:2]
+        }
+        for name in best[0]
     }
-    losses = [*next(iter(steps.values()))]
     alt = f"Bars of the fewest steps until learnt, d_k = {d_k}, mean of three seeds, for {', '.join(losses)}. " + " ".join(
         f"{name}, {layer}: {listed(row, 0)}." for name, pair in drawn.items() for layer, row in pair.items()
     )
@@ -253,9 +250,8 @@ def best_steps(steps: Mapping[str, Mapping[str, Mapping[str, ArrayLike]]], *, d_
         add_legend_below(axes[0], 2)
 
 
-def _require_layers(argument: str, found: Mapping[str, object], wanted: Sequence[str]) -> None:
-    if set(found) != set(wanted):
-        raise ValueError(f"{argument} must have the names {list(wanted)}; got {list(found)}")
+def _of_seeds(rows: Sequence[ArrayLike], length: int = 9) -> np.ndarray:
+    return np.stack([same_shape("numbers of a seed", row, length) for row in rows])
 
 
 def initial_variances(names: Sequence[str], expected: ArrayLike, measured: ArrayLike) -> None:

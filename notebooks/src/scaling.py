@@ -42,14 +42,14 @@ figures.machine()
 # %% id="hook-code"
 it = TOKENS.index("it")
 dots = dot_scores(QUERY[0], KEY[0])[it]
-rows = [dots, dots / 2, softmax(dots / 2), softmax(dots)]
-names = ["q . k", "scaled", "weights, scaled", "weights, unscaled"]
-print(labelled(rows, rows=names, columns=TOKENS, digits=3))
+print(labelled([dots, dots / 2], rows=["q . k", "divided by 2"], columns=TOKENS))
+weights = [softmax(dots / 2), softmax(dots)]
+print(labelled(weights, rows=["weights", "weights, undivided"], digits=4))
 
 # %% [markdown] id="hook-notice"
-# Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0, so cat's weight is
-# $e^{4} \approx 55$ times as large with the division and $e^{8} \approx 2981$ times without it. Dividing scores by 2 takes the square
-# root of every ratio of weights.
+# Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0. With the division, the weight of "cat" is
+# $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2 takes the
+# square root of every ratio of weights.
 #
 # These numbers were chosen by hand. In a fresh layer they are random, and a head may have 64 or 128 entries. So we ask: **how large is the
 # dot product of two random vectors?**
@@ -105,8 +105,8 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 # $$(q \cdot k)^2 = \Bigl( \sum_i q_i k_i \Bigr) \Bigl( \sum_j q_j k_j \Bigr) = \sum_i \sum_j q_i q_j\; k_i k_j$$
 
 # %% [markdown] id="entries"
-# Here independence enters. $q_i q_j$ is made of $q$ alone and $k_i k_j$ of $k$ alone, so the mean of each term is
-# $\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j]$. And what is $\mathbb{E}[q_i q_j]$? The **covariance** of two entries is defined as
+# Here independence enters. $q_i q_j$ is made of $q$ alone and $k_i k_j$ of $k$ alone, so these two are independent, and the mean of each
+# term is $\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j]$. And what is $\mathbb{E}[q_i q_j]$? The **covariance** of two entries is defined as
 # $(S_q)_{ij} = \mathbb{E}[q_i q_j] - (m_q)_i (m_q)_j$; for $i = j$ it is the variance of the entry. So
 #
 # $$\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j] = \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) \bigl( (S_k)_{ij} + (m_k)_i (m_k)_j \bigr)$$
@@ -130,8 +130,12 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \label{score-variance-from-deviations}$$
 
 # %% id="mean-verify"
-verify("mean-of-a-score", "score-variance-by-entries")
-verify("variance-of-a-score", "score-variance-from-deviations")
+verify(
+    "mean-of-a-score",
+    "score-variance-by-entries",
+    "variance-of-a-score",
+    "score-variance-from-deviations",
+)
 
 # %% [markdown] id="turn-correlated"
 # **Your turn.** Break one assumption. Each entry still has mean 0 and variance 1, but the entries of $q$ move together: any two *different*
@@ -143,9 +147,9 @@ my_variance_formula = ...  # r"..."
 check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="turn-correlated-after"
-# What came out for you at $\rho = 0$ must be $d_k$. At $\rho = 1$ all entries of $q$ are one number $a$ and all of $k$ one number $b$, so
-# $q \cdot k = d_k\, a b$, and its variance is $d_k^2$. Check your formula against both: between these ends the
-# spread of a score grows faster than $\sqrt{d_k}$. Let us measure one case, with $\rho = 0.5$.
+# At $\rho = 0$ your formula must give $d_k$. At $\rho = 1$ all entries of $q$ are one number $a$ and all of $k$ one number $b$, so
+# $q \cdot k = d_k\, a b$, and the variance is $d_k^2$. In between, the spread of a score grows faster than $\sqrt{d_k}$. We measure
+# $\rho = 0.5$:
 
 # %% id="turn-correlated-measured"
 rng = np.random.default_rng(5)
@@ -199,8 +203,8 @@ verify("score-variance-from-covariances")
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 
 # %% [markdown] id="scale-not-wrong"
-# Is a smaller variance a mistake? Not in itself. The usual initialisations do not give queries of variance 1 anyway: scaled scores of
-# common layers start with a variance of 1/9, 1/4 or even 0.04 (a section under *Deeper* derives them). And dividing by $d_k$ is a
+# Is a smaller variance a mistake? Not in itself. The usual initialisations do not give queries of variance 1 anyway: behind a layer
+# normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (a section under *Deeper* derives them). And dividing by $d_k$ is a
 # rule with a reason. Once a query has *learnt* to look like its key, each product $q_i k_i$ has a positive mean, and the sum grows like $d_k$, not like
 # its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide
 # models. The root keeps *random* scores alike. What is a mistake is $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
@@ -224,8 +228,12 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 #
 # Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row
 # changes nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed query the
-# covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Average it over the
-# queries: $\mathbb{E}[q_i q_j] = (S_q)_{ij} + (m_q)_i (m_q)_j$ once more.
+# covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now
+# average it over the queries:
+#
+# $$\mathbb{E}_q\bigl[ q^\top S_k\, q \bigr] = \sum_i \sum_j \mathbb{E}[q_i q_j]\, (S_k)_{ij} = \sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) (S_k)_{ij}$$
+#
+# This is a trace and a form $m^\top S\, m$ again:
 #
 # $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q
 # \key{spread-within-a-row}$$
@@ -248,7 +256,7 @@ scores = scaled_dot_scores(query, key)
 print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
 print("weights of 4 keys for 2 queries, in percent")
 print((100 * softmax(scaled_dot_scores(query[:2], key[:4]))).round(0))
-figures.rows_of_scores(scores[:6, :12])
+figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, $\mathrm{tr}(S_q S_k)$ is $16 \cdot 0.01 = 0.16$, and
@@ -324,12 +332,12 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 
 # %% [markdown] id="twins"
-# In words: one step $\eta$ of gradient descent with the scale does what a step $c^2 \eta$ does without it, and $c^2 = 1 / d_k$. With the *same* step, the twin
-# without the scale moves $W'$ too far by a factor of $d_k$, seen from the scaled layer. Adam divides each gradient by its own recent size, so the
-# factor $c$ in the gradient cancels, and only the other one is left.
+# In words: one step $\eta$ of gradient descent with the scale does what a step $c^2 \eta$ does without it, and $c^2 = 1 / d_k$. Adam divides each
+# gradient by its own recent size (plus a tiny $\varepsilon$, which we make tinier still). So the factor $c$ in the gradient cancels, and
+# only the other one is left. $W_K$ meets the same numbers in both layers and needs no other step.
 #
 # We train a scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$ with the step for $W'$ multiplied by a factor.
-# **Predict** for each optimiser which factor gives the same attention weights.
+# **Predict** for each optimizer which factor gives the same attention weights.
 
 # %% id="twins-code" tags=["predicted"]
 for optimizer in ("SGD", "Adam"):
@@ -350,8 +358,8 @@ verify("scale-as-reparametrisation")
 # ## What makes the unscaled start slow?
 #
 # Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the dot
-# products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Most texts have
-# dropped the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
+# products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Many texts
+# have dropped the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
 
 # %% [markdown] id="explorable-before"
 # What happens to the softmax as $d_k$ grows, with and without the scale? The card draws 64 queries and 64 keys. Move $d_k$ and watch the
@@ -361,8 +369,8 @@ verify("scale-as-reparametrisation")
 figures.scale_explorable()
 
 # %% [markdown] id="explorable-notice"
-# The mean does not tell the story that one expects: up to $d_k = 256$ it is larger *without* the scale. Where two keys compete, the Jacobian is large; where one
-# has won, it is almost 0. More and more queries have hardly any gradient, and a few have a long one.
+# For $d_k$ from 4 to 256 the mean is larger *without* the scale. Where two keys compete, the Jacobian is large; where one
+# has won, it is almost 0.
 
 # %% [markdown] id="task"
 # Now a training. Each example holds 16 random items with a value each. The query is one of the items, turned by a rotation that is
@@ -386,7 +394,14 @@ for name, divisor in (("unscaled", 1), ("scaled, d_k = 64", 8)):
 # Both gradients are long. But the unscaled one is all about the two wrong items; the right one gets next to nothing.
 #
 # Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so the same ranking
-# of items. **Predict** for which $d_k$ the mean length of $g$ is smaller without the scale.
+# of items. The cell prints four numbers for each $d_k$:
+#
+# - *mean*: the mean length of $g$;
+# - *silent*: the share of queries whose $g$ is shorter than 0.01;
+# - *pull*: the mean of $-g_r$, where $r$ is the right item;
+# - *agreement*: how long the mean gradient by $W_Q W_K^\top$ is, in units of the root mean square length of the single ones: 1 if all queries want the same.
+#
+# **Predict** for which $d_k$ the *mean* is smaller without the scale.
 
 # %% id="first-code" tags=["predicted"]
 record = experiments.SCALE.load()
@@ -398,11 +413,9 @@ for d_k in ("16", "64", "256"):
         print(f"d_k = {d_k:>3s}   {what:10s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
 
 # %% [markdown] id="first-answer" tags=["answer"]
-# At $d_k = 16$ the mean length is the same with and without the scale, 0.31 and 0.32; it is smaller without the scale only at 64 and 256. What
-# differs everywhere is the rest. *silent* is the share of queries with a gradient shorter than 0.01: none with the scale, and 6, 26 and 53
-# percent without it. *pull* is the mean force on the right item: it is half as strong at 16, and an eighth at 256. *agreement* is the length of the mean of all
-# gradients by $W_Q W_K^\top$, divided by the root mean square of their lengths: 1 if all queries want the same change, near 0 if
-# they cancel.
+# At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32; it is smaller without the scale only at 64 and 256. The
+# other three differ at every $d_k$. With the scale hardly a query is silent; without it 6, 26 and 53 percent are. The pull on the right item is about half
+# as strong at 16, and less than a seventh at 256. And the queries agree less, so that more of what they say cancels in the sum.
 
 # %% id="first-figure"
 figures.gradient_lengths([found["first"] for found in record.results])
@@ -425,18 +438,17 @@ for name in sizes:
         print(f"{name:4s}  d_k = {d_k:>3s}  ", line)
 
 # %% [markdown] id="steps-answer" tags=["answer"]
-# Adam does not. With its best step size the unscaled layer needs more than twice the steps at $d_k = 16$, and about ten times or more at 256, with Adam as with
-# SGD. Yet look at the left of the figure: at one *small* step size of SGD the unscaled layer is the faster of the two, because its gradients lack the factor $c$, {eq}`scale-as-reparametrisation`.
-# For the same reason the twin with the factor in $W_Q$ is faster still at small steps; with the best step size of each, it and the scaled layer are
-# equally fast, within two steps.
+# Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more than nine times at 256,
+# with Adam as with SGD. Yet look at the left of the figure: with one *small* step size of SGD the unscaled layer is the faster of the two. That fits
+# {eq}`scale-as-reparametrisation`, for its gradients lack the factor $c$. The twin with the factor in $W_Q$ starts with the scores of the scaled layer and is far
+# faster at small steps, for that very reason; each with its best step size, these two are equally fast, within two steps.
 
 # %% [markdown] id="cause"
-# So the unscaled start *is* slower, but not because gradients are small on average: at $d_k = 16$ they are not. Two experiments
-# separate what is left. Both keep the unscaled start as it is, with its large random scores.
+# So the unscaled start *is* slower here. But the mean length of the gradients cannot be the reason: at $d_k = 16$ it is no smaller, and Adam, to
+# which a common length means nothing, does not help. Two experiments separate what is left. Both keep the large random scores of the start.
 #
-# 1. **Each query alike.** We stretch or shorten the gradient of each query to one common length. No query is silent, and none drowns
-#    the others; the directions stay.
-# 2. **Minus log weight.** We change the loss to $-\ln w_r$, with $r$ the right item. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the
+# 1. **Each query alike.** We stretch or shorten the gradient of each query to one common length; the directions stay.
+# 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the
 #    scores is $w_r - 1$ for the right item and $w_j$ for each other: no factor mutes an item with a small weight.
 
 # %% id="cause-code"
@@ -445,18 +457,17 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
-# The figure shows $d_k = 64$; 16 and 256 look alike. Lengths made equal remove most of the delay. The other loss removes nearly all of it, though the
-# large random scores are still there and have to be unlearnt. So in this task, what makes the start slow is that squared error speaks to
-# the right item only through its weight: many queries are silent, the loud ones argue about two wrong items, and the sum says
-# little about the right one.
+# The figure shows $d_k = 64$; 16 and 256 look alike. Equal lengths alone remove most of the delay. With the other loss the unscaled
+# layer is nowhere more than five steps behind, though its large random scores still have to be unlearnt.
 #
-# This is "saturation", but seen query by query, and not in a mean. It is one task with one kind of data; we do not know how much of it holds
-# in a large language model.
+# So in this task the start is slow because squared error reaches an item only through the weight that the item already has. Many queries
+# are silent, a few loud ones drown the others, and even those say little about the right item. This is the saturation of the
+# suspicion, seen query by query; the mean does not show it. How much of it holds in a large language model, we have not measured.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale does not help
 #
-# **Your turn.** After a rectifier, many entries are exactly 0. Suppose each entry of $q$ and of $k$ is 0 with probability $1 - p$, and with probability $p$
+# **Your turn.** Some layers keep a few entries of each vector and set the others to 0. Suppose each entry of $q$ and of $k$ is 0 with probability $1 - p$, and with probability $p$
 # it is drawn from a distribution of mean 0 and variance 1, all independently. By which number $u$ must $q \cdot k$ be divided to have variance 1?
 # Write a formula in LaTeX with `d_k` and `p`.
 
@@ -477,10 +488,9 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
     print(f"{'':21s} largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# Here the usual scale makes the scores ten times too flat in deviation, and the weights nearly uniform (1/16 is 0.06); with no divisor at all the
-# spread is closer to 1. The scale does not help either where the factor is in $W_Q$ already, as in T5, or
-# where queries and keys are normalised (*Deeper*). And it helps a row only on average: by {eq}`spread-within-a-row` a query three times as long has scores with nine times the
-# variance.
+# The usual scale leaves a variance of 0.01, a deviation of a tenth of what it should be, and nearly uniform weights (1/16 is 0.06). With no divisor at
+# all the spread is closer to 1. Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the rows. And it
+# fits a row only on average: by {eq}`spread-within-a-row` a query that is three times as long has scores of nine times the variance.
 
 # %% [markdown] id="limits"
 # ### Limits
@@ -493,25 +503,25 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | holds if | costs |
-# |---|---|---|---|
-# | variance of a score, {eq}`score-variance-by-entries` | {key}`score-variance-by-entries` | $q$ independent of $k$ | |
-# | usual case, {eq}`variance-of-a-score` | {key}`variance-of-a-score` | entries independent, mean 0, variance 1 | a score: $d_k$ multiplications |
-# | scale, {eq}`scaled-score-variance` | {key}`scaled-score-variance` | the same | one division a score |
-# | what softmax sees, {eq}`spread-within-a-row` | {key}`spread-within-a-row` | $q$ independent of $k$ | |
-# | scale in the weights, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` | gradient descent | none |
+# | what, and when | formula |
+# |---|---|
+# | variance of a score, $q$ independent of $k$, {eq}`score-variance-by-entries` | {key}`score-variance-by-entries` |
+# | entries independent, mean 0, variance 1, {eq}`variance-of-a-score` | {key}`variance-of-a-score` |
+# | the scale, for the same entries, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
+# | what softmax sees, $q$ independent of $k$, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
+# | the scale in the weights, gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 #
-# Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$).
+# Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: $d_k$ multiplications and one division for each score.
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The dot product of two independent vectors, with independent entries of mean 0 and variance 1, has variance $d_k$.
-# - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries, means and other deviations ask for other divisors.
-# - Softmax sees the spread within a row; what the keys have in common does not count.
-# - The scale is no new model: it is a choice of start and of step, by $c^2$ with gradient descent and by $c$ with Adam.
-# - Without it our task was learnt more slowly at every $d_k$, even where gradients were as long on average.
-# - Query by query we found why: squared error reaches an item only through the weight that it already has.
+# - The dot product of independent vectors with independent entries of mean 0 and variance 1 has variance $d_k$.
+# - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries and other means ask for other divisors.
+# - Softmax sees the spread within a row, and not what the keys have in common.
+# - The scale is no new model but a choice of start and of step: $c^2$ with gradient descent, $c$ with Adam.
+# - Without it our task was learnt more slowly, even where gradients were as long on average.
+# - The reason was seen query by query: squared error reaches an item only through the weight that it already has.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
@@ -549,8 +559,12 @@ for name, keys in (("equal keys", equal), ("third twice as long", longer)):
     print(f"{name:19s}", softmax(gaussian)[0], softmax(dot)[0])
 
 # %% id="similar-verify"
-verify("dot-product-by-distance", "cosine-similarity")
-verify("gaussian-score-expansion", "equal-length-gaussian-weights")
+verify(
+    "dot-product-by-distance",
+    "cosine-similarity",
+    "gaussian-score-expansion",
+    "equal-length-gaussian-weights",
+)
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="spot-cosine"
@@ -578,7 +592,7 @@ verify("cosine-weight-bound")
 # %% [markdown] id="kurtosis"
 # ## Deeper: normal only in the limit
 #
-# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". Mean and variance are right, the normal is not. Let all entries be standard normal and fix $q$. Then
+# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The normal is wrong. Let all entries be standard normal and fix $q$. Then
 # $q \cdot k$ is a sum of normal numbers, so it *is* normal, with variance $\|q\|^2$, and its fourth moment is $3 \|q\|^4$. Now average over $q$.
 # With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for the $d_k (d_k - 1)$ ordered pairs $i \ne j$,
 #
@@ -653,9 +667,19 @@ figures.initial_variances(list(bounds), expected, measured)
 #
 # It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes.
 
+# %% id="qk-norm-code"
+query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
+for factor in (1, 100):
+    dot = scaled_dot_scores(factor * query, key)[0]
+    normalised = 8 * reference.cosine_scores(factor * query, key)[0]
+    print(f"W_Q x {factor:3d}   scaled dot {dot}   normalised {normalised}")
+
 # %% id="inits-verify"
-verify("variance-after-projection", "score-variance-at-initialisation")
-verify("query-key-normalisation")
+verify(
+    "variance-after-projection",
+    "score-variance-at-initialisation",
+    "query-key-normalisation",
+)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

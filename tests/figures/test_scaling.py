@@ -29,7 +29,7 @@ DRAWN = [
     (partial(figures.coin_scores, {1: ([-1, 0, 1], [0.5, 0.0, 0.5])}), ["d_k = 1: from -1 to 1, standard deviation 1.0."]),
     (
         partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
-        ["variance of all scores is 25.7", "within a row 0.7"],
+        ["variance of all these scores is 25.67", "within a row 0.67"],
     ),
     (
         partial(figures.gradient_lengths, [{"16": two({"deciles": np.linspace(0.1, 0.5, 9)}, {"deciles": np.linspace(0.0, 0.8, 9)})}]),

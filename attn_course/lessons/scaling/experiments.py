@@ -186,7 +186,9 @@ def conclude_scale(found: dict[str, Any]) -> dict[str, bool]:
         "each query alike: fewer steps without the scale": all(
             b < a for a, b in zip(steps(LOSSES[0], "unscaled"), steps(LOSSES[1], "unscaled"), strict=True)
         ),
-        "minus log weight: at most 15 steps without the scale": max(steps(LOSSES[2], "unscaled")) <= 15,
+        "minus log weight: at most five steps behind without the scale": all(
+            b - a <= 5 for a, b in zip(steps(LOSSES[2], "scaled"), steps(LOSSES[2], "unscaled"), strict=True)
+        ),
         "d_k = 64, smallest step of SGD: faster without the scale": slow_steps["unscaled"] < slow_steps["scaled"],
         "d_k = 64, smallest step of SGD: faster with the factor in W_Q": slow_steps["factor in W_Q"] < slow_steps["scaled"] / 10,
         "best step sizes: scale and factor in W_Q within two steps": all(abs(a - b) <= 2 for a, b in with_factor),

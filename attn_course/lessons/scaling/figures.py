@@ -131,8 +131,8 @@ def rows_of_scores(scores: ArrayLike) -> None:
     table = as_numbers("scores", scores, 2)
     within, in_all = float(table.var(axis=1).mean()), float(table.var())
     alt = (
-        f"Scores of {table.shape[1]} keys as dots, one line for each of {table.shape[0]} queries. The variance of all scores is "
-        f"{number(in_all, 1)}, the mean variance within a row {number(within, 1)}."
+        f"Scores of {table.shape[1]} keys as dots, one line for each of {table.shape[0]} queries. The variance of all these scores is "
+        f"{number(in_all)}, the mean variance within a row {number(within)}."
     )
     with picture(title="Rows may lie far apart and be narrow: softmax sees one row at a time", alt=alt, height=2.9) as (ax,):
         for place, row in enumerate(table):

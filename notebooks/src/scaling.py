@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Everybody divides by $\sqrt{d_k}$, the root of the number of
+# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Most models divide by $\sqrt{d_k}$, the root of the number of
 # entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and if
 # so, because of what?
 #
@@ -58,7 +58,7 @@ print(labelled(weights, rows=["weights", "weights, undivided"], digits=4))
 # ## Coins
 #
 # Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$. A product $q_i k_i$ is then a fair
-# coin too: it is $+1$ when the two coins agree, and they agree half of the time. So $q \cdot k$ is a sum of $d_k$ coins. For $d_k = 3$,
+# coin too: it is $+1$ when the two coins agree, and they agree half of the time. So $q \cdot k$ is a sum of $d_k$ independent coins. For $d_k = 3$,
 # eight throws are equally likely:
 #
 # | sum | $-3$ | $-1$ | $1$ | $3$ |
@@ -94,7 +94,7 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 # %% [markdown] id="mean"
 # ## The variance of a score
 #
-# Nothing in this hangs on coins. Let $q$ and $k$ be random vectors of any kind, **independent of each other**. We need three rules: a mean
+# Nothing in this hangs on coins. Let $q$ and $k$ be random vectors **independent of each other**, of any distribution with finite variances. We need three rules: a mean
 # of a sum is the sum of the means; the mean of a product of *independent* numbers is the product of their means; and
 # $\mathrm{Var}[x] = \mathbb{E}[x^2] - \mathbb{E}[x]^2$. Call the means of the entries $(m_q)_i$ and $(m_k)_i$. The first two rules give
 #
@@ -114,7 +114,7 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 # Multiply out: four products. The last one, summed over $i$ and $j$, is $\sum_i (m_q)_i (m_k)_i \sum_j (m_q)_j (m_k)_j = (m_q \cdot m_k)^2$. That is
 # the square of the mean, which a variance subtracts. Three products are left:
 #
-# $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \sum_{j=1}^{d_k} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)
+# $$\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)
 # \key{score-variance-by-entries}$$
 
 # %% [markdown] id="usual"
@@ -205,8 +205,8 @@ verify("score-variance-from-covariances")
 # %% [markdown] id="scale-not-wrong"
 # Is a smaller variance a mistake? Not in itself. The usual initialisations do not give queries of variance 1 anyway: behind a layer
 # normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (a section under *Deeper* derives them). And dividing by $d_k$ is a
-# rule with a reason. Once a query has *learnt* to look like its key, each product $q_i k_i$ has a positive mean, and the sum grows like $d_k$, not like
-# its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide
+# rule with a reason. Once a query has *learnt* to look like its key, the products $q_i k_i$ are positive on average, and their sum grows like
+# $d_k$, not like its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide
 # models. The root keeps *random* scores alike. What is a mistake is $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
 
 # %% [markdown] id="arrays"
@@ -270,7 +270,8 @@ verify("spread-within-a-row")
 # ## When query and key are not independent
 #
 # The first assumption was that $q$ and $k$ are independent. A layer learns to break it. Let standard normal entries be correlated:
-# $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, where $e_i$ is standard normal and independent of $q_i$. Then
+# $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, where $e_i$ is standard normal and independent of $q_i$, and different $i$ are
+# independent. Then
 #
 # $$q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i, \qquad \mathbb{E}[q_i k_i] = \rho$$
 #
@@ -379,27 +380,27 @@ figures.scale_explorable()
 
 # %% [markdown] id="pull"
 # The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where
-# $a_j$ is the derivative of the loss by the weight $w_j$. Mind the factor $w_j$: **an item is pulled only as strongly as it is already
-# weighted.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
+# $a_j$ is the derivative of the loss by the weight $w_j$. Mind the factor $w_j$: whatever the bracket says, **an item with
+# a small weight is hardly pulled.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
 
 # %% id="pull-code"
 dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
-for name, divisor in (("unscaled", 1), ("scaled, d_k = 64", 8)):
+for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
     w = softmax(dots / divisor)
     a = 2 * (w @ value - value[0]) * value  # the loss is (output - 1) ** 2
     g = w * (a - w @ a)
-    print(f"{name:17s} weights {w}   gradient {g}   length {np.linalg.norm(g):.2f}")
+    print(f"{name:8s}  weights {w}  g {g}  length {np.linalg.norm(g):.2f}")
 
 # %% [markdown] id="first"
 # Both gradients are long. But the unscaled one is all about the two wrong items; the right one gets next to nothing.
 #
-# Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so the same ranking
-# of items. The cell prints four numbers for each $d_k$:
+# Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so rank the items
+# alike. The cell prints four numbers for each $d_k$:
 #
 # - *mean*: the mean length of $g$;
-# - *silent*: the share of queries whose $g$ is shorter than 0.01;
-# - *pull*: the mean of $-g_r$, where $r$ is the right item;
-# - *agreement*: how long the mean gradient by $W_Q W_K^\top$ is, in units of the root mean square length of the single ones: 1 if all queries want the same.
+# - *silent*: the share of queries with a length below 0.01;
+# - *pull*: the mean of $-g_r$, with $r$ the right item;
+# - *agreement*: the length of the mean gradient by $W_Q W_K^\top$ over the root mean square length of single ones; 1 if all want the same.
 #
 # **Predict** for which $d_k$ the *mean* is smaller without the scale.
 
@@ -428,14 +429,15 @@ figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% id="steps-code" tags=["predicted"]
 every = [found["steps"] for found in record.results]
-sizes = experiments.STEP_SIZES
+sizes, layers = experiments.STEP_SIZES, experiments.LAYERS
 figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
-print("fewest steps over all step sizes, for each of three seeds")
+print("fewest steps of any step size, for each of three seeds")
+print(f"{'':14s}", *(f"{kind:>14s}" for kind in layers))
 for name in sizes:
     for d_k in ("16", "64", "256"):
         best = [found["best"][name][d_k]["squared error"] for found in record.results]
-        line = {kind: [seed[kind] for seed in best] for kind in experiments.LAYERS}
-        print(f"{name:4s}  d_k = {d_k:>3s}  ", line)
+        cells = [" ".join(f"{seed[kind]:2d}" for seed in best) for kind in layers]
+        print(f"{name:4s} d_k = {d_k:>3s}", *(f"{cell:>14s}" for cell in cells))
 
 # %% [markdown] id="steps-answer" tags=["answer"]
 # Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more than nine times at 256,
@@ -445,7 +447,7 @@ for name in sizes:
 
 # %% [markdown] id="cause"
 # So the unscaled start *is* slower here. But the mean length of the gradients cannot be the reason: at $d_k = 16$ it is no smaller, and Adam, to
-# which a common length means nothing, does not help. Two experiments separate what is left. Both keep the large random scores of the start.
+# which a common factor of all gradients means nothing, does not help. Two experiments separate what is left. Both keep the large random scores of the start.
 #
 # 1. **Each query alike.** We stretch or shorten the gradient of each query to one common length; the directions stay.
 # 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the
@@ -458,11 +460,11 @@ assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
 # The figure shows $d_k = 64$; 16 and 256 look alike. Equal lengths alone remove most of the delay. With the other loss the unscaled
-# layer is nowhere more than five steps behind, though its large random scores still have to be unlearnt.
+# layer is at most five steps behind, though its large random scores still have to be unlearnt.
 #
-# So in this task the start is slow because squared error reaches an item only through the weight that the item already has. Many queries
-# are silent, a few loud ones drown the others, and even those say little about the right item. This is the saturation of the
-# suspicion, seen query by query; the mean does not show it. How much of it holds in a large language model, we have not measured.
+# So in this task the start is slow because squared error reaches an item only through the weight that the item already has. Some queries
+# are silent (at $d_k = 256$ half of them), a few loud ones drown the others, and even those say little about the right item. That is the suspected saturation, seen
+# query by query; the mean does not show it. How much of it holds in a large language model, we have not measured.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale does not help
@@ -520,8 +522,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries and other means ask for other divisors.
 # - Softmax sees the spread within a row, and not what the keys have in common.
 # - The scale is no new model but a choice of start and of step: $c^2$ with gradient descent, $c$ with Adam.
-# - Without it our task was learnt more slowly, even where gradients were as long on average.
-# - The reason was seen query by query: squared error reaches an item only through the weight that it already has.
+# - Without it our task was learnt more slowly, even where gradients were as long on average. The reason was seen query by query.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 

@@ -49,22 +49,22 @@ def mean_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
 
 @equation(
     "score-variance-by-entries",
-    r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \sum_{j=1}^{d_k} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij}"
+    r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij}"
     r" + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)",
     uses=["mean-of-a-score"],
     assumes=["q independent of k", "means m_q, m_k", "covariances S_q, S_k"],
     wrong={
-        "the square of a sum taken for a sum of squares": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \bigl( (S_q)_{ii} (S_k)_{ii}"
+        "the square of a sum taken for a sum of squares": r"\mathrm{Var}[q \cdot k] = \sum_{i} \bigl( (S_q)_{ii} (S_k)_{ii}"
         r" + (m_q)_i^2 (S_k)_{ii} + (m_k)_i^2 (S_q)_{ii} \bigr)",
-        "the means forgotten": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \sum_{j=1}^{d_k} (S_q)_{ij} (S_k)_{ij}",
-        "each mean with its own covariance": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \sum_{j=1}^{d_k} \bigl( (S_q)_{ij} (S_k)_{ij}"
+        "the means forgotten": r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} (S_q)_{ij} (S_k)_{ij}",
+        "each mean with its own covariance": r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij}"
         r" + (m_q)_i (m_q)_j (S_q)_{ij} + (m_k)_i (m_k)_j (S_k)_{ij} \bigr)",
     },
     equivalent={f"(S_{name})_{{i j}} -> (S_{name})_{{j i}}": "a covariance matrix is symmetric" for name in "qk"},
 )
 def variance_by_entries(rng: np.random.Generator, d_k: int) -> Givens:
     """The mean of a product of four entries comes apart into one of q and one of k; of four products, the square of the mean cancels."""
-    return any_moments(rng, d_k) | {"d_k": d_k}
+    return any_moments(rng, d_k)
 
 
 @equation(

@@ -44,7 +44,8 @@ it = TOKENS.index("it")
 dots = dot_scores(QUERY[0], KEY[0])[it]
 print(labelled([dots, dots / 2], rows=["q . k", "divided by 2"], columns=TOKENS))
 weights = [softmax(dots / 2), softmax(dots)]
-print(labelled(weights, rows=["weights", "weights, undivided"], digits=4))
+print("\nweights")
+print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, digits=4))
 
 # %% [markdown] id="hook-notice"
 # Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0. With the division, the weight of "cat" is
@@ -204,7 +205,7 @@ verify("score-variance-from-covariances")
 
 # %% [markdown] id="scale-not-wrong"
 # Is a smaller variance a mistake? Not in itself. The usual initialisations do not give queries of variance 1 anyway: behind a layer
-# normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (a section under *Deeper* derives them). And dividing by $d_k$ is a
+# normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (section {section}`layer-norm` derives them). And dividing by $d_k$ is a
 # rule with a reason. Once a query has *learnt* to look like its key, the products $q_i k_i$ are positive on average, and their sum grows like
 # $d_k$, not like its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide
 # models. The root keeps *random* scores alike. What is a mistake is $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.

@@ -186,9 +186,7 @@ def variance_under_other_scales(rng: np.random.Generator, d_k: int) -> Givens:
 )
 def spread_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
     """With q fixed, its covariance is 0 and its mean is q; the mean of the keys shifts the whole row, and does not count."""
-    givens = any_moments(rng, d_k)
-    del givens["m_k"]
-    return givens
+    return {name: given for name, given in any_moments(rng, d_k).items() if name != "m_k"}
 
 
 # ---- When q and k are not independent

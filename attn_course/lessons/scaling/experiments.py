@@ -58,6 +58,7 @@ class Lookups:
 
 def scores(layer: Attention, query: Tensor, items: Tensor) -> Tensor:
     """Return the score of each item: (size, d_model), (size, n_items, d_model) -> (size, n_items)."""
+    assert layer.scale is not None  # initial_layer says it
     return layer.scale * torch.einsum("bd,bjd->bj", query @ (layer.w_query @ layer.w_key.T), items)
 
 

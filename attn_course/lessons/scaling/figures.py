@@ -209,7 +209,7 @@ def steps_against_step_size(
                 ax.plot(x, np.median(rows, axis=0), color=colour, linestyle=dashes, marker="o", markersize=4, label=layer)
             draw_level(ax, x, most, "not learnt")
             ax.set(xscale="log", yscale="log", xlabel="step size", ylim=(2, 1.25 * most))
-            ax.xaxis.set_major_locator(FixedLocator(x[::2]))
+            ax.xaxis.set_major_locator(FixedLocator([*map(float, x[::2])]))
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             ax.xaxis.set_minor_locator(NullLocator())
             ax.yaxis.set_major_locator(FixedLocator([2, 5, 10, 20, 50, 100]))

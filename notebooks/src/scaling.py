@@ -558,7 +558,7 @@ equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
 longer = equal * np.array([[1], [1], [2], [1]])
 for name, keys in (("equal keys", equal), ("third twice as long", longer)):
     gaussian, dot = reference.gaussian_scores(query, keys, 1.0), dot_scores(query, keys)
-    print(f"{name:19s}", softmax(gaussian)[0], softmax(dot)[0])
+    print(f"{name:20s}", softmax(gaussian)[0], softmax(dot)[0])
 
 # %% id="similar-verify"
 verify(
@@ -586,7 +586,7 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", reference.cosine_scores(query, key)[0])
-print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3))
+print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * math.exp(-2)), 3))
 
 # %% id="spot-cosine-verify"
 verify("cosine-weight-bound")

@@ -43,7 +43,7 @@ DRAWN = [
             most=9,
             d_k=4,
         ),
-        ["SGD: 3 scaled, 7 unscaled, 4 factor in W_Q."],
+        ["SGD: 3 to 3 scaled, 7 to 7 unscaled, 4 to 4 factor in W_Q."],
     ),
     (
         partial(

@@ -193,12 +193,10 @@ def steps_against_step_size(
     drawn = {
         name: {layer: _of_seeds([found[name][str(d_k)][layer] for found in steps], len(sizes[name])) for layer in LAYERS} for name in sizes
     }
-    best = {name: {layer: rows.min(axis=1).mean() for layer, rows in layers.items()} for name, layers in drawn.items()}
-    alt = (
-        f"Steps until learnt against the step size, d_k = {d_k}, three seeds and their median. Fewest steps, mean of the seeds: "
-        + " ".join(
-            f"{name}: " + ", ".join(f"{number(value, 0)} {layer}" for layer, value in found.items()) + "." for name, found in best.items()
-        )
+    best = {name: {layer: rows.min(axis=1) for layer, rows in layers.items()} for name, layers in drawn.items()}
+    alt = f"Steps until learnt against the step size, d_k = {d_k}, each seed and their median. Fewest steps, over the seeds. " + " ".join(
+        f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
+        for name, layers in best.items()
     )
     title = f"At d_k = {d_k} no step size makes the unscaled layer as fast as the other two"
     with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:

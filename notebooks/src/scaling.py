@@ -184,7 +184,7 @@ key = m_k + rng.normal(size=(400_000, 3)) @ B.T
 S_q, S_k = A @ A.T, B @ B.T
 formula = np.trace(S_q @ S_k) + m_q @ S_k @ m_q + m_k @ S_q @ m_k
 measured = (query * key).sum(axis=-1).var()
-print(f"formula {formula:.1f}   measured {measured:.1f}")
+print(f"formula {formula:.0f}   measured {measured:.0f}")
 
 # %% id="trace-verify"
 verify("score-variance-from-covariances")

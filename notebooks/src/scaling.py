@@ -312,9 +312,9 @@ scaled = {name: s / math.sqrt(d_k) for name, s in drawn.items()}
 figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer" tags=["answer"]
-# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both: the means are $0.5 \cdot 4 = 2$, 4 and
-# $16 \cdot 0.25 / 4 = 1$. The larger deviations and the long query change the variance alone, to $1.5^4 \approx 5$ and to 3, because the keys still have mean
-# 0 and do not depend on the query.
+# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both. Their means are $0.5 \cdot 4 = 2$, 4 and
+# $16 \cdot 0.25 / 4 = 1$; their variances are $1 + 0.25$, $\kappa - 1 = 2$ and, by {eq}`score-variance-from-covariances`, $1 + 0.25 + 0.25$. The larger deviations and
+# the long query change the variance alone, to $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
 
 # %% id="broken-verify"
 verify("correlated-query-key-moments", "equal-query-key-moments")
@@ -688,6 +688,7 @@ verify(
 #
 # - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1: the scale, the suspicion, and in a footnote the variance.
 # - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
-# - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5, whose code starts $W_Q$ smaller instead of dividing.
+# - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5, whose code starts $W_Q$ smaller instead of dividing;
+#   the comment is quoted in [transformers issue 18284](https://github.com/huggingface/transformers/issues/18284).
 # - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): query-key normalisation.
 # - J. L. Ba, J. R. Kiros and G. E. Hinton (2016), [arXiv:1607.06450](https://arxiv.org/abs/1607.06450): layer normalisation.

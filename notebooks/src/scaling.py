@@ -1,15 +1,15 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Most models divide by $\sqrt{d_k}$, the root of the number of
-# entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and if
+# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Most models divide by $\sqrt{d_k}$, the root of the
+# number of entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and if
 # so, because of what?
 #
-# **Afterwards you can** derive the variance of a dot product under any assumptions, say what softmax sees of it, and tell when the scale helps
-# and when it does not.
+# **Afterwards you can** derive the variance of a dot product under any assumptions, say what softmax sees of it, and tell when the scale
+# helps and when it does not.
 #
-# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used.
-# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). What is called *Deeper* comes on top.
+# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used. **Time:**
+# 60 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). What is called *Deeper* comes on top.
 
 # %% id="setup"
 import math
@@ -48,26 +48,26 @@ print("\nweights")
 print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, digits=4))
 
 # %% [markdown] id="hook-notice"
-# Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0. With the division, the weight of "cat" is
-# $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2 takes the
-# square root of every ratio of weights.
+# Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0. With the division, the weight of
+# "cat" is $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2
+# takes the square root of every ratio of weights.
 #
-# These numbers were chosen by hand. In a fresh layer they are random, and a head may have 64 or 128 entries. So we ask: **how large is the
-# dot product of two random vectors?**
+# These numbers were chosen by hand. In a fresh layer they are random, and a head may have 64 or 128 entries. So we ask: **how large is
+# the dot product of two random vectors?**
 
 # %% [markdown] id="coins"
 # ## Coins
 #
 # Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$. A product $q_i k_i$ is then a fair
-# coin too: it is $+1$ when the two coins agree, and they agree half of the time. So $q \cdot k$ is a sum of $d_k$ independent coins. For $d_k = 3$,
-# eight throws are equally likely:
+# coin too: it is $+1$ when the two coins agree, and they agree half of the time. So $q \cdot k$ is a sum of $d_k$ independent coins. For
+# $d_k = 3$, eight throws are equally likely:
 #
 # | sum | $-3$ | $-1$ | $1$ | $3$ |
 # |---|---|---|---|---|
 # | throws | 1 | 3 | 3 | 1 |
 #
-# The mean is 0. The mean square is $(9 + 3 \cdot 1 + 3 \cdot 1 + 9) / 8 = 24 / 8 = 3$. Do the same for $d_k = 1$ (sums $-1, 1$) and for $d_k = 2$
-# (sums $-2, 0, 0, 2$): you find 1 and 2.
+# The mean is 0. The mean square is $(9 + 3 \cdot 1 + 3 \cdot 1 + 9) / 8 = 24 / 8 = 3$. Do the same for $d_k = 1$ (sums $-1, 1$) and for
+# $d_k = 2$ (sums $-2, 0, 0, 2$): you find 1 and 2.
 
 # %% [markdown] id="coins-predict"
 # The root of the mean square says how far from 0 a typical score lies. **Predict** it for $d_k = 1024$.
@@ -86,8 +86,8 @@ for d_k in (1, 3, 16, 1024):
     print(f"d_k = {d_k:4d}   typical score {np.sqrt(chances @ values**2):6.3f}")
 
 # %% [markdown] id="coins-answer" tags=["answer"]
-# A typical score is 32 at $d_k = 1024$, because the mean square is 1024: each further coin adds 1 to it. Between two keys with the scores 32
-# and $-32$ the ratio of weights is $e^{64}$.
+# A typical score is 32 at $d_k = 1024$, because the mean square is 1024: each further coin adds 1 to it. Between two keys with the scores
+# 32 and $-32$ the ratio of weights is $e^{64}$.
 
 # %% id="coins-figure"
 figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
@@ -95,9 +95,10 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 # %% [markdown] id="mean"
 # ## The variance of a score
 #
-# Nothing in this hangs on coins. Let $q$ and $k$ be random vectors **independent of each other**, of any distribution with finite variances. We need three rules: a mean
-# of a sum is the sum of the means; the mean of a product of *independent* numbers is the product of their means; and
-# $\mathrm{Var}[x] = \mathbb{E}[x^2] - \mathbb{E}[x]^2$. Call the means of the entries $(m_q)_i$ and $(m_k)_i$. The first two rules give
+# Nothing in this hangs on coins. Let $q$ and $k$ be random vectors **independent of each other**, of any distribution with finite
+# variances. We need three rules: a mean of a sum is the sum of the means; the mean of a product of *independent* numbers is the product
+# of their means; and $\mathrm{Var}[x] = \mathbb{E}[x^2] - \mathbb{E}[x]^2$. Call the means of the entries $(m_q)_i$ and $(m_k)_i$. The
+# first two rules give
 #
 # $$\mathbb{E}[q \cdot k] = m_q \cdot m_k \label{mean-of-a-score}$$
 #
@@ -112,21 +113,22 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 #
 # $$\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j] = \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) \bigl( (S_k)_{ij} + (m_k)_i (m_k)_j \bigr)$$
 #
-# Multiply out: four products. The last one, summed over $i$ and $j$, is $\sum_i (m_q)_i (m_k)_i \sum_j (m_q)_j (m_k)_j = (m_q \cdot m_k)^2$. That is
-# the square of the mean, which a variance subtracts. Three products are left:
+# Multiply out: four products. The last one, summed over $i$ and $j$, is
+# $\sum_i (m_q)_i (m_k)_i \sum_j (m_q)_j (m_k)_j = (m_q \cdot m_k)^2$. That is the square of the mean, which a variance subtracts. Three
+# products are left:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)
 # \key{score-variance-by-entries}$$
 
 # %% [markdown] id="usual"
 # **The usual assumption** is that all entries are independent, with mean 0 and variance 1. Then both products with means vanish, and
-# $(S_q)_{ij} (S_k)_{ij}$ is $1 \cdot 1$ for $i = j$ and $0 \cdot 0$ otherwise. What is left is the sum that we saw with coins, one for each
-# entry:
+# $(S_q)_{ij} (S_k)_{ij}$ is $1 \cdot 1$ for $i = j$ and $0 \cdot 0$ otherwise. What is left is the sum that we saw with coins, one for
+# each entry:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# If the entries have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is $\sigma_q^2\, \sigma_k^2$ (a $\sigma$ without an
-# argument is a deviation here, not the softmax):
+# If the entries have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is $\sigma_q^2\, \sigma_k^2$
+# (a $\sigma$ without an argument is a deviation here, not the softmax):
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \label{score-variance-from-deviations}$$
 
@@ -139,9 +141,10 @@ verify(
 )
 
 # %% [markdown] id="turn-correlated"
-# **Your turn.** Break one assumption. Each entry still has mean 0 and variance 1, but the entries of $q$ move together: any two *different*
-# ones have the covariance $\rho$. The same holds for $k$, and $q$ is still independent of $k$. Start from {eq}`score-variance-by-entries` and
-# write a formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`, as a string: `r"..."`.
+# **Your turn.** Break one assumption. Each entry still has mean 0 and variance 1, but the entries of $q$ move together: any two
+# *different* ones have the covariance $\rho$. The same holds for $k$, and $q$ is still independent of $k$. Start from
+# {eq}`score-variance-by-entries` and write a formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`, as a string:
+# `r"..."`.
 
 # %% id="turn-correlated-code" tags=["your-turn"]
 my_variance_formula = ...  # r"..."
@@ -197,22 +200,24 @@ verify("score-variance-from-covariances")
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$ in a layer with $h$ heads of $d_k = d_{\text{model}} / h$ entries
-# (chapter {lesson}`heads`). Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
+# Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$ in a layer with $h$ heads of $d_k = d_{\text{model}} / h$
+# entries (chapter {lesson}`heads`). Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 
 # %% [markdown] id="scale-not-wrong"
 # Is a smaller variance a mistake? Not in itself. The usual initialisations do not give queries of variance 1 anyway: behind a layer
-# normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (section {section}`layer-norm` derives them). And dividing by $d_k$ is a
-# rule with a reason. Once a query has *learnt* to look like its key, the products $q_i k_i$ are positive on average, and their sum grows like
-# $d_k$, not like its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide
-# models. The root keeps *random* scores alike. What is a mistake is $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
+# normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (section {section}`layer-norm` derives them). And
+# dividing by $d_k$ is a rule with a reason. Once a query has *learnt* to look like its key, the products $q_i k_i$ are positive on
+# average, and their sum grows like $d_k$, not like its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$,
+# so that learnt scores stay alike in narrow and in wide models. The root keeps *random* scores alike. What is a mistake is
+# $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
 
 # %% [markdown] id="arrays"
 # In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. Only the
-# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone.
+# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front
+# alone.
 
 # %% id="arrays-code"
 Q, K = np.ones((2, 3, 7)), np.ones((2, 5, 7))  # 2 examples, 3 queries, 5 keys, d_k = 7
@@ -228,28 +233,30 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # ## What softmax sees: one row
 #
 # Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row
-# changes nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed query the
-# covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now
+# changes nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed
+# query the covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now
 # average it over the queries:
 #
-# $$\mathbb{E}_q\bigl[ q^\top S_k\, q \bigr] = \sum_i \sum_j \mathbb{E}[q_i q_j]\, (S_k)_{ij} = \sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) (S_k)_{ij}$$
+# $$\mathbb{E}_q\bigl[ q^\top S_k\, q \bigr] = \sum_i \sum_j \mathbb{E}[q_i q_j]\, (S_k)_{ij}
+# = \sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) (S_k)_{ij}$$
 #
 # This is a trace and a form $m^\top S\, m$ again:
 #
-# $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q
+# $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr]
+# = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q
 # \key{spread-within-a-row}$$
 #
-# Compare with {eq}`score-variance-from-covariances`: the term with $m_k$ is missing. What all keys have in common shifts rows
-# against each other, and softmax is blind to that.
+# Compare with {eq}`score-variance-from-covariances`: the term with $m_k$ is missing. What all keys have in common shifts rows against
+# each other, and softmax is blind to that.
 
 # %% [markdown] id="spot-total"
 # ### Spot the mistake: "`scores.var()` is 1, so the softmax starts as it should"
 #
-# The smallest counterexample has vectors of one entry. All keys are 2; the queries are $1$ and $-1$. The scores are 2, 2 and $-2$, $-2$: their
-# variance is 4, yet both rows of weights are (0.5, 0.5).
+# The smallest counterexample has vectors of one entry. All keys are 2; the queries are $1$ and $-1$. The scores are 2, 2 and $-2$, $-2$:
+# their variance is 4, yet both rows of weights are (0.5, 0.5).
 #
-# Now a larger one. The queries have $d_k = 16$ standard normal entries. The keys have mean 1 in each entry, and a deviation of 0.1. **Predict** from
-# {eq}`score-variance-from-covariances` and {eq}`spread-within-a-row` the two variances printed below, after the scale.
+# Now a larger one. The queries have $d_k = 16$ standard normal entries. The keys have mean 1 in each entry, and a deviation of 0.1.
+# **Predict** from {eq}`score-variance-from-covariances` and {eq}`spread-within-a-row` the two variances printed below, after the scale.
 
 # %% id="spot-total-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 16)), 1 + 0.1 * rng.normal(size=(2000, 16))
@@ -260,9 +267,9 @@ print((100 * softmax(scaled_dot_scores(query[:2], key[:4]))).round(0))
 figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
-# The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, $\mathrm{tr}(S_q S_k)$ is $16 \cdot 0.01 = 0.16$, and
-# $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the 0.01 alone, so its weights are nearly
-# equal, although the variance of all scores is as it should be.
+# The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, $\mathrm{tr}(S_q S_k)$ is
+# $16 \cdot 0.01 = 0.16$, and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the
+# 0.01 alone, so its weights are nearly equal, although the variance of all scores is as it should be.
 
 # %% id="row-verify"
 verify("spread-within-a-row")
@@ -276,16 +283,17 @@ verify("spread-within-a-row")
 #
 # $$q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i, \qquad \mathbb{E}[q_i k_i] = \rho$$
 #
-# Square it. The mixed term $2 \rho \sqrt{1 - \rho^2}\, q_i^3 e_i$ has mean 0, because $e_i$ has. With $\mathbb{E}[q_i^4] = 3$ for a normal number, the mean
-# square is $3 \rho^2 + (1 - \rho^2) = 1 + 2 \rho^2$; take off the square of the mean, $\rho^2$. The $d_k$ terms are independent of each other, so
+# Square it. The mixed term $2 \rho \sqrt{1 - \rho^2}\, q_i^3 e_i$ has mean 0, because $e_i$ has. With $\mathbb{E}[q_i^4] = 3$ for a
+# normal number, the mean square is $3 \rho^2 + (1 - \rho^2) = 1 + 2 \rho^2$; take off the square of the mean, $\rho^2$. The $d_k$ terms
+# are independent of each other, so
 #
 # $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
 
 # %% [markdown] id="equal"
 # After the scale the mean is $\rho \sqrt{d_k}$: it grows with the width. This is the growth that muP's $1/d_k$ is meant for.
 #
-# The extreme is a token that looks at itself with $q = k$. Each term is $q_i^2$. Its mean is 1, and its mean square is the fourth moment of an entry, which
-# we call $\kappa$ (3 for normal entries, 1 for coins). So its variance is $\kappa - 1$, and
+# The extreme is a token that looks at itself with $q = k$. Each term is $q_i^2$. Its mean is 1, and its mean square is the fourth moment
+# of an entry, which we call $\kappa$ (3 for normal entries, 1 for coins). So its variance is $\kappa - 1$, and
 #
 # $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
 #
@@ -312,9 +320,10 @@ scaled = {name: s / math.sqrt(d_k) for name, s in drawn.items()}
 figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer" tags=["answer"]
-# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both. Their means are $0.5 \cdot 4 = 2$, 4 and
-# $16 \cdot 0.25 / 4 = 1$; their variances are $1 + 0.25$, $\kappa - 1 = 2$ and, by {eq}`score-variance-from-covariances`, $1 + 0.25 + 0.25$. The larger deviations and
-# the long query change the variance alone, to $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
+# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both. Their means are $0.5 \cdot 4 = 2$,
+# 4 and $16 \cdot 0.25 / 4 = 1$; their variances are $1 + 0.25$, $\kappa - 1 = 2$ and, by {eq}`score-variance-from-covariances`,
+# $1 + 0.25 + 0.25$. The larger deviations and the long query change the variance alone, to $1.5^4 \approx 5$ and, by
+# {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
 
 # %% id="broken-verify"
 verify("correlated-query-key-moments", "equal-query-key-moments")
@@ -322,21 +331,22 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # %% [markdown] id="reparametrise"
 # ## What the scale is not
 #
-# The scale is not a new kind of model. The constant can be taken into the weights: with $W' = c\, W_Q$, scores without a scale are those of $W_Q$ with
-# it, $x W' K^\top = c\, x W_Q K^\top$. Some models do just that. The authors of T5 left the division out and started $W_Q$ smaller by
-# $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
+# The scale is not a new kind of model. The constant can be taken into the weights: with $W' = c\, W_Q$, scores without a scale are those
+# of $W_Q$ with it, $x W' K^\top = c\, x W_Q K^\top$. Some models do just that. The authors of T5 left the division out and started $W_Q$
+# smaller by $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
 
 # %% [markdown] id="chain"
-# So the two have the same scores at the start. Do they learn alike? The loss $\mathcal{L}$ sees $W$ only through $c W$. By the chain rule its gradient by $W$
-# carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
+# So the two have the same scores at the start. Do they learn alike? The loss $\mathcal{L}$ sees $W$ only through $c W$. By the chain rule
+# its gradient by $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$
+# moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 
 # %% [markdown] id="twins"
-# In words: one step $\eta$ of gradient descent with the scale does what a step $c^2 \eta$ does without it, and $c^2 = 1 / d_k$. Adam divides each
-# gradient by its own recent size (plus a tiny $\varepsilon$, which we make tinier still). So the factor $c$ in the gradient cancels, and
-# only the other one is left. $W_K$ meets the same numbers in both layers and needs no other step.
+# In words: one step $\eta$ of gradient descent with the scale does what a step $c^2 \eta$ does without it, and $c^2 = 1 / d_k$. Adam
+# divides each gradient by its own recent size (plus a tiny $\varepsilon$, which we make tinier still). So the factor $c$ in the gradient
+# cancels, and only the other one is left. $W_K$ meets the same numbers in both layers and needs no other step.
 #
 # We train a scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$ with the step for $W'$ multiplied by a factor.
 # **Predict** for each optimizer which factor gives the same attention weights.
@@ -349,9 +359,9 @@ for optimizer in ("SGD", "Adam"):
         print(f"{optimizer:4s}  step for W' x {factor:.3f}   {said}")
 
 # %% [markdown] id="twins-answer" tags=["answer"]
-# Plain gradient descent (SGD) needs $c^2 = 1/64$, because the gradient and the movement each carry a factor $c = 1/8$. Adam needs $c = 1/8$, because it takes
-# the factor out of the gradient. With any other factor the twins part. So the same start is not the same training: at one step
-# size for both, the twin's queries learn at another speed.
+# Plain gradient descent (SGD) needs $c^2 = 1/64$, because the gradient and the movement each carry a factor $c = 1/8$. Adam needs
+# $c = 1/8$, because it takes the factor out of the gradient. With any other factor the twins part. So the same start is not the same
+# training: at one step size for both, the twin's queries learn at another speed.
 
 # %% id="twins-verify"
 verify("scale-as-reparametrisation")
@@ -359,9 +369,9 @@ verify("scale-as-reparametrisation")
 # %% [markdown] id="slow"
 # ## What makes the unscaled start slow?
 #
-# Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the dot
-# products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Many texts
-# have dropped the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
+# Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the
+# dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Many texts have
+# dropped the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
 
 # %% [markdown] id="explorable-before"
 # What happens to the softmax as $d_k$ grows, with and without the scale? The card draws 64 queries and 64 keys. Move $d_k$ and watch the
@@ -371,18 +381,18 @@ verify("scale-as-reparametrisation")
 figures.scale_explorable()
 
 # %% [markdown] id="explorable-notice"
-# For $d_k$ from 4 to 256 the mean is larger *without* the scale. Where two keys compete, the Jacobian is large; where one
-# has won, it is almost 0.
+# For $d_k$ from 4 to 256 the mean is larger *without* the scale. Where two keys compete, the Jacobian is large; where one has won, it is
+# almost 0.
 
 # %% [markdown] id="task"
-# Now a training. Each example holds 16 random items with a value each. The query is one of the items, turned by a rotation that is
-# the same in all examples; the answer is the value of that item. A layer has to learn $W_Q$ and $W_K$ so that the turned item
-# finds its original. The loss is the squared error of the output.
+# Now a training. Each example holds 16 random items with a value each. The query is one of the items, turned by a rotation that is the
+# same in all examples; the answer is the value of that item. A layer has to learn $W_Q$ and $W_K$ so that the turned item finds its
+# original. The loss is the squared error of the output.
 
 # %% [markdown] id="pull"
-# The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where
-# $a_j$ is the derivative of the loss by the weight $w_j$. Mind the factor $w_j$: whatever the bracket says, **an item with
-# a small weight is hardly pulled.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
+# The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$,
+# where $a_j$ is the derivative of the loss by the weight $w_j$. Mind the factor $w_j$: whatever the bracket says, **an item with a small
+# weight is hardly pulled.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
 
 # %% id="pull-code"
 dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
@@ -401,7 +411,8 @@ for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
 # - *mean*: the mean length of $g$;
 # - *silent*: the share of queries with a length below 0.01;
 # - *pull*: the mean of $-g_r$, with $r$ the right item;
-# - *agreement*: the length of the mean gradient by $W_Q W_K^\top$ over the root mean square length of single ones; 1 if all want the same.
+# - *agreement*: the length of the mean gradient by $W_Q W_K^\top$ over the root mean square length of single ones; 1 if all want the
+#   same.
 #
 # **Predict** for which $d_k$ the *mean* is smaller without the scale.
 
@@ -415,18 +426,19 @@ for d_k in ("16", "64", "256"):
         print(f"d_k = {d_k:>3s}   {what:10s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
 
 # %% [markdown] id="first-answer" tags=["answer"]
-# At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32; it is smaller without the scale only at 64 and 256. The
-# other three differ at every $d_k$. With the scale hardly a query is silent; without it 6, 26 and 53 percent are. The pull on the right item is about half
-# as strong at 16, and less than a seventh at 256. And the queries agree less, so that more of what they say cancels in the sum.
+# At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32; it is smaller without the scale only at 64
+# and 256. The other three differ at every $d_k$. With the scale hardly a query is silent; without it 6, 26 and 53 percent are. The pull
+# on the right item is about half as strong at 16, and less than a seventh at 256. And the queries agree less, so that more of what they
+# say cancels in the sum.
 
 # %% id="first-figure"
 figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% [markdown] id="steps"
-# These are gradients before the first step. How many steps does the training need, until 90 % of new lookups are right? A fair
-# comparison gives each layer its own best step size, so we try 8 step sizes for SGD and 7 for Adam, with three seeds. The third layer
-# is the twin of the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises gradients, makes the unscaled
-# layer as fast as the scaled one.
+# These are gradients before the first step. How many steps does the training need, until 90 % of new lookups are right? A fair comparison
+# gives each layer its own best step size, so we try 8 step sizes for SGD and 7 for Adam, with three seeds. The third layer is the twin of
+# the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises gradients, makes the unscaled layer as fast
+# as the scaled one.
 
 # %% id="steps-code" tags=["predicted"]
 every = [found["steps"] for found in record.results]
@@ -441,18 +453,20 @@ for name in sizes:
         print(f"{name:4s} d_k = {d_k:>3s}", *(f"{cell:>14s}" for cell in cells))
 
 # %% [markdown] id="steps-answer" tags=["answer"]
-# Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more than nine times at 256,
-# with Adam as with SGD. Yet look at the left of the figure: with one *small* step size of SGD the unscaled layer is the faster of the two. That fits
-# {eq}`scale-as-reparametrisation`, for its gradients lack the factor $c$. The twin with the factor in $W_Q$ starts with the scores of the scaled layer and is far
-# faster at small steps, for that very reason; each with its best step size, these two are equally fast, within two steps.
+# Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more
+# than nine times at 256, with Adam as with SGD. Yet look at the left of the figure: with one *small* step size of SGD the unscaled layer
+# is the faster of the two. That fits {eq}`scale-as-reparametrisation`, for its gradients lack the factor $c$. The twin with the factor in
+# $W_Q$ starts with the scores of the scaled layer and is far faster at small steps, for that very reason; each with its best step size,
+# these two are equally fast, within two steps.
 
 # %% [markdown] id="cause"
-# So the unscaled start *is* slower here. But the mean length of the gradients cannot be the reason: at $d_k = 16$ it is no smaller, and Adam, to
-# which a common factor of all gradients means nothing, does not help. Two experiments separate what is left. Both keep the large random scores of the start.
+# So the unscaled start *is* slower here. But the mean length of the gradients cannot be the reason: at $d_k = 16$ it is no smaller, and
+# Adam, to which a common factor of all gradients means nothing, does not help. Two experiments separate what is left. Both keep the large
+# random scores of the start.
 #
 # 1. **Each query alike.** We stretch or shorten the gradient of each query to one common length; the directions stay.
-# 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the
-#    scores is $w_r - 1$ for the right item and $w_j$ for each other: no factor mutes an item with a small weight.
+# 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the scores is
+#    $w_r - 1$ for the right item and $w_j$ for each other: no factor mutes an item with a small weight.
 
 # %% id="cause-code"
 figures.best_steps([found["best"] for found in record.results], d_k=64)
@@ -460,19 +474,20 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
-# The figure shows $d_k = 64$; 16 and 256 look alike. Equal lengths alone remove most of the delay. With the other loss the unscaled
-# layer is at most five steps behind, though its large random scores still have to be unlearnt.
+# The figure shows $d_k = 64$; 16 and 256 look alike. Equal lengths alone remove most of the delay. With the other loss the unscaled layer
+# is at most five steps behind, though its large random scores still have to be unlearnt.
 #
 # So in this task the start is slow because squared error reaches an item only through the weight that the item already has. Some queries
-# are silent (at $d_k = 256$ half of them), a few loud ones drown the others, and even those say little about the right item. That is the suspected saturation, seen
-# query by query; the mean does not show it. How much of it holds in a large language model, we have not measured.
+# are silent (at $d_k = 256$ half of them), a few loud ones drown the others, and even those say little about the right item. That is the
+# suspected saturation, seen query by query; the mean does not show it. How much of it holds in a large language model, we have not
+# measured.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale does not help
 #
-# **Your turn.** Some layers keep a few entries of each vector and set the others to 0. Suppose each entry of $q$ and of $k$ is 0 with probability $1 - p$, and with probability $p$
-# it is drawn from a distribution of mean 0 and variance 1, all independently. By which number $u$ must $q \cdot k$ be divided to have variance 1?
-# Write a formula in LaTeX with `d_k` and `p`.
+# **Your turn.** Some layers keep a few entries of each vector and set the others to 0. Suppose each entry of $q$ and of $k$ is 0 with
+# probability $1 - p$, and with probability $p$ it is drawn from a distribution of mean 0 and variance 1, all independently. By which
+# number $u$ must $q \cdot k$ be divided to have variance 1? Write a formula in LaTeX with `d_k` and `p`.
 
 # %% id="turn-sparse-code" tags=["your-turn"]
 my_divisor = ...  # r"..."
@@ -491,17 +506,19 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
     print(f"{'':21s} largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# The usual scale leaves a variance of 0.01, a deviation of a tenth of what it should be, and nearly uniform weights (1/16 is 0.06). With no divisor at
-# all the spread is closer to 1. Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the rows. And it
-# fits a row only on average: by {eq}`spread-within-a-row` a query that is three times as long has scores of nine times the variance.
+# The usual scale leaves a variance of 0.01, a deviation of a tenth of what it should be, and nearly uniform weights (1/16 is 0.06). With
+# no divisor at all the spread is closer to 1. Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again
+# would flatten the rows. And it fits a row only on average: by {eq}`spread-within-a-row` a query that is three times as long has scores
+# of nine times the variance.
 
 # %% [markdown] id="limits"
 # ### Limits
 #
-# - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to
-#   correlate, {eq}`correlated-query-key-moments`. It bounds nothing later.
+# - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to correlate,
+#   {eq}`correlated-query-key-moments`. It bounds nothing later.
 # - It is one number for all rows, and softmax sees each row alone, {eq}`spread-within-a-row`.
-# - That unit variance is the *best* start is nowhere proved. Our measurement says that the start with variance $d_k$ was slower in one task.
+# - That unit variance is the *best* start is nowhere proved. Our measurement says that the start with variance $d_k$ was slower in one
+#   task.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -514,7 +531,8 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # | what softmax sees, $q$ independent of $k$, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
 # | the scale in the weights, gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 #
-# Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: $d_k$ multiplications and one division for each score.
+# Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: $d_k$ multiplications and one division for
+# each score.
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -525,7 +543,8 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - The scale is no new model but a choice of start and of step: $c^2$ with gradient descent, $c$ with Adam.
 # - Without it our task was learnt more slowly, even where gradients were as long on average. The reason was seen query by query.
 #
-# Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+# Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
+# [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="similar"
 # ## Deeper: other ways to be similar
@@ -570,12 +589,14 @@ verify(
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="spot-cosine"
-# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the query $(1, 0)$, and the keys
-# $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and the cosine the first, 1 against
-# $1 / \sqrt{2}$. A dot product lets a key say by its length how important it is; a cosine does not.
+# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the
+# query $(1, 0)$, and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against
+# $1 / \sqrt{2}$, and the cosine the first, 1 against $1 / \sqrt{2}$. A dot product lets a key say by its length how important it is; a
+# cosine does not.
 
 # %% [markdown] id="cosine-bound"
-# A cosine has its price. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper is possible:
+# A cosine has its price. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper is
+# possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
@@ -595,8 +616,8 @@ verify("cosine-weight-bound")
 # ## Deeper: normal only in the limit
 #
 # Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The normal is wrong. Let all entries be standard normal and fix $q$. Then
-# $q \cdot k$ is a sum of normal numbers, so it *is* normal, with variance $\|q\|^2$, and its fourth moment is $3 \|q\|^4$. Now average over $q$.
-# With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for the $d_k (d_k - 1)$ ordered pairs $i \ne j$,
+# $q \cdot k$ is a sum of normal numbers, so it *is* normal, with variance $\|q\|^2$, and its fourth moment is $3 \|q\|^4$. Now average
+# over $q$. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for the $d_k (d_k - 1)$ ordered pairs $i \ne j$,
 #
 # $$\mathbb{E}\bigl[ \|q\|^4 \bigr] = \sum_i \sum_j \mathbb{E}[q_i^2 q_j^2] = 3\,d_k + d_k (d_k - 1) = d_k^2 + 2\,d_k$$
 #
@@ -622,24 +643,25 @@ verify("kurtosis-with-normal-entries")
 # ## Deeper: what layer normalisation fixes, and what not
 #
 # Many models normalise each token $x$ before attention: subtract the mean of its entries and divide by their deviation. That makes
-# $\|x\|^2 = d$, the number of entries (nearly so, because a small $\varepsilon$ is added to the variance). But the query is not $x$; it is $x W_Q$. With
-# independent entries of mean 0 and variance $\sigma_w^2$ in $W$, each entry of $x W$ is a sum of $d$ independent terms $x_i W_{ij}$ of variance $\sigma_w^2\, x_i^2$:
+# $\|x\|^2 = d$, the number of entries (nearly so, because a small $\varepsilon$ is added to the variance). But the query is not $x$; it
+# is $x W_Q$. With independent entries of mean 0 and variance $\sigma_w^2$ in $W$, each entry of $x W$ is a sum of $d$ independent terms
+# $x_i W_{ij}$ of variance $\sigma_w^2\, x_i^2$:
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #
-# Two fixed tokens $x$ and $y$ give a query and a key whose entries are independent (other columns of other matrices), so by {eq}`score-variance-from-deviations` the
-# $d_k$ cancels:
+# Two fixed tokens $x$ and $y$ give a query and a key whose entries are independent (other columns of other matrices), so by
+# {eq}`score-variance-from-deviations` the $d_k$ cancels:
 #
 # $$\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
 # \label{score-variance-at-initialisation}$$
 
 # %% [markdown] id="inits"
-# After layer normalisation this is $(d\, \sigma_Q^2)(d\, \sigma_K^2)$. Unit variance needs $\sigma_w^2 = 1/d$, and common starts have less. A uniform number
-# between $-b$ and $b$ has the variance $b^2 / 3$.
+# After layer normalisation this is $(d\, \sigma_Q^2)(d\, \sigma_K^2)$. Unit variance needs $\sigma_w^2 = 1/d$, and common starts have
+# less. A uniform number between $-b$ and $b$ has the variance $b^2 / 3$.
 #
 # - `torch.nn.Linear` draws with $b = 1 / \sqrt{d}$: $d\, \sigma_w^2 = 1/3$, and the scores have variance $1/9$.
-# - `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule $b = \sqrt{6 / (\text{inputs} + \text{outputs})}$ to the whole:
-#   $b^2 = 6 / (d + 3d)$, $d\, \sigma_w^2 = 1/2$, and the scores have variance $1/4$.
+# - `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule $b = \sqrt{6 / (\text{inputs} + \text{outputs})}$ to
+#   the whole: $b^2 = 6 / (d + 3d)$, $d\, \sigma_w^2 = 1/2$, and the scores have variance $1/4$.
 # - A deviation of 0.02, with $d = 512$, gives $d\, \sigma_w^2 = 0.0004 \cdot 512 \approx 0.2$, and 0.04 for the scores.
 
 # %% id="inits-measured"
@@ -660,8 +682,8 @@ expected = [d**2 * (bound**2 / 3) ** 2 for bound in bounds.values()]
 figures.initial_variances(list(bounds), expected, measured)
 
 # %% [markdown] id="qk-norm"
-# To hold the size of scores in training as well, normalise $q$ and $k$ themselves, after the projection (Henry et al., 2020, divide by the norm and
-# learn a factor). With the mean square of the entries set to 1, the score is a cosine with a fixed factor:
+# To hold the size of scores in training as well, normalise $q$ and $k$ themselves, after the projection (Henry et al., 2020, divide by
+# the norm and learn a factor). With the mean square of the entries set to 1, the score is a cosine with a fixed factor:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
@@ -686,9 +708,10 @@ verify(
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1: the scale, the suspicion, and in a footnote the variance.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1: the scale, the suspicion, and in a
+#   footnote the variance.
 # - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
-# - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5, whose code starts $W_Q$ smaller instead of dividing;
-#   the comment is quoted in [transformers issue 18284](https://github.com/huggingface/transformers/issues/18284).
+# - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5, whose code starts $W_Q$ smaller instead of
+#   dividing; the comment is quoted in [transformers issue 18284](https://github.com/huggingface/transformers/issues/18284).
 # - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): query-key normalisation.
 # - J. L. Ba, J. R. Kiros and G. E. Hinton (2016), [arXiv:1607.06450](https://arxiv.org/abs/1607.06450): layer normalisation.

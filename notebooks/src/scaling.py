@@ -1,303 +1,633 @@
 # %% [markdown] id="title"
-# # {lesson}`scaling` Similarity and variance scaling
+# # {lesson}`scaling` The scale of a score
 #
-# Chapter {lesson}`softmax` turns scores into weights. Where do scores come from, and how large are they? This lesson compares
-# three similarities, finds the one number that all of them have to watch, their **variance**, and derives the
-# factor $1 / \sqrt{d_k}$ that everybody copies.
+# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Most models divide by $\sqrt{d_k}$, the root of the
+# number of entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and if
+# so, because of what?
 #
-# **Afterwards you can** compute dot, cosine and Gaussian scores and say when they agree, derive the variance of a
-# dot product and tell which assumption it needs, and predict what a missing, doubled or misplaced scale does.
+# **Afterwards you can** derive the variance of a dot product under any assumptions, say what softmax sees of it, and tell when the scale
+# helps and when it does not.
 #
-# **You need** chapter {lesson}`softmax`, expectations, variances and covariance matrices.
-# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used. **Time:**
+# 60 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). What is called *Deeper* comes on top.
 
 # %% id="setup"
 import math
 
 import numpy as np
 
-from attn_course import show, verify
-from attn_course.lessons.scaling import figures
-from attn_course.lessons.scaling.experiments import SCALE, WIDTHS, two_step_sizes
-from attn_course.reference import (
-    cosine_scores,
-    dot_scores,
-    gaussian_scores,
-    scaled_dot_scores,
-    softmax,
-    softmax_jacobian,
-)
+from attn_course import check, reference, show, verify
+from attn_course.lessons.scaling import experiments, figures
+from attn_course.reference import dot_scores, scaled_dot_scores, softmax
+from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 
 np.set_printoptions(precision=3, suppress=True)
 
 # %% [markdown] id="where"
-# This is where we are in the machine: between the scores and the softmax stands a box that divides by $\sqrt{d_k}$.
+# This is where we are in the machine: between the dot products and the softmax stands a small box that divides.
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="hook"
-# ## A softmax that stops learning
+# ## One score by hand
 #
-# Draw a query and eight keys with standard normal entries, and let the dot products be the scores. Only the number
-# of entries, $d_k$, changes. **Predict** the largest weight at $d_k = 1024$.
+# In the sentence `the cat sat because it was tired`, "it" asks with the query $q = (2, 0, -2, 2)$, and "cat" answers with the key
+# $k = (2, 0, 0, 2)$. Multiply entry by entry and add:
+#
+# $$q \cdot k = 2 \cdot 2 + 0 \cdot 0 + (-2) \cdot 0 + 2 \cdot 2 = 8, \qquad \frac{q \cdot k}{\sqrt{d_k}} = \frac{8}{\sqrt{4}} = 4$$
+#
+# There are $d_k = 4$ entries, so the divisor is 2. Here is the whole row of "it", and what softmax makes of it.
 
-# %% id="hook-code" tags=["predicted"]
-rng = np.random.default_rng(5)
-for d_k in (4, 64, 1024):
-    query, key = rng.normal(size=(1, d_k)), rng.normal(size=(8, d_k))
-    print(f"d_k = {d_k:4d}  weights", softmax(dot_scores(query, key))[0])
-
-# %% [markdown] id="hook-answer" tags=["answer"]
-# The largest weight is 0.998, because the scores spread further and further as $d_k$ grows. One key takes everything, and it
-# was chosen by chance: nothing has been learnt. By {eq}`saturated-softmax-jacobian-vanishes` the Jacobian of these weights is
-# almost 0, so little will be.
+# %% id="hook-code"
+it = TOKENS.index("it")
+dots = dot_scores(QUERY[0], KEY[0])[it]
+print(labelled([dots, dots / 2], rows=["q . k", "divided by 2"], columns=TOKENS))
+weights = [softmax(dots / 2), softmax(dots)]
+print("\nweights")
+print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, digits=4))
 
 # %% [markdown] id="hook-notice"
-# To see what the number of entries does to the weights, we look at the scores themselves.
+# Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0. With the division, the weight of
+# "cat" is $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2
+# takes the square root of every ratio of weights.
+#
+# These numbers were chosen by hand. In a fresh layer they are random, and a head may have 64 or 128 entries. So we ask: **how large is
+# the dot product of two random vectors?**
 
-# %% [markdown] id="similar-dot"
-# ## Three ways to be similar
+# %% [markdown] id="coins"
+# ## Coins
 #
-# The **dot product** comes first. Multiply out $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$ and solve for
-# the middle term:
+# Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$. A product $q_i k_i$ is then a fair
+# coin too: it is $+1$ when the two coins agree, and they agree half of the time. So $q \cdot k$ is a sum of $d_k$ independent coins. For
+# $d_k = 3$, eight throws are equally likely:
 #
-# $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
+# | sum | $-3$ | $-1$ | $1$ | $3$ |
+# |---|---|---|---|---|
+# | throws | 1 | 3 | 3 | 1 |
 #
-# Near vectors have a large dot product; so have long ones. **Cosine similarity** removes the lengths. The law of
-# cosines, $\|q - k\|^2 = \|q\|^2 + \|k\|^2 - 2 \|q\| \|k\| \cos\theta$, put beside {eq}`dot-product-by-distance` gives
-#
-# $$\cos\theta = \frac{q \cdot k}{\|q\|\,\|k\|} \label{cosine-similarity}$$
+# The mean is 0. The mean square is $(9 + 3 \cdot 1 + 3 \cdot 1 + 9) / 8 = 24 / 8 = 3$. Do the same for $d_k = 1$ (sums $-1, 1$) and for
+# $d_k = 2$ (sums $-2, 0, 0, 2$): you find 1 and 2.
 
-# %% [markdown] id="similar-gauss"
-# The third is the **Gaussian** score, minus the squared distance in units of a bandwidth $h > 0$. {eq}`dot-product-by-distance`, solved
-# for the distance, splits it:
-#
-# $$-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2} - \frac{\|k\|^2}{2 h^2} - \frac{\|q\|^2}{2 h^2} \label{gaussian-score-expansion}$$
-#
-# The last term is the same for all keys of a row, and softmax ignores a common shift, {eq}`softmax-shift-invariance`. If all keys have
-# one length, so is the second. Then only the dot product is left:
-#
-# $$\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
-# \label{equal-length-gaussian-weights}$$
-#
-# So the dot product *is* a distance kernel, on keys of equal length, with $h^2$ as the temperature. **Predict**
-# whether the two rows below still agree when one key becomes longer.
+# %% [markdown] id="coins-predict"
+# The root of the mean square says how far from 0 a typical score lies. **Predict** it for $d_k = 1024$.
 
-# %% id="similar-gauss-code" tags=["predicted"]
-query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
-equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
-longer = equal * np.array([[1], [1], [2], [1]])
-for name, keys in (("equal keys", equal), ("one twice as long", longer)):
-    gaussian, dot = gaussian_scores(query, keys, 1.0), dot_scores(query, keys)
-    print(f"{name:18s}", softmax(gaussian)[0], softmax(dot)[0])
 
-# %% [markdown] id="similar-gauss-answer" tags=["answer"]
-# They no longer agree, because $\|k_j\|^2 / 2 h^2$ is then no common shift: the Gaussian score of the longer key, the third,
-# is lowered by more than those of the others, and its weight is smaller than with the dot product.
+# %% id="coins-code" tags=["predicted"]
+def coin_chances(d_k):
+    chances = np.ones(1)
+    for _ in range(d_k):  # one coin more: half go up by 1, half go down by 1
+        chances = np.convolve(chances, [0.5, 0.0, 0.5])
+    return np.arange(-d_k, d_k + 1), chances
 
-# %% id="similar-verify"
-verify("dot-product-by-distance", "cosine-similarity")
-verify("gaussian-score-expansion", "equal-length-gaussian-weights")
-show("cosine-similarity", q=[3, 4], k=[4, 3])
 
-# %% [markdown] id="ranking"
-# The dot product and the cosine need not agree on the best key either. For one query, $\|q\|$ is common to its row, so only
-# the lengths of the keys tell them apart:
-#
-# $$\frac{q \cdot k_i}{q \cdot k_j} = \frac{\|k_i\| \cos\theta_i}{\|k_j\| \cos\theta_j} \label{ranking-ignores-query-length}$$
-#
-# A dot product lets a key say how important it is, by its length; a cosine does not.
+for d_k in (1, 3, 16, 1024):
+    values, chances = coin_chances(d_k)
+    print(f"d_k = {d_k:4d}   typical score {np.sqrt(chances @ values**2):6.3f}")
 
-# %% [markdown] id="spot-cosine"
-# ### Spot the mistake: "scaled cosine similarity"
-#
-# Some texts call $q \cdot k / \sqrt{d_k}$ a cosine similarity, since both divide something. **Predict** which of the two rows
-# below lies between -1 and 1, and whether the two pick the same key.
+# %% [markdown] id="coins-answer" tags=["answer"]
+# A typical score is 32 at $d_k = 1024$, because the mean square is 1024: each further coin adds 1 to it. Between two keys with the scores
+# 32 and $-32$ the ratio of weights is $e^{64}$.
 
-# %% id="spot-cosine-code" tags=["predicted"]
-query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0], [-1.0, 0.5]])
-print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
-print("cosine         ", cosine_scores(query, key)[0])
-assert scaled_dot_scores(query, key).argmax() != cosine_scores(query, key).argmax()
-keys, angles = [[3, 3], [1, 0]], [np.pi / 4, 0]
-show("ranking-ignores-query-length", q=[1, 0], k=keys, theta=angles, i=1, j=2)
-
-# %% [markdown] id="spot-cosine-notice" tags=["answer"]
-# Only the second row, the cosine, lies between -1 and 1, and the two rows do not pick the same key. Dividing by the constant
-# $\sqrt{d_k}$ changes no ranking; dividing by the two norms does. The first row prefers the long key at 45 degrees, the second the
-# key that points the same way. The last lines compare just these two: the dot product is 3 times as large for the long key, though
-# its cosine is the smaller one.
-
-# %% [markdown] id="flat"
-# What does a cosine cost, and what does it buy? Scores in $[-1, 1]$ have ratios of weights of at most
-# $e^{2}$. Let the best key have score 1 and the $n - 1$ others -1; nothing sharper is possible:
-#
-# $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
-#
-# For 64 keys that is 0.105: without a temperature, cosine attention is nearly an average. As to cost, $T_q$ queries
-# and $T_k$ keys need $(T_q + T_k)\, d_k$ multiplications for norms and $T_q T_k\, d_k$ for dot products:
-#
-# $$\frac{\text{cost of all norms}}{\text{cost of all dot products}} = \frac{1}{T_q} + \frac{1}{T_k} \label{relative-cost-of-norms}$$
-
-# %% id="flat-verify"
-verify("ranking-ignores-query-length", "cosine-weight-bound", "relative-cost-of-norms")
-print("largest weight for 64 keys:", round(1 / (1 + 63 * math.exp(-2)), 3))
-print("norms at T = 1000:", 1 / 1000 + 1 / 1000)
-
-# %% [markdown] id="flat-notice"
-# "The dot product saves the norms" is true, and for a thousand positions it saves 0.2 % of the work. The real
-# difference is in the weights.
+# %% id="coins-figure"
+figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 
 # %% [markdown] id="mean"
-# ## How large is a score?
+# ## The variance of a score
 #
-# Let $q$ and $k$ be random, independent of each other, with means $m_q$, $m_k$ and covariance matrices $S_q$,
-# $S_k$. Nothing else: no normal distribution. The mean of a product of independent numbers is the product of the
-# means; sum over the entries:
+# Nothing in this hangs on coins. Let $q$ and $k$ be random vectors **independent of each other**, of any distribution with finite
+# variances. We need three rules: a mean of a sum is the sum of the means; the mean of a product of *independent* numbers is the product
+# of their means; and $\mathrm{Var}[x] = \mathbb{E}[x^2] - \mathbb{E}[x]^2$. Call the means of the entries $(m_q)_i$ and $(m_k)_i$. The
+# first two rules give
 #
 # $$\mathbb{E}[q \cdot k] = m_q \cdot m_k \label{mean-of-a-score}$$
 #
-# For the variance we need the mean square. Write $(q \cdot k)^2 = q^\top (k k^\top) q = \mathrm{tr}(q q^\top k k^\top)$; independence
-# lets us average both factors apart, with $\mathbb{E}[q q^\top] = S_q + m_q m_q^\top$ and the same for $k$.
-# Of the four products, the square
-# of {eq}`mean-of-a-score` cancels one:
+# For the mean square, write the square of the sum with a second index, so that every pair of terms occurs:
 #
-# $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
+# $$(q \cdot k)^2 = \Bigl( \sum_i q_i k_i \Bigr) \Bigl( \sum_j q_j k_j \Bigr) = \sum_i \sum_j q_i q_j\; k_i k_j$$
 
-# %% [markdown] id="variance"
-# Now the usual case. **Assume** that all entries are independent with mean 0 and variance 1. Then $S_q = S_k = I$, the means
-# vanish, and the trace counts the entries:
+# %% [markdown] id="entries"
+# Here independence enters. $q_i q_j$ is made of $q$ alone and $k_i k_j$ of $k$ alone, so these two are independent, and the mean of each
+# term is $\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j]$. And what is $\mathbb{E}[q_i q_j]$? The **covariance** of two entries is defined as
+# $(S_q)_{ij} = \mathbb{E}[q_i q_j] - (m_q)_i (m_q)_j$; for $i = j$ it is the variance of the entry. So
 #
-# $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
+# $$\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j] = \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) \bigl( (S_k)_{ij} + (m_k)_i (m_k)_j \bigr)$$
 #
-# With other variances, $S_q = \sigma_q^2 I$ and $S_k = \sigma_k^2 I$ (a $\sigma$ that is no function is a standard deviation,
-# not the softmax):
+# Multiply out: four products. The last one, summed over $i$ and $j$, is
+# $\sum_i (m_q)_i (m_k)_i \sum_j (m_q)_j (m_k)_j = (m_q \cdot m_k)^2$. That is the square of the mean, which a variance subtracts. Three
+# products are left:
+#
+# $$\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)
+# \key{score-variance-by-entries}$$
+
+# %% [markdown] id="usual"
+# **The usual assumption** is that all entries are independent, with mean 0 and variance 1. Then both products with means vanish, and
+# $(S_q)_{ij} (S_k)_{ij}$ is $1 \cdot 1$ for $i = j$ and $0 \cdot 0$ otherwise. What is left is the sum that we saw with coins, one for
+# each entry:
+#
+# $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
+#
+# If the entries have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is $\sigma_q^2\, \sigma_k^2$
+# (a $\sigma$ without an argument is a deviation here, not the softmax):
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \label{score-variance-from-deviations}$$
+
+# %% id="mean-verify"
+verify(
+    "mean-of-a-score",
+    "score-variance-by-entries",
+    "variance-of-a-score",
+    "score-variance-from-deviations",
+)
+
+# %% [markdown] id="turn-correlated"
+# **Your turn.** Break one assumption. Each entry still has mean 0 and variance 1, but the entries of $q$ move together: any two
+# *different* ones have the covariance $\rho$. The same holds for $k$, and $q$ is still independent of $k$. Start from
+# {eq}`score-variance-by-entries` and write a formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`, as a string:
+# `r"..."`.
+
+# %% id="turn-correlated-code" tags=["your-turn"]
+my_variance_formula = ...  # r"..."
+check("correlated-entries-variance", my_variance_formula)
+
+# %% [markdown] id="turn-correlated-after"
+# At $\rho = 0$ your formula must give $d_k$. At $\rho = 1$ all entries of $q$ are one number $a$ and all of $k$ one number $b$, so
+# $q \cdot k = d_k\, a b$, and the variance is $d_k^2$. In between, the spread of a score grows faster than $\sqrt{d_k}$. We measure
+# $\rho = 0.5$:
+
+# %% id="turn-correlated-measured"
+rng = np.random.default_rng(5)
+for d_k in (4, 64):
+    own, shared = rng.normal(size=(2, 20_000, d_k)), rng.normal(size=(2, 20_000, 1))
+    query, key = math.sqrt(0.5) * (own + shared)  # variance 1, covariance 0.5
+    variance = (query * key).sum(axis=-1).var()
+    print(f"d_k = {d_k:2d}   variance / d_k: {variance / d_k:4.1f}")
+
+# %% [markdown] id="trace"
+# ## The same with matrices
 #
-# If both deviations are $\sigma$, the variance goes with $\sigma^4$: entries half as large make scores a quarter as large.
+# Papers write {eq}`score-variance-by-entries` with a trace, so we translate it. The **trace** of a square matrix is the sum of its
+# diagonal. In a product $A B$ the diagonal entry number $i$ is $\sum_j A_{ij} B_{ji}$, hence
+#
+# $$\mathrm{tr}(A B) = \sum_i \sum_j A_{ij} B_{ji}, \qquad m^\top S\, m = \sum_i \sum_j m_i\, S_{ij}\, m_j$$
+#
+# A covariance matrix is symmetric, $(S_k)_{ji} = (S_k)_{ij}$. So the first term of {eq}`score-variance-by-entries` is a trace, and the
+# other two are of the second form:
+#
+# $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
+#
+# Note who meets whom: the mean of the queries meets the covariance of the *keys*. We try it on vectors of 3 entries with means and
+# covariances of all kinds. If $n$ has independent entries of variance 1, then $A\, n$ has the covariance $A A^\top$.
+
+# %% id="trace-code"
+A, B = rng.normal(size=(2, 3, 3))
+m_q, m_k = rng.normal(size=(2, 3))
+query = m_q + rng.normal(size=(400_000, 3)) @ A.T
+key = m_k + rng.normal(size=(400_000, 3)) @ B.T
+S_q, S_k = A @ A.T, B @ B.T
+formula = np.trace(S_q @ S_k) + m_q @ S_k @ m_q + m_k @ S_q @ m_k
+measured = (query * key).sum(axis=-1).var()
+print(f"formula {formula:.0f}   measured {measured:.0f}")
+
+# %% id="trace-verify"
+verify("score-variance-from-covariances")
 
 # %% [markdown] id="scale"
-# So a score is typically as large as $\sqrt{d_k}$: 32 at $d_k = 1024$, which explains the hook. A factor
-# $c$ multiplies a variance by $c^2$. Choose $c = 1 / \sqrt{d_k}$:
+# ## The scale
 #
-# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \label{scaled-score-variance}$$
+# A factor $c$ multiplies a variance by $c^2$. To bring the variance $d_k$ back to 1 we need $c^2 = 1 / d_k$: the root enters because a
+# variance is quadratic.
 #
-# This is the scale of Vaswani et al. (2017), section 3.2.1. Two others are often seen: $d_k$ itself, and
-# $\sqrt{d_{\text{model}}}$ where the layer has $h$ heads of $d_k = d_{\text{model}} / h$ entries (chapter {lesson}`heads`):
+# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
+#
+# Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$ in a layer with $h$ heads of $d_k = d_{\text{model}} / h$
+# entries (chapter {lesson}`heads`). Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
-#
-# Both start too flat. **Predict** the four deviations printed below, for $d_k = 64$ and $h = 8$.
 
-# %% id="scale-code" tags=["predicted"]
-query, key = rng.normal(size=(2, 20_000, 64))
-scores = (query * key).sum(axis=-1)
-divisors = {"1": 1, "sqrt(d_k)": 8, "d_k": 64, "sqrt(d_model)": math.sqrt(512)}
-for name, divisor in divisors.items():
-    print(f"divided by {name:13s} deviation {(scores / divisor).std():.2f}")
+# %% [markdown] id="scale-not-wrong"
+# Is a smaller variance a mistake? Not in itself. The usual initialisations do not give queries of variance 1 anyway: behind a layer
+# normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (section {section}`layer-norm` derives them). And
+# dividing by $d_k$ is a rule with a reason. Once a query has *learnt* to look like its key, the products $q_i k_i$ are positive on
+# average, and their sum grows like $d_k$, not like its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$,
+# so that learnt scores stay alike in narrow and in wide models. The root keeps *random* scores alike. What is a mistake is
+# $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
 
-# %% [markdown] id="scale-answer" tags=["answer"]
-# The deviations are about 8, 1, 0.13 and 0.35, because they are the square roots of the variances: $\sqrt{64} = 8$ without a
-# divisor, 1 with the scale, $1 / \sqrt{64} = 1/8$ after division by $d_k$, and $1 / \sqrt{8} \approx 0.35$ with
-# $\sqrt{d_{\text{model}}}$.
+# %% [markdown] id="arrays"
+# In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. Only the
+# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front
+# alone.
+
+# %% id="arrays-code"
+Q, K = np.ones((2, 3, 7)), np.ones((2, 5, 7))  # 2 examples, 3 queries, 5 keys, d_k = 7
+print("K.T", K.T.shape, "  K.swapaxes(-1, -2)", K.swapaxes(-1, -2).shape)
+scores = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
+print("scores", scores.shape)
+assert np.allclose(scores, scaled_dot_scores(Q, K))
 
 # %% id="scale-verify"
-verify("mean-of-a-score", "score-variance-from-covariances")
-verify("variance-of-a-score", "score-variance-from-deviations")
 verify("scaled-score-variance", "variance-under-wrong-scales")
 
-# %% [markdown] id="correlated"
-# ## Break each assumption
+# %% [markdown] id="row"
+# ## What softmax sees: one row
 #
-# **Independence of q and k.** Let standard normal entries be correlated, $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$ with
-# $e_i$ independent of $q_i$. Each term has mean $\rho$, and with $\mathbb{E}[q_i^4] = 3$ the variance $1 + \rho^2$:
+# Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row
+# changes nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed
+# query the covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now
+# average it over the queries:
+#
+# $$\mathbb{E}_q\bigl[ q^\top S_k\, q \bigr] = \sum_i \sum_j \mathbb{E}[q_i q_j]\, (S_k)_{ij}
+# = \sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) (S_k)_{ij}$$
+#
+# This is a trace and a form $m^\top S\, m$ again:
+#
+# $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr]
+# = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q
+# \key{spread-within-a-row}$$
+#
+# Compare with {eq}`score-variance-from-covariances`: the term with $m_k$ is missing. What all keys have in common shifts rows against
+# each other, and softmax is blind to that.
+
+# %% [markdown] id="spot-total"
+# ### Spot the mistake: "`scores.var()` is 1, so the softmax starts as it should"
+#
+# The smallest counterexample has vectors of one entry. All keys are 2; the queries are $1$ and $-1$. The scores are 2, 2 and $-2$, $-2$:
+# their variance is 4, yet both rows of weights are (0.5, 0.5).
+#
+# Now a larger one. The queries have $d_k = 16$ standard normal entries. The keys have mean 1 in each entry, and a deviation of 0.1.
+# **Predict** from {eq}`score-variance-from-covariances` and {eq}`spread-within-a-row` the two variances printed below, after the scale.
+
+# %% id="spot-total-code" tags=["predicted"]
+query, key = rng.normal(size=(2000, 16)), 1 + 0.1 * rng.normal(size=(2000, 16))
+scores = scaled_dot_scores(query, key)
+print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
+print("weights of 4 keys for 2 queries, in percent")
+print((100 * softmax(scaled_dot_scores(query[:2], key[:4]))).round(0))
+figures.rows_of_scores(scores[:8, :12])
+
+# %% [markdown] id="spot-total-answer" tags=["answer"]
+# The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, $\mathrm{tr}(S_q S_k)$ is
+# $16 \cdot 0.01 = 0.16$, and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the
+# 0.01 alone, so its weights are nearly equal, although the variance of all scores is as it should be.
+
+# %% id="row-verify"
+verify("spread-within-a-row")
+
+# %% [markdown] id="correlated"
+# ## When query and key are not independent
+#
+# The first assumption was that $q$ and $k$ are independent. A layer learns to break it. Let standard normal entries be correlated:
+# $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, where $e_i$ is standard normal and independent of $q_i$, and different $i$ are
+# independent. Then
+#
+# $$q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i, \qquad \mathbb{E}[q_i k_i] = \rho$$
+#
+# Square it. The mixed term $2 \rho \sqrt{1 - \rho^2}\, q_i^3 e_i$ has mean 0, because $e_i$ has. With $\mathbb{E}[q_i^4] = 3$ for a
+# normal number, the mean square is $3 \rho^2 + (1 - \rho^2) = 1 + 2 \rho^2$; take off the square of the mean, $\rho^2$. The $d_k$ terms
+# are independent of each other, so
 #
 # $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
+
+# %% [markdown] id="equal"
+# After the scale the mean is $\rho \sqrt{d_k}$: it grows with the width. This is the growth that muP's $1/d_k$ is meant for.
 #
-# The extreme is a token that looks at itself with $q = k$. With $\kappa = \mathbb{E}[q_i^4]$, the **kurtosis** of an entry
-# (3 if normal, 1 for $\pm 1$):
+# The extreme is a token that looks at itself with $q = k$. Each term is $q_i^2$. Its mean is 1, and its mean square is the fourth moment
+# of an entry, which we call $\kappa$ (3 for normal entries, 1 for coins). So its variance is $\kappa - 1$, and
 #
 # $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
 #
-# After the scale, the *mean* is still $\sqrt{d_k}$. Chapter {lesson}`self_attention` meets this heavy diagonal.
+# Chapter {lesson}`self_attention` meets this heavy diagonal.
 
-# %% [markdown] id="one-row"
-# **Independence within a row.** All scores of a row share their query. For standard normal entries and two keys $k$,
-# $k'$:
-#
-# $$\mathrm{Cov}[q \cdot k,\, q \cdot k'] = 0, \qquad
-# \mathrm{Cov}\bigl[ (q \cdot k)^2, (q \cdot k')^2 \bigr] = 2\,d_k \label{covariance-within-a-row}$$
-#
-# Uncorrelated, yet not independent: a long query makes its whole row large. Fix $q$, and the score is a sum of
-# normal numbers $q_i k_i$, so it is normal with variance $\|q\|^2$. In terms of $\mathbb{E}[e^{tX}]$, the **moment generating
-# function** of a variable $X$, which (where it is finite around $t = 0$) determines the distribution:
-#
-# $$\mathbb{E}_k\bigl[ e^{t\,q \cdot k} \bigr] = e^{t^2 \|q\|^2 / 2} \label{score-normal-given-query}$$
-#
-# **Predict** for each panel below whether its mean, its variance, or neither differs from 0 and 1.
+# %% [markdown] id="broken"
+# The figure breaks one assumption in each panel, for normal entries and $d_k = 16$. In the last panel one query of squared length
+# $3 \cdot 16$ meets keys that satisfy all assumptions. **Predict** for each panel whether its mean, its variance, both or neither differ
+# from 0 and 1.
 
-# %% id="broken-figure" tags=["predicted"]
+# %% id="broken-code" tags=["predicted"]
 n, d_k = 40_000, 16
 q, k, e = rng.normal(size=(3, n, d_k))
+long_query = q[0] * math.sqrt(3 * d_k) / np.linalg.norm(q[0])
 drawn = {
     "all hold": (q * k).sum(-1),
     "correlated, ρ = 0.5": (q * (0.5 * q + math.sqrt(0.75) * e)).sum(-1),
     "q = k": (q * q).sum(-1),
     "σ = 1.5 for both": (2.25 * q * k).sum(-1),
     "means 0.5": ((q + 0.5) * (k + 0.5)).sum(-1),
-    "one long query": k @ (q[0] * math.sqrt(3 * d_k) / np.linalg.norm(q[0])),
+    "one long query": k @ long_query,
 }
-edges, centres = np.linspace(-8, 12, 81), np.linspace(-7.875, 11.875, 80)
-normal = np.exp(-(centres**2) / 2) / math.sqrt(2 * math.pi)
-densities = {name: np.histogram(s / 4, edges)[0] / (n / 4) for name, s in drawn.items()}
-moments = {name: ((s / 4).mean(), (s / 4).var()) for name, s in drawn.items()}
-figures.broken_assumptions(centres, densities, normal, moments)
+scaled = {name: s / math.sqrt(d_k) for name, s in drawn.items()}
+figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer" tags=["answer"]
-# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both: the means are now 2, 4
-# and 1. The larger deviations and the long query change the variance alone, to $1.5^4 \approx 5$ and to 3, because the
-# entries of the keys still have mean 0 and do not depend on the query.
+# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both. Their means are $0.5 \cdot 4 = 2$,
+# 4 and $16 \cdot 0.25 / 4 = 1$; their variances are $1 + 0.25$, $\kappa - 1 = 2$ and, by {eq}`score-variance-from-covariances`,
+# $1 + 0.25 + 0.25$. The larger deviations and the long query change the variance alone, to $1.5^4 \approx 5$ and, by
+# {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
 
 # %% id="broken-verify"
 verify("correlated-query-key-moments", "equal-query-key-moments")
-verify("covariance-within-a-row", "score-normal-given-query")
+
+# %% [markdown] id="reparametrise"
+# ## What the scale is not
+#
+# The scale is not a new kind of model. The constant can be taken into the weights: with $W' = c\, W_Q$, scores without a scale are those
+# of $W_Q$ with it, $x W' K^\top = c\, x W_Q K^\top$. Some models do just that. The authors of T5 left the division out and started $W_Q$
+# smaller by $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
+
+# %% [markdown] id="chain"
+# So the two have the same scores at the start. Do they learn alike? The loss $\mathcal{L}$ sees $W$ only through $c W$. By the chain rule
+# its gradient by $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$
+# moves $c$ times as far. Together:
+#
+# $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
+# W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
+
+# %% [markdown] id="twins"
+# In words: one step $\eta$ of gradient descent with the scale does what a step $c^2 \eta$ does without it, and $c^2 = 1 / d_k$. Adam
+# divides each gradient by its own recent size (plus a tiny $\varepsilon$, which we make tinier still). So the factor $c$ in the gradient
+# cancels, and only the other one is left. $W_K$ meets the same numbers in both layers and needs no other step.
+#
+# We train a scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$ with the step for $W'$ multiplied by a factor.
+# **Predict** for each optimizer which factor gives the same attention weights.
+
+# %% id="twins-code" tags=["predicted"]
+for optimizer in ("SGD", "Adam"):
+    for factor in (1, 1 / 8, 1 / 64):
+        apart = experiments.two_step_sizes(64, 20, optimizer=optimizer, factor=factor)
+        said = "same weights" if apart < 1e-9 else "other weights"
+        print(f"{optimizer:4s}  step for W' x {factor:.3f}   {said}")
+
+# %% [markdown] id="twins-answer" tags=["answer"]
+# Plain gradient descent (SGD) needs $c^2 = 1/64$, because the gradient and the movement each carry a factor $c = 1/8$. Adam needs
+# $c = 1/8$, because it takes the factor out of the gradient. With any other factor the twins part. So the same start is not the same
+# training: at one step size for both, the twin's queries learn at another speed.
+
+# %% id="twins-verify"
+verify("scale-as-reparametrisation")
+
+# %% [markdown] id="slow"
+# ## What makes the unscaled start slow?
+#
+# Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the
+# dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Many texts have
+# dropped the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
+
+# %% [markdown] id="explorable-before"
+# What happens to the softmax as $d_k$ grows, with and without the scale? The card draws 64 queries and 64 keys. Move $d_k$ and watch the
+# *mean* norm of the softmax Jacobian, and the dots of which it is the mean. At which $d_k$ is the mean larger **without** the scale?
+
+# %% id="explorable"
+figures.scale_explorable()
+
+# %% [markdown] id="explorable-notice"
+# For $d_k$ from 4 to 256 the mean is larger *without* the scale. Where two keys compete, the Jacobian is large; where one has won, it is
+# almost 0.
+
+# %% [markdown] id="task"
+# Now a training. Each example holds 16 random items with a value each. The query is one of the items, turned by a rotation that is the
+# same in all examples; the answer is the value of that item. A layer has to learn $W_Q$ and $W_K$ so that the turned item finds its
+# original. The loss is the squared error of the output.
+
+# %% [markdown] id="pull"
+# The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$,
+# where $a_j$ is the derivative of the loss by the weight $w_j$. Mind the factor $w_j$: whatever the bracket says, **an item with a small
+# weight is hardly pulled.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
+
+# %% id="pull-code"
+dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
+for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
+    w = softmax(dots / divisor)
+    a = 2 * (w @ value - value[0]) * value  # the loss is (output - 1) ** 2
+    g = w * (a - w @ a)
+    print(f"{name:8s}  weights {w}  g {g}  length {np.linalg.norm(g):.2f}")
+
+# %% [markdown] id="first"
+# Both gradients are long. But the unscaled one is all about the two wrong items; the right one gets next to nothing.
+#
+# Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so rank the items
+# alike. The cell prints four numbers for each $d_k$:
+#
+# - *mean*: the mean length of $g$;
+# - *silent*: the share of queries with a length below 0.01;
+# - *pull*: the mean of $-g_r$, with $r$ the right item;
+# - *agreement*: the length of the mean gradient by $W_Q W_K^\top$ over the root mean square length of single ones; 1 if all want the
+#   same.
+#
+# **Predict** for which $d_k$ the *mean* is smaller without the scale.
+
+# %% id="first-code" tags=["predicted"]
+record = experiments.SCALE.load()
+kinds = ("scaled", "unscaled")
+print("means of three seeds     ", *kinds)
+for d_k in ("16", "64", "256"):
+    for what in ("mean", "silent", "pull", "agreement"):
+        pair = [record.values("first", d_k, kind, what).mean() for kind in kinds]
+        print(f"d_k = {d_k:>3s}   {what:10s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
+
+# %% [markdown] id="first-answer" tags=["answer"]
+# At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32; it is smaller without the scale only at 64
+# and 256. The other three differ at every $d_k$. With the scale hardly a query is silent; without it 6, 26 and 53 percent are. The pull
+# on the right item is about half as strong at 16, and less than a seventh at 256. And the queries agree less, so that more of what they
+# say cancels in the sum.
+
+# %% id="first-figure"
+figures.gradient_lengths([found["first"] for found in record.results])
+
+# %% [markdown] id="steps"
+# These are gradients before the first step. How many steps does the training need, until 90 % of new lookups are right? A fair comparison
+# gives each layer its own best step size, so we try 8 step sizes for SGD and 7 for Adam, with three seeds. The third layer is the twin of
+# the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises gradients, makes the unscaled layer as fast
+# as the scaled one.
+
+# %% id="steps-code" tags=["predicted"]
+every = [found["steps"] for found in record.results]
+sizes, layers = experiments.STEP_SIZES, experiments.LAYERS
+figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
+print("fewest steps of any step size, for each of three seeds")
+print(f"{'':14s}", *(f"{kind:>14s}" for kind in layers))
+for name in sizes:
+    for d_k in ("16", "64", "256"):
+        best = [found["best"][name][d_k]["squared error"] for found in record.results]
+        cells = [" ".join(f"{seed[kind]:2d}" for seed in best) for kind in layers]
+        print(f"{name:4s} d_k = {d_k:>3s}", *(f"{cell:>14s}" for cell in cells))
+
+# %% [markdown] id="steps-answer" tags=["answer"]
+# Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more
+# than nine times at 256, with Adam as with SGD. Yet look at the left of the figure: with one *small* step size of SGD the unscaled layer
+# is the faster of the two. That fits {eq}`scale-as-reparametrisation`, for its gradients lack the factor $c$. The twin with the factor in
+# $W_Q$ starts with the scores of the scaled layer and is far faster at small steps, for that very reason; each with its best step size,
+# these two are equally fast, within two steps.
+
+# %% [markdown] id="cause"
+# So the unscaled start *is* slower here. But the mean length of the gradients cannot be the reason: at $d_k = 16$ it is no smaller, and
+# Adam, to which a common factor of all gradients means nothing, does not help. Two experiments separate what is left. Both keep the large
+# random scores of the start.
+#
+# 1. **Each query alike.** We stretch or shorten the gradient of each query to one common length; the directions stay.
+# 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the scores is
+#    $w_r - 1$ for the right item and $w_j$ for each other: no factor mutes an item with a small weight.
+
+# %% id="cause-code"
+figures.best_steps([found["best"] for found in record.results], d_k=64)
+concluded = [experiments.SCALE.conclude(found) for found in record.results]
+assert all(all(claims.values()) for claims in concluded)
+
+# %% [markdown] id="cause-notice"
+# The figure shows $d_k = 64$; 16 and 256 look alike. Equal lengths alone remove most of the delay. With the other loss the unscaled layer
+# is at most five steps behind, though its large random scores still have to be unlearnt.
+#
+# So in this task the start is slow because squared error reaches an item only through the weight that the item already has. Some queries
+# are silent (at $d_k = 256$ half of them), a few loud ones drown the others, and even those say little about the right item. That is the
+# suspected saturation, seen query by query; the mean does not show it. How much of it holds in a large language model, we have not
+# measured.
+
+# %% [markdown] id="turn-sparse"
+# ## Where the scale does not help
+#
+# **Your turn.** Some layers keep a few entries of each vector and set the others to 0. Suppose each entry of $q$ and of $k$ is 0 with
+# probability $1 - p$, and with probability $p$ it is drawn from a distribution of mean 0 and variance 1, all independently. By which
+# number $u$ must $q \cdot k$ be divided to have variance 1? Write a formula in LaTeX with `d_k` and `p`.
+
+# %% id="turn-sparse-code" tags=["your-turn"]
+my_divisor = ...  # r"..."
+check("divisor-for-sparse-entries", my_divisor)
+
+# %% [markdown] id="turn-sparse-after"
+# Let us try the usual scale on such vectors, with $d_k = 64$ and $p = 0.1$.
+
+# %% id="turn-sparse-measured"
+draw, on = rng.normal(size=(2, 500, 64)), rng.random(size=(2, 500, 64)) < 0.1
+query, key = np.where(on, draw, 0.0)
+for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
+    scores = query @ key.T / divisor
+    largest = softmax(scores[:, :16]).max(axis=-1).mean()
+    print(f"divided by {name:9s}  within a row {scores.var(axis=1).mean():.2f}")
+    print(f"{'':21s} largest of 16 weights {largest:.2f}")
+
+# %% [markdown] id="turn-sparse-notice"
+# The usual scale leaves a variance of 0.01, a deviation of a tenth of what it should be, and nearly uniform weights (1/16 is 0.06). With
+# no divisor at all the spread is closer to 1. Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again
+# would flatten the rows. And it fits a row only on average: by {eq}`spread-within-a-row` a query that is three times as long has scores
+# of nine times the variance.
+
+# %% [markdown] id="limits"
+# ### Limits
+#
+# - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to correlate,
+#   {eq}`correlated-query-key-moments`. It bounds nothing later.
+# - It is one number for all rows, and softmax sees each row alone, {eq}`spread-within-a-row`.
+# - That unit variance is the *best* start is nowhere proved. Our measurement says that the start with variance $d_k$ was slower in one
+#   task.
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what, and when | formula |
+# |---|---|
+# | variance of a score, $q$ independent of $k$, {eq}`score-variance-by-entries` | {key}`score-variance-by-entries` |
+# | entries independent, mean 0, variance 1, {eq}`variance-of-a-score` | {key}`variance-of-a-score` |
+# | the scale, for the same entries, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
+# | what softmax sees, $q$ independent of $k$, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
+# | the scale in the weights, gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
+#
+# Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: $d_k$ multiplications and one division for
+# each score.
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - The dot product of independent vectors with independent entries of mean 0 and variance 1 has variance $d_k$.
+# - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries and other means ask for other divisors.
+# - Softmax sees the spread within a row, and not what the keys have in common.
+# - The scale is no new model but a choice of start and of step: $c^2$ with gradient descent, $c$ with Adam.
+# - Without it our task was learnt more slowly, even where gradients were as long on average. The reason was seen query by query.
+#
+# Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
+# [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+
+# %% [markdown] id="similar"
+# ## Deeper: other ways to be similar
+#
+# Why a dot product? Multiply out $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$ and solve for the middle term:
+#
+# $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
+#
+# Near vectors have a large dot product, and so have long ones. The **cosine** removes the lengths. Put the law of cosines,
+# $\|q - k\|^2 = \|q\|^2 + \|k\|^2 - 2 \|q\| \|k\| \cos\theta$, into {eq}`dot-product-by-distance`:
+#
+# $$\cos\theta = \frac{q \cdot k}{\|q\|\,\|k\|} \label{cosine-similarity}$$
+#
+# The **Gaussian** score is minus the squared distance in units of a bandwidth $h > 0$:
+#
+# $$-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2} - \frac{\|k\|^2}{2 h^2} - \frac{\|q\|^2}{2 h^2} \label{gaussian-score-expansion}$$
+
+# %% [markdown] id="similar-equal"
+# The last term is common to a row, and softmax ignores it. If all keys have one length, the second is common too, and only the dot
+# product is left:
+#
+# $$\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
+# \label{equal-length-gaussian-weights}$$
+#
+# So on keys of equal length the dot product *is* a distance kernel, with $h^2$ as the temperature. Make one key longer, and the two part:
+
+# %% id="similar-code"
+query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
+equal = key / np.linalg.norm(key, axis=-1, keepdims=True)
+longer = equal * np.array([[1], [1], [2], [1]])
+for name, keys in (("equal keys", equal), ("third twice as long", longer)):
+    gaussian, dot = reference.gaussian_scores(query, keys, 1.0), dot_scores(query, keys)
+    print(f"{name:20s}", softmax(gaussian)[0], softmax(dot)[0])
+
+# %% id="similar-verify"
+verify(
+    "dot-product-by-distance",
+    "cosine-similarity",
+    "gaussian-score-expansion",
+    "equal-length-gaussian-weights",
+)
+show("cosine-similarity", q=[3, 4], k=[4, 3])
+
+# %% [markdown] id="spot-cosine"
+# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the
+# query $(1, 0)$, and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against
+# $1 / \sqrt{2}$, and the cosine the first, 1 against $1 / \sqrt{2}$. A dot product lets a key say by its length how important it is; a
+# cosine does not.
+
+# %% [markdown] id="cosine-bound"
+# A cosine has its price. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper is
+# possible:
+#
+# $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
+#
+# For 64 keys that is 0.105: without a temperature, cosine attention is nearly an average. The norms themselves cost little:
+# $(T_q + T_k)\, d_k$ multiplications against $T_q T_k\, d_k$ for the dot products.
+
+# %% id="spot-cosine-code"
+query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
+print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
+print("cosine         ", reference.cosine_scores(query, key)[0])
+print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * math.exp(-2)), 3))
+
+# %% id="spot-cosine-verify"
+verify("cosine-weight-bound")
 
 # %% [markdown] id="kurtosis"
-# ## Normal only in the limit
+# ## Deeper: normal only in the limit
 #
-# ### Spot the mistake: "$q \cdot k$ follows $N(0, d_k)$"
+# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The normal is wrong. Let all entries be standard normal and fix $q$. Then
+# $q \cdot k$ is a sum of normal numbers, so it *is* normal, with variance $\|q\|^2$, and its fourth moment is $3 \|q\|^4$. Now average
+# over $q$. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for the $d_k (d_k - 1)$ ordered pairs $i \ne j$,
 #
-# Mean and variance are exact; the *normal* is not. The fourth moment tells. Of the $d_k^4$ products in $(q \cdot k)^4$ only
-# those survive in which every index occurs an even number of times: $d_k$ terms with one index, worth $\kappa_q \kappa_k$, and
-# $3 d_k (d_k - 1)$ with two pairs, worth 1:
+# $$\mathbb{E}\bigl[ \|q\|^4 \bigr] = \sum_i \sum_j \mathbb{E}[q_i^2 q_j^2] = 3\,d_k + d_k (d_k - 1) = d_k^2 + 2\,d_k$$
 #
-# $$\frac{\mathbb{E}[(q \cdot k)^4]}{d_k^2} = 3 + \frac{\kappa_q \kappa_k - 3}{d_k} \label{kurtosis-of-a-score}$$
-#
-# For standard normal entries both kurtoses are 3:
+# Three times this, divided by the square of the variance $d_k$, is the **kurtosis** of a score:
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 #
-# A normal variable has 3. At $d_k = 1$ the score has 9. So the claim fails as a formula:
+# A normal number has 3. So a score has a sharper peak and heavier tails: many short queries and a few long ones.
 
-# %% id="kurtosis-code"
-show("kurtosis-with-normal-entries", wrong="q.k follows N(0, d_k) exactly")
-
-# %% [markdown] id="mgf"
-# How fast does the difference vanish? Average {eq}`score-normal-given-query` over a standard normal $q$, at $t / \sqrt{d_k}$. Each entry of
-# $q$
-# gives the integral $\mathbb{E}[e^{t^2 q_i^2 / (2 d_k)}] = (1 - t^2 / d_k)^{-1/2}$, and there are $d_k$ of them:
-#
-# $$\mathbb{E}\bigl[ e^{t\,q \cdot k / \sqrt{d_k}} \bigr] = \Bigl( 1 - \frac{t^2}{d_k} \Bigr)^{-d_k / 2}
-# \xrightarrow[d_k \to \infty]{} e^{t^2 / 2} \label{scaled-score-approaches-normal}$$
-#
-# The limit is that of the standard normal distribution. By {eq}`score-normal-given-query` we can even draw the densities: average the
-# normal
-# density of variance $\|q\|^2 / d_k$ over many queries. **Predict** which curve is highest at 0, and which at 5.
-
-# %% id="normal-figure" tags=["predicted"]
+# %% id="kurtosis-figure"
 x = np.linspace(-6, 6, 121)
 densities = {}
 for d_k in (1, 4, 64):
@@ -306,171 +636,35 @@ for d_k in (1, 4, 64):
     densities[f"d_k = {d_k}"] = curves.mean(axis=0) / math.sqrt(2 * math.pi)
 figures.towards_normal(x, densities, np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi))
 
-# %% [markdown] id="normal-answer" tags=["answer"]
-# The curve of $d_k = 1$ is the highest at both places. It averages the most different deviations $\|q\| / \sqrt{d_k}$: short
-# queries give it a sharp peak at 0, and long ones give it heavy tails. With more entries $\|q\|^2 / d_k$ is nearly 1 for every
-# query, and the curve is nearly the normal one.
-
-# %% id="normal-verify"
-verify("kurtosis-of-a-score", "kurtosis-with-normal-entries")
-verify("scaled-score-approaches-normal")
-
-# %% [markdown] id="ratios"
-# ## What the spread does to softmax
-#
-# Let $w$ be the softmax of the scores $c\, q \cdot k_j$, with independent entries of $q$ and $k$, of mean 0 and variance 1. A log-ratio
-# of weights is a difference of two scores, {eq}`log-softmax`, that is $c\, q \cdot (k_i - k_j)$. Entries of $k_i - k_j$ have
-# variance 2, so {eq}`score-variance-from-deviations` gives
-#
-# $$\mathrm{Var}\Bigl[ \ln \frac{w_i}{w_j} \Bigr] = 2\,c^2\,d_k \quad (i \ne j) \label{log-weight-ratio-variance}$$
-#
-# With $c = 1$ typical ratios grow like $e^{\sqrt{2 d_k}}$; with the scale they stay.
-
-# %% [markdown] id="in-use"
-# How many keys matter? If $m$ keys share the weight equally, $1 / \sum_j w_j^2 = m$, so take this number for any
-# weights. For many keys with normal scores $z$ of variance $s^2$, sums become means, and $\mathbb{E}[e^{tz}] = e^{t^2 s^2 / 2}$.
-# The share of keys in use is about
-#
-# $$\frac{(\mathbb{E}\,e^{z})^2}{\mathbb{E}\,e^{2z}} = e^{-s^2} \label{effective-share-of-keys}$$
-#
-# that is 37 % for scaled scores. Likewise {eq}`softmax-entropy`, with means for sums, says how far the entropy lies below $\ln n$:
-#
-# $$\frac{\mathbb{E}[z\,e^{z}]}{\mathbb{E}[e^{z}]} - \ln \mathbb{E}[e^{z}] = \frac{s^2}{2} \label{entropy-lost-to-spread}$$
-#
-# Half a nat for $s = 1$. Both hold for many keys and moderate $s$. Unscaled, $s^2 = d_k$ asks for more than there is:
-# one key has it all. **Predict** the entropy of 64 keys with the scale ($\ln 64 = 4.16$).
-
-# %% id="spread-figure" tags=["predicted"]
-widths = 2 ** np.arange(0, 11, 2)
-rows = {"scaled": [], "unscaled": []}
-for d_k in widths:
-    query, key = rng.normal(size=(100, 1, d_k)), rng.normal(size=(100, 64, d_k))
-    rows["scaled"].append(softmax(scaled_dot_scores(query, key)[:, 0]))
-    rows["unscaled"].append(softmax(dot_scores(query, key)[:, 0]))
-w = {name: np.stack(weights) for name, weights in rows.items()}
-# 0 ln 0 counts as 0
-safe = {name: np.where(weights > 0, weights, 1.0) for name, weights in w.items()}
-entropy = {name: -(w[name] * np.log(safe[name])).sum(-1).mean(-1) for name in w}
-largest = {name: weights.max(-1).mean(-1) for name, weights in w.items()}
-jacobians = {name: softmax_jacobian(weights) for name, weights in w.items()}
-norm = {s: np.linalg.norm(J, 2, axis=(-2, -1)).mean(-1) for s, J in jacobians.items()}
-figures.spread_and_softmax(widths, entropy, largest, norm, n_keys=64)
-
-# %% [markdown] id="spread-notice" tags=["answer"]
-# With the scale the entropy ends at 3.67, half a nat below $\ln 64$, because the scaled scores have the variance $s^2 = 1$.
-# Without the scale, the norm of the Jacobian first grows, for two strong keys compete; then it falls, since one has won. The
-# scale keeps all three nearly where they were.
-
-# %% id="spread-verify"
-verify("log-weight-ratio-variance", "effective-share-of-keys", "entropy-lost-to-spread")
-
-# %% [markdown] id="explorable-before"
-# What happens to the softmax as $d_k$ grows, with and without the scale? In the card below the
-# mean norm of the Jacobian is larger *without* the scale up to $d_k = 256$. Find the
-# queries that this mean hides.
-
-# %% id="explorable"
-figures.scale_explorable()
-
-# %% [markdown] id="reparametrise"
-# ## What the scale is not
-#
-# It is not a new kind of model. The constant can be taken into the weights: $W' = c\, W_Q$ without scale has the same scores as
-# $W_Q$ with it. What differs is where $W'$ starts and how far it moves. If the loss $\mathcal{L}$ sees $W$ only through $c W$,
-# the chain rule gives its gradient a factor $c$, and the change of $W$ reaches $W'$ with another:
-#
-# $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
-# W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \label{scale-as-reparametrisation}$$
-#
-# **Predict** whether two twins, one scaled and one not, give the same attention weights after 20 steps of gradient descent from
-# $W' = W_Q / \sqrt{d_k}$, if the second uses the step $\eta / d_k$ for $W'$.
-
-# %% id="twins-verify"
-verify("scale-as-reparametrisation")
-
-# %% id="twins-code" tags=["predicted"]
-print("step eta / d_k: same weights", two_step_sizes(64, 20) < 1e-9)
-print("step eta:       same weights", two_step_sizes(64, 20, matched=False) < 1e-3)
-
-# %% [markdown] id="twins-answer" tags=["answer"]
-# They do, because {eq}`scale-as-reparametrisation` with $c^2 = 1 / d_k$ holds for each step: if $W' = c\,W$ before a step, it holds
-# after the step too. With the same step $\eta$ for both, the twins part.
-
-# %% [markdown] id="start"
-# Whether the scale helps therefore depends on the start and on the steps. Suppose the queries start with variance $1 / d_k$, as with
-# $W' = W_Q / \sqrt{d_k}$ above, and the keys with 1. By {eq}`score-variance-from-deviations`,
-#
-# $$\sigma_q^2 = \frac{1}{d_k}: \qquad \mathrm{Var}[q \cdot k] = 1, \qquad
-# \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = \frac{1}{d_k} \label{scale-in-the-initialisation}$$
-#
-# The factor is in already; dividing again flattens the weights. We train a layer that must find one of 16 items by
-# a turned copy of it (`attn_course/lessons/scaling/experiments.py`), with Adam and the step 0.003,
-# for both starts. **Predict** the slow curve.
-
-# %% id="start-verify"
-verify("scale-in-the-initialisation")
-
-# %% id="training-figure" tags=["predicted"]
-record = SCALE.load()
-starts = ("unit variance", "factor in W_Q")
-names = ("scaled", "unscaled")
-curves = {}
-for start in starts:
-    right = [record.values(start, name, "256", "accuracy") for name in names]
-    curves[start] = dict(zip(names, right, strict=True))
-figures.two_trainings(curves, chance=1 / 16, d_k=256)
-
-# %% id="training-steps" tags=["predicted"]
-print("steps to learn, three seeds")
-for start in starts:
-    for d_k in map(str, WIDTHS):
-        scaled, unscaled = (record.values(start, name, d_k, "steps") for name in names)
-        print(f"{start:13s}  d_k = {d_k:>3s}   scaled {scaled}, unscaled {unscaled}")
-assert len({str(SCALE.conclude(result)) for result in record.results}) == 1
-
-# %% [markdown] id="training-answer" tags=["answer"]
-# The slow curve is that of the unscaled layer from the start with unit variance, the only one of the four whose scores begin
-# with a variance of $d_k$. At $d_k = 16$ it needs up to 1.4 times the steps of the scaled one, at 256 two to four times. From the
-# other start the unscaled layer needs no more steps than the scaled one. It does learn in each case: no theorem says that it
-# cannot.
-
-# %% [markdown] id="training-notice"
-# This is one task, Adam, and one step size. Another step size, or plain gradient descent, where by
-# {eq}`scale-as-reparametrisation` the scale also changes the effective step, would be another experiment.
+# %% id="kurtosis-verify"
+verify("kurtosis-with-normal-entries")
 
 # %% [markdown] id="layer-norm"
-# ## What layer normalisation fixes, and what not
+# ## Deeper: what layer normalisation fixes, and what not
 #
-# Many models normalise each token before attention. $\mathrm{LN}(x)$ subtracts the mean of the entries of $x$ and divides by
-# $\sqrt{v + \varepsilon}$, with $v$ their variance and a small $\varepsilon$; gain and bias come later. For every $x$ of length $d$:
-#
-# $$\sum_{i=1}^{d} \mathrm{LN}(x)_i = 0, \qquad
-# \frac{1}{d} \sum_{i=1}^{d} \mathrm{LN}(x)_i^2 = \frac{v}{v + \varepsilon} \label{layer-norm-moments}$$
-#
-# So $\|\mathrm{LN}(x)\|^2$ is nearly $d$. But the query is $x W_Q$. With independent entries of mean 0 and variance
-# $\sigma_w^2$ in $W$, each entry is a sum of $d$ independent terms:
+# Many models normalise each token $x$ before attention: subtract the mean of its entries and divide by their deviation. That makes
+# $\|x\|^2 = d$, the number of entries (nearly so, because a small $\varepsilon$ is added to the variance). But the query is not $x$; it
+# is $x W_Q$. With independent entries of mean 0 and variance $\sigma_w^2$ in $W$, each entry of $x W$ is a sum of $d$ independent terms
+# $x_i W_{ij}$ of variance $\sigma_w^2\, x_i^2$:
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
-
-# %% [markdown] id="inits"
-# "Layer normalisation gives queries unit variance" therefore holds only if $\sigma_w^2 = 1 / d$. Torch's `nn.Linear` draws
-# uniform numbers between $\pm 1 / \sqrt{d}$; `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule,
-# the bound $\sqrt{6 / (\text{inputs} + \text{outputs})}$, to the whole. $U(-b, b)$ has variance $b^2 / 3$:
 #
-# $$d\;\mathrm{Var}\Bigl[ U\bigl(-\tfrac{1}{\sqrt{d}}, \tfrac{1}{\sqrt{d}}\bigr) \Bigr] = \tfrac{1}{3}, \qquad
-# d\;\mathrm{Var}\Bigl[ U\bigl(-\sqrt{\tfrac{6}{d + 3d}},
-# \sqrt{\tfrac{6}{d + 3d}}\bigr) \Bigr] = \tfrac{1}{2} \label{default-initialisation-variances}$$
-#
-# A standard deviation of 0.02, also common, gives $0.0004\, d$. By {eq}`score-variance-from-deviations` a scaled score of two fixed tokens
-# has the
-# product of the two variances:
+# Two fixed tokens $x$ and $y$ give a query and a key whose entries are independent (other columns of other matrices), so by
+# {eq}`score-variance-from-deviations` the $d_k$ cancels:
 #
 # $$\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
 # \label{score-variance-at-initialisation}$$
-#
-# that is 1/9 and 1/4 of what "unit variance" promises. **Predict** the third bar for $d = 512$.
 
-# %% id="inits-measured" tags=["predicted"]
+# %% [markdown] id="inits"
+# After layer normalisation this is $(d\, \sigma_Q^2)(d\, \sigma_K^2)$. Unit variance needs $\sigma_w^2 = 1/d$, and common starts have
+# less. A uniform number between $-b$ and $b$ has the variance $b^2 / 3$.
+#
+# - `torch.nn.Linear` draws with $b = 1 / \sqrt{d}$: $d\, \sigma_w^2 = 1/3$, and the scores have variance $1/9$.
+# - `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule $b = \sqrt{6 / (\text{inputs} + \text{outputs})}$ to
+#   the whole: $b^2 = 6 / (d + 3d)$, $d\, \sigma_w^2 = 1/2$, and the scores have variance $1/4$.
+# - A deviation of 0.02, with $d = 512$, gives $d\, \sigma_w^2 = 0.0004 \cdot 512 \approx 0.2$, and 0.04 for the scores.
+
+# %% id="inits-measured"
 d, d_k = 512, 64
 x = rng.normal(size=(2, d))
 x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
@@ -487,84 +681,37 @@ for bound in bounds.values():
 expected = [d**2 * (bound**2 / 3) ** 2 for bound in bounds.values()]
 figures.initial_variances(list(bounds), expected, measured)
 
-# %% [markdown] id="inits-answer" tags=["answer"]
-# The third bar is 0.04 high, because $d\,\sigma_w^2 = 0.0004 \cdot 512 \approx 0.2$ for queries and for keys, and the variance of
-# the scores is the product of the two. None of the three starts comes near the variance 1.
-
-# %% id="inits-verify"
-verify("layer-norm-moments", "variance-after-projection")
-verify("default-initialisation-variances", "score-variance-at-initialisation")
-
 # %% [markdown] id="qk-norm"
-# To get unit variance, normalise $q$ and $k$ directly, after the projection (Henry et al., 2020, divide by the norm and learn
-# a factor). With the mean square set to 1, the score is a cosine with a fixed factor:
+# To hold the size of scores in training as well, normalise $q$ and $k$ themselves, after the projection (Henry et al., 2020, divide by
+# the norm and learn a factor). With the mean square of the entries set to 1, the score is a cosine with a fixed factor:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 #
-# It lies within $\pm\sqrt{d_k}$ whatever the weights become in training. **Predict** what happens to both scores below when the
-# weights grow a hundredfold.
+# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes.
 
-# %% id="qk-norm-verify"
-verify("query-key-normalisation")
-
-# %% id="qk-norm-code" tags=["predicted"]
+# %% id="qk-norm-code"
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
-for factor in (1.0, 100.0):
-    print(
-        f"weights x {factor:.0f}: scaled dot",
-        scaled_dot_scores(factor * query, key)[0],
-        " normalised",
-        8 * cosine_scores(factor * query, key)[0],
-    )
+for factor in (1, 100):
+    dot = scaled_dot_scores(factor * query, key)[0]
+    normalised = 8 * reference.cosine_scores(factor * query, key)[0]
+    print(f"W_Q x {factor:3d}   scaled dot {dot}   normalised {normalised}")
 
-# %% [markdown] id="qk-norm-answer" tags=["answer"]
-# The scaled dot products grow a hundredfold with the weights. The normalised scores do not change at all, because the factor
-# cancels when $q$ is divided by its norm.
-
-# %% [markdown] id="limits"
-# ## Limits
-#
-# - The scale fixes the variance **at the start**, under assumptions that training breaks: queries and keys are meant to
-#   correlate, {eq}`correlated-query-key-moments`. It bounds nothing later; {eq}`query-key-normalisation` does.
-# - It is one number for all rows. A long query still has a sharp row, {eq}`score-normal-given-query`.
-# - A start that holds the factor does not need it, {eq}`scale-in-the-initialisation`.
-# - Unit variance is a good start, not a best one: in section {section}`reparametrise`, dividing again (scores of variance $1 / d_k$) cost
-#   some steps
-#   at $d_k = 16$ and at most one at 256.
-
-# %% [markdown] id="card"
-# ## Formula card
-#
-# | what | formula | cost for $T_q \times T_k$ scores |
-# |---|---|---|
-# | dot product | $q \cdot k$, {eq}`dot-product-by-distance` | $T_q T_k d_k$ |
-# | scaled | $q \cdot k / \sqrt{d_k}$, {eq}`scaled-score-variance` | $T_q T_k d_k$ |
-# | cosine | {eq}`cosine-similarity` | $T_q T_k d_k + (T_q + T_k) d_k$ |
-# | Gaussian | $-\lVert q - k \rVert^2 / 2 h^2$, {eq}`gaussian-score-expansion` | $T_q T_k d_k$ |
-# | variance | $\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k$, {eq}`score-variance-from-covariances` | |
-# | kurtosis | $3 + (\kappa_q \kappa_k - 3) / d_k$, {eq}`kurtosis-of-a-score` | |
-# | keys in use, entropy lost | $e^{-s^2}$ and $s^2 / 2$, {eq}`effective-share-of-keys` and {eq}`entropy-lost-to-spread` | |
-# | reparametrisation | $W' = c W_Q$ with step $c^2 \eta$, {eq}`scale-as-reparametrisation` | |
-
-# %% [markdown] id="summary"
-# ## Summary
-#
-# - Dot, cosine and Gaussian scores differ by lengths only; on equal keys dot and Gaussian weights agree.
-# - Independent entries of variance 1 give scores of mean 0 and variance $d_k$; normal entries are not needed, nor is the score normal.
-# - Dividing by $\sqrt{d_k}$ makes the variance 1 for every $d_k$, and keeps entropy and Jacobian nearly the same.
-# - Correlation, $q = k$, other variances and a shared query break the argument, each in its own way.
-# - The scale is a choice of start and step, not a new model: with the factor in $W_Q$ it did not help our training.
-# - Layer normalisation fixes tokens, not queries; QK-norm fixes queries and keys.
-#
-# Now the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+# %% id="inits-verify"
+verify(
+    "variance-after-projection",
+    "score-variance-at-initialisation",
+    "query-key-normalisation",
+)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1: the scale and its reason.
-# - J. L. Ba, J. R. Kiros and G. E. Hinton (2016), [arXiv:1607.06450](https://arxiv.org/abs/1607.06450): layer normalisation.
-# - R. Xiong et al. (2020), [arXiv:2002.04745](https://arxiv.org/abs/2002.04745): layer normalisation before or after.
-# - Q. Wang et al. (2019), [arXiv:1906.01787](https://arxiv.org/abs/1906.01787): deep pre-norm stacks.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1: the scale, the suspicion, and in a
+#   footnote the variance.
+# - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
+# - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5, whose code starts $W_Q$ smaller instead of
+#   dividing; the comment is quoted in [transformers issue 18284](https://github.com/huggingface/transformers/issues/18284).
 # - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): query-key normalisation.
+# - J. L. Ba, J. R. Kiros and G. E. Hinton (2016), [arXiv:1607.06450](https://arxiv.org/abs/1607.06450): layer normalisation.

@@ -1,12 +1,11 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`scaling`: similarity and variance scaling
 #
-# Ten tasks for the lesson [{lesson}`scaling` Similarity and variance scaling](../notebooks/{lesson}`scaling`_scaling.ipynb): 20 points,
+# Ten tasks for the lesson [{lesson}`scaling` Similarity and variance scaling](../notebooks/{lesson}`scaling`_scaling.ipynb): 21 points,
 # about 90 minutes. Each stands on its own, so take them in any order.
 #
-# Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the check below it. Answers
-# are NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A function must not
-# change its inputs.
+# Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the check below it. Answers are
+# NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A function must not change its inputs.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -17,9 +16,9 @@ from attn_course import check
 STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
 
 # %% [markdown] id="scaled-scores-text"
-# Write `my_scaled_scores(query, key)`: `query` has shape `(..., q_len, d_k)`, `key` `(..., kv_len, d_k)`, with the same leading
-# axes (there may be none), both float64. Return the dot product of each query with each key, divided by the square root of
-# $d_k$, of shape `(..., q_len, kv_len)`.
+# Write `my_scaled_scores(query, key)`: `query` has shape `(..., q_len, d_k)`, `key` `(..., kv_len, d_k)`, with the same leading axes
+# (there may be none), both float64. Return the dot product of each query with each key, divided by the square root of $d_k$, of shape
+# `(..., q_len, kv_len)`.
 
 
 # %% id="scaled-scores" tags=["task"]
@@ -37,8 +36,9 @@ check("scaled-scores", my_scaled_scores)
 # **Why.** A score sums $d_k$ products, so its variance is $d_k$ whatever the lengths of the two sequences are.
 
 # %% [markdown] id="score-variance-by-hand-text"
-# Entries of $q$ are independent with mean 0 and standard deviation $\sigma_q$, those of $k$ the same with $\sigma_k$, and $q$ is independent
-# of $k$; each has $d$ of them. The cell below prints your numbers. What is the variance of $q \cdot k / \sqrt{d}$? Write the number.
+# Entries of $q$ are independent with mean 0 and standard deviation $\sigma_q$, those of $k$ the same with $\sigma_k$, and $q$ is
+# independent of $k$; each has $d$ of them. The cell below prints your numbers. What is the variance of $q \cdot k / \sqrt{d}$? Write the
+# number.
 
 # %% id="score-variance-by-hand" tags=["task"]
 ### BEGIN SOLUTION
@@ -49,11 +49,12 @@ my_variance = sigma_q**2 * sigma_k**2
 check("score-variance-by-hand", my_variance)
 
 # %% [markdown] id="score-variance-by-hand-why" tags=["solution-only"]
-# **Why.** {eq}`score-variance-from-deviations` gives $d_k \sigma_q^2 \sigma_k^2$, and the factor $1 / \sqrt{d_k}$ divides a variance by $d_k$.
+# **Why.** {eq}`score-variance-from-deviations` gives $d_k \sigma_q^2 \sigma_k^2$, and the factor $1 / \sqrt{d_k}$ divides a variance by
+# $d_k$.
 
 # %% [markdown] id="uncentred-score-variance-text"
-# Entries of $q$ are independent, each with mean $m_q$ and **variance** $v_q$; those of $k$ are independent of them and of each
-# other, with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`, `m_k`, `v_q` and `v_k`.
+# Entries of $q$ are independent, each with mean $m_q$ and **variance** $v_q$; those of $k$ are independent of them and of each other,
+# with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`, `m_k`, `v_q` and `v_k`.
 
 # %% id="uncentred-score-variance" tags=["task"]
 ### BEGIN SOLUTION
@@ -64,14 +65,13 @@ my_expression = d_k * (v_q * v_k + m_q**2 * v_k + m_k**2 * v_q)
 check("uncentred-score-variance", my_expression)
 
 # %% [markdown] id="uncentred-score-variance-why" tags=["solution-only"]
-# **Why.** In {eq}`score-variance-from-covariances`, $S_q = v_q I$ and $S_k = v_k I$; the trace counts $d_k$ entries, and $m_q^\top m_q =
-# d_k\, m_q^2$.
+# **Why.** In {eq}`score-variance-from-covariances`, $S_q = v_q I$ and $S_k = v_k I$; the trace counts $d_k$ entries, and
+# $m_q^\top m_q = d_k\, m_q^2$.
 
 # %% [markdown] id="cosine-scores-text"
 # Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and `(..., kv_len, d_k)`, with the same leading
-# axes: the cosine of the angle between each query and each key, of shape `(..., q_len, kv_len)`. A query or a key may be all zeros:
-# its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and still count: add no small number to
-# them, and take none for 0.
+# axes: the cosine of the angle between each query and each key, of shape `(..., q_len, kv_len)`. A query or a key may be all zeros: its
+# cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and still count: add no small number to them, and take none for 0.
 
 
 # %% id="cosine-scores" tags=["task"]
@@ -91,9 +91,8 @@ check("cosine-scores", my_cosine_scores)
 
 # %% [markdown] id="repair-head-weights-text"
 # The function below should return the weights of several heads that share a model of $d_{\text{model}} = h\, d_k$ features: `query` has
-# shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, and each query's weights over the keys come from scores of
-# variance 1 (for independent entries of mean 0 and variance 1, {eq}`scaled-score-variance`). It is wrong in three places. Repair it. Scores
-# may lie
+# shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, and each query's weights over the keys come from scores of variance 1
+# (for independent entries of mean 0 and variance 1, {eq}`scaled-score-variance`). It is wrong in three places. Repair it. Scores may lie
 # anywhere between -1000 and 1000, also within one row.
 
 
@@ -113,98 +112,37 @@ check("repair-head-weights", head_weights)
 # %% [markdown] id="repair-head-weights-why" tags=["solution-only"]
 # **Why.** Each score sums $d_k$ products, so the scale is $\sqrt{d_k}$; it belongs before the softmax; and the sum runs over keys.
 
-# %% [markdown] id="read-score-densities-text"
-# The figure shows the densities of $q \cdot k / \sqrt{d_k}$ for standard normal entries with $d_k$ = 1, 4 and 64, named A, B, C. Run the
-# cell, decide which is which, and write the three values of $d_k$ in the order A, B, C.
+# %% [markdown] id="row-and-total-spread-text"
+# Write `my_spreads(scores)`: `scores` is a float64 array of shape `(..., q_len, kv_len)`, a row for each query, with leading axes (there
+# may be none). For each example, return two numbers in an array of shape `(..., 2)`: first the variance of the scores within a row,
+# averaged over the rows, then the variance of all its scores. Here a variance is the mean of the squares minus the square of the mean.
 
-# %% id="read-score-densities-figure"
-from attn_course.lessons.scaling import figures
-from attn_course.tasks import figure_data
 
-figures.towards_normal(**figure_data("read-score-densities"))
+# %% id="row-and-total-spread" tags=["task"]
+def my_spreads(scores):
+    """scores (..., q_len, kv_len) -> (..., 2): mean variance within a row, variance of all scores, {eq}`spread-within-a-row`."""
+    ### BEGIN SOLUTION
+    within = scores.var(axis=-1).mean(axis=-1)
+    return np.stack([within, scores.var(axis=(-2, -1))], axis=-1)
+    ### END SOLUTION
 
-# %% id="read-score-densities" tags=["task"]
-### BEGIN SOLUTION
-my_widths = (4, 64, 1)
-### END SOLUTION
 
-# %% id="read-score-densities-check" tags=["check"]
-check("read-score-densities", my_widths)
+# %% id="row-and-total-spread-check" tags=["check"]
+check("row-and-total-spread", my_spreads)
 
-# %% [markdown] id="read-score-densities-why" tags=["solution-only"]
-# **Why.** By {eq}`kurtosis-with-normal-entries` the kurtosis is 9 for C, 4.5 for A, and 3.1 for B, which lies on the normal curve.
-
-# %% [markdown] id="reparametrised-step-size-text"
-# A layer divides its scores by $d_k$ (not by the root) and is trained by gradient descent with step size `eta`. You drop the divisor
-# and start from $W' = W_Q / d_k$ instead, so that the scores are the same. Which step size must $W'$ get so that the scores stay
-# the same in training? Write it with `eta` and `d_k`.
-
-# %% id="reparametrised-step-size" tags=["task"]
-### BEGIN SOLUTION
-my_step = eta / d_k**2
-### END SOLUTION
-
-# %% id="reparametrised-step-size-check" tags=["check"]
-check("reparametrised-step-size", my_step)
-
-# %% [markdown] id="reparametrised-step-size-why" tags=["solution-only"]
-# **Why.** {eq}`scale-as-reparametrisation` with $c = 1 / d_k$: the step is $c^2 \eta$.
-
-# %% [markdown] id="weights-under-a-scale-text"
-# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Which weights grow with
-# $c$? Write a formula in LaTeX for
-#
-# $$g_i = \frac{\partial w_i}{\partial c},$$
-#
-# only the right side, between `r"` and `"`. Any form that is equal counts. To see how it is understood,
-# `from attn_course import read` and call `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
-
-# %% id="weights-under-a-scale" tags=["task"]
-### BEGIN SOLUTION
-my_slope = r"w_i \left( s_i - \sum_j w_j s_j \right)"
-### END SOLUTION
-
-# %% id="weights-under-a-scale-check" tags=["check"]
-check("weights-under-a-scale", my_slope)
-
-# %% [markdown] id="weights-under-a-scale-why" tags=["solution-only"]
-# **Why.** By {eq}`log-softmax`, $\ln w_i = c\,s_i - \ln \sum_j e^{c s_j}$. The derivative by $c$ is $s_i$ minus the mean of the scores under the
-# weights; multiply by $w_i$. So a larger scale gives more weight to every key whose score is above this mean, and takes it
-# from the others. The mean itself rises with $c$, until only the largest score lies above it: {eq}`log-weight-ratio-variance` says how far
-# the weights drift apart on the way.
-
-# %% [markdown] id="spread-of-one-row-text"
-# Softmax sees one row of scores at a time. Row $i$ of $Q K^\top / \sqrt{d_k}$ holds the scores of one query with all keys. Let $v_i$ be their variance
-# over the keys: the mean of the squares minus the square of the mean. The keys have the covariance matrix $S$, a mean that is not 0, and
-# correlated entries. Write a formula in LaTeX for
-#
-# $$v_i = \ldots$$
-#
-# with the queries `Q`, the matrix `S` and `d_k`. `Q_i` is row $i$ and `Q_{ia}` one of its entries; `S_{ab}` is the covariance of entries $a$ and
-# $b$ over the same keys. Matrices or sums, any form that is equal counts; the trace is `\mathrm{tr}(...)`.
-
-# %% id="spread-of-one-row" tags=["task"]
-### BEGIN SOLUTION
-my_spread = r"\frac{Q_i S Q_i^\top}{d_k}"
-### END SOLUTION
-
-# %% id="spread-of-one-row-check" tags=["check"]
-check("spread-of-one-row", my_spread)
-
-# %% [markdown] id="spread-of-one-row-why" tags=["solution-only"]
-# **Why.** Within a row the query is fixed: its covariance is 0 and its mean is the query, so {eq}`score-variance-from-covariances` keeps the
-# term $m_q^\top S_k m_q$ alone. The mean of the keys does not matter, for it shifts all scores of the row alike, and softmax does not
-# see that, {eq}`softmax-shift-invariance`. The variance is 1 on average if the keys have $S = I$ and the queries independent entries of mean
-# 0 and variance 1; for a single long query it is larger, as {eq}`score-normal-given-query` says.
+# %% [markdown] id="row-and-total-spread-why" tags=["solution-only"]
+# **Why.** Softmax takes a row at a time and ignores a shift of the whole row. The variance of all scores also holds how far the means of
+# the rows lie apart, so it is never the smaller of the two.
 
 # %% [markdown] id="score-variance-by-lines-text"
-# The lesson found the variance of a score with traces; now use sums. Let $q$ have the outcomes $q_1, q_2, \ldots$ with
-# probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$, all columns; `q_{ai}` is entry $i$ of $q_a$. We know
+# The lesson wrote the derivation with expectations; here every expectation is a sum, so that you see where independence is used. Let $q$
+# have the outcomes $q_1, q_2, \ldots$ with probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$, all columns;
+# `q_{ai}` is entry $i$ of $q_a$. We know
 #
 # $$\sum_a p_a\, q_{ai} q_{aj} = (S_q)_{ij} + (m_q)_i (m_q)_j, \qquad \sum_b r_b\, k_{bi} k_{bj} = (S_k)_{ij} + (m_k)_i (m_k)_j.$$
 #
-# Write lines in LaTeX, each equal to the one before, in four steps or more, from the mean square minus the squared
-# mean to {eq}`score-variance-from-covariances`:
+# Write lines in LaTeX, each equal to the one before, in four steps or more, from the mean square minus the squared mean to
+# {eq}`score-variance-from-covariances`:
 #
 # ```python
 # my_derivation = [
@@ -230,7 +168,112 @@ my_derivation = [
 check("score-variance-by-lines", my_derivation)
 
 # %% [markdown] id="score-variance-by-lines-why" tags=["solution-only"]
-# **Why.** The square of a sum needs two indices. Independence is the step from the second line to the third: a sum over $a$ of
-# what holds $q$ and a sum over $b$ of what holds $k$ come apart. The moments enter, and of the four products one is $(m_q \cdot m_k)^2$,
-# which cancels. For independent entries with mean 0 only $i = j$ is left, and the trace is $d_k\, \sigma_q^2\, \sigma_k^2$:
+# **Why.** The square of a sum needs two indices. Independence is the step from the second line to the third: a sum over $a$ of what holds
+# $q$ and a sum over $b$ of what holds $k$ come apart. The moments enter, and of the four products one is $(m_q \cdot m_k)^2$, which
+# cancels. For independent entries with mean 0 only $i = j$ is left, and the trace is $d_k\, \sigma_q^2\, \sigma_k^2$:
 # {eq}`score-variance-from-deviations`.
+
+# %% [markdown] id="weights-under-a-scale-text"
+# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Which weights grow
+# with $c$? Write a formula in LaTeX for
+#
+# $$g_i = \frac{\partial w_i}{\partial c},$$
+#
+# only the right side, between `r"` and `"`. Any form that is equal counts. To see how it is understood, `from attn_course import read`
+# and call `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
+
+# %% id="weights-under-a-scale" tags=["task"]
+### BEGIN SOLUTION
+my_slope = r"w_i \left( s_i - \sum_j w_j s_j \right)"
+### END SOLUTION
+
+# %% id="weights-under-a-scale-check" tags=["check"]
+check("weights-under-a-scale", my_slope)
+
+# %% [markdown] id="weights-under-a-scale-why" tags=["solution-only"]
+# **Why.** By {eq}`log-softmax`, $\ln w_i = c\,s_i - \ln \sum_j e^{c s_j}$. The derivative by $c$ is $s_i$ minus the mean of the scores
+# under the weights; multiply by $w_i$. So a larger scale gives more weight to every key whose score is above this mean, and takes it from
+# the others. The mean itself rises with $c$, until only the largest score lies above it.
+
+# %% [markdown] id="spread-of-one-row-text"
+# Softmax sees one row of scores at a time. Row $i$ of $Q K^\top / \sqrt{d_k}$ holds the scores of one query with all keys. Let $v_i$ be
+# their variance over the keys: the mean of the squares minus the square of the mean. The keys have the covariance matrix $S$, a mean that
+# is not 0, and correlated entries. Write a formula in LaTeX for
+#
+# $$v_i = \ldots$$
+#
+# with the queries `Q`, the matrix `S` and `d_k`. `Q_i` is row $i$ and `Q_{ia}` one of its entries; `S_{ab}` is the covariance of entries
+# $a$ and $b$ over the same keys. Matrices or sums, any form that is equal counts; the trace is `\mathrm{tr}(...)`.
+
+# %% id="spread-of-one-row" tags=["task"]
+### BEGIN SOLUTION
+my_spread = r"\frac{Q_i S Q_i^\top}{d_k}"
+### END SOLUTION
+
+# %% id="spread-of-one-row-check" tags=["check"]
+check("spread-of-one-row", my_spread)
+
+# %% [markdown] id="spread-of-one-row-why" tags=["solution-only"]
+# **Why.** Within a row the query is fixed: its covariance is 0 and its mean is the query, so {eq}`score-variance-from-covariances` keeps
+# the term $m_q^\top S_k m_q$ alone. The mean of the keys does not matter, for it shifts all scores of the row alike, and softmax does not
+# see that, {eq}`softmax-shift-invariance`. The variance is 1 on average if the keys have $S = I$ and the queries independent entries of
+# mean 0 and variance 1; for a single long query it is larger: {eq}`spread-within-a-row`.
+
+# %% [markdown] id="query-weights-gradient-text"
+# The scores of a layer are $S = c\, X W_Q K^\top$, where $X$ has a row for each query, $K$ a row for each key, and $c$ is the scale. The
+# loss has the gradient $D = \partial \mathcal{L} / \partial S$ by the scores: $D_{ij}$ is the derivative by $S_{ij}$. Write a formula in
+# LaTeX for the gradient by the weights, a matrix of the shape of $W_Q$,
+#
+# $$G = \frac{\partial \mathcal{L}}{\partial W_Q},$$
+#
+# with `X`, `K`, `D` and `c`. Then look at your formula: what would it be for $W' = c\, W_Q$, in scores without a factor?
+
+# %% id="query-weights-gradient" tags=["task"]
+### BEGIN SOLUTION
+my_gradient = r"c\, X^\top D K"
+### END SOLUTION
+
+# %% id="query-weights-gradient-check" tags=["check"]
+check("query-weights-gradient", my_gradient)
+
+# %% [markdown] id="query-weights-gradient-why" tags=["solution-only"]
+# **Why.** $S_{ij} = c \sum_a \sum_b X_{ia} (W_Q)_{ab} K_{jb}$, so entry $(a, b)$ of the gradient is
+# $\sum_i \sum_j D_{ij}\, c\, X_{ia} K_{jb}$, the entry of $c\, X^\top D K$. For $W'$ the factor $c$ is missing: its gradient is $1/c$
+# times as long, while $W'$ itself is $c$ times as large. That is why the two learn at different speeds with one step size,
+# {eq}`scale-as-reparametrisation`.
+
+# %% [markdown] id="turns" tags=["solution-only"]
+# ## What the lesson asks its reader
+
+# %% [markdown] id="correlated-entries-variance-text"
+# All entries of $q$ have mean 0 and variance 1, and any two different entries have the covariance $\rho$. The same holds for $k$, which
+# is independent of $q$. Write a formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`.
+
+# %% id="correlated-entries-variance" tags=["task"]
+### BEGIN SOLUTION
+my_variance_formula = r"d_k + d_k (d_k - 1) \rho^2"
+### END SOLUTION
+
+# %% id="correlated-entries-variance-check" tags=["check"]
+check("correlated-entries-variance", my_variance_formula)
+
+# %% [markdown] id="correlated-entries-variance-why" tags=["solution-only"]
+# **Why.** The means are 0, so {eq}`score-variance-by-entries` keeps its first term: $d_k$ products of two variances, and $d_k (d_k - 1)$
+# products $\rho \cdot \rho$.
+
+# %% [markdown] id="divisor-for-sparse-entries-text"
+# Each entry of $q$ and of $k$ is 0 with probability $1 - p$; with probability $p$ it is drawn from a distribution of mean 0 and variance
+# 1. All draws are independent. By which number $u$ must $q \cdot k$ be divided to have variance 1? Write a formula in LaTeX with `d_k`
+#    and `p`.
+
+# %% id="divisor-for-sparse-entries" tags=["task"]
+### BEGIN SOLUTION
+my_divisor = r"p \sqrt{d_k}"
+### END SOLUTION
+
+# %% id="divisor-for-sparse-entries-check" tags=["check"]
+check("divisor-for-sparse-entries", my_divisor)
+
+# %% [markdown] id="divisor-for-sparse-entries-why" tags=["solution-only"]
+# **Why.** The mean square of an entry is $p \cdot 1 + (1 - p) \cdot 0 = p$, and its mean is 0. So {eq}`score-variance-from-deviations`
+# gives the variance $d_k\, p\, p$, and $u$ is its root.

@@ -4,40 +4,70 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.lessons.scaling.experiments import Lookups, initial_layer, two_step_sizes
+from attn_course.lessons.scaling.experiments import Lookups, first_gradients, initial_layer, score_gradients, scores, two_step_sizes
 
 
 def test_the_query_is_the_turned_item_whose_value_is_wanted():
     task = Lookups(5)
     query, items, _, wanted = task.batch()
     turned = items.double().numpy() @ task.rotation
-    distance = np.linalg.norm(turned - query.double().numpy(), axis=-1)
+    distance = np.linalg.norm(turned - query[:, None].double().numpy(), axis=-1)
     assert distance.argmin(axis=-1).tolist() == wanted.tolist()
     assert distance.min(axis=-1).max() < 1e-5
 
 
 def test_the_same_seed_gives_the_same_task_and_the_same_first_weights():
     assert all(torch.equal(a, b) for a, b in zip(Lookups(5).batch(), Lookups(5).batch(), strict=True))
-    first, again = (initial_layer(64, scaled=True, start="unit variance", seed=5) for _ in range(2))
+    first, again = (initial_layer(64, "scaled", 5) for _ in range(2))
     assert torch.equal(first.w_query, again.w_query)
 
 
-@pytest.mark.parametrize(
-    ("start", "scaled", "std"), [("unit variance", False, 16.0), ("unit variance", True, 1.0), ("factor in W_Q", False, 1.0)]
-)
-def test_the_spread_of_the_first_scores_is_that_of_the_variance_formula(start, scaled, std):
-    layer = initial_layer(256, scaled=scaled, start=start, seed=0)
-    x, y = np.random.default_rng(0).normal(size=(2, 500, 16))
-    scores = torch.tensor(x, dtype=torch.float32) @ layer.w_query @ (torch.tensor(y, dtype=torch.float32) @ layer.w_key).T
-    spread = scores.std().item() * (1 / 16 if scaled else 1.0)
-    assert spread == pytest.approx(std, rel=0.1)
+@pytest.mark.parametrize(("kind", "std"), [("unscaled", 16.0), ("scaled", 1.0), ("factor in W_Q", 1.0)])
+def test_the_spread_of_the_first_scores_is_that_of_the_variance_formula(kind, std):
+    query, items, _, _ = Lookups(0).batch(500)
+    found = scores(initial_layer(256, kind, 0), query, items)
+    assert found.std().item() == pytest.approx(std, rel=0.1)
 
 
-def test_the_twin_without_scale_walks_the_same_path_with_its_own_step_only():
-    assert two_step_sizes(64, 10) < 1e-10
-    assert two_step_sizes(64, 10, matched=False) > 1e-3
+def test_scores_are_those_of_the_layer():
+    query, items, value, _ = Lookups(3).batch(7)
+    layer = initial_layer(8, "scaled", 3)
+    _, weights = layer(query[:, None], items, value)
+    torch.testing.assert_close(scores(layer, query, items).softmax(dim=-1), weights[:, 0])
 
 
-def test_another_start_is_refused():
-    with pytest.raises(ValueError, match="start must be one of"):
-        initial_layer(16, scaled=True, start="zero", seed=0)
+@pytest.mark.parametrize("loss", ["squared error", "minus log weight"])
+def test_gradients_of_single_queries_are_those_of_autograd(loss):
+    query, items, value, wanted = Lookups(3).batch(7)
+    found = scores(initial_layer(8, "unscaled", 3), query, items).detach().requires_grad_()
+    if loss == "squared error":
+        output = torch.einsum("bj,bjv->bv", found.softmax(dim=-1), value)
+        (output - value[torch.arange(7), wanted]).square().mean(dim=-1).sum().backward()
+    else:
+        torch.nn.functional.cross_entropy(found, wanted, reduction="sum").backward()
+    torch.testing.assert_close(score_gradients(found.detach(), value, wanted, loss), found.grad)
+
+
+def test_each_query_alike_turns_no_gradient_and_makes_all_as_long():
+    query, items, value, wanted = Lookups(3).batch(7)
+    found = scores(initial_layer(8, "unscaled", 3), query, items).detach()
+    as_it_is, alike = (score_gradients(found, value, wanted, loss) for loss in ("squared error", "each query alike"))
+    torch.testing.assert_close(alike.norm(dim=-1), torch.full((7,), 0.3))
+    torch.testing.assert_close(torch.nn.functional.cosine_similarity(as_it_is, alike), torch.ones(7))
+
+
+def test_a_query_that_all_others_follow_agrees_and_opposite_ones_do_not():
+    found = first_gradients(16, "scaled", 0, count=1)
+    assert found["agreement"] == 1.0
+    assert first_gradients(16, "scaled", 0, count=512)["agreement"] < 0.3
+
+
+@pytest.mark.parametrize(("optimizer", "factor"), [("SGD", 1 / 64), ("Adam", 1 / 8)])
+def test_the_twin_without_scale_walks_the_same_path_with_its_own_step_only(optimizer, factor):
+    assert two_step_sizes(64, 10, optimizer=optimizer, factor=factor) < 1e-10
+    assert two_step_sizes(64, 10, optimizer=optimizer) > 1e-3
+
+
+def test_another_layer_is_refused():
+    with pytest.raises(ValueError, match="kind must be one of"):
+        initial_layer(16, "zero", 0)

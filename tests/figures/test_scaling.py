@@ -14,8 +14,6 @@ from tests.figures.support import Pictures, card_html, rows_of_card, stop_clock
 
 X = np.linspace(-6, 6, 41)
 NORMAL = np.exp(-(X**2) / 2) / np.sqrt(2 * np.pi)
-WIDTHS = [1, 16, 256]
-FAST, SLOW = (np.tile(np.linspace(0.1, end, 40), (3, 1)) for end in (1, 0.5))
 
 
 def two(scaled, unscaled):
@@ -25,29 +23,35 @@ def two(scaled, unscaled):
 DRAWN = [
     (partial(figures.towards_normal, X, {"d_k = 2": np.exp(-np.abs(X)) / 2}, NORMAL), ["0.0012 for d_k = 2"]),
     (
-        partial(
-            figures.broken_assumptions,
-            X,
-            {"all hold": NORMAL, "q = k": NORMAL},
-            NORMAL,
-            {"all hold": (0.0, 1.0), "q = k": (4.0, 2.0)},
-        ),
-        ["q = k: mean 4.0, variance 2.0."],
+        partial(figures.broken_assumptions, {"all hold": np.linspace(-1.5, 1.5, 400), "q = k": np.linspace(2.0, 6.0, 400), "c": X}),
+        ["q = k: mean 4.0, variance 1.3."],
+    ),
+    (partial(figures.coin_scores, {1: ([-1, 0, 1], [0.5, 0.0, 0.5])}), ["d_k = 1: from -1 to 1, standard deviation 1.0."]),
+    (
+        partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
+        ["variance of all these scores is 25.67", "within a row 0.67"],
+    ),
+    (
+        partial(figures.gradient_lengths, [{"16": two({"deciles": np.linspace(0.1, 0.5, 9)}, {"deciles": np.linspace(0.0, 0.8, 9)})}]),
+        ["d_k = 16, unscaled: 0.00, 0.40 and 0.80 at 10, 50 and 90 percent."],
     ),
     (
         partial(
-            figures.spread_and_softmax,
-            WIDTHS,
-            two([3.7, 3.7, 3.7], [3.7, 1.4, 0.2]),
-            two([0.1] * 3, [0.1, 0.6, 0.9]),
-            two([0.1] * 3, [0.1, 0.3, 0.1]),
-            n_keys=64,
+            figures.steps_against_step_size,
+            [{"SGD": {"4": two([9, 3], [9, 7]) | {"factor in W_Q": [4, 5]}}}],
+            {"SGD": [1, 2]},
+            most=9,
+            d_k=4,
         ),
-        ["entropy (nats): scaled from 3.70 to 3.70, unscaled from 3.70 to 0.20."],
+        ["SGD: 3 to 3 scaled, 7 to 7 unscaled, 4 to 4 factor in W_Q."],
     ),
     (
-        partial(figures.two_trainings, {"unit variance": two(FAST, SLOW), "factor in W_Q": two(FAST, FAST)}, chance=1 / 16, d_k=256),
-        ["unit variance: accuracy 0.33 scaled and 0.20 unscaled after a quarter of the steps."],
+        partial(
+            figures.best_steps,
+            [{"SGD": {"4": {"squared error": two(*pair), "minus log weight": two(1, 2)}}} for pair in ((3, 20), (5, 30))],
+            d_k=4,
+        ),
+        ["SGD, scaled: 4 and 1.", "SGD, unscaled: 25 and 2."],
     ),
     (
         partial(figures.initial_variances, ["small", "large"], [0.04, 0.25], [0.05, 0.2]),
@@ -58,15 +62,8 @@ REFUSED = [
     (partial(figures.initial_variances, ["small", "large"], [0.04], [0.05, 0.2]), r"expected must have shape \(2,\); got \(1,\)"),
     (partial(figures.towards_normal, X, {"a": X}, NORMAL, title="Softmax"), "title must be a text of at least 3 words"),
     (partial(figures.towards_normal, X, {"a": X[1:]}, NORMAL), r"densities\['a'\] must have shape \(41,\); got \(40,\)"),
-    (partial(figures.broken_assumptions, X, {"a": X}, X, {}), r"moments must have the names of densities, \['a'\]; got \[\]"),
-    (
-        partial(figures.spread_and_softmax, WIDTHS, {}, {}, {}, n_keys=2),
-        r"entropy must have the names \['scaled', 'unscaled'\]; got \[\]",
-    ),
-    (
-        partial(figures.two_trainings, {"a": {}}, chance=0.5, d_k=4),
-        r"curves must hold \['scaled', 'unscaled'\] for each start; got \['a'\]",
-    ),
+    (partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes"),
+    (partial(figures.gradient_lengths, [{"4": two({"deciles": [1]}, {"deciles": [1]})}]), r"a seed must have shape \(9,\); got \(1,\)"),
 ]
 
 

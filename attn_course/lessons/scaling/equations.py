@@ -1,150 +1,16 @@
-"""Similarities and the variance of a score.
+"""The variance of a score: what it is, what each assumption is worth, what softmax sees of it, and what the scale is not.
 
 What is random is a list of outcomes with their probabilities, never a sample: every expectation is an exact sum.
 """
 
+import itertools
+
 import numpy as np
 
 from attn_course.equations.core import Givens, about
-from attn_course.equations.counting import multiplications
-from attn_course.formulas import column, independent, outcomes, row, rows
+from attn_course.formulas import column, function, independent, outcomes, row
 
 equation = about("C1")
-
-
-# ---- Three ways to be similar
-@equation(
-    "dot-product-by-distance",
-    r"q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr)",
-    topics=["A4", "C4"],
-    assumes=["q, k real vectors of one length"],
-    wrong={
-        "the factor 1/2 forgotten": r"q \cdot k = \|q\|^2 + \|k\|^2 - \|q - k\|^2",
-        "a function of the distance alone": r"q \cdot k = 1 - \tfrac{1}{2} \|q - k\|^2",
-    },
-)
-def dot_product_by_lengths(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
-    """Multiply out |q - k|^2: near vectors have a large dot product, and so have long ones."""
-    q, k = rng.normal(size=(2, d_k))
-    return {"q": row(q), "k": row(q if draw == 2 else k)}
-
-
-def keys_at(rng: np.random.Generator, q: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """Return keys of random lengths, one at each of the angles to q."""
-    ahead, aside = q / np.linalg.norm(q), rng.normal(size=(len(angles), len(q)))
-    aside -= np.outer(aside @ ahead, ahead)
-    aside /= np.linalg.norm(aside, axis=-1, keepdims=True)
-    turned = np.cos(angles)[:, None] * ahead + np.sin(angles)[:, None] * aside
-    return np.asarray(rng.uniform(0.5, 2.0, size=(len(angles), 1)) * turned)
-
-
-@equation(
-    "cosine-similarity",
-    r"\cos\theta = \frac{q \cdot k}{\|q\|\,\|k\|}",
-    topics=["C4"],
-    uses=["dot-product-by-distance"],
-    assumes=["q, k not 0", "theta = the angle between q and k"],
-    wrong={"divided by one norm only": r"\|q\|\,\|k\| -> \|k\|", "the norms not rooted": r"\|q\|\,\|k\| -> \|q\|^2\,\|k\|^2"},
-)
-def cosine_similarity(rng: np.random.Generator, d_k: int) -> Givens:
-    """Solve the law of cosines for cos theta and put Eq. dot-product-by-distance in."""
-    q, theta = rng.normal(size=d_k), rng.uniform(0.2, 3.0)
-    return {"q": row(q), "k": row(keys_at(rng, q, np.array([theta]))[0]), r"\theta": theta}
-
-
-@equation(
-    "gaussian-score-expansion",
-    r"-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2} - \frac{\|k\|^2}{2 h^2} - \frac{\|q\|^2}{2 h^2}",
-    topics=["A4"],
-    uses=["dot-product-by-distance"],
-    assumes=["h > 0"],
-    wrong={
-        "the cross term halved as well": r"-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k - \|k\|^2 - \|q\|^2}{2 h^2}",
-        "only the cross term": r"-\frac{\|q - k\|^2}{2 h^2} = \frac{q \cdot k}{h^2}",
-    },
-)
-def gaussian_score(rng: np.random.Generator, d_k: int) -> Givens:
-    """Eq. dot-product-by-distance solved for the squared distance. The last term is the same for every key."""
-    q, k = rng.normal(size=(2, d_k))
-    return {"q": row(q), "k": row(k), "h": rng.uniform(0.6, 1.5)}
-
-
-@equation(
-    "equal-length-gaussian-weights",
-    r"\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i",
-    topics=["A4"],
-    uses=["bandwidth-limits", "softmax-shift-invariance", "gaussian-score-expansion"],
-    assumes=["all keys have the same length"],
-    wrong={
-        "bandwidth not squared": r"\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h} \Bigr)_i",
-        "the factor 1/2 kept": r"\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{2 h^2} \Bigr)_i",
-        "the distance not squared": r"\sigma_j\Bigl( -\frac{\|q - k_j\|}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i",
-    },
-)
-def gaussian_weights_on_equal_keys(rng: np.random.Generator, n: int, d_k: int) -> Givens:
-    """Two of the terms of Eq. gaussian-score-expansion are equal for all keys.
-
-    Softmax does not see a common shift, Eq. softmax-shift-invariance.
-    """
-    k = rng.normal(size=(n, d_k))
-    k *= rng.uniform(0.7, 1.7) / np.linalg.norm(k, axis=-1, keepdims=True)
-    return {"q": row(rng.normal(size=d_k)), "k": rows(k), "h": rng.uniform(0.6, 1.5)}
-
-
-@equation(
-    "ranking-ignores-query-length",
-    r"\frac{q \cdot k_i}{q \cdot k_j} = \frac{\|k_i\| \cos\theta_i}{\|k_j\| \cos\theta_j}",
-    topics=["C4"],
-    uses=["cosine-similarity"],
-    assumes=["one query q", "q . k_j not 0"],
-    wrong={
-        "cosine ranks keys as the dot product does": r"\frac{q \cdot k_i}{q \cdot k_j} = \frac{\cos\theta_i}{\cos\theta_j}",
-        "the lengths of the keys divide": r"\frac{q \cdot k_i}{q \cdot k_j} = \frac{\|k_j\| \cos\theta_i}{\|k_i\| \cos\theta_j}",
-    },
-)
-def ranking_by_one_query(rng: np.random.Generator, n: int, d_k: int) -> Givens:
-    """The length of q is common to all scores of its row; only the lengths of the keys tell the two rankings apart."""
-    q, theta = rng.normal(size=d_k), rng.uniform(0.2, 1.3, size=n) + np.pi / 2 * rng.integers(2, size=n)
-    return {"q": row(q), "k": rows(keys_at(rng, q, theta)), r"\theta": theta}
-
-
-@equation(
-    "cosine-weight-bound",
-    r"\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}}",
-    topics=["C4"],
-    uses=["softmax", "cosine-similarity"],
-    assumes=["no temperature"],
-    wrong={
-        "scores between 0 and 1: at most e^1 between two weights": r"\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-1}}",
-        "n other keys": r"\sigma(\cos\theta)_i \le \frac{1}{1 + n\,e^{-2}}",
-        "a matching key gets nearly all the weight": r"\max_i \sigma(\cos\theta)_i \ge 1 - \frac{1}{n}",
-    },
-)
-def flat_weights_of_cosine(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """Scores lie in [-1, 1], so no ratio of weights exceeds e^2. For 64 keys the bound is 0.105."""
-    theta = rng.uniform(0, np.pi, size=n)
-    if draw == 2:  # one key along q, the others opposite
-        theta[:] = np.pi
-        theta[rng.integers(n)] = 0.0
-    return {r"\theta": theta, "n": n}
-
-
-@equation(
-    "relative-cost-of-norms",
-    r"\frac{\text{cost of all norms}}{\text{cost of all dot products}} = \frac{1}{T_q} + \frac{1}{T_k}",
-    topics=["C4"],
-    uses=["cosine-similarity"],
-    assumes=["T_q queries, T_k keys", "cost counted in multiplications"],
-    wrong={
-        "norms at every pair": r"\frac{\text{cost of all norms}}{\text{cost of all dot products}} = \frac{2\,T_q T_k}{T_q T_k}",
-        "the lengths added": r"\frac{\text{cost of all norms}}{\text{cost of all dot products}} = \frac{1}{T_q + T_k}",
-    },
-)
-def cost_of_norms(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:
-    """(T_q + T_k) d_k multiplications against T_q T_k d_k: for long sequences the dot product saves next to nothing."""
-    norms = multiplications(lambda q, k: [(q * q).sum(axis=-1), (k * k).sum(axis=-1)], (T_q, d_k), (T_k, d_k))
-    products = multiplications(lambda q, k: q @ k.T, (T_q, d_k), (T_k, d_k))
-    return {r"\text{cost of all norms}": norms, r"\text{cost of all dot products}": products, "T_q": T_q, "T_k": T_k}
 
 
 # ---- Mean and variance of a dot product
@@ -154,7 +20,15 @@ def any_vectors(rng: np.random.Generator, d_k: int, *, centred: bool = False) ->
     weights = {f"p_{name}": rng.dirichlet(np.full(6, 2.0)) for name in "qk"}
     if centred:
         tables = {name: table - weights[f"p_{name}"] @ table for name, table in tables.items()}
-    return tables | weights, {name: outcomes(weights[f"p_{name}"], row(table), name) for name, table in tables.items()}
+    return tables | weights, {name: outcomes(weights[f"p_{name}"], column(table), name) for name, table in tables.items()}
+
+
+def any_moments(rng: np.random.Generator, d_k: int, *, centred: bool = False) -> Givens:
+    """Return q and k as random columns of any distribution, independent of each other, with their means and covariances."""
+    tables, givens = any_vectors(rng, d_k, centred=centred)
+    means = {f"m_{name}": column(np.average(tables[name], axis=0, weights=tables[f"p_{name}"])) for name in "qk"}
+    spreads = {f"S_{name}": np.cov(tables[name], rowvar=False, bias=True, aweights=tables[f"p_{name}"]) for name in "qk"}
+    return {**givens, **means, **spreads}
 
 
 @equation(
@@ -164,18 +38,39 @@ def any_vectors(rng: np.random.Generator, d_k: int, *, centred: bool = False) ->
     wrong={
         "the lengths of the means": r"\mathbb{E}[q \cdot k] = \|m_q\|\,\|m_k\|",
         "as if for squares too": r"\mathbb{E}[(q \cdot k)^2] = (m_q \cdot m_k)^2",
+        "zero, as for centred entries": r"\mathbb{E}[q \cdot k] = 0",
     },
 )
 def mean_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
     """The mean of a product of independent numbers is the product of their means."""
     tables, givens = any_vectors(rng, d_k)
-    return {**givens, **{f"m_{name}": row(np.average(tables[name], axis=0, weights=tables[f"p_{name}"])) for name in "qk"}}
+    return {**givens, **{f"m_{name}": column(np.average(tables[name], axis=0, weights=tables[f"p_{name}"])) for name in "qk"}}
+
+
+@equation(
+    "score-variance-by-entries",
+    r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij}"
+    r" + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)",
+    uses=["mean-of-a-score"],
+    assumes=["q independent of k", "means m_q, m_k", "covariances S_q, S_k"],
+    wrong={
+        "the square of a sum taken for a sum of squares": r"\mathrm{Var}[q \cdot k] = \sum_{i} \bigl( (S_q)_{ii} (S_k)_{ii}"
+        r" + (m_q)_i^2 (S_k)_{ii} + (m_k)_i^2 (S_q)_{ii} \bigr)",
+        "the means forgotten": r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} (S_q)_{ij} (S_k)_{ij}",
+        "each mean with its own covariance": r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij}"
+        r" + (m_q)_i (m_q)_j (S_q)_{ij} + (m_k)_i (m_k)_j (S_k)_{ij} \bigr)",
+    },
+    equivalent={f"(S_{name})_{{i j}} -> (S_{name})_{{j i}}": "a covariance matrix is symmetric" for name in "qk"},
+)
+def variance_by_entries(rng: np.random.Generator, d_k: int) -> Givens:
+    """The mean of a product of four entries comes apart into one of q and one of k; of four products, the square of the mean cancels."""
+    return any_moments(rng, d_k)
 
 
 @equation(
     "score-variance-from-covariances",
     r"\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k",
-    uses=["mean-of-a-score"],
+    uses=["score-variance-by-entries"],
     assumes=["q independent of k", "means m_q, m_k", "covariances S_q, S_k"],
     wrong={
         "the traces multiplied": r"\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q)\,\mathrm{tr}(S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k",
@@ -184,11 +79,8 @@ def mean_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
     },
 )
 def variance_of_a_score(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
-    """E[(q.k)^2] = tr(E[q q^T] E[k k^T]) with E[q q^T] = S_q + m_q m_q^T; the square of Eq. mean-of-a-score cancels one of four terms."""
-    tables, givens = any_vectors(rng, d_k, centred=draw == 2)
-    means = {f"m_{name}": column(np.average(tables[name], axis=0, weights=tables[f"p_{name}"])) for name in "qk"}
-    spreads = {f"S_{name}": np.cov(tables[name], rowvar=False, bias=True, aweights=tables[f"p_{name}"]) for name in "qk"}
-    return {**givens, **means, **spreads}
+    """Eq. score-variance-by-entries with the sum of products of two symmetric matrices written as the trace of their product."""
+    return any_moments(rng, d_k, centred=draw == 2)
 
 
 def entries(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -210,7 +102,7 @@ def scores(rng: np.random.Generator, d_k: int, sigma_q: float = 1.0, sigma_k: fl
 @equation(
     "variance-of-a-score",
     r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k",
-    uses=["score-variance-from-covariances"],
+    uses=["score-variance-by-entries"],
     assumes=["all entries independent, mean 0, variance 1", "normality not needed"],
     wrong={
         "as if the terms were one and the same": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k^2",
@@ -227,11 +119,12 @@ def variance_is_d_k(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
 @equation(
     "score-variance-from-deviations",
     r"\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2",
-    uses=["score-variance-from-covariances"],
+    uses=["score-variance-by-entries"],
     assumes=["entries independent, mean 0, variances sigma_q^2 and sigma_k^2"],
     wrong={
         "the deviations instead of the variances": r"\mathrm{Var}[q \cdot k] = d_k\,\sigma_q\,\sigma_k",
         "the variances added": r"\mathrm{Var}[q \cdot k] = d_k\,(\sigma_q^2 + \sigma_k^2)",
+        "d_k squared, as the factor of each entry": r"\mathrm{Var}[q \cdot k] = d_k^2\,\sigma_q^2\,\sigma_k^2",
     },
 )
 def variance_with_any_scale(rng: np.random.Generator, d_k: int) -> Givens:
@@ -245,7 +138,11 @@ def variance_with_any_scale(rng: np.random.Generator, d_k: int) -> Givens:
     r"\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1",
     uses=["variance-of-a-score"],
     assumes=["all entries independent, mean 0, variance 1"],
-    wrong={"divided by d_k": r"\sqrt{d_k} -> d_k", "scaled in the query and again in the score": r"q \cdot k -> (q / \sqrt{d_k}) \cdot k"},
+    wrong={
+        "divided by d_k": r"\sqrt{d_k} -> d_k",
+        "scaled in the query and again in the score": r"q \cdot k -> (q / \sqrt{d_k}) \cdot k",
+        "the variance goes with the factor, not with its square": r"1 -> \sqrt{d_k}",
+    },
 )
 def variance_of_the_scaled_score(rng: np.random.Generator, d_k: int) -> Givens:
     """A factor c multiplies the variance by c^2, so c = 1 / sqrt(d_k) undoes Eq. variance-of-a-score."""
@@ -261,9 +158,109 @@ def variance_of_the_scaled_score(rng: np.random.Generator, d_k: int) -> Givens:
     wrong={
         "d_model for d_k": r"h > 1: \qquad \mathrm{Var}[q \cdot k / \sqrt{d_{\text{model}}}] = d_k\,\mathrm{Var}[q \cdot k / d_k] = 1",
         "d_k for its root": r"\mathrm{Var}[q \cdot k / d_k] = 1, \qquad \mathrm{Var}[q \cdot k / \sqrt{d_{\text{model}}}] = \frac{1}{h}",
+        "deviations for variances": r"\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{\sqrt{d_k}}, \qquad"
+        r" \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{\sqrt{h}}",
     },
 )
 def variance_under_other_scales(rng: np.random.Generator, d_k: int) -> Givens:
     """Two wrong divisors: scores shrink to nothing as d_k grows, or as heads are added."""
     h = int(rng.integers(2, 17))
     return {**scores(rng, d_k), r"d_{\text{model}}": h * d_k, "h": h}
+
+
+# ---- What softmax sees of it
+@equation(
+    "spread-within-a-row",
+    r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad"
+    r" \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
+    topics=["C2"],
+    uses=["score-variance-from-covariances"],
+    assumes=["q independent of k", "mean m_q", "covariances S_q, S_k", "a row: one query q, many keys k"],
+    wrong={
+        "the variance of all scores": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad"
+        r" \mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
+        "the same for every query": r"\mathrm{Var}_k[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
+        "the mean query only": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad"
+        r" \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = m_q^\top S_k\, m_q",
+    },
+)
+def spread_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
+    """With q fixed, its covariance is 0 and its mean is q; the mean of the keys shifts the whole row, and does not count."""
+    return {name: given for name, given in any_moments(rng, d_k).items() if name != "m_k"}
+
+
+# ---- When q and k are not independent
+def directions(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return perpendicular rows of length 1, turned at random."""
+    return np.asarray(np.linalg.qr(rng.normal(size=(count, count)))[0])
+
+
+def normal_vectors(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and weights with all moments of independent standard normal entries up to degree 5 (Stroud and Secrest, 1963)."""
+    unit = np.sqrt(count / 2 + 1) * directions(rng, count)
+    pairs = [a * one + b * other for one, other in itertools.combinations(unit, 2) for a in (1, -1) for b in (1, -1)]
+    points = np.vstack([np.zeros(count), np.sqrt(2) * unit, -np.sqrt(2) * unit, pairs])
+    return points, np.repeat([2 * count + 4, 2 - count / 2, 1], [1, 2 * count, len(pairs)]) / (count + 2) ** 2
+
+
+@equation(
+    "correlated-query-key-moments",
+    r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k",
+    uses=["variance-of-a-score"],
+    assumes=["normal entries with mean 0 and variance 1", "correlation rho between q_i and k_i, no other dependence"],
+    wrong={
+        "the mean stays 0": r"\mathbb{E}[q \cdot k] = 0, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k",
+        "the variance stays d_k": r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = d_k",
+        "the variance shrinks": r"\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 - \rho^2)\,d_k",
+    },
+)
+def correlated_query_and_key(rng: np.random.Generator, d_k: int) -> Givens:
+    """Write k_i = rho q_i + sqrt(1 - rho^2) e_i with e_i independent of q_i, and use E[q_i^4] = 3."""
+    (q, p_q), (e, p_e), rho = normal_vectors(rng, d_k), normal_vectors(rng, d_k), rng.uniform(-0.9, 0.9)
+    k = rho * q[:, None] + np.sqrt(1 - rho**2) * e
+    q, chances = np.broadcast_to(q[:, None], k.shape), np.outer(p_q, p_e).ravel()
+    random = {name: outcomes(chances, row(table.reshape(-1, d_k))) for name, table in (("q", q), ("k", k))}
+    return {**random, r"\rho": rho, "d_k": d_k}
+
+
+@equation(
+    "equal-query-key-moments",
+    r"\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k",
+    uses=["variance-of-a-score"],
+    assumes=["k = q", "entries independent, mean 0, variance 1", "kappa = E[q_i^4]: 3 for normal entries, 1 for +1 and -1"],
+    wrong={
+        "mean 0, as for independent vectors": r"\mathbb{E}[q \cdot q] = 0, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k",
+        "variance d_k, as for independent vectors": r"\kappa > 1: \qquad \mathbb{E}[q \cdot q] = \mathrm{Var}[q \cdot q] = d_k",
+        "variance 2 d_k for any entries": r"\kappa > 1: \qquad \mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = 2\,d_k",
+    },
+)
+def query_equal_to_key(rng: np.random.Generator, d_k: int) -> Givens:
+    """Each term is q_i^2, with mean 1 and variance kappa - 1: for normal entries mean d_k and variance 2 d_k."""
+    q, chances, fourth = entries(rng, d_k)
+    return {"q": outcomes(chances, row(q)), r"\kappa": fourth, "d_k": d_k}
+
+
+# ---- What the scale is not: a new class of functions
+@equation(
+    "scale-as-reparametrisation",
+    r"c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) = W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
+    topics=["C2"],
+    assumes=["the loss sees W_Q through the scores c x W_Q k^T only", "one step of gradient descent"],
+    wrong={
+        "X14: the scale changes nothing at all: the same step": r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - \eta"
+        r"\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
+        "a longer step for the smaller weights": r"c^2\,\eta -> c^{-2}\,\eta",
+        "the step times c": r"c\,(W - \eta\, \nabla_W \mathcal{L}(c\,W)) = W' - c\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W",
+    },
+    whatever={r"\mathcal{L}": "the chain rule does not ask which loss it is"},
+)
+def scale_as_reparametrisation(rng: np.random.Generator, n: int) -> Givens:
+    """With W' = c W_Q the scores are the same. What changes is where W' starts, and its step, which is c^2 times as long."""
+    x, keys = rng.normal(size=2), rng.normal(size=(n, 3))
+
+    def loss(projection: np.ndarray) -> float:
+        fits = keys @ (x @ projection)
+        return float(np.log(np.exp(fits - fits[2]).sum()))  # minus the logarithm of the weight of the key wanted
+
+    w = rng.normal(size=(2, 3)) / 2
+    return {"W": w, "c": rng.normal(), r"\eta": rng.uniform(0.3, 0.7), r"\mathcal{L}": function(loss)}

@@ -1,4 +1,4 @@
-"""What the scale does to a training, and what it does not: a soft lookup whose keys have to be recognised.
+"""What the scale does to a training, and why: a soft lookup whose keys have to be recognised.
 
 Each example holds 16 items with 16 features and a value each. The query is one of the items, turned by a rotation that is the
 same in all examples; the right output is this item's value. A layer without value projection has to learn W_Q and W_K.
@@ -13,183 +13,225 @@ import torch
 from torch import Tensor
 
 from attn_course.experiments.core import Experiment
-from attn_course.experiments.training import descend
 from attn_course.modules import Attention
 
 D_MODEL, N_ITEMS, D_VALUE, BATCH = 16, 16, 4, 32
-STEPS, LEARNING_RATE = 160, 0.003
+STEPS, LEARNT, TESTED, LOOKED_AT = 100, 0.9, 512, 2048  # learnt: more than 0.9 of 512 new lookups are right
 WIDTHS = (16, 64, 256)
-WINDOW, LEARNT = 10, 0.9  # learnt: the share of right lookups, over the last 10 batches, is above 0.9
-STARTS = ("unit variance", "factor in W_Q")
+LAYERS = ("scaled", "unscaled", "factor in W_Q")
+STEP_SIZES = {"SGD": tuple(0.1 * 2.0**n for n in range(8)), "Adam": tuple(0.002 * 2.0**n for n in range(7))}
+LOSSES = ("squared error", "each query alike", "minus log weight")
+SILENT = 0.01  # the length below which the gradient of a query is called silent
+
+Batch = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
-def initial_layer(d_k: int, *, scaled: bool, start: str, seed: int) -> Attention:
-    """Return a fresh layer.
+def initial_layer(d_k: int, kind: str, seed: int) -> Attention:
+    """Return a fresh layer without value projection, from the same random numbers for every kind.
 
-    Parameters
-    ----------
-    d_k : int
-        Features of queries and keys.
-    scaled : bool
-        Divide the scores by sqrt(d_k), or not.
-    start : {"unit variance", "factor in W_Q"}
-        Queries of variance 1 at the start, or of variance 1 / d_k as in Eq. scale-in-the-initialisation.
-    seed : int
-        Of the first weights: the same random numbers for all choices.
-
-    Returns
-    -------
-    layer : Attention
-        Without value projection.
+    "scaled" divides scores by sqrt(d_k), and its queries and keys have variance 1; "unscaled" has the same weights and does not
+    divide; "factor in W_Q" does not divide either, but its W_Q is that of the others divided by sqrt(d_k).
     """
-    if start not in STARTS:
-        raise ValueError(f"start must be one of {STARTS}; got {start!r}")
-    std = 1.0 / math.sqrt(D_MODEL) if start == STARTS[0] else 1.0 / math.sqrt(D_MODEL * d_k)
-    generator = torch.Generator().manual_seed(seed)
-    return Attention(D_MODEL, d_k, scale=None if scaled else 1.0, query_std=std, generator=generator)
+    if kind not in LAYERS:
+        raise ValueError(f"kind must be one of {LAYERS}; got {kind!r}")
+    std = 1.0 / math.sqrt(D_MODEL * d_k) if kind == "factor in W_Q" else 1.0 / math.sqrt(D_MODEL)
+    scale = 1.0 / math.sqrt(d_k) if kind == "scaled" else 1.0
+    return Attention(D_MODEL, d_k, scale=scale, query_std=std, generator=torch.Generator().manual_seed(seed))
 
 
 class Lookups:
-    """Endless batches of the task; the same seed gives the same batches.
-
-    Parameters
-    ----------
-    seed : int
-        Of the rotation and the examples.
-    """
+    """Endless batches of the task; the same seed gives the same rotation and the same batches."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.rotation = np.linalg.qr(self.rng.normal(size=(D_MODEL, D_MODEL)))[0]
 
-    def batch(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return queries (batch, 1, d_model), items (batch, 16, d_model), values (batch, 16, 4) and the right item (batch,)."""
-        items = self.rng.normal(size=(BATCH, N_ITEMS, D_MODEL))
-        wanted = self.rng.integers(N_ITEMS, size=BATCH)
-        query = items[np.arange(BATCH), wanted] @ self.rotation
-        value = self.rng.normal(size=(BATCH, N_ITEMS, D_VALUE))
-        parts = [torch.tensor(array, dtype=torch.float32) for array in (query[:, None], items, value)]
+    def batch(self, size: int = BATCH) -> Batch:
+        """Return queries (size, d_model), items (size, 16, d_model), values (size, 16, 4) and the right item (size,)."""
+        items = self.rng.normal(size=(size, N_ITEMS, D_MODEL))
+        wanted = self.rng.integers(N_ITEMS, size=size)
+        query = items[np.arange(size), wanted] @ self.rotation
+        value = self.rng.normal(size=(size, N_ITEMS, D_VALUE))
+        parts = [torch.tensor(array, dtype=torch.float32) for array in (query, items, value)]
         return parts[0], parts[1], parts[2], torch.tensor(wanted)
 
 
-def train(layer: Attention, seed: int, optimizer: torch.optim.Optimizer, steps: int = STEPS) -> dict[str, Any]:
-    """Train a layer and watch it.
+def scores(layer: Attention, query: Tensor, items: Tensor) -> Tensor:
+    """Return the score of each item: (size, d_model), (size, n_items, d_model) -> (size, n_items)."""
+    assert layer.scale is not None  # initial_layer says it
+    return layer.scale * torch.einsum("bd,bjd->bj", query @ (layer.w_query @ layer.w_key.T), items)
 
-    Parameters
-    ----------
-    layer : Attention
-        Is changed.
-    seed : int
-        Of the task.
-    optimizer : torch.optim.Optimizer
-        Holds the parameters of `layer`.
-    steps : int
-        Batches to see, each once.
 
-    Returns
-    -------
-    seen : dict
-        "accuracy": share of lookups with the largest weight on the right item, mean of the last 10 batches, for each
-        step; "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none); "entropy": mean entropy of
-        the weights before the first step, in nats.
+@torch.no_grad()
+def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LOSSES[0]) -> Tensor:
+    """Return for each query alone the gradient of its loss by its scores, (size, n_items).
+
+    "squared error": of the output, mean over its entries. "each query alike": the same, each query's gradient made as long as any
+    other's, 0.3. "minus log weight": another loss, minus the logarithm of the weight of the right item; its gradient is w - onehot.
     """
-    task = Lookups(seed)
+    weights, rows = found.softmax(dim=-1), torch.arange(len(found))
+    if loss == LOSSES[2]:
+        return weights - torch.nn.functional.one_hot(wanted, found.shape[-1])
+    output = torch.einsum("bj,bjv->bv", weights, value)
+    d_output = 2.0 / D_VALUE * (output - value[rows, wanted])
+    d_weights = torch.einsum("bv,bjv->bj", d_output, value)
+    gradient = weights * (d_weights - (weights * d_weights).sum(dim=-1, keepdim=True))  # Eq. softmax-vector-jacobian-product
+    if loss == LOSSES[1]:
+        gradient = 0.3 * gradient / gradient.norm(dim=-1, keepdim=True).clamp_min(1e-30)
+    return gradient
+
+
+@torch.no_grad()
+def first_gradients(d_k: int, kind: str, seed: int, count: int = LOOKED_AT) -> dict[str, Any]:
+    """Look at a fresh layer with many queries, each alone, before the first step.
+
+    Returns "within a row" and "in all": the variance of scores that softmax sees, and that of all scores; "right": share of right
+    lookups; of the lengths of gradients by scores "mean", "deciles" (nine) and "silent", the share below 0.01; "pull": mean of minus the
+    gradient by the right item's score; "agreement": length of the mean gradient by W_Q W_K^T, divided by the root mean square length of
+    the single ones.
+    """
+    query, items, value, wanted = Lookups(seed).batch(count)
+    found = scores(initial_layer(d_k, kind, seed), query, items)
+    gradient = score_gradients(found, value, wanted)
+    lengths = gradient.norm(dim=-1)
+    by_map = torch.einsum("bd,bj,bje->bde", query, gradient, items).flatten(1)
+    measured = {
+        "within a row": found.var(dim=-1).mean(),
+        "in all": found.var(),
+        "right": (found.argmax(dim=-1) == wanted).float().mean(),
+        "mean": lengths.mean(),
+        "silent": (lengths < SILENT).float().mean(),
+        "pull": -gradient[torch.arange(count), wanted].mean(),
+        "agreement": by_map.mean(dim=0).norm() / by_map.norm(dim=1).square().mean().sqrt(),
+    }
+    deciles = torch.quantile(lengths, torch.linspace(0.1, 0.9, 9))
+    return {name: round(float(value), 4) for name, value in measured.items()} | {"deciles": [round(float(x), 4) for x in deciles]}
+
+
+def train(
+    layer: Attention, optimizer: torch.optim.Optimizer, batches: Sequence[Batch], test: Batch, loss: str = LOSSES[0], steps: int = STEPS
+) -> tuple[int, list[float]]:
+    """Train a layer in place, one batch a step, until it has learnt.
+
+    Returns the first step after which more than 0.9 of the test lookups are right (`steps` + 1 if there is none), and the share of
+    right ones after each step.
+    """
     rights: list[float] = []
-    entropies: list[float] = []
-
-    def loss() -> Tensor:
-        query, items, value, wanted = task.batch()
-        output, weights = layer(query, items, value)
-        entropies.append(float(torch.special.entr(weights.detach()).sum(dim=-1).mean()))
-        rights.append(float((weights[:, 0].argmax(dim=-1) == wanted).float().mean()))
-        return (output[:, 0] - value[torch.arange(BATCH), wanted]).square().mean()
-
-    descend(optimizer, loss, steps)
-    accuracy = [float(np.mean(rights[max(0, n - WINDOW) : n])) for n in range(1, steps + 1)]
-    first = next((n for n, value in enumerate(accuracy, 1) if n >= WINDOW and value > LEARNT), steps + 1)
-    return {"accuracy": [round(value, 3) for value in accuracy], "steps": first, "entropy": round(entropies[0], 3)}
+    for query, items, value, wanted in batches[:steps]:
+        found = scores(layer, query, items)
+        optimizer.zero_grad()
+        found.backward(score_gradients(found, value, wanted, loss) / len(wanted))
+        optimizer.step()
+        with torch.no_grad():
+            tried = scores(layer, test[0], test[1])
+        rights.append(round(float((tried.argmax(dim=-1) == test[3]).float().mean()), 3) if tried.isfinite().all() else 0.0)
+        if rights[-1] > LEARNT or rights[-1] == 0.0:
+            break
+    return (len(rights) if rights[-1] > LEARNT else steps + 1), rights
 
 
-def with_and_without_scale(seed: int, starts: Sequence[str] = STARTS, widths: Sequence[int] = WIDTHS, steps: int = STEPS) -> dict[str, Any]:
-    """Train with and without the scale, from both starts, at three d_k, by Adam with one step size for all."""
-    found: dict[str, Any] = {}
-    for start in starts:
-        for name, scaled in (("scaled", True), ("unscaled", False)):
-            for d_k in widths:
-                layer = initial_layer(d_k, scaled=scaled, start=start, seed=seed)
-                seen = train(layer, seed, torch.optim.Adam(layer.parameters(), lr=LEARNING_RATE), steps)
-                if d_k != WIDTHS[-1]:
-                    del seen["accuracy"]  # the lesson draws the curves of the largest d_k only
-                found.setdefault(start, {}).setdefault(name, {})[str(d_k)] = seen
+def optimizer_for(layer: Attention, name: str, step_size: float) -> torch.optim.Optimizer:
+    """Return "SGD", plain gradient descent, or "Adam" with its usual constants."""
+    if name == "SGD":
+        return torch.optim.SGD(layer.parameters(), lr=step_size)
+    return torch.optim.Adam(layer.parameters(), lr=step_size, foreach=False)
+
+
+def steps_to_learn(
+    d_k: int, kind: str, optimizer: str, data: tuple[Sequence[Batch], Batch], *, seed: int, loss: str = LOSSES[0], whole: bool = False
+) -> list[int]:
+    """Return the steps that a layer needs with each step size of its optimizer.
+
+    Unless `whole`, a training is given up when it has taken more steps than the best before it: only the smallest number counts then.
+    """
+    needed: list[int] = []
+    for step_size in STEP_SIZES[optimizer]:
+        layer = initial_layer(d_k, kind, seed)
+        limit = STEPS if whole or not needed else min(needed)
+        needed.append(train(layer, optimizer_for(layer, optimizer, step_size), *data, loss, limit)[0])
+    return needed
+
+
+def with_and_without_scale(seed: int, widths: Sequence[int] = WIDTHS) -> dict[str, Any]:
+    """Measure the first gradients, and the steps to learn: each layer, both optimizers, all step sizes, three losses."""
+    task = Lookups(seed)
+    data = [task.batch() for _ in range(STEPS)], task.batch(TESTED)
+    found: dict[str, Any] = {"first": {}, "steps": {}, "best": {}}
+    for d_k in map(str, widths):
+        found["first"][d_k] = {kind: first_gradients(int(d_k), kind, seed) for kind in LAYERS}
+        for name in STEP_SIZES:
+            every = {kind: steps_to_learn(int(d_k), kind, name, data, seed=seed, whole=True) for kind in LAYERS}
+            found["steps"].setdefault(name, {})[d_k] = every
+            best = found["best"].setdefault(name, {}).setdefault(d_k, {LOSSES[0]: {kind: min(steps) for kind, steps in every.items()}})
+            for loss in LOSSES[1:]:
+                best[loss] = {kind: min(steps_to_learn(int(d_k), kind, name, data, seed=seed, loss=loss)) for kind in LAYERS[:2]}
     return found
 
 
 def conclude_scale(found: dict[str, Any]) -> dict[str, bool]:
-    """Say in yes and no how the steps to learn compare: "slower" means at least twice as many."""
+    """Say in yes and no what came out: of the gradients before the first step, and of the steps to learn, each with its best step size."""
+    first, best = found["first"], found["best"]
 
-    def slower(start: str, d_k: int) -> bool:
-        unscaled, scaled = (found[start][name][str(d_k)]["steps"] for name in ("unscaled", "scaled"))
-        return bool(unscaled >= 2 * scaled)
+    def steps(loss: str, kind: str) -> list[int]:
+        return [best[name][d_k][loss][kind] for name in best for d_k in best[name]]
 
+    def at_least(factor: float, loss: str) -> bool:
+        return all(b >= factor * a for a, b in zip(steps(loss, "scaled"), steps(loss, "unscaled"), strict=True))
+
+    sixteen, slow_steps = first["16"], {kind: found["steps"]["SGD"]["64"][kind][0] for kind in LAYERS}
+    with_factor = zip(steps(LOSSES[0], "scaled"), steps(LOSSES[0], "factor in W_Q"), strict=True)
     return {
-        "unit variance, d_k = 16: slower without the scale": slower("unit variance", 16),
-        "unit variance, d_k = 256: slower without the scale": slower("unit variance", 256),
-        "factor in W_Q, d_k = 256: slower without the scale": slower("factor in W_Q", 256),
+        "d_k = 16: mean lengths differ by less than a seventh": abs(sixteen["unscaled"]["mean"] / sixteen["scaled"]["mean"] - 1) < 1 / 7,
+        "without the scale queries agree less": all(at["unscaled"]["agreement"] < at["scaled"]["agreement"] for at in first.values()),
+        "without the scale at least twice the steps, each with its best step size": at_least(2, LOSSES[0]),
+        "each query alike: fewer steps without the scale": all(
+            b < a for a, b in zip(steps(LOSSES[0], "unscaled"), steps(LOSSES[1], "unscaled"), strict=True)
+        ),
+        "minus log weight: at most five steps behind without the scale": all(
+            b - a <= 5 for a, b in zip(steps(LOSSES[2], "scaled"), steps(LOSSES[2], "unscaled"), strict=True)
+        ),
+        "d_k = 64, smallest step of SGD: faster without the scale": slow_steps["unscaled"] < slow_steps["scaled"],
+        "d_k = 64, smallest step of SGD: faster with the factor in W_Q": slow_steps["factor in W_Q"] < slow_steps["scaled"] / 10,
+        "best step sizes: scale and factor in W_Q within two steps": all(abs(a - b) <= 2 for a, b in with_factor),
     }
 
 
-def two_step_sizes(d_k: int, steps: int, *, step_size: float = 0.1, matched: bool = True, seed: int = 0) -> float:
-    """Train a scaled layer and its unscaled twin by plain gradient descent, and compare their weights at the end.
+def two_step_sizes(d_k: int, steps: int, *, optimizer: str = "SGD", factor: float = 1.0, seed: int = 0) -> float:
+    """Train a scaled layer and its unscaled twin, whose W_Q starts divided by sqrt(d_k), in float64, and compare them at the end.
 
-    The twin starts with W' = W_Q / sqrt(d_k), Eq. scale-as-reparametrisation, hence with the same scores.
-
-    Parameters
-    ----------
-    d_k : int
-        Features of queries and keys.
-    steps : int
-        Steps of gradient descent, in float64.
-    step_size : float
-        Of the scaled layer.
-    matched : bool
-        Let the twin's W' move with the step size / d_k, as Eq. scale-as-reparametrisation asks, or with the same one.
-    seed : int
-        Of weights and task.
-
-    Returns
-    -------
-    difference : float
-        Largest difference between the attention weights of the two on a new batch.
+    `factor`: of the twin's step size for W_Q; its W_K takes the steps of the other. Returns the largest difference between their
+    attention weights on a new batch.
     """
-    scaled = initial_layer(d_k, scaled=True, start=STARTS[0], seed=seed).double()
-    twin = initial_layer(d_k, scaled=False, start=STARTS[1], seed=seed).double()
-    with torch.no_grad():  # equal beyond the rounding of float32
-        twin.w_query.copy_(scaled.w_query / math.sqrt(d_k))
-    query_step = step_size / d_k if matched else step_size
-    groups: list[dict[str, Any]] = [{"params": [twin.w_query], "lr": query_step}, {"params": [twin.w_key]}]
-    optimizers = torch.optim.SGD(scaled.parameters(), lr=step_size), torch.optim.SGD(groups, lr=step_size)
+    step_size = {"SGD": 0.4, "Adam": 0.004}[optimizer]
     last = []
-    for layer, optimizer in zip((scaled, twin), optimizers, strict=True):
-        task = Lookups(seed)
-
-        def loss(layer: Attention = layer, task: Lookups = task) -> Tensor:
-            query, items, value, wanted = (part.double() if part.is_floating_point() else part for part in task.batch())
-            return (layer(query, items, value)[0][:, 0] - value[torch.arange(BATCH), wanted]).square().mean()
-
-        descend(optimizer, loss, steps)
-        query, items, value, _ = task.batch()
-        last.append(layer(query.double(), items.double(), value.double())[1].detach())
+    for kind, query_step in (("scaled", step_size), ("factor in W_Q", factor * step_size)):
+        layer, task = initial_layer(d_k, "scaled", seed).double(), Lookups(seed)
+        if kind != "scaled":
+            layer.scale = 1.0
+            with torch.no_grad():
+                layer.w_query.div_(math.sqrt(d_k))
+        groups: list[dict[str, Any]] = [{"params": [layer.w_query], "lr": query_step}, {"params": [layer.w_key]}]
+        moved = torch.optim.SGD(groups, lr=step_size) if optimizer == "SGD" else torch.optim.Adam(groups, lr=step_size, eps=1e-20)
+        batches = [tuple(part.double() if part.is_floating_point() else part for part in task.batch()) for _ in range(steps + 1)]
+        for query, items, value, wanted in batches[:-1]:
+            found = scores(layer, query, items)
+            moved.zero_grad()
+            found.backward(score_gradients(found, value, wanted) / len(wanted))
+            moved.step()
+        last.append(scores(layer, *batches[-1][:2]).softmax(dim=-1).detach())
     return float((last[0] - last[1]).abs().max())
 
 
 def quick(seed: int) -> dict[str, bool]:
-    """Say at the largest d_k whether a start of unit variance needs the scale, and whether the twin without it walks the same path."""
-    found = with_and_without_scale(seed, STARTS[:1], WIDTHS[-1:], STEPS // 2)[STARTS[0]]
-    scaled, unscaled = (found[name][str(WIDTHS[-1])] for name in ("scaled", "unscaled"))
+    """Say at the smallest d_k that queries have gradients as long without the scale, which agree less, and that SGD needs more steps."""
+    task = Lookups(seed)
+    data = [task.batch() for _ in range(STEPS)], task.batch(TESTED)
+    scaled, unscaled = (first_gradients(WIDTHS[0], kind, seed) for kind in LAYERS[:2])
+    needed = [min(steps_to_learn(WIDTHS[0], kind, "SGD", data, seed=seed)) for kind in LAYERS[:2]]
     return {
-        "with the scale learnt": scaled["steps"] <= STEPS // 2,
-        "without it not yet": unscaled["steps"] > STEPS // 2,
-        "without it the first weights are sharp": unscaled["entropy"] < 0.5 * scaled["entropy"],
+        "the mean length is nearly the same": abs(unscaled["mean"] / scaled["mean"] - 1) < 1 / 7,
+        "without the scale queries agree less": unscaled["agreement"] < 0.8 * scaled["agreement"],
+        "without the scale SGD needs more steps": needed[1] > needed[0],
     }
 
 

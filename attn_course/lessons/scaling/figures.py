@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import add_legend_below, as_numbers, draw_level, draw_lines, each_of_shape, same_shape
+from attn_course.figures.drawing import add_legend_below, as_numbers, draw_bars, draw_level, draw_lines, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, SCORES
-from attn_course.figures.ticks import tick_at, tick_decades
+from attn_course.figures.ticks import tick_decades
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
-SCALE_COLOURS = dict(zip(("scaled", "unscaled"), (colour for colour, _ in NEUTRAL_STYLES), strict=False))
+LAYERS = ("scaled", "unscaled", "factor in W_Q")
+LAYER_COLOURS = dict(zip(LAYERS, (colour for colour, _ in NEUTRAL_STYLES), strict=False))
+LAYER_DASHES = [dashes for _, dashes in NEUTRAL_STYLES[: len(LAYERS)]]
 
 
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:
@@ -60,41 +63,27 @@ def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: Arr
         ax.legend(loc="upper left", fontsize=9.5)
 
 
-def broken_assumptions(
-    centres: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, moments: Mapping[str, tuple[float, float]]
-) -> None:
-    """Show the spread of scaled scores when one assumption is broken at a time, one panel each.
+def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
+    """Show the spread of scaled scores when one assumption is broken at a time, one panel each, beside the standard normal density.
 
     Parameters
     ----------
-    centres : (n,) array_like
-        Middle of each bin.
-    densities : mapping of str to (n,) array_like
-        By the name of what is broken: the share of scores in each bin, divided by its width.
-    normal : (n,) array_like
-        The standard normal density, which the unbroken case follows nearly.
-    moments : mapping of str to (mean, variance)
-        Of the same cases.
-
-    Raises
-    ------
-    ValueError
-        If lengths or names do not fit.
+    scores : mapping of str to (n,) array_like
+        By the name of what is broken: many scaled scores.
     """
-    middle = as_numbers("centres", centres, 1)
-    limit = same_shape("normal", normal, len(middle))
-    cases = each_of_shape("densities", densities, len(middle))
-    if set(moments) != set(cases):
-        raise ValueError(f"moments must have the names of densities, {list(cases)}; got {list(moments)}")
-    said = {name: f"mean {number(moments[name][0], 1)}, variance {number(moments[name][1], 1)}" for name in cases}
+    cases = {name: as_numbers(f"scores[{name!r}]", values, 1) for name, values in scores.items()}
+    edges = np.linspace(-8, 12, 81)
+    middle = (edges[1:] + edges[:-1]) / 2
+    said = {name: f"mean {number(values.mean(), 1)}, variance {number(values.var(), 1)}" for name, values in cases.items()}
     title = "Mean 0 and variance 1 hold while the assumptions do, and no longer"
     alt = "Histograms of scaled scores, each with the standard normal curve. " + " ".join(f"{name}: {text}." for name, text in said.items())
     columns = 3
     rows = -(-len(cases) // columns)
     with picture(title=title, alt=alt, height=1.0 + 2.0 * rows, rows=rows, columns=columns, sharex=True, sharey=True) as axes:
         for ax, (name, values) in zip(axes, cases.items(), strict=False):
-            ax.fill_between(middle, values, step="mid", color=SCORES, linewidth=0)
-            ax.plot(middle, limit, color=INK, linewidth=1.4, linestyle="--")
+            shares = np.histogram(values, edges)[0] / (len(values) * np.diff(edges))
+            ax.fill_between(middle, shares, step="mid", color=SCORES, linewidth=0)
+            ax.plot(middle, np.exp(-(middle**2) / 2) / np.sqrt(2 * np.pi), color=INK, linewidth=1.4, linestyle="--")
             ax.set_title(f"{name}\n{said[name]}", fontsize=9.5)
         for ax in axes[len(cases) :]:
             ax.set_axis_off()
@@ -104,87 +93,163 @@ def broken_assumptions(
             ax.set_ylabel("density")
 
 
-def spread_and_softmax(
-    d_k: ArrayLike, entropy: Mapping[str, ArrayLike], largest: Mapping[str, ArrayLike], norm: Mapping[str, ArrayLike], *, n_keys: int
-) -> None:
-    """Show entropy, largest weight and Jacobian norm against d_k, with and without the scale.
+def coin_scores(distributions: Mapping[int, tuple[ArrayLike, ArrayLike]]) -> None:
+    """Show the exact distribution of the dot product of two coin vectors, one panel for each number of entries.
 
     Parameters
     ----------
-    d_k : (n,) array_like
-        Ascending and positive.
-    entropy, largest, norm : mapping of {"scaled", "unscaled"} to (n,) array_like
-        Means over many rows: entropy in nats, largest weight, spectral norm of the Jacobian.
-    n_keys : int
-        Keys in a row.
-
-    Raises
-    ------
-    ValueError
-        If lengths or names do not fit.
+    distributions : mapping of int to (values, chances)
+        By d_k: values of the dot product, and the probability of each; those of probability 0 are left out.
     """
-    widths = as_numbers("d_k", d_k, 1)
-    panels = {"entropy (nats)": entropy, "largest weight": largest, "norm of J": norm}
-    for argument, curves in zip(("entropy", "largest", "norm"), panels.values(), strict=True):
-        if set(curves) != set(SCALE_COLOURS):
-            raise ValueError(f"{argument} must have the names {list(SCALE_COLOURS)}; got {list(curves)}")
-    drawn = {label: {name: same_shape(label, curves[name], len(widths)) for name in SCALE_COLOURS} for label, curves in panels.items()}
-    title = "Without the scale one key takes the whole row as d_k grows; with it hardly anything changes"
-    alt = f"Three panels over d_k from {short(widths[0])} to {short(widths[-1])}, {n_keys} keys in a row. " + " ".join(
-        f"{label}: scaled from {listed(c['scaled'][[0, -1]]).replace(' and ', ' to ')}, "
-        f"unscaled from {listed(c['unscaled'][[0, -1]]).replace(' and ', ' to ')}."
-        for label, c in drawn.items()
+    chances = {}
+    for d_k, (values, shares) in distributions.items():
+        where = as_numbers("values", values, 1)
+        chances[d_k] = {int(v): float(c) for v, c in zip(where, same_shape("chances", shares, len(where)), strict=True) if c > 0.0}
+    spreads = {d_k: sum(value**2 * chance for value, chance in found.items()) ** 0.5 for d_k, found in chances.items()}
+    title = "Sixteen times the entries, four times the spread"
+    alt = "Bars of the probability of each dot product of two coin vectors, with lines at one standard deviation. " + " ".join(
+        f"d_k = {d_k}: from {min(found)} to {max(found)}, standard deviation {number(spreads[d_k], 1)}." for d_k, found in chances.items()
     )
-    with picture(title=title, alt=alt, height=3.3, columns=3, sharex=True) as axes:
-        for ax, (label, curves) in zip(axes, drawn.items(), strict=True):
-            draw_lines(ax, widths, curves, colours=SCALE_COLOURS, points=True)
-            ax.set(xscale="log", xlabel="d_k", ylim=(0.0, 1.1 * max(float(c.max()) for c in curves.values())))
-            ax.set_title(label)
-            tick_at(ax, widths)
+    with picture(title=title, alt=alt, height=3.1, columns=len(chances), sharex=True) as axes:
+        for ax, (d_k, found) in zip(axes, chances.items(), strict=True):
+            ax.bar([*found], [*found.values()], 1.5, color=SCORES)
+            for side in (-1, 1):
+                ax.axvline(side * spreads[d_k], color=INK, linestyle="--", linewidth=1.2)
+            ax.set_title(f"d_k = {d_k}, deviation {number(spreads[d_k], 0)}", fontsize=10.5)
+            ax.set(xlabel="q · k", xlim=(-26, 26))
+        axes[0].set_ylabel("probability")
+
+
+def rows_of_scores(scores: ArrayLike) -> None:
+    """Show scores as dots, one line for each query: how far a row is spread, and how far the rows lie apart.
+
+    Parameters
+    ----------
+    scores : (q_len, kv_len) array_like
+        A row for each query.
+    """
+    table = as_numbers("scores", scores, 2)
+    within, in_all = float(table.var(axis=1).mean()), float(table.var())
+    alt = (
+        f"Scores of {table.shape[1]} keys as dots, one line for each of {table.shape[0]} queries. The variance of all these scores is "
+        f"{number(in_all)}, the mean variance within a row {number(within)}."
+    )
+    with picture(title="Rows may lie far apart and be narrow: softmax sees one row at a time", alt=alt, height=2.9) as (ax,):
+        for place, row in enumerate(table):
+            ax.scatter(row, np.full(len(row), place), s=42, color=SCORES, edgecolor=INK, linewidth=0.8, clip_on=False)
+            ax.plot(row.mean(), place, "|", color=INK, markersize=20, markeredgewidth=2)
+        ax.set(xlabel="score", ylabel="query", yticks=range(len(table)), ylim=(len(table) - 0.5, -0.5))
+
+
+def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, ArrayLike]]]]) -> None:
+    """Show how long the gradients of single queries are before the first step, one panel for each d_k.
+
+    Parameters
+    ----------
+    first : sequence of mappings
+        For each seed, by d_k and by layer, "scaled" and "unscaled" among them: "deciles", the nine deciles of the length.
+    """
+    drawn = {d_k: {name: _of_seeds([found[d_k][name]["deciles"] for found in first]) for name in LAYERS[:2]} for d_k in first[0]}
+    share = np.arange(10, 100, 10)
+    alt = (
+        "Lengths of the gradients of single queries by their scores, from the shortest tenth to the longest, means of three seeds. "
+        + " ".join(
+            f"d_k = {d_k}, {name}: {listed(rows.mean(axis=0)[[0, 4, 8]])} at 10, 50 and 90 percent."
+            for d_k, pair in drawn.items()
+            for name, rows in pair.items()
+        )
+    )
+    title = "Without the scale a few queries have long gradients, and the others short ones"
+    with picture(title=title, alt=alt, height=3.4, columns=len(drawn), sharey=True) as axes:
+        for ax, (d_k, pair) in zip(axes, drawn.items(), strict=True):
+            draw_lines(ax, share, {name: rows.mean(axis=0) for name, rows in pair.items()}, colours=LAYER_COLOURS, points=True)
+            ax.set(xlabel="percent of queries below", xticks=[10, 50, 90], ylim=(0.0, None))
+            ax.set_title(f"d_k = {d_k}")
+        axes[0].set_ylabel("length of the gradient")
         add_legend_below(axes[0], 2)
 
 
-def two_trainings(curves: Mapping[str, Mapping[str, ArrayLike]], *, chance: float, d_k: int) -> None:
-    """Show accuracy against training step with and without the scale, one panel for each start.
+def steps_against_step_size(
+    steps: Sequence[Mapping[str, Mapping[str, Mapping[str, ArrayLike]]]], sizes: Mapping[str, Sequence[float]], *, most: int, d_k: int
+) -> None:
+    """Show how many steps a layer needs against the step size, one panel for each optimizer.
 
     Parameters
     ----------
-    curves : mapping of str to mapping of {"scaled", "unscaled"} to (n_seeds, n_steps) array_like
-        By start: accuracies. Each seed is a thin line, their mean a thick one.
-    chance : float
-        Accuracy of guessing.
+    steps : sequence of mappings
+        For each seed, by optimizer, d_k and layer: the steps for each step size; a training that did not learn has more than `most`.
+    sizes : mapping of str to sequence of float
+        By optimizer: the step sizes.
+    most : int
+        The longest training.
     d_k : int
         Entries of a query.
 
     Raises
     ------
     ValueError
-        If names do not fit.
+        If there are not as many steps as step sizes.
     """
-    panels = {
-        start: {name: as_numbers(f"curves[{start!r}][{name!r}]", rows, 2) for name, rows in pair.items()} for start, pair in curves.items()
+    drawn = {
+        name: {layer: _of_seeds([found[name][str(d_k)][layer] for found in steps], len(sizes[name])) for layer in LAYERS} for name in sizes
     }
-    wrong = [start for start, pair in panels.items() if set(pair) != set(SCALE_COLOURS)]
-    if wrong or not panels:
-        raise ValueError(f"curves must hold {list(SCALE_COLOURS)} for each start; got {wrong or 'no start'}")
-    title = f"At d_k = {d_k} the scale speeds up one start, and does nothing for a start that already holds the factor"
-    alt = "Accuracy against training step, one panel for each start, means of several seeds. " + " ".join(
-        f"{start}: accuracy {number(float(pair['scaled'].mean(axis=0)[pair['scaled'].shape[1] // 4]))} scaled and "
-        f"{number(float(pair['unscaled'].mean(axis=0)[pair['unscaled'].shape[1] // 4]))} unscaled after a quarter of the steps."
-        for start, pair in panels.items()
+    best = {name: {layer: rows.min(axis=1) for layer, rows in layers.items()} for name, layers in drawn.items()}
+    alt = f"Steps until learnt against the step size, d_k = {d_k}, each seed and their median. Fewest steps, over the seeds. " + " ".join(
+        f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
+        for name, layers in best.items()
     )
-    with picture(title=title, alt=alt, height=3.5, columns=len(panels), sharey=True) as axes:
-        for ax, (start, pair) in zip(axes, panels.items(), strict=True):
-            for name in SCALE_COLOURS:
-                rows = pair[name]
-                steps = np.arange(1, rows.shape[1] + 1)
-                ax.plot(steps, rows.T, color=SCALE_COLOURS[name], linewidth=0.8, alpha=0.5)
-                ax.plot(steps, rows.mean(axis=0), color=SCALE_COLOURS[name], linestyle="-" if name == "scaled" else "--", label=name)
-            draw_level(ax, steps, chance, "chance")
-            ax.set(xlabel="training step", ylim=(0.0, 1.03), xlim=(1, steps[-1]))
-            ax.set_title(start)
-        axes[0].set_ylabel("right lookups")
-        add_legend_below(axes[0], 3)
+    title = f"At d_k = {d_k} no step size makes the unscaled layer as fast as the other two"
+    with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:
+        for ax, (name, layers) in zip(axes, drawn.items(), strict=True):
+            x = np.asarray(sizes[name])
+            for rows, (layer, colour), dashes in zip(layers.values(), LAYER_COLOURS.items(), LAYER_DASHES, strict=True):
+                ax.plot(x, rows.T, color=colour, linewidth=0.7, alpha=0.5)
+                ax.plot(x, np.median(rows, axis=0), color=colour, linestyle=dashes, marker="o", markersize=4, label=layer)
+            draw_level(ax, x, most, "not learnt")
+            ax.set(xscale="log", yscale="log", xlabel="step size", ylim=(2, 1.25 * most))
+            ax.xaxis.set_major_locator(FixedLocator([*map(float, x[::2])]))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.xaxis.set_minor_locator(NullLocator())
+            ax.yaxis.set_major_locator(FixedLocator([2, 5, 10, 20, 50, 100]))
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            ax.yaxis.set_minor_locator(NullLocator())
+            ax.set_title(name)
+        axes[0].set_ylabel("steps until learnt")
+        add_legend_below(axes[0], 4)
+
+
+def best_steps(best: Sequence[Mapping[str, Mapping[str, Mapping[str, Mapping[str, int]]]]], *, d_k: int) -> None:
+    """Show the fewest steps over all step sizes, for each loss, with and without the scale, one panel for each optimizer.
+
+    Parameters
+    ----------
+    best : sequence of mappings
+        For each seed, by optimizer, d_k, loss and layer: the fewest steps.
+    d_k : int
+        Entries of a query.
+    """
+    losses = [*next(iter(best[0].values()))[str(d_k)]]
+    drawn = {
+        name: {
+            layer: np.array([np.mean([found[name][str(d_k)][loss][layer] for found in best]) for loss in losses]) for layer in LAYERS[:2]
+        }
+        for name in best[0]
+    }
+    alt = f"Bars of the fewest steps until learnt, d_k = {d_k}, mean of three seeds, for {', '.join(losses)}. " + " ".join(
+        f"{name}, {layer}: {listed(row, 0)}." for name, pair in drawn.items() for layer, row in pair.items()
+    )
+    title = "If every query counts alike, or the loss is minus the logarithm of a weight, most of the delay is gone"
+    with picture(title=title, alt=alt, height=3.7, columns=len(drawn), sharey=True) as axes:
+        for ax, (name, pair) in zip(axes, drawn.items(), strict=True):
+            draw_bars(ax, np.stack([*pair.values()]), [*pair], [LAYER_COLOURS[layer] for layer in pair], digits=0)
+            ax.set_xticks(range(len(losses)), [loss.replace(" ", "\n", 1) for loss in losses], fontsize=9.5)
+            ax.set_title(name)
+        axes[0].set_ylabel("fewest steps until learnt")
+        add_legend_below(axes[0], 2)
+
+
+def _of_seeds(rows: Sequence[ArrayLike], length: int = 9) -> np.ndarray:
+    return np.stack([same_shape("numbers of a seed", row, length) for row in rows])
 
 
 def initial_variances(names: Sequence[str], expected: ArrayLike, measured: ArrayLike) -> None:

@@ -1,11 +1,11 @@
 """The graded tasks on similarity and the scale."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.scaling.tasks_formulas import ROW_SPREAD, SCALE_SLOPE, VARIANCE
+from attn_course.lessons.scaling.tasks_formulas import QUERY_GRADIENT, ROW_SPREAD, SCALE_SLOPE, VARIANCE
+from attn_course.lessons.scaling.tasks_turns import TURNS
 from attn_course.reference import cosine_scores, scaled_dot_scores, softmax
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
@@ -360,77 +360,70 @@ HEADS_REPAIR = Task(
 )
 
 
-def _three_densities(widths: tuple[int, ...]) -> dict[str, Any]:
-    x = np.linspace(-6.0, 6.0, 121)
-    rng = np.random.default_rng(0)
-    curves = {}
-    for name, d_k in zip("ABC", widths, strict=True):
-        deviation = np.sqrt(rng.chisquare(d_k, size=(20_000, 1)) / d_k)
-        curves[name] = (np.exp(-((x / deviation) ** 2) / 2) / deviation).mean(axis=0) / math.sqrt(2 * math.pi)
-    title = "Three densities of scaled scores: which d_k is which?"
-    return {"x": x, "densities": curves, "normal": np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi), "title": title}
+def _spreads(scores: np.ndarray) -> np.ndarray:
+    return np.stack([scores.var(axis=-1).mean(axis=-1), scores.var(axis=(-2, -1))], axis=-1)
 
 
-READ_DENSITIES = Task(
-    id="read-score-densities",
-    title="Read three densities",
-    entry="my_widths",
-    kind="figure",
-    equation="kurtosis-with-normal-entries",
-    points=1,
-    difficulty=1,
-    minutes=4,
-    trains="seeing a kurtosis",
-    tolerance=1e-3,
-    variants=every(widths=((4, 64, 1), (64, 1, 4), (1, 64, 4), (4, 1, 64))),
-    answer=lambda widths: widths,
-    figure_data=_three_densities,
-    wrong=[
-        Wrong(
-            "largest and smallest exchanged",
-            lambda widths: [{1: 64, 64: 1}.get(width, width) for width in widths],
-            "heavy tails and a sharp peak belong to few entries, {eq}`kurtosis-with-normal-entries`",
-        ),
-        Wrong("in order of size", lambda widths: (1, 4, 64), "the curves are not sorted: which one is nearly the normal curve?"),
-        Wrong(
-            "from the largest down", lambda widths: (64, 4, 1), "the curve that lies on the normal one has the most entries; it is another"
-        ),
-    ],
-    hints=[
-        "All three have variance 1. What does a larger kurtosis look like?",
-        "The kurtosis is 3 + 6 / d_k: 9, 4.5 and 3.1. The last is nearly normal.",
-        "Look at the tails: the highest has d_k = 1. Write `my_widths = (d_k of A, d_k of B, d_k of C)`.",
-    ],
-)
+def _scores_with_row_means(rng: np.random.Generator, *shape: int, apart: float = 1.0) -> np.ndarray:
+    return np.asarray(rng.normal(size=shape) + apart * rng.normal(size=(*shape[:-1], 1)))
 
 
-def _step_points(rng: np.random.Generator) -> list[Case]:
-    return [Case("16 points", eta=rng.uniform(0.01, 2.0, size=16), d_k=rng.uniform(2.0, 50.0, size=16))]
-
-
-MATCHED_STEP = Task(
-    id="reparametrised-step-size",
-    title="Take a scale into the weights",
-    entry="my_step",
-    kind="derive",
-    equation="scale-as-reparametrisation",
+SPREADS = Task(
+    id="row-and-total-spread",
+    title="What softmax sees of a spread",
+    entry="my_spreads",
+    kind="write",
+    equation="spread-within-a-row",
     points=2,
-    difficulty=4,
+    difficulty=2,
     minutes=8,
-    trains="a reparametrisation and its step size",
-    symbols=("eta", "d_k"),
-    cases=_step_points,
-    answer=lambda eta, d_k: eta / d_k**2,
+    trains="a variance over the right axes",
+    answer=_spreads,
+    cases=lambda rng: [
+        Case("more keys than queries", scores=_scores_with_row_means(rng, 3, 11)),
+        Case("rows far apart", scores=_scores_with_row_means(rng, 7, 5, apart=30.0)),
+        Case("two leading axes", scores=_scores_with_row_means(rng, 2, 5, 3, 7)),
+        Case("a batch of one example", scores=_scores_with_row_means(rng, 1, 5, 3)),
+        Case("one query", scores=_scores_with_row_means(rng, 2, 1, 7)),
+        Case("one key: rows without spread", scores=_scores_with_row_means(rng, 5, 1)),
+        Case("rows of very different spread", scores=np.geomspace(0.01, 100, 3)[:, None] * rng.normal(size=(3, 5))),
+    ],
     wrong=[
-        Wrong("the step of the usual scale", lambda eta, d_k: eta / d_k, "that is for c = 1 / sqrt(d_k); here c = 1 / d_k"),
-        Wrong("the same step", lambda eta, d_k: eta, "the gradient gets a factor c, and the change of W another when it reaches W'"),
-        Wrong("a longer step", lambda eta, d_k: eta * d_k**2, "W' is smaller than W, and so is its step: c^2 is below 1"),
-        Wrong("c^4", lambda eta, d_k: eta / d_k**4, "c = 1 / d_k enters twice, not four times"),
+        Wrong(
+            "the variance down the columns",
+            lambda scores: np.stack([scores.var(axis=-2).mean(axis=-1), scores.var(axis=(-2, -1))], axis=-1),
+            "a row belongs to one query and runs over the keys: the variance within it is taken along the last axis",
+        ),
+        Wrong(
+            "the two exchanged",
+            lambda scores: _spreads(scores)[..., ::-1],
+            "these are the two numbers in the other order: first within the rows, then of all scores",
+        ),
+        Wrong(
+            "deviations for variances",
+            lambda scores: np.stack([scores.std(axis=-1).mean(axis=-1), scores.std(axis=(-2, -1))], axis=-1),
+            "these are standard deviations; a variance is the square, and the mean of squares is not the square of the mean",
+        ),
+        Wrong(
+            "the spread of the row means",
+            lambda scores: np.stack([scores.mean(axis=-1).var(axis=-1), scores.var(axis=(-2, -1))], axis=-1),
+            "that is how far the rows lie apart, which softmax does not see; take the variance in each row, then the mean of these",
+        ),
+        Wrong(
+            "examples of a batch thrown together",
+            lambda scores: np.stack([scores.var(axis=-1).mean(axis=-1), np.full(scores.shape[:-2], scores.var())], axis=-1),
+            "each example of a batch has a variance of its own: `var` takes several axes, `axis=(-2, -1)`",
+        ),
+        Wrong(
+            "all scores twice",
+            lambda scores: np.stack([scores.var(axis=(-2, -1))] * 2, axis=-1),
+            "both numbers are the variance of all scores; the first must be taken row by row",
+        ),
     ],
     hints=[
-        "{eq}`scale-as-reparametrisation` holds for any constant c.",
-        "Which c stands before the scores here?",
-        "The step of W' is c^2 eta. Put in c = 1 / d_k.",
+        "Softmax gets one row at a time. Which axis runs along a row?",
+        "`var` takes an axis, or several. Along a row it leaves one number for each query, and of these the mean is wanted.",
+        "`np.stack([scores.var(axis=...).mean(axis=...), ...], axis=-1)`",
     ],
 )
 
@@ -440,9 +433,10 @@ TASKS = [
     VARIANCE_WITH_MEANS,
     COSINE,
     HEADS_REPAIR,
-    READ_DENSITIES,
-    MATCHED_STEP,
+    SPREADS,
     VARIANCE,
     SCALE_SLOPE,
     ROW_SPREAD,
+    QUERY_GRADIENT,
+    *TURNS,
 ]

@@ -1,10 +1,10 @@
-"""The graded tasks on the scale that are answered in LaTeX: the variance of a score line by line, and two formulas."""
+"""The graded tasks on the scale that are answered in LaTeX: the variance of a score line by line, and three formulas."""
 
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import column, columns, derivative, vector
+from attn_course.formulas import column, columns, derivative, matrix, vector
 from attn_course.reference import scaled_dot_scores, softmax
 from attn_course.tasks.core import Task, Wrong, at_sizes
 
@@ -225,5 +225,58 @@ ROW_SPREAD = Task(
         "Within a row the query does not change. What varies is the key: put that into {eq}`score-variance-from-covariances`.",
         "A query that is fixed has the covariance 0, and its mean is the query itself: one of the three terms is left.",
         r"A row, a matrix and a column, `Q_i ... Q_i^\top`, over what the scale becomes in a variance.",
+    ],
+)
+
+
+def _scores_under_a_loss(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """Scores S = c X W_Q K^T under a loss whose gradient by S is D, and the gradient of that loss by W_Q."""
+    T_q, T_k, d_model, d_k = sizes.values()
+    X, K, D = rng.normal(size=(T_q, d_model)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_q, T_k))
+    c = rng.uniform(0.3, 0.7)
+    slope = derivative(lambda weights: np.sum(D * (c * (X @ weights @ K.T))), rng.normal(size=(d_model, d_k)))
+    return {"X": matrix(X), "K": matrix(K), "D": matrix(D), "c": c, "G": matrix(slope)}
+
+
+QUERY_GRADIENT = Task(
+    id="query-weights-gradient",
+    title="The gradient that carries the scale",
+    entry="my_gradient",
+    kind="formula",
+    equation="scale-as-reparametrisation",
+    points=2,
+    difficulty=3,
+    minutes=10,
+    trains="a matrix product and its gradient, with a factor",
+    symbols=("X", "K", "D", "c"),
+    left="G",
+    cases=at_sizes("T_q T_k d_model d_k", _scores_under_a_loss),
+    answer=r"c\, X^\top D K",
+    wrong=[
+        Wrong(
+            "the factor forgotten",
+            r"X^\top D K",
+            "that is the gradient by W', which is multiplied by no c in the scores; W_Q is",
+        ),
+        Wrong(
+            "the factor twice",
+            r"c^2 X^\top D K",
+            "c enters a second time only when the change of W_Q is carried over to W'; in the gradient by W_Q it stands once",
+        ),
+        Wrong(
+            "divided by the factor",
+            r"\frac{1}{c} X^\top D K",
+            "a small c makes the scores react less to W_Q, so its gradient is smaller: multiply by c",
+        ),
+        Wrong(
+            "the sign turned round",
+            r"-c\, X^\top D K",
+            "the minus belongs to the step of gradient descent, not to the gradient",
+        ),
+    ],
+    hints=[
+        "Which scores does the entry (a, b) of W_Q reach, and with which factor?",
+        "S_ij holds X_ia (W_Q)_ab K_jb, times c. Multiply by D_ij and sum over i and j.",
+        r"`c ... D ...`: which of the two neighbours must be transposed so that the shape is (d_model, d_k)?",
     ],
 )

@@ -88,6 +88,24 @@ def heads_by_differences(query, key):
     return 1 / np.exp(scores[..., None, :] - scores[..., :, None]).sum(axis=-1)
 
 
+def spreads_row_by_row(scores):
+    found = np.zeros((*scores.shape[:-2], 2))
+    for place in np.ndindex(scores.shape[:-2]):
+        rows = scores[place]
+        found[place] = sum(np.mean((row - row.mean()) ** 2) for row in rows) / len(rows), np.mean((rows - rows.mean()) ** 2)
+    return found
+
+
+def spreads_in_torch(scores):
+    scores = torch.tensor(scores, dtype=torch.float32)
+    return torch.stack([scores.var(dim=-1, correction=0).mean(dim=-1), scores.var(dim=(-2, -1), correction=0)], dim=-1)
+
+
+def spreads_from_moments(scores):
+    within = np.square(scores - scores.mean(axis=-1, keepdims=True)).mean(axis=(-2, -1))
+    return np.stack([within, within + scores.mean(axis=-1).var(axis=-1)], axis=-1)
+
+
 RIGHT = {
     "scaled-scores": [
         scores_with_einsum,
@@ -104,8 +122,18 @@ RIGHT = {
     ],
     "cosine-scores": [cosine_of_unit_vectors, cosine_in_torch, cosine_pair_by_pair, cosine_without_nan],
     "repair-head-weights": [heads_one_by_one, heads_in_torch, heads_by_log_sum_exp, heads_by_differences],
-    "read-score-densities": [lambda: [4, 64, 1], lambda: np.array([4.0, 64.0, 1.0])],
-    "reparametrised-step-size": [lambda eta, d_k: eta * d_k**-2, lambda eta, d_k: (1 / d_k) * (eta / d_k)],
+    "row-and-total-spread": [spreads_row_by_row, spreads_in_torch, spreads_from_moments],
+    "query-weights-gradient": [
+        r"X^\top (c D) K",
+        r"(c\, K^\top D^\top X)^\top",
+        r"c\, (D^\top X)^\top K",
+    ],
+    "correlated-entries-variance": [
+        r"d_k (1 + (d_k - 1) \rho^2)",
+        r"d_k (1 - \rho^2) + d_k^2 \rho^2",
+        r"\sum_{i=1}^{d_k} \left( 1 + \sum_{j=1}^{d_k - 1} \rho^2 \right)",
+    ],
+    "divisor-for-sparse-entries": [r"\sqrt{p^2 d_k}", r"\sqrt{d_k p p}", r"p\, d_k^{1/2}"],
     "weights-under-a-scale": [
         r"w_i s_i - w_i \sum_{j=1}^{n} w_j s_j",
         r"w_i \sum_j w_j (s_i - s_j)",

@@ -1,0 +1,110 @@
+"""What the lesson on the scale asks its reader before it shows its own: two variances under other assumptions."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from attn_course.tasks.core import Task, Wrong, at_sizes
+
+
+def _correlated_entries(rng: np.random.Generator, d_k: int) -> dict[str, Any]:
+    """All pairs of a query and a key whose entries have variance 1 and one correlation; the variance of their dot products."""
+    rho = rng.uniform(0.2, 0.7)
+    root = np.linalg.cholesky(np.full((d_k, d_k), rho) + np.diag(np.full(d_k, 1 - rho)))
+    points = np.sqrt(d_k) * np.vstack([root.T, -root.T])  # equally likely: mean 0, and the covariance wanted
+    return {"d_k": d_k, r"\rho": rho, "v": np.var(points @ points.T)}
+
+
+CORRELATED = Task(
+    id="correlated-entries-variance",
+    title="Entries that move together",
+    entry="my_variance_formula",
+    kind="formula",
+    equation="score-variance-by-entries",
+    points=1,
+    difficulty=2,
+    minutes=6,
+    trains="a double sum, its diagonal and the rest",
+    your_turn=True,
+    symbols=("d_k", r"\rho"),
+    left="v",
+    cases=at_sizes("d_k", _correlated_entries),
+    answer=r"d_k + d_k (d_k - 1) \rho^2",
+    wrong=[
+        Wrong("the correlation forgotten", r"d_k", "that counts the terms with i = j only; the others no longer vanish"),
+        Wrong(
+            "the correlation once",
+            r"d_k + d_k (d_k - 1) \rho",
+            "each term is an entry of one covariance matrix times the same entry of the other: the correlation comes in twice",
+        ),
+        Wrong(
+            "the diagonal counted again",
+            r"d_k + d_k^2 \rho^2",
+            "of the d_k^2 pairs, d_k have i = j, and they are in the first term already",
+        ),
+        Wrong(
+            "only the pairs",
+            r"d_k (d_k - 1) \rho^2",
+            "the terms with i = j are missing: each is the product of two variances",
+        ),
+        Wrong(
+            "each pair counted once",
+            r"d_k + \frac{d_k (d_k - 1)}{2} \rho^2",
+            "the double sum meets each pair of different entries twice, as (i, j) and as (j, i)",
+        ),
+    ],
+    hints=[
+        "Which of the three terms of the double sum hold a mean?",
+        "Sum the terms with i = j and those with i other than j apart. What is (S_q)_ij in each case?",
+        "`d_k + ... \\rho^2`: how many ordered pairs of different entries are there?",
+    ],
+)
+
+
+def _sparse_entries(rng: np.random.Generator, d_k: int) -> dict[str, Any]:
+    """Entries that are mostly 0: the variance of one product over its nine outcomes, d_k times, and its root."""
+    p, rare = rng.uniform(0.2, 0.7), rng.uniform(0.25, 0.45)
+    values = [0.0, np.sqrt((1 - rare) / rare), -np.sqrt(rare / (1 - rare))]
+    chances = [1 - p, p * rare, p * (1 - rare)]
+    products = [a * b for a, b in itertools.product(values, values)]
+    weights = [a * b for a, b in itertools.product(chances, chances)]
+    mean = np.average(products, weights=weights)
+    variance = sum(np.average((np.array(products) - mean) ** 2, weights=weights) for _ in range(d_k))
+    return {"d_k": d_k, "p": p, "u": np.sqrt(variance)}
+
+
+SPARSE = Task(
+    id="divisor-for-sparse-entries",
+    title="A divisor for entries that are mostly 0",
+    entry="my_divisor",
+    kind="formula",
+    equation="score-variance-from-deviations",
+    points=1,
+    difficulty=2,
+    minutes=6,
+    trains="a variance under another assumption",
+    your_turn=True,
+    symbols=("d_k", "p"),
+    functions=(r"\sqrt",),
+    left="u",
+    cases=at_sizes("d_k", _sparse_entries),
+    answer=r"p \sqrt{d_k}",
+    wrong=[
+        Wrong("the usual divisor", r"\sqrt{d_k}", "that is right for p = 1; a product of two entries is now mostly 0, and varies less"),
+        Wrong(
+            "one side sparse",
+            r"\sqrt{p\, d_k}",
+            "that holds if the entries of q are mostly 0, and those of k are not; here both have the variance p",
+        ),
+        Wrong("the variance itself", r"p^2 d_k", "that is the variance of the score; a divisor c divides it by c squared"),
+        Wrong("the root of d_k alone forgotten", r"p\, d_k", "the divisor is the root of the whole variance"),
+    ],
+    hints=[
+        "What is the mean square of one entry, and so its variance?",
+        "Put the two variances into {eq}`score-variance-from-deviations`. A divisor u divides the variance by u^2.",
+        "`... \\sqrt{d_k}`",
+    ],
+)
+
+TURNS = [CORRELATED, SPARSE]

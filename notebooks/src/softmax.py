@@ -2,15 +2,14 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
-# that are not negative and sum to 1. Softmax turns the scores into weights, and it does so with an exponential. Why with that? This
+# that are not negative and sum to 1. Softmax turns scores into weights, with an exponential. Why that? This
 # lesson answers three times, and each time it starts somewhere else.
 #
-# **Afterwards you can** derive softmax in three ways, compute it without overflow, differentiate it with and without its matrix,
-# say what a temperature does, and find its normaliser block by block.
+# **Afterwards you can** derive softmax in three ways, compute it without overflow, differentiate it with and without its matrix, and
+# find its normaliser block by block.
 #
-# **You need** exponentials and logarithms, partial derivatives, and some NumPy. What else occurs (a Lagrange multiplier, the law of a
-# maximum, eigenvalues) is recalled where it is used.
-# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). What is called *Deeper* comes on top.
+# **You need** exponentials, partial derivatives, and some NumPy; what else occurs is recalled where it is used.
+# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
 
 # %% id="setup"
 import math
@@ -51,7 +50,7 @@ print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 # | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
 # | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
 #
-# The amounts sum to $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$. So "it" means the cat, with a weight of 0.95.
+# The sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$. So "it" means the cat, with a weight of 0.95.
 
 # %% id="by-hand-figure"
 figures.token_weights(TOKENS, z_it, softmax(z_it))
@@ -63,20 +62,19 @@ figures.token_weights(TOKENS, z_it, softmax(z_it))
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \label{softmax}$$
 #
 # We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores, through the sum. In this course
-# `verify` checks every numbered equation by machine, and `show` puts small numbers into one, so that you can follow it by hand.
+# `verify` checks every numbered equation by machine, and `show` puts small numbers into one.
 
 # %% id="definition-verify"
 verify("softmax")
 show("softmax", z=[1, 2, 0], i=2)
 
 # %% [markdown] id="range"
-# For two or more finite scores, each weight is one of several positive parts of a whole, so it is a proper fraction:
+# For two or more finite scores, each weight is one of several positive parts of a whole:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# The strict bounds need the words *two or more* and *finite*, and exact arithmetic. A single score takes all the weight. A score of
-# $-\infty$ gets exactly none, which is how masks work (chapter {lesson}`masking`). And in float32 a score that lies 200 below the
-# best one gets 0, because $e^{-200}$ is smaller than any positive float32.
+# A single score takes all the weight. A score of $-\infty$ gets exactly none, which is how masks work (chapter {lesson}`masking`). And
+# in float32 a score that lies 200 below the best one gets 0, because $e^{-200}$ is smaller than any positive float32.
 
 # %% id="range-code"
 verify("softmax-inside-the-simplex")
@@ -139,22 +137,22 @@ figures.softmax_maps(difference, shares, shift=shift)
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# If $\beta > 0$, a larger score gets a larger weight, and $T$ is called the **temperature**. With $\beta = 0$ all weights are equal (and
-# there is no $T$), and a negative $\beta$ prefers the smallest score.
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For $\beta = 0$ all weights are equal (there is no
+# $T$), and a negative $\beta$ prefers small scores.
 
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
 
 # %% [markdown] id="why-exp-broken"
-# We assumed that *one* function serves every entry. Drop this, and give entry $i$ a function $f_i$ of its own. The wish with the scores
-# $x$ and $0$ then says that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side does not know $x$ or $i$, so all $f_i$ grow
-# alike, $f_i(x) = a_i\, e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$. What we have gained is a number added to
-# each score. Masks and position biases enter attention in just this way.
+# We assumed that *one* function serves every entry. What if entry $i$ has its own, $f_i$? With the scores
+# $x$ and $0$ the wish says that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side knows neither $x$ nor $i$, so all $f_i$ grow
+# alike, $f_i(x) = a_i\, e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to
+# each score. Position biases enter attention in just this way.
 
 # %% [markdown] id="spot-printed"
-# **A test for printed numbers.** An introduction to attention works the example softmax(0.9, 0.1, 0.7) and prints the weights 0.48, 0.22 and
-# 0.30. They are positive and sum to 1, so nothing looks wrong. But the logarithm of the odds must be the difference of the scores: 0.8 for
-# the first two, and 0.2 for the first and the third.
+# **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. These are positive and sum to 1,
+# so nothing looks wrong. But the logarithm of the odds must be the difference of the scores: 0.8 for the first two, 0.2 for the first
+# and the third.
 
 # %% id="spot-printed-code"
 scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.22, 0.30])
@@ -162,20 +160,25 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
     print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
 
 # %% [markdown] id="spot-printed-notice"
-# The log-odds of the printed weights are 0.78 and 0.47. The second should be 0.2, so these weights are no softmax of these scores.
+# The second log-odds are 0.47 and not 0.2: these weights are no softmax of these scores.
 
 # %% [markdown] id="entropy"
 # ## Second derivation: commit to nothing else
 #
-# The second derivation wishes for no symmetry. It starts from what we know. Suppose we know only the average score that the weights $p$ must have:
+# The second derivation starts from what we know. Suppose that we know only the average score that the weights $p$ must have,
 # $\sum_i p_i z_i = \mu$. Many $p$ have it. Which of them claims the least beyond that? The **entropy** $H(p) = -\sum_i p_i \ln p_i$
 # measures how undecided weights are: it is $\ln n$ if all are equal, and 0 if one has everything. So we look for the largest entropy
 # under two conditions, $\sum_i p_i z_i = \mu$ and $\sum_i p_i = 1$.
 
+# %% id="entropy-code"
+for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
+    p = np.array(p)
+    print(p, f"entropy {-(p * np.log(p)).sum():.2f}")
+
 # %% [markdown] id="multiplier"
-# **Lagrange multipliers, in three lines.** At the highest point of a path across a hill, the hill may still rise to the left and right of
-# the path, but not along it. So its slope there is a combination of the slopes of the conditions. The coefficients are the
-# *multipliers*: add each condition, times an unknown number, and set all derivatives to zero; the conditions then fix the numbers.
+# **Lagrange multipliers, in three lines.** At the highest point of a path across a hill, the ground may still rise to the left or right of
+# the path, but not along it. So its slope there is a combination of the slopes of the conditions. The unknown coefficients are the
+# *multipliers*: add each condition times its multiplier, and set all derivatives to zero.
 #
 # With $\beta$ for the average and $\lambda$ for the sum,
 #
@@ -193,8 +196,8 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # The first factor is the same for every entry, and the sum has to be 1, so it is one over $\sum_j e^{\beta z_j}$. This is
 # $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`. Physicists call it the Gibbs distribution, with the energy $-z_i$.
 #
-# A vanishing derivative alone proves little: the point could be a saddle, and we divided by $p_i > 0$ in silence. We also do not
-# know yet whether some $\beta$ fits. One identity settles it, and it needs two short definitions.
+# But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not
+# know whether some $\beta$ fits. One identity settles all this.
 
 # %% [markdown] id="identity"
 # The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's denominator. So a log-weight is
@@ -219,6 +222,18 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 
 # %% id="identity-verify"
 verify("log-softmax", "free-energy-identity")
+
+# %% [markdown] id="identity-tried"
+# Three weights on the scores $(0, 1, 2)$ that all have the average 0.8, and the identity with a $\beta$ that fits none of them:
+
+# %% id="identity-code"
+z, beta = np.array([0.0, 1.0, 2.0]), 0.5
+for a in (0.25, 0.4, 0.55):
+    p = np.array([a, 1.2 - 2 * a, a - 0.2])
+    entropy = -(p * np.log(p)).sum()
+    divergence = (p * np.log(p / softmax(beta * z))).sum()
+    right = logsumexp(beta * z) - beta * p @ z - divergence
+    print(f"p = {p}   H(p) = {entropy:.4f}   right side {right:.4f}")
 
 # %% [markdown] id="which-beta"
 # Does some $\beta$ fit? The average $\mu(\beta) = \sum_i \sigma(\beta z)_i\, z_i$ is a quotient, and the quotient rule gives its slope:
@@ -253,35 +268,34 @@ figures.simplex_entropy(
 
 # %% [markdown] id="multiplier-meaning"
 # **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
-# $\mathrm{lse}(\beta z) - \beta \mu$. Differentiate it by $\mu$. The part that comes from the change of $\beta$ is $\mu - \mu = 0$ times that change,
-# because the slope of $\mathrm{lse}(\beta z)$ in $\beta$ is the average. What is left is $-\beta$. So $\beta$ is a **price**: the
-# entropy that we pay for one more unit of average score. Below the plain mean, more average costs nothing and even brings entropy,
-# so the price is negative.
+# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z)$ in $\beta$ is the average, $\mu$, so what
+# a change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the entropy that one more unit of
+# average score costs. Below the plain mean it even brings entropy, and the price is negative.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
 # The third derivation starts without any weights. Let each score be read with a random error $\xi_j$, and let the token with the
-# largest $z_j + \xi_j$ win. The errors are independent and all have the same continuous law. The average best reading is
+# largest $z_j + \xi_j$ win. The errors are independent and share one continuous law with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$; in the others it stays, except in draws so close that
-# the step decides, and these become as rare as we like. So the slope of $M$ is a chance:
+# Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the race is
+# so close that the step decides it; the smaller $h$, the rarer this is. So the slope of $M$ is a chance:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
 # These are weights, for **any** such noise: none is negative, and they sum to 1.
 
 # %% [markdown] id="gumbel"
-# Which weights they are depends on the noise. Take the one with the law $P(\xi \le t) = \exp(-e^{-t})$, named after Gumbel: the largest of many independent
-# quantities with exponential tails has this law, up to a shift. The maximum is at most $t$ if *every* $z_j + \xi_j$ is at most $t$. The noises are independent, so the chances
+# Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the law to which the maximum of many independent
+# quantities with exponential tails tends, once it is shifted and scaled. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The noises are independent, so the chances
 # multiply, and the exponents add:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
 # = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr) = \exp\bigl(-e^{-(t - \mathrm{lse}(z))}\bigr)$$
 #
-# This is the law of a single noise, moved by $\mathrm{lse}(z)$. So its mean is that of one noise, $\gamma \approx 0.577$, moved by $\mathrm{lse}(z)$:
+# This is the law of a single noise, moved by $\mathrm{lse}(z)$. So the mean is that of one noise, $\gamma \approx 0.577$, moved alike:
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 
@@ -310,24 +324,20 @@ print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
 verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="story"
-# **A story.** In 1959 the psychologist Duncan Luce asked of choices what we asked of weights: that the odds of two answers do not depend on
-# the other answers. Tony Marley found that Gumbel's noise leads there, and Daniel McFadden turned it into a method. Before the BART
-# trains opened in the San Francisco Bay Area, the official forecast said that 15 percent of the travellers would use them. McFadden's softmax
-# said 6.3 percent. In the end it was 6.2, and in 2000 he received the Nobel prize in economics.
+# **A story.** In 1959 the psychologist Duncan Luce asked that the odds of two answers should not depend on
+# which other answers there are. Tony Marley found that Gumbel's noise leads there, and Daniel McFadden made it a method. Before the BART
+# trains opened in the San Francisco Bay Area, officials expected 15 percent of the travellers. McFadden's softmax
+# said 6.3 percent. It was 6.2, and in 2000 he received the Nobel prize in economics.
 
 # %% [markdown] id="smooth-maximum"
-# Log-sum-exp is a **smooth maximum**. The largest term alone is at most the sum, and the sum is at most $n$ times the largest term, so
-# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. For the scores $(x, 0)$:
+# Log-sum-exp is a **smooth maximum**. The sum is at least its largest term and at most $n$ times that term, so
+# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0 to 1:
 
 # %% id="lse-figure"
 x = np.linspace(-4.0, 4.0, 161)
 lower = np.maximum(x, 0.0)
 lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
 figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
-
-# %% [markdown] id="smooth-maximum-notice"
-# The slope of the maximum jumps from 0 to 1 where the winner changes. The slope of its smooth version is the weight of $x$, and it moves
-# from 0 to 1 little by little. That is why softmax could be called a soft *arg max*.
 
 # %% [markdown] id="stable"
 # ## Numbers that overflow
@@ -356,13 +366,12 @@ with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 
 # %% [markdown] id="stable-max"
-# On paper every $m$ is as good as any other. In a computer the maximum is best. Then no exponent is positive, so no term is above 1; and one
-# exponent is 0, so the sum is at least 1 and we never divide by 0.
+# On paper every $m$ is as good as any other. In a computer the maximum is best. Then no term is above 1; and the largest is 1, so the sum is at least
+# 1 and we never divide by 0.
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# The smaller the number format, the sooner the plain formula breaks. The bars show for which scores $x$ the number $e^x$ is neither 0 nor
-# infinite; in float16 a score of 12 is too much already.
+# The bars show for which scores $x$ the plain $e^x$ is neither 0 nor infinite. In float16 a score of 12 is too much already.
 
 # %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
@@ -382,10 +391,10 @@ print("4096 float16 ones, added in order:", np.add.accumulate(ones)[-1])
 
 # %% [markdown] id="stable-notice"
 # The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line adds 4096
-# ones in order and gets 2048, because in float16 the next number after 2048 is 2050, and $2048 + 1$ is rounded back. So good programs
-# keep scores in float16 if they must, and the sum in float32.
+# ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So
+# the sum is best kept in float32.
 #
-# A matrix of scores has one row for each query and one column for each key. Each row is a softmax of its own, so the maximum and the sum
+# A matrix of scores has a row for each query and a column for each key. Each row is a softmax of its own, so maximum and sum
 # run along the **last axis**; `keepdims=True` keeps that axis with length 1, so that the result lines up with its rows.
 
 # %% id="axes-code"
@@ -398,8 +407,7 @@ print("row sums along the last axis ", weights.sum(axis=-1))
 print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
 # %% [markdown] id="axes-notice"
-# A softmax along the wrong axis raises no error, and its numbers lie between 0 and 1. Only the row sums tell: here each *key* handed out a weight
-# of 1, and the first query took all three.
+# A softmax along the wrong axis raises no error. Only the row sums tell: here each *key* handed out a weight of 1, and the first query took all three.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
@@ -413,6 +421,12 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 #
 # For the weights $(0.5, 0.3, 0.2)$, raising the first score by a little $h$ moves the three weights by $0.25\,h$, $-0.15\,h$ and
 # $-0.10\,h$: what one gains, the others lose.
+
+# %% id="derivative-code"
+z, h = np.log([0.5, 0.3, 0.2]), 1e-6
+for j in range(3):
+    moved = softmax(z + h * np.eye(3)[j]) - softmax(z)
+    print(f"raising score {j + 1} moves the weights by h times", moved / h)
 
 # %% [markdown] id="derivative-turn"
 # **Your turn.** Write both cases as *one* formula for $\partial s_i / \partial z_j$, in LaTeX: only the right side, between `r"` and `"`. The Kronecker
@@ -471,8 +485,8 @@ check("pull-back-one-row", my_pull)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
 #
-# In words: a score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. This takes $O(n)$ steps
-# instead of $O(n^2)$. For a row of 100,000 keys the matrix would hold $10^{10}$ entries.
+# A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. This takes $O(n)$ steps
+# instead of $O(n^2)$: for a row of 100,000 keys the matrix would hold $10^{10}$ entries.
 
 # %% id="vjp-code"
 verify("softmax-vector-jacobian-product")
@@ -504,11 +518,19 @@ show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# Dividing the scores by $T$ divides all their differences, and with them the logarithms of all odds. For "it", the plain dot products
-# are $8$ for the cat and $0$ for "tired". At $T = 1$ the odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: the division by 2 that we began with **is** a temperature.
-#
+# Dividing the scores by $T$ divides the logarithms of all odds. For "it", the plain dot products
+# are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: the division by 2 that we
+# began with **is** a temperature.
+
+# %% id="temperature-code"
+dots = QUERY[0, TOKENS.index("it")] @ KEY[0].T
+heat = (1.0, 2.0, 4.0, 8.0)
+rows = [softmax(dots, temperature=t) for t in heat]
+print(labelled(rows, [f"T = {t:.0f}" for t in heat], TOKENS, digits=3))
+
+# %% [markdown] id="temperature-limits"
 # Where does it end? Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and tied
-# winners share. As $T \to \infty$, every term becomes 1, and all weights become $1/n$. **Predict** the coldest picture
+# winners share. As $T \to \infty$, every term becomes 1, and every weight $1/n$. **Predict** the coldest picture
 # for the scores $(2, 2, 1, 0)$.
 
 # %% id="temperature-figure" tags=["predicted"]
@@ -521,27 +543,24 @@ figures.temperature_bars(scores, weights, temperatures)
 # every temperature, so no cooling can break a tie.
 
 # %% [markdown] id="softmax-entropy"
-# How undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, and what
-# is left is
+# How undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which leaves
 #
 # $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
 #
-# So the entropy needs no logarithm of a weight, and a weight that was rounded to 0 does no harm.
-#
-# When does the softmax stop passing changes on? Move the scores and the temperature of the card yourself; it needs no Python. Find a setting in which
+# When does the softmax stop passing changes on? Move the scores and the temperature of the card; it needs no Python. Find a setting in which
 # every entry of the Jacobian is almost zero, then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# You will have found it where one weight has nearly everything. Every entry of $J$ shows why: if the largest weight is
-# $s_{\max} = 1 - \varepsilon$, then $s_i (1 - s_i)$ and $s_i s_j$ are at most $\varepsilon$, since in each of these products one factor is at most
+# You will have found one where one weight has nearly everything. If the largest weight is
+# $1 - \varepsilon$, then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most
 # $\varepsilon$ and the other at most 1.
 #
-# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ can stretch a vector. **Recall:** a symmetric matrix has real
-# eigenvalues, their sum is the trace (the sum of the diagonal), and if none of them is negative, the largest is the spectral norm.
-# None is negative here, because $x^\top J x = \sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$ is the variance of the numbers $x_i$ under the weights $s$.
+# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ stretches a vector. **Recall:** if a symmetric matrix has no
+# negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the sum of the diagonal. Ours has none,
+# because $x^\top J x = \sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$ is the variance of the numbers $x_i$ under the weights $s$.
 
 # %% [markdown] id="saturation-bound"
 # So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
@@ -562,21 +581,21 @@ entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% [markdown] id="saturation-notice"
-# Two things this does **not** say. Softmax has a small Jacobian at the other end too: with equal weights $1/n$, its norm is $1/n$. And a small
-# Jacobian in one row at one moment is no statement about training: how fast a model learns depends on what
-# stands before and behind, on the optimiser, and on all the other rows. Chapter {lesson}`scaling` measures it.
+# Two warnings. The Jacobian is small at the other end too: with equal weights $1/n$, its norm is $1/n$. And a small
+# Jacobian in one row at one moment says nothing yet about training, which depends on all other rows, on what
+# stands before and behind, and on the optimiser. Chapter {lesson}`scaling` measures it.
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
-# {eq}`stable-softmax` reads the scores once for the maximum and again for the sum. If the scores arrive one after the other, can one
-# reading do? Keep two numbers: the largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$. A new
+# {eq}`stable-softmax` reads the scores once for the maximum and again for the sum. Is one reading enough? Keep two numbers: the largest score so far, $m$, and the sum
+# measured from it, $\ell = \sum e^{z_j - m}$. A new
 # score $x$ may raise the maximum to $m'$. Then every old term was measured from the wrong place:
 # $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, so all of them get the same factor.
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Both exponents are at most 0, so neither factor is above 1. (Milakov and Gimelshein, 2018.)
+# Neither exponent is positive, so nothing grows. (Milakov and Gimelshein, 2018.)
 
 # %% id="online-code"
 row_max, row_sum = -math.inf, 0.0
@@ -590,7 +609,7 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # At "cat" the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} = 0.0067$.
 #
 # **Your turn.** Now the scores come in blocks. Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and looks at each block once:
-# `blocks` is a list of one or more 1-D float64 arrays, each with one or more finite scores, perhaps a thousand and more, of either sign. Do not
+# `blocks` is a list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any size and either sign. Do not
 # join the blocks. The smallest example: `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
 
 # %% id="lse-turn-code" tags=["your-turn"]
@@ -623,47 +642,19 @@ print("merged lse equals lse of the whole row:", equal)
 # - **Give exactly zero** to a finite score. Over many thousand keys the many small weights add up. *Sparsemax* (Martins and Astudillo,
 #   2016) projects the scores onto the triangle instead, and does reach zero.
 # - **Say "nothing fits".** The weights sum to 1 even when all scores are poor.
-# - **Be computed entry by entry.** Each weight waits for the whole row, or for the two numbers of {eq}`merge-of-softmax-sums`. Linear attention
+# - **Be computed entry by entry.** Each weight waits for its row. Linear attention
 #   (chapter {lesson}`linear`) gives up softmax to be rid of this.
-
-# %% [markdown] id="card"
-# ## Formula card
-#
-# | what | formula | cost for $n$ scores |
-# |---|---|---|
-# | weights | $\sigma(z)_i = e^{z_i} / \sum_j e^{z_j}$, {eq}`softmax`; subtract the maximum first | $O(n)$ |
-# | entropy of any $p$, every real $\beta$ | $\mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\Vert\, \sigma(\beta z))$, {eq}`free-energy-identity` | $O(n)$ |
-# | gradient of log-sum-exp | $\sigma(z)$, {eq}`lse-gradient` | none, once the weights are there |
-# | backward pass | $s \odot (g - (s \cdot g)\,\mathbf{1})$, {eq}`softmax-vector-jacobian-product` | $O(n)$; the matrix has $n^2$ entries |
-# | merge of two blocks | $\ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}$, {eq}`merge-of-softmax-sums` | $O(1)$ |
-#
-# Shapes: scores `(..., q_len, kv_len)`, weights and both gradients the same, one maximum and one sum for each row, `(..., q_len, 1)`.
-
-# %% [markdown] id="summary"
-# ## Summary
-#
-# - If odds depend on differences of scores only, the map is an exponential; its sharpness $\beta$ is all that is left to choose.
-# - Of all weights with a given average score, softmax has the largest entropy, for exactly one real $\beta$.
-# - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
-# - A common shift changes nothing, so subtract the maximum: the weights are the same, and nothing overflows.
-# - $J = \mathrm{diag}(s) - s s^\top$, but a backward pass needs only $s \odot (g - (s \cdot g)\mathbf{1})$.
-# - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
-# - A running maximum and a rescaled sum give the normaliser in one reading, score by score or block by block.
-#
-# The next question: the machine divided by 2. Why by 2? That is chapter {lesson}`scaling`; first come the
-# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="continuity"
 # ## Deeper: continuity is enough
 #
-# The first derivation assumed that $g$ has a derivative. We need only that $g$ is continuous, positive, and turns sums into products.
+# The first derivation assumed that $g$ has a derivative. It is enough that $g$ is continuous, positive, and turns sums into products.
 # Integrate $g(x + c) = g(x)\, g(c)$ over $c$ from 0 to 1, and put $u = x + c$ on the left:
 #
 # $$\int_x^{x+1} g(u)\, du = g(x) \int_0^1 g(c)\, dc$$
 #
-# The integral on the right is a positive number $A$, so $g(x)$ is the left side divided by $A$. The left side is an integral of a continuous function
-# between moving ends, so it can be differentiated in $x$; hence so can $g$. Without continuity there are other solutions, but none that
-# anybody can draw. Another way, over the fractions, is task {task}`cauchy-to-exponential`.
+# The integral on the right is a positive number, so $g(x)$ is the left side over that number. The left side is an integral of a continuous function
+# between moving ends, so it has a derivative in $x$, and hence so has $g$. Task {task}`cauchy-to-exponential` goes another way, over the fractions.
 
 # %% [markdown] id="cross-entropy"
 # ## Deeper: a loss that undoes the saturation
@@ -688,16 +679,40 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
 # {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because its gradient is multiplied by a $J$ that is nearly 0.
 
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | cost for $n$ scores |
+# |---|---|---|
+# | weights | $\sigma(z)_i = e^{z_i} / \sum_j e^{z_j}$, {eq}`softmax` | $O(n)$ |
+# | entropy of weights $p$ | $\mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\Vert\, \sigma(\beta z))$, {eq}`free-energy-identity` | $O(n)$ |
+# | gradient of log-sum-exp | $\sigma(z)$, {eq}`lse-gradient` | $O(n)$ |
+# | backward pass | $s \odot (g - (s \cdot g)\,\mathbf{1})$, {eq}`softmax-vector-jacobian-product` | $O(n)$ |
+# | merge of two blocks | $\ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}$, {eq}`merge-of-softmax-sums` | $O(1)$ |
+#
+# Shapes: scores, weights and their gradients `(..., q_len, kv_len)`; one maximum and one sum for each row, `(..., q_len, 1)`.
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - If odds depend on differences of scores only, the map is an exponential; only its sharpness $\beta$ is free.
+# - Of all weights with a given average score, softmax has the largest entropy, for exactly one real $\beta$.
+# - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
+# - A common shift changes nothing: subtract the maximum, and nothing overflows.
+# - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
+# - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
+#
+# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first come the
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - R. D. Luce (1959), *Individual choice behavior*; and Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
-# - D. McFadden (2001), *Economic choices*, American Economic Review 91(3), 351-378: his Nobel lecture. The two forecasts for BART:
-#   [Econlib](https://www.econlib.org/library/Enc/bios/McFadden.html). Marley's result is told in K. Train (2009), *Discrete choice methods with
-#   simulation*, chapter 3.
+# - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia. D. McFadden (2001), *Economic choices*,
+#   American Economic Review 91(3), his Nobel lecture. The forecasts for BART: [Econlib](https://www.econlib.org/library/Enc/bios/McFadden.html).
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
 # - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks*: the name softmax.
 # - B. Gao and L. Pavel (2017), [arXiv:1704.00805](https://arxiv.org/abs/1704.00805): softmax as a gradient map.
-# - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors of lse and softmax.
+# - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): one-pass softmax.

@@ -362,8 +362,8 @@ def my_pull(weights, gradient):
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="lse-over-blocks-text"
-# Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, each with one or more finite scores, as a float.
-# Look at each block once, and do not join them.
+# Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, none of them empty, as a float. The scores
+# are finite, of any size and either sign. Look at each block once, and do not join them.
 
 
 # %% id="lse-over-blocks" tags=["task"]

@@ -147,9 +147,9 @@ ENTROPY = Task(
             "each of the n equal weights adds its part",
         ),
         Wrong(
-            "beta taken for 1",
+            "beta taken for one",
             lambda n, r: math.log(n + math.e) - r / (n + r),
-            "that is lse(z) less the average, which is the entropy only if beta = 1 fits; here the average asks for another beta",
+            "that is lse(z) less the average score, the entropy if beta were one; the average asks for another beta",
         ),
     ],
     hints=[

@@ -158,6 +158,7 @@ LSE = Task(
         _in_blocks("one block", rng.normal(size=5)),
         _in_blocks("scores near a thousand", 1000.0 + 3.0 * rng.normal(size=11), 2, 7),
         _in_blocks("scores near minus a thousand", -1000.0 + 3.0 * rng.normal(size=11), 5, 6),
+        _in_blocks("scores near minus two thousand million", -2e9 + rng.normal(size=5), 2),
         _in_blocks("thousands apart", np.array([-2000.0, -2001.0, 0.5, 1.0, 3000.0]) + rng.normal(size=5), 2, 4),
     ],
     wrong=[

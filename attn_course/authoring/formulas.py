@@ -14,6 +14,7 @@ from attn_course.equations import UnknownEquation, get_equation, normalise_latex
 
 _DISPLAY = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
 _TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
+_BOXED = re.compile(r"\s*\\boxed\{(.*)\}\s*[.,]?\s*", re.DOTALL)
 _LABEL = r"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
 _ONE = re.compile(rf"\bEq\.[\s#]+{_LABEL}")
 _SEVERAL = re.compile(rf"\bEqs\.[\s#]+((?:{_LABEL},[\s#]+)*{_LABEL}[\s#]+and[\s#]+{_LABEL})")
@@ -21,13 +22,18 @@ _NUMBERED = re.compile(r'(?<!")\bEqs?\.[\s#]*\(\d+\.\d+\)(?! holds)')
 
 
 def tagged(book: NotebookNode) -> list[tuple[str, str, str]]:
-    """Return (cell id, label, formula) for each displayed formula that has a number, in order; an unknown number stands for itself."""
-    labels = {number: label for known in numbers.tables()["labels"].values() for label, number in known.items()}
-    found = []
-    for cell in markdown_cells(book):
-        for block in _DISPLAY.findall(cell.source):
-            found += [(cell.id, labels.get(tag, tag), _TAG.sub("", block)) for tag in _TAG.findall(block)]
-    return found
+    """Return (cell id, label, formula) for each displayed formula that has a number, in order, without the frame of a key equation."""
+    return [(cell_id, label, boxed[1] if (boxed := _BOXED.fullmatch(formula)) else formula) for cell_id, label, formula in _tagged(book)]
+
+
+def keys(book: NotebookNode) -> dict[str, str]:
+    """Return label -> formula of the key equations, those with a frame."""
+    return {label: boxed[1] for _, label, formula in _tagged(book) if (boxed := _BOXED.fullmatch(formula))}
+
+
+def labels_by_number() -> dict[str, str]:
+    """Return number -> label of all equations that have a number."""
+    return {number: label for known in numbers.tables()["labels"].values() for label, number in known.items()}
 
 
 def tag_findings(book: NotebookNode) -> Iterator[Finding]:
@@ -120,8 +126,16 @@ def role_findings(text: str) -> Iterator[Finding]:
     for node in formatted:
         for value, after in zip(node.values, node.values[1:], strict=False):
             name = value.value.id if isinstance(value, ast.FormattedValue) and isinstance(value.value, ast.Name) else ""
-            if name in ("eq", "task", "lesson", "section") and isinstance(after, ast.Constant) and str(after.value).startswith("`"):
+            if name in ("eq", "key", "task", "lesson", "section") and isinstance(after, ast.Constant) and str(after.value).startswith("`"):
                 yield None, f"line {node.lineno}: wanted no role in an f-string, got {{{name}}}"
+
+
+def _tagged(book: NotebookNode) -> Iterator[tuple[str, str, str]]:
+    """(cell id, label, formula as it stands) of each displayed formula that has a number; an unknown number stands for itself."""
+    labels = labels_by_number()
+    for cell in markdown_cells(book):
+        for block in _DISPLAY.findall(cell.source):
+            yield from ((cell.id, labels.get(tag, tag), _TAG.sub("", block)) for tag in _TAG.findall(block))
 
 
 def _quoted(formula: str) -> str:

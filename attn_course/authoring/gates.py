@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from nbformat import NotebookNode
 
 from attn_course import numbers
-from attn_course.authoring import formulas, predictions, prose
+from attn_course.authoring import cut, formulas, predictions, prose
 from attn_course.authoring.course import Unit
 from attn_course.authoring.notebook import tags_of
+from attn_course.authoring.numbering import deeper_labels
 from attn_course.authoring.problems import NO_PYTHON, Finding, Problem
 from attn_course.authoring.series import Lesson
 
@@ -93,6 +94,7 @@ def text_gate(written: Written) -> Iterator[Problem]:
             found += [*prose.section_findings(book, written.lesson.number), *prose.measure_findings(book)]
             found += [*prose.redefinition_findings(book, reference.__all__), *formulas.tag_findings(book)]
             found += [*formulas.verify_findings(book), *formulas.shown_findings(book), *predictions.asking_findings(book)]
+            found += cut.cut_findings(book, deeper_labels(written.root))
         else:
             found += formulas.only_lessons_findings(book)
         yield from _placed(written.source(folder), found)

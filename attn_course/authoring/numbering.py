@@ -1,4 +1,9 @@
-r"""Write every number, of equations (`\label` becomes `\tag`), sections, tasks and lessons, in the order in which the sources say them."""
+r"""Write every number, of equations, sections, tasks and lessons, in the order in which the sources say them.
+
+In a lesson `\label{slug}` becomes the number of its formula, `\tag{2.1}`. So does `\key{slug}`, and its formula gets a frame,
+`$$\boxed{...} \tag{2.1}$$`: it is one of the few that a reader is to keep. `{key}` with the slug in backticks becomes the formula itself,
+wherever it stands in a notebook; the formula card is written with it.
+"""
 
 import itertools
 import json
@@ -15,7 +20,10 @@ from attn_course.authoring.series import Lesson, series
 from attn_course.files import write_atomically
 
 CLOSING = ("Formula card", "Summary", "Sources")  # sections without a number
-_LABEL = re.compile(r"\\label\{([^{}]*)\}")
+_LABEL = re.compile(r"\\(?:label|key)\{([^{}]*)\}")
+_KEY = re.compile(r"\$\$((?:(?!\$\$).)*?) *(\\key\{([^{}]*)\})", re.DOTALL)  # a formula from its beginning to its name
+_KEY_ROLE = re.compile(r"\{key\}`([^`\n]*)`")
+_DEEPER = re.compile(r"^# ## Deeper: .*?(?=^# ## Sources|\Z)", re.MULTILINE | re.DOTALL)
 _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
@@ -34,10 +42,13 @@ class Numbering:
         What numbers.json is to hold.
     sections : mapping of (str, str) to str
         (slug, id of the cell that opens the section) -> number.
+    keys : mapping of str to str
+        Label of a key equation -> the formula, as `inline` writes it.
     """
 
     tables: numbers.Tables
     sections: Mapping[tuple[str, str], str]
+    keys: Mapping[str, str]
 
     def of(self, slug: str, text: str, name: str) -> str:
         """Return a source with all its numbers written.
@@ -51,6 +62,7 @@ class Numbering:
         if name.startswith("notebooks/"):
             count = itertools.count(1)
             text = _SECTION.sub(lambda heading: f"# ## {number}.{next(count)} {heading[1]}", text)
+            text = _KEY.sub(r"$$\\boxed{\1} \2", text)
             text = _LABEL.sub(lambda label: f"\\tag{{{self.tables['labels'][slug][label[1]]}}}", text)
         elif stray := _LABEL.search(text):
             place = text.count("\n", 0, stray.start()) + 1
@@ -60,7 +72,7 @@ class Numbering:
         lines = text.split("\n")
         for place, line in enumerate(lines):
             try:
-                lines[place] = numbers.cite(line, self.tables, sections)
+                lines[place] = numbers.cite(_KEY_ROLE.sub(self._formula, line), self.tables, sections)
             except numbers.UnknownName as error:
                 raise AuthoringError(f"{name}: line {place + 1}: {error}") from None
         return "\n".join(lines)
@@ -71,6 +83,11 @@ class Numbering:
         known |= {f"lesson {slug}": entry["number"] for slug, entry in self.tables["slugs"].items()}
         said = set(_SAID.findall(text))
         return sorted(f"{name}={number}" for name, number in known.items() if name.split(" ")[-1] in said)
+
+    def _formula(self, role: re.Match[str]) -> str:
+        if role[1] not in self.keys:
+            raise numbers.UnknownName(f"{role[0]}: there is no key equation {role[1]!r}; wanted one that its lesson marks with \\key")
+        return self.keys[role[1]]
 
     def _flat(self, kind: str) -> dict[str, Any]:
         return {name: number for known in self.tables[kind].values() for name, number in known.items()}
@@ -86,6 +103,7 @@ def numbering(root: Path) -> Numbering:
     """
     tables: dict[str, dict[str, Any]] = {"labels": {}, "tasks": {}, "slugs": {}}
     sections: dict[tuple[str, str], str] = {}
+    keys: dict[str, str] = {}
     for lesson in series(root):
         text = read_text(root / "notebooks" / "src" / f"{lesson.slug}.py") or ""
         solution = read_text(root / "solutions" / "src" / f"{lesson.slug}.py") or ""
@@ -101,7 +119,26 @@ def numbering(root: Path) -> Numbering:
             for place, heading in enumerate(_SECTION.finditer(text), 1):
                 cell = [header[1] for header in _HEADER.finditer(text, 0, heading.start())][-1]
                 sections[lesson.slug, cell] = f"{lesson.number}.{place}"
-    return Numbering(tables, sections)
+            keys |= {label: inline(formula) for formula, _, label in _KEY.findall(text)}
+    return Numbering(tables, sections, keys)
+
+
+def inline(formula: str) -> str:
+    r"""Return a displayed formula as one of a line of text, or of a row of a table, where `|` would end a column.
+
+    Examples
+    --------
+    >>> inline("\\|x\\| \n# = |y|")
+    '$\\displaystyle \\Vert x\\Vert = \\vert y\\vert$'
+    """
+    bars = re.sub(r"(?<!\\)\\\|", r"\\Vert ", re.sub(r"\n#?", " ", formula)).replace("|", r"\vert ")
+    return rf"$\displaystyle {' '.join(bars.split())}$"
+
+
+def deeper_labels(root: Path) -> set[str]:
+    """Return the labels of all equations that stand in deeper sections, of every lesson of a course."""
+    texts = [read_text(root / "notebooks" / "src" / f"{lesson.slug}.py") or "" for lesson in series(root) if not lesson.planned]
+    return {label for text in texts for part in _DEEPER.findall(text) for label in _LABEL.findall(part)}
 
 
 def as_text(tables: numbers.Tables) -> str:

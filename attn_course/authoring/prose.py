@@ -19,6 +19,7 @@ MAX_WORDS = 120  # of a Markdown cell ...
 LONG_CELLS_ALLOWED = 2  # ... with this many exceptions in a lesson,
 MAX_WORDS_EVER = 160  # none of them longer than this
 FREE_LENGTH = {"given", "question", "task", "check"}  # tags of cells whose length the task decides
+DEEPER = re.compile(r"(?:\d+\.\d+ )?Deeper: ")  # how the title of a section begins that no core section needs
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$", re.MULTILINE)
 _CLOCKS = re.compile(r"\b(perf_counter|process_time|monotonic|timeit|time\.time)\b")
 _RANDOM = re.compile(
@@ -43,14 +44,19 @@ def heading_findings(book: NotebookNode) -> Iterator[Finding]:
 
 
 def section_findings(book: NotebookNode, lesson: int | None) -> Iterator[Finding]:
-    """Sections are numbered N.1, N.2, ... and end in the formula card, the summary and the sources."""
+    """Sections are numbered N.1, N.2, ... and end in the formula card, the summary, deeper sections if there are any, and the sources."""
     sections = [(cell_id, title) for cell_id, level, title in _headings(book) if level == 2]
-    for number, (cell_id, title) in enumerate(sections[: -len(CLOSING)], 1):
+    numbered = [(cell_id, title) for cell_id, title in sections if not title.startswith(CLOSING)]
+    for number, (cell_id, title) in enumerate(numbered, 1):
         if not title.startswith(f"{lesson}.{number} "):
             yield cell_id, f"wanted a section '{lesson}.{number} ...', got {title!r}"
-    last = [title for _, title in sections[-len(CLOSING) :]]
+    deeper = [(cell_id, title) for cell_id, title in numbered if DEEPER.match(title)]
+    titles = [title for cell_id, title in sections if (cell_id, title) not in deeper]
+    last = titles[-len(CLOSING) :]
     if len(last) != len(CLOSING) or any(not title.startswith(wanted) for title, wanted in zip(last, CLOSING, strict=True)):
         yield None, f"wanted the last sections {', '.join(CLOSING)}; got {', '.join(last)}"
+    elif sections[len(titles) - 1 : -1] != deeper:
+        yield deeper[0][0], f"wanted deeper sections between the summary and the sources, got {', '.join(title for _, title in deeper)}"
 
 
 def measure_findings(book: NotebookNode) -> Iterator[Finding]:

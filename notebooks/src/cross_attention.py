@@ -280,7 +280,7 @@ for name, mask in masks.items():
 verify("padding-on-both-sides", "loss-over-real-tokens")
 
 # %% [markdown] id="loss-notice"
-# The gradient is that of {eq}`cross-entropy-gradient` at real positions and zero elsewhere. Divide by the number of real signs, not by
+# The gradient, weights minus truth (section {section}`softmax/cross-entropy`), is that at real positions and zero elsewhere. Divide by the number of real signs, not by
 # the padded length: else the loss depends on who shares your batch.
 
 # %% [markdown] id="decoder"

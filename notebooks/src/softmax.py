@@ -24,7 +24,7 @@ from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] id="where"
-# This is where we are in the machine: the scores are there, and each row of them has to become a row of weights.
+# The scores are there, and each row of them has to become a row of weights:
 
 # %% id="machine"
 figures.machine()
@@ -33,7 +33,7 @@ figures.machine()
 # ## By hand: whom does "it" mean?
 #
 # In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. Here are the dot products of this one
-# query with the seven keys, divided by 2 (chapter {lesson}`scaling` says why by 2). How much attention should each token get?
+# query with the seven keys, divided by 2 (chapter {lesson}`scaling` says why by 2). How much attention should each token get from "it"?
 
 # %% id="hook-scores"
 z_it = QUERY[0, TOKENS.index("it")] @ KEY[0].T / 2
@@ -59,7 +59,7 @@ figures.token_weights(TOKENS, z_it, softmax(z_it))
 # One step up in the score multiplies the weight by 2.7, wherever the step is taken. In symbols, for scores
 # $z = (z_1, \ldots, z_n)$:
 #
-# $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \label{softmax}$$
+# $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
 # We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores, through the sum. In this course
 # `verify` checks every numbered equation by machine, and `show` puts small numbers into one.
@@ -69,12 +69,12 @@ verify("softmax")
 show("softmax", z=[1, 2, 0], i=2)
 
 # %% [markdown] id="range"
-# For two or more finite scores, each weight is one of several positive parts of a whole:
+# With two or more finite scores, each weight is one of several positive parts of a whole:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# A single score takes all the weight. A score of $-\infty$ gets exactly none, which is how masks work (chapter {lesson}`masking`). And
-# in float32 a score that lies 200 below the best one gets 0, because $e^{-200}$ is smaller than any positive float32.
+# A single score takes all the weight. A score of $-\infty$ gets none, which is how masks work (chapter {lesson}`masking`). And
+# in float32 a score 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
 
 # %% id="range-code"
 verify("softmax-inside-the-simplex")
@@ -150,9 +150,8 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # each score. Position biases enter attention in just this way.
 
 # %% [markdown] id="spot-printed"
-# **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. These are positive and sum to 1,
-# so nothing looks wrong. But the logarithm of the odds must be the difference of the scores: 0.8 for the first two, 0.2 for the first
-# and the third.
+# **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. The sum is 1,
+# so nothing looks wrong. But the logarithms of the odds must be the differences of the scores, 0.8 and 0.2:
 
 # %% id="spot-printed-code"
 scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.22, 0.30])
@@ -194,7 +193,7 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 # $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
 #
 # The first factor is the same for every entry, and the sum has to be 1, so it is one over $\sum_j e^{\beta z_j}$. This is
-# $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`. Physicists call it the Gibbs distribution, with the energy $-z_i$.
+# $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`, the Gibbs distribution of physics.
 #
 # But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not
 # know whether some $\beta$ fits. One identity settles all this.
@@ -209,7 +208,7 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 # $0 \ln 0 = 0$. Put $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is
 # $\sum_i p_i\, (\beta z_i - \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$. Hence, for every $p$ and **every real** $\beta$,
 #
-# $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \label{free-energy-identity}$$
+# $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
 
 # %% [markdown] id="identity-used"
 # Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number. So the entropy is largest where KL is smallest, and KL is
@@ -245,7 +244,7 @@ for a in (0.25, 0.4, 0.55):
 # the smallest score ($\beta \to -\infty$) to the largest ($\beta \to \infty$), and **exactly one** $\beta$ fits each $\mu$ in between.
 
 # %% [markdown] id="simplex-predict"
-# All weights of three entries form a triangle: its corners put everything on one score, its centre is uniform. Take
+# The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
 # $z = (1, 0.4, 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
 
 # %% id="simplex-figure" tags=["predicted"]
@@ -263,14 +262,14 @@ figures.simplex_entropy(
 
 # %% [markdown] id="simplex-answer" tags=["answer"]
 # It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an average below
-# the plain mean needs a $\beta$ below 0. In the figure, the dashed line holds all weights with the average 0.2, and the most
+# the plain mean needs a $\beta$ below 0. The dashed line holds all weights with the average 0.2, and the most
 # undecided of them is where it meets the path of $\sigma(\beta z)$.
 
 # %% [markdown] id="multiplier-meaning"
 # **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
 # $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z)$ in $\beta$ is the average, $\mu$, so what
 # a change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the entropy that one more unit of
-# average score costs. Below the plain mean it even brings entropy, and the price is negative.
+# average score costs. Below the plain mean it brings entropy instead.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
@@ -303,7 +302,7 @@ figures.simplex_entropy(
 # The constant has no slope, so the chance to win is the slope of log-sum-exp. By the chain rule that is one over the sum, times the
 # derivative $e^{z_i}$ of the sum:
 #
-# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
+# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
 #
 # **Softmax is the gradient of log-sum-exp**, and its weights are the chances to win a noisy contest. **Predict** for how
 # many of 10,000 contests "cat" wins under the scores of "it".
@@ -324,10 +323,10 @@ print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
 verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="story"
-# **A story.** In 1959 the psychologist Duncan Luce asked that the odds of two answers should not depend on
-# which other answers there are. Tony Marley found that Gumbel's noise leads there, and Daniel McFadden made it a method. Before the BART
+# **A story.** In 1959 the psychologist Duncan Luce asked that the odds of two answers do not depend on
+# the other answers. Tony Marley found that Gumbel's noise leads there, and Daniel McFadden made it a method. Before the BART
 # trains opened in the San Francisco Bay Area, officials expected 15 percent of the travellers. McFadden's softmax
-# said 6.3 percent. It was 6.2, and in 2000 he received the Nobel prize in economics.
+# said 6.3 percent. It was 6.2. In 2000 he received the Nobel prize in economics.
 
 # %% [markdown] id="smooth-maximum"
 # Log-sum-exp is a **smooth maximum**. The sum is at least its largest term and at most $n$ times that term, so
@@ -387,7 +386,7 @@ for dtype in formats:
     shifted = np.exp(scores - scores.max())
     print(f"{dtype.__name__}:", shifted / shifted.sum())
 ones = np.ones(4096, dtype=np.float16)
-print("4096 float16 ones, added in order:", np.add.accumulate(ones)[-1])
+print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
 
 # %% [markdown] id="stable-notice"
 # The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line adds 4096
@@ -395,7 +394,7 @@ print("4096 float16 ones, added in order:", np.add.accumulate(ones)[-1])
 # the sum is best kept in float32.
 #
 # A matrix of scores has a row for each query and a column for each key. Each row is a softmax of its own, so maximum and sum
-# run along the **last axis**; `keepdims=True` keeps that axis with length 1, so that the result lines up with its rows.
+# run along the **last axis**; `keepdims=True` keeps that axis, with length 1, to line up with the rows.
 
 # %% id="axes-code"
 scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # queries by keys
@@ -412,7 +411,7 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # %% [markdown] id="jacobian"
 # ## The derivative
 #
-# Training needs to know how each weight answers to each score. Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with
+# How does each weight answer to each score? Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with
 # $Z = \sum_k e^{z_k}$. The score $z_j$ always stands in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if
 # $j = i$. The quotient rule gives two cases.
 #
@@ -483,7 +482,7 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="vjp-result"
 # The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$. In vectors, with $\odot$ for multiplying entry by entry,
 #
-# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
+# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
 # A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. This takes $O(n)$ steps
 # instead of $O(n^2)$: for a row of 100,000 keys the matrix would hold $10^{10}$ entries.
@@ -513,14 +512,13 @@ show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 
 # %% [markdown] id="spot-elementwise-notice"
 # The second calculation is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$, cannot change,
-# and its gradient is 0. The elementwise formula gives $(0.25, 0.25)$.
+# and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
 # Dividing the scores by $T$ divides the logarithms of all odds. For "it", the plain dot products
-# are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: the division by 2 that we
-# began with **is** a temperature.
+# are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
 
 # %% id="temperature-code"
 dots = QUERY[0, TOKENS.index("it")] @ KEY[0].T
@@ -568,7 +566,9 @@ figures.softmax_explorable()
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# Such a softmax is called **saturated**: small changes of the scores hardly reach the weights. The figure sharpens the scores $(1.5, 1, 0, -1)$.
+# A softmax with a small $J$ is called **saturated**: small changes of the scores hardly reach the weights. The figure sharpens the scores
+# $(1.5, 1, 0, -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared range, and no two entries of a
+# vector of length 1 are more than $\sqrt{2}$ apart.
 
 # %% id="saturation-figure"
 verify("softmax-entropy", "saturated-softmax-jacobian-vanishes")
@@ -617,13 +617,13 @@ my_lse = ...  # your function
 check("lse-over-blocks", my_lse)
 
 # %% [markdown] id="merge"
-# Ours keeps a pair for each block and merges them. Let $(m_A, \ell_A)$ and $(m_B, \ell_B)$ be the pairs of two blocks. Bring both sums to the larger maximum,
+# Ours keeps a pair for each block and merges them. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger maximum,
 # then add:
 #
-# $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \label{merge-of-softmax-sums}$$
+# $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
-# A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper the order of the blocks and the places where we cut do not
-# matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on this line: blocks
+# A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper neither the order of the blocks nor the
+# cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on this line: blocks
 # of scores come and go, and no full row is ever stored.
 
 # %% id="merge-code"
@@ -642,8 +642,33 @@ print("merged lse equals lse of the whole row:", equal)
 # - **Give exactly zero** to a finite score. Over many thousand keys the many small weights add up. *Sparsemax* (Martins and Astudillo,
 #   2016) projects the scores onto the triangle instead, and does reach zero.
 # - **Say "nothing fits".** The weights sum to 1 even when all scores are poor.
-# - **Be computed entry by entry.** Each weight waits for its row. Linear attention
-#   (chapter {lesson}`linear`) gives up softmax to be rid of this.
+# - **Be computed entry by entry.** Linear attention (chapter {lesson}`linear`) gives up softmax to be rid of this.
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | cost for $n$ scores |
+# |---|---|---|
+# | weights, {eq}`softmax` | {key}`softmax` | $O(n)$ |
+# | entropy of weights $p$, {eq}`free-energy-identity` | {key}`free-energy-identity` | $O(n)$ |
+# | gradient of log-sum-exp, {eq}`lse-gradient` | {key}`lse-gradient` | $O(n)$ |
+# | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
+# | merge of two blocks, {eq}`merge-of-softmax-sums` | {key}`merge-of-softmax-sums` | $O(1)$ |
+#
+# Shapes: scores, weights, gradients `(..., q_len, kv_len)`; maxima and sums `(..., q_len, 1)`.
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - If odds depend on differences of scores only, the map is an exponential; only its sharpness $\beta$ is free.
+# - Of all weights with a given average score, softmax has the largest entropy, for exactly one real $\beta$.
+# - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
+# - A common shift changes nothing: subtract the maximum, and nothing overflows.
+# - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
+# - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
+#
+# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first come the
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs the two that follow.
 
 # %% [markdown] id="continuity"
 # ## Deeper: continuity is enough
@@ -679,32 +704,6 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
 # {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because its gradient is multiplied by a $J$ that is nearly 0.
 
-# %% [markdown] id="card"
-# ## Formula card
-#
-# | what | formula | cost for $n$ scores |
-# |---|---|---|
-# | weights | $\sigma(z)_i = e^{z_i} / \sum_j e^{z_j}$, {eq}`softmax` | $O(n)$ |
-# | entropy of weights $p$ | $\mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\Vert\, \sigma(\beta z))$, {eq}`free-energy-identity` | $O(n)$ |
-# | gradient of log-sum-exp | $\sigma(z)$, {eq}`lse-gradient` | $O(n)$ |
-# | backward pass | $s \odot (g - (s \cdot g)\,\mathbf{1})$, {eq}`softmax-vector-jacobian-product` | $O(n)$ |
-# | merge of two blocks | $\ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}$, {eq}`merge-of-softmax-sums` | $O(1)$ |
-#
-# Shapes: scores, weights and their gradients `(..., q_len, kv_len)`; one maximum and one sum for each row, `(..., q_len, 1)`.
-
-# %% [markdown] id="summary"
-# ## Summary
-#
-# - If odds depend on differences of scores only, the map is an exponential; only its sharpness $\beta$ is free.
-# - Of all weights with a given average score, softmax has the largest entropy, for exactly one real $\beta$.
-# - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
-# - A common shift changes nothing: subtract the maximum, and nothing overflows.
-# - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
-# - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
-#
-# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first come the
-# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
-
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
@@ -712,7 +711,6 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 #   American Economic Review 91(3), his Nobel lecture. The forecasts for BART: [Econlib](https://www.econlib.org/library/Enc/bios/McFadden.html).
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
 # - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks*: the name softmax.
-# - B. Gao and L. Pavel (2017), [arXiv:1704.00805](https://arxiv.org/abs/1704.00805): softmax as a gradient map.
 # - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): one-pass softmax.

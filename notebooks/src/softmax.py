@@ -164,7 +164,7 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # %% [markdown] id="entropy"
 # ## Second derivation: commit to nothing else
 #
-# The second derivation starts from what we know. Suppose that we know only the average score that the weights $p$ must have,
+# Suppose that we know only the average score that the weights $p$ must have,
 # $\sum_i p_i z_i = \mu$. Many $p$ have it. Which of them claims the least beyond that? The **entropy** $H(p) = -\sum_i p_i \ln p_i$
 # measures how undecided weights are: it is $\ln n$ if all are equal, and 0 if one has everything. So we look for the largest entropy
 # under two conditions, $\sum_i p_i z_i = \mu$ and $\sum_i p_i = 1$.
@@ -175,8 +175,8 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
     print(p, f"entropy {-(p * np.log(p)).sum():.2f}")
 
 # %% [markdown] id="multiplier"
-# **Lagrange multipliers, in three lines.** At the highest point of a path across a hill, the ground may still rise to the left or right of
-# the path, but not along it. So its slope there is a combination of the slopes of the conditions. The unknown coefficients are the
+# **Lagrange multipliers, in three lines.** The conditions leave a path across a hill. At its highest point, the hill may still rise to the left or right of
+# the path, but not along it. Nor do the conditions change along it, so there the slope of the hill is a combination of theirs. The unknown coefficients are the
 # *multipliers*: add each condition times its multiplier, and set all derivatives to zero.
 #
 # With $\beta$ for the average and $\lambda$ for the sum,
@@ -240,8 +240,9 @@ for a in (0.25, 0.4, 0.55):
 # $$\frac{\mathrm{d}}{\mathrm{d}\beta}\, \frac{\sum_i z_i e^{\beta z_i}}{\sum_j e^{\beta z_j}} = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2,
 # \qquad s = \sigma(\beta z)$$
 #
-# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises all the way, from
-# the smallest score ($\beta \to -\infty$) to the largest ($\beta \to \infty$), and **exactly one** $\beta$ fits each $\mu$ in between.
+# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For
+# $\beta \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So **exactly one** $\beta$ fits
+# each $\mu$ between the two.
 
 # %% [markdown] id="simplex-predict"
 # The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
@@ -274,7 +275,7 @@ figures.simplex_entropy(
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# The third derivation starts without any weights. Let each score be read with a random error $\xi_j$, and let the token with the
+# This time there are no weights at first. Let each score be read with a random error $\xi_j$, and let the token with the
 # largest $z_j + \xi_j$ win. The errors are independent and share one continuous law with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
@@ -329,7 +330,7 @@ verify("expected-maximum", "lse-gradient")
 # said 6.3 percent. It was 6.2. In 2000 he received the Nobel prize in economics.
 
 # %% [markdown] id="smooth-maximum"
-# Log-sum-exp is a **smooth maximum**. The sum is at least its largest term and at most $n$ times that term, so
+# Log-sum-exp is a **smooth maximum**. The sum lies between its largest term and $n$ times that, so
 # $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0 to 1:
 
 # %% id="lse-figure"
@@ -472,8 +473,8 @@ verify("softmax-jacobian-annihilates-constants")
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
 # **Your turn.** Split this sum in two. In the one with $\delta_{ij}$ only the term $i = j$ is left; in the other, $s_j$ does not depend on $i$. Then
-# write `my_pull(weights, gradient)` for one row: two 1-D arrays of the same length go in, $s$ and $g$, and the gradient by the scores comes out, without
-# any $n \times n$ matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
+# write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and the gradient by the scores comes out, without
+# any matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
 
 # %% id="vjp-turn-code" tags=["your-turn"]
 my_pull = ...  # your function
@@ -566,7 +567,7 @@ figures.softmax_explorable()
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# A softmax with a small $J$ is called **saturated**: small changes of the scores hardly reach the weights. The figure sharpens the scores
+# Such a softmax is **saturated**: small changes of the scores hardly reach the weights. The figure sharpens the scores
 # $(1.5, 1, 0, -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared range, and no two entries of a
 # vector of length 1 are more than $\sqrt{2}$ apart.
 
@@ -595,7 +596,7 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Neither exponent is positive, so nothing grows. (Milakov and Gimelshein, 2018.)
+# Neither exponent is positive, so neither power is above 1. (Milakov and Gimelshein, 2018.)
 
 # %% id="online-code"
 row_max, row_sum = -math.inf, 0.0
@@ -663,7 +664,7 @@ print("merged lse equals lse of the whole row:", equal)
 # - If odds depend on differences of scores only, the map is an exponential; only its sharpness $\beta$ is free.
 # - Of all weights with a given average score, softmax has the largest entropy, for exactly one real $\beta$.
 # - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
-# - A common shift changes nothing: subtract the maximum, and nothing overflows.
+# - A common shift changes nothing: subtract the maximum, and no exponential overflows.
 # - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
 # - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
 #

@@ -362,14 +362,14 @@ def token_weights(tokens: Sequence[str], scores: ArrayLike, weights: ArrayLike) 
     winner = tokens[int(s.argmax())]
     title = f"Softmax turns the scores of “it” into weights: {number(s.max())} for “{winner}”"
     alt = (
-        "Two rows of bars over the tokens of the sentence. Left, the scores: "
+        "Two panels of bars over the tokens of the sentence. Left, the scores: "
         + ", ".join(f"{token} {short(value)}" for token, value in zip(tokens, z, strict=True))
         + ". Right, the weights: "
         + ", ".join(f"{token} {number(value, 3)}" for token, value in zip(tokens, s, strict=True))
         + "."
     )
     with picture(title=title, alt=alt, height=3.4, columns=2) as (left, right):
-        for ax, values, label, colour, digits in ((left, z, "score", NEUTRAL_STYLES[0][0], 0), (right, s, "weight", WEIGHTS, 3)):
+        for ax, values, label, colour, digits in ((left, z, "score", NEUTRAL_STYLES[0][0], 0), (right, s, "weight", WEIGHTS, 2)):
             draw_bars(ax, values[None], [label], [colour], digits=digits)
             ax.set_xticks(range(len(tokens)), list(tokens), rotation=40, ha="right", rotation_mode="anchor")
             ax.set_ylabel(label)

@@ -256,10 +256,9 @@ beta = np.interp(wanted, path @ scores, betas)
 points = figures.simplex_grid(60)
 safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
 entropy = -(points * np.log(safe)).sum(axis=-1)
-print("beta", beta.round(2), "  weights", softmax(beta * scores))
-figures.simplex_entropy(
-    points, entropy, path, softmax(beta * scores), scores=scores, wanted=wanted
-)
+best = softmax(beta * scores)
+print("beta", beta.round(2), "  weights", best)
+figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
 
 # %% [markdown] id="simplex-answer" tags=["answer"]
 # It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an average below

@@ -55,7 +55,12 @@ DRAWN = [
     (partial(figures.softmax_maps, X, {"a map": [X, X + 0.25], "one more": [X, 2 * X]}, shift=1.0), ["coincide for no map"]),
     (
         partial(SIMPLEX, scores=SCORES),
-        ["scores 1.0, 2.0 and 0.0", "meets the line at weights 0.24, 0.67 and 0.09", "from weights 0.00, 0.00 and 1.00", "average score 1.6"],
+        [
+            "scores 1.0, 2.0 and 0.0",
+            "meets the line at weights 0.24, 0.67 and 0.09",
+            "from weights 0.00, 0.00 and 1.00",
+            "average score 1.6",
+        ],
     ),
     (
         partial(figures.token_weights, ["the", "cat", "it", "was"], [2.0, 1.0, 0.0, -1.0], WEIGHTS),

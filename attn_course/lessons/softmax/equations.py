@@ -117,9 +117,7 @@ def log_softmax(rng: np.random.Generator, n: int) -> Givens:
     uses=["log-softmax"],
     assumes=["p on the simplex, p > 0 here (with 0 ln 0 = 0 it holds on the edge too)", "beta real, of either sign"],
     wrong={
-        "KL with its arguments exchanged": (
-            r"H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(\sigma(\beta z) \,\|\, p)"
-        ),
+        "KL with its arguments exchanged": (r"H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(\sigma(\beta z) \,\|\, p)"),
         "no beta before the mean score": r"\beta\, p \cdot z -> p \cdot z",
         "the divergence added": r"- \mathrm{KL} -> + \mathrm{KL}",
     },

@@ -12,7 +12,7 @@ from attn_course.tasks.core import Task, Wrong, at_sizes
 def _entropy_as_scores_sharpen(rng: np.random.Generator, n: int) -> dict[str, Any]:
     z, beta = rng.normal(size=n), float(rng.choice([-1.0, 1.0]) * rng.uniform(0.4, 1.6))
 
-    def entropy(beta: float) -> float:
+    def entropy(beta: np.ndarray) -> Any:
         weights = softmax(beta * z)
         return -sum(weight * np.log(weight) for weight in weights)
 

@@ -2,14 +2,14 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
-# that are not negative and sum to 1. Softmax turns scores into weights, with an exponential. Why that? This
-# lesson answers three times, and each time it starts somewhere else.
+# that are not negative and sum to 1. Softmax turns scores into weights, with an exponential. Why that? This lesson answers three
+# times, and each time it starts somewhere else.
 #
-# **Afterwards you can** derive softmax in three ways, compute it without overflow, differentiate it with and without its matrix, and
-# find its normaliser block by block.
+# **Afterwards you can** derive softmax in three ways, compute it without overflow, differentiate it with and without its matrix,
+# and find its normaliser block by block.
 #
-# **You need** exponentials, partial derivatives, and some NumPy; what else occurs is recalled where it is used.
-# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
+# **You need** exponentials, partial derivatives, and some NumPy; what else occurs is recalled where it is used. **Time:** 60
+# minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
 
 # %% id="setup"
 import math
@@ -30,18 +30,19 @@ np.set_printoptions(precision=4, suppress=True)
 figures.machine()
 
 # %% [markdown] id="hook"
-# ## By hand: whom does "it" mean?
+# ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. Here are the dot products of this one
-# query with the seven keys, divided by 2 (chapter {lesson}`scaling` says why by 2). How much attention should each token get from "it"?
+# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. Here are the dot products of this
+# one query with the seven keys, divided by 2 (chapter {lesson}`scaling` says why by 2). How much attention should each token get
+# from "it"?
 
 # %% id="hook-scores"
 z_it = QUERY[0, TOKENS.index("it")] @ KEY[0].T / 2
 print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 
 # %% [markdown] id="by-hand"
-# Softmax gives each token an **amount**, $e$ to the power of its score, and divides it by the sum of all amounts. With
-# $e \approx 2.7$ and $e^2 \approx 7.4$ we need no computer:
+# Softmax gives each token an **amount**, $e$ to the power of its score, and divides it by the sum of all amounts. With $e \approx
+# 2.7$ and $e^2 \approx 7.4$ we need no computer:
 #
 # | token | score | amount | weight |
 # |---|---|---|---|
@@ -50,14 +51,14 @@ print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 # | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
 # | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
 #
-# The sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$. So "it" means the cat, with a weight of 0.95.
+# The sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$. So "it" gives "cat" 0.95 of its weight.
 
 # %% id="by-hand-figure"
 figures.token_weights(TOKENS, z_it, softmax(z_it))
 
 # %% [markdown] id="definition"
-# One step up in the score multiplies the weight by 2.7, wherever the step is taken. In symbols, for scores
-# $z = (z_1, \ldots, z_n)$:
+# One step up in the score multiplies the weight by 2.7, wherever the step is taken. In symbols, for scores $z = (z_1, \ldots,
+# z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
@@ -73,8 +74,8 @@ show("softmax", z=[1, 2, 0], i=2)
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# A single score takes all the weight. A score of $-\infty$ gets none, which is how masks work (chapter {lesson}`masking`). And
-# in float32 a score 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
+# A single score takes all the weight. A score of $-\infty$ gets none, which is how masks work (chapter {lesson}`masking`). And in
+# float32 a score 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
 
 # %% id="range-code"
 verify("softmax-inside-the-simplex")
@@ -91,8 +92,8 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 #
-# Now we make one wish: **scores have no natural zero.** If we add the same number $c$ to all of them, no weight may change, and so no
-# odds may change:
+# A score only says how much better one key fits than another: **scores have no natural zero.** So we wish that adding the same
+# number $c$ to all of them changes no weight, and hence no odds:
 #
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
@@ -114,44 +115,44 @@ for name, f in maps.items():
 figures.softmax_maps(difference, shares, shift=shift)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
-# Only $e^x$ grants it. The shift multiplies both of its values by the same factor $e^3$, which cancels in the share, so its two curves
-# are one. The curves of the two other candidates part.
+# Only $e^x$ grants it. The shift multiplies both of its values by the same factor $e^3$, which cancels in the share, so its two
+# curves are one. The curves of the two other candidates part.
 
 # %% [markdown] id="why-exp-solve"
-# Which functions grant the wish for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
-# $g(0) = 1$. Then
+# Which functions grant the wish for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that $g(0)
+# = 1$. Then
 #
 # $$g(x + c) = \frac{f(x + c)}{f(c)} \cdot \frac{f(c)}{f(0)} = \frac{f(x)}{f(0)} \cdot \frac{f(c)}{f(0)} = g(x)\, g(c)$$
 #
 # The first step multiplies and divides by $f(c)$. The second is the wish, with the scores $x$ and $0$. So $g$ turns sums into
-# products. Suppose that $g$ has a derivative (the Deeper section {section}`continuity` shows that continuity is enough), and call its
-# slope at zero $\beta$. Differentiate both sides by $c$ and put $c = 0$:
+# products. Suppose that $g$ has a derivative (the Deeper section {section}`continuity` shows that continuity is enough), and call
+# its slope at zero $\beta$. Differentiate both sides by $c$ and put $c = 0$:
 #
 # $$g'(x) = \beta\, g(x)$$
 
 # %% [markdown] id="why-exp-unique"
-# The function $e^{\beta x}$ solves this equation. To see that nothing else does, look at $h(x) = g(x)\, e^{-\beta x}$. Its derivative
-# is $(g'(x) - \beta g(x))\, e^{-\beta x} = 0$, so $h$ is a constant, and $h(0) = g(0) = 1$. Hence $g(x) = e^{\beta x}$ and
-# $f(x) = f(0)\, e^{\beta x}$. The factor $f(0)$ cancels in the weights, and one number is left to choose:
+# The function $e^{\beta x}$ solves this equation. To see that nothing else does, look at $h(x) = g(x)\, e^{-\beta x}$. Its
+# derivative is $(g'(x) - \beta g(x))\, e^{-\beta x} = 0$, so $h$ is a constant, and $h(0) = g(0) = 1$. Hence $g(x) = e^{\beta x}$
+# and $f(x) = f(0)\, e^{\beta x}$. The factor $f(0)$ cancels in the weights, and one number is left to choose:
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For $\beta = 0$ all weights are equal (there is no
-# $T$), and a negative $\beta$ prefers small scores.
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For $\beta = 0$ all weights are equal
+# (there is no $T$), and a negative $\beta$ prefers small scores.
 
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
 
 # %% [markdown] id="why-exp-broken"
-# We assumed that *one* function serves every entry. What if entry $i$ has its own, $f_i$? With the scores
-# $x$ and $0$ the wish says that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side knows neither $x$ nor $i$, so all $f_i$ grow
-# alike, $f_i(x) = a_i\, e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to
-# each score. Position biases enter attention in just this way.
+# We assumed that *one* function serves every entry. What if entry $i$ has its own, $f_i$? With the scores $x$ and $0$ the wish says
+# that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side knows neither $x$ nor $i$, so all $f_i$ grow alike, $f_i(x) = a_i\,
+# e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score. Position biases
+# enter attention in just this way.
 
 # %% [markdown] id="spot-printed"
-# **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. The sum is 1,
-# so nothing looks wrong. But the logarithms of the odds must be the differences of the scores, 0.8 and 0.2:
+# **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. The sum is 1, so
+# nothing looks wrong. But the logarithms of the odds must be the differences of the scores, 0.8 and 0.2:
 
 # %% id="spot-printed-code"
 scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.22, 0.30])
@@ -159,15 +160,15 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
     print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
 
 # %% [markdown] id="spot-printed-notice"
-# The second log-odds are 0.47 and not 0.2: these weights are no softmax of these scores.
+# The printed weights have 0.47 where 0.2 should be, so they are no softmax of these scores.
 
 # %% [markdown] id="entropy"
 # ## Second derivation: commit to nothing else
 #
-# Suppose that we know only the average score that the weights $p$ must have,
-# $\sum_i p_i z_i = \mu$. Many $p$ have it. Which of them claims the least beyond that? The **entropy** $H(p) = -\sum_i p_i \ln p_i$
-# measures how undecided weights are: it is $\ln n$ if all are equal, and 0 if one has everything. So we look for the largest entropy
-# under two conditions, $\sum_i p_i z_i = \mu$ and $\sum_i p_i = 1$.
+# Suppose that we know only the average score that the weights $p$ must have, $\sum_i p_i z_i = \mu$. Many $p$ have it. Which of
+# them claims the least beyond that? The **entropy** $H(p) = -\sum_i p_i \ln p_i$ measures how undecided weights are: it is $\ln n$
+# if all are equal, and 0 if one has everything. So we look for the largest entropy under two conditions, $\sum_i p_i z_i = \mu$ and
+# $\sum_i p_i = 1$.
 
 # %% id="entropy-code"
 for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
@@ -175,9 +176,10 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
     print(p, f"entropy {-(p * np.log(p)).sum():.2f}")
 
 # %% [markdown] id="multiplier"
-# **Lagrange multipliers, in three lines.** The conditions leave a path across a hill. At its highest point, the hill may still rise to the left or right of
-# the path, but not along it. Nor do the conditions change along it, so there the slope of the hill is a combination of theirs. The unknown coefficients are the
-# *multipliers*: add each condition times its multiplier, and set all derivatives to zero.
+# **Lagrange multipliers, in three lines.** The conditions leave a path across a hill. At its highest point, the hill may still rise
+# to the left or right of the path, but not along it. Nor do the conditions change along it, so there the slope of the hill is a
+# combination of theirs. The unknown coefficients are the *multipliers*: add each condition times its multiplier, and set all
+# derivatives to zero.
 #
 # With $\beta$ for the average and $\lambda$ for the sum,
 #
@@ -195,24 +197,24 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 # The first factor is the same for every entry, and the sum has to be 1, so it is one over $\sum_j e^{\beta z_j}$. This is
 # $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`, the Gibbs distribution of physics.
 #
-# But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not
-# know whether some $\beta$ fits. One identity settles all this.
+# But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not know
+# whether some $\beta$ fits. One identity settles all this.
 
 # %% [markdown] id="identity"
-# The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's denominator. So a log-weight is
-# a score measured from it:
+# The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's denominator. So a log-weight
+# is a score measured from it:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$, with
-# $0 \ln 0 = 0$. Put $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is
-# $\sum_i p_i\, (\beta z_i - \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$. Hence, for every $p$ and **every real** $\beta$,
+# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$, with $0
+# \ln 0 = 0$. Put $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is $\sum_i p_i\, (\beta z_i -
+# \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$. Hence, for every $p$ and **every real** $\beta$,
 #
 # $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
 
 # %% [markdown] id="identity-used"
-# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number. So the entropy is largest where KL is smallest, and KL is
-# never negative: by $\ln x \le x - 1$, summed over the entries with $p_i > 0$,
+# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number. So the entropy is largest where KL is smallest, and
+# KL is never negative: by $\ln x \le x - 1$, summed over the entries with $p_i > 0$,
 #
 # $$-\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln \frac{q_i}{p_i} \le \sum_i (q_i - p_i) \le 0$$
 #
@@ -235,18 +237,19 @@ for a in (0.25, 0.4, 0.55):
     print(f"p = {p}   H(p) = {entropy:.4f}   right side {right:.4f}")
 
 # %% [markdown] id="which-beta"
-# Does some $\beta$ fit? The average $\mu(\beta) = \sum_i \sigma(\beta z)_i\, z_i$ is a quotient, and the quotient rule gives its slope:
+# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and $D = \sum_i
+# e^{\beta z_i}$. Note that $D' = N$. The quotient rule says
 #
-# $$\frac{\mathrm{d}}{\mathrm{d}\beta}\, \frac{\sum_i z_i e^{\beta z_i}}{\sum_j e^{\beta z_j}} = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2,
-# \qquad s = \sigma(\beta z)$$
+# $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
+# = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2, \qquad s = \sigma(\beta z)$$
 #
-# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For
-# $\beta \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So **exactly one** $\beta$ fits
-# each $\mu$ between the two.
+# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For $\beta
+# \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So **exactly one**
+# $\beta$ fits each $\mu$ between the two.
 
 # %% [markdown] id="simplex-predict"
-# The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
-# $z = (1, 0.4, 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
+# The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take $z = (1, 0.4,
+# 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
 
 # %% id="simplex-figure" tags=["predicted"]
 scores, wanted = np.array([1.0, 0.4, 0.0]), 0.2
@@ -261,40 +264,42 @@ print("beta", beta.round(2), "  weights", best)
 figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
 
 # %% [markdown] id="simplex-answer" tags=["answer"]
-# It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an average below
-# the plain mean needs a $\beta$ below 0. The dashed line holds all weights with the average 0.2, and the most
+# It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an
+# average below the plain mean needs a $\beta$ below 0. The dashed line holds all weights with the average 0.2, and the most
 # undecided of them is where it meets the path of $\sigma(\beta z)$.
 
 # %% [markdown] id="multiplier-meaning"
-# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
-# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z)$ in $\beta$ is the average, $\mu$, so what
-# a change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the entropy that one more unit of
-# average score costs. Below the plain mean it brings entropy instead.
+# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is $\mathrm{lse}(\beta z) -
+# \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so what a
+# change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the entropy that one more unit
+# of average score costs. Below the plain mean it brings entropy instead.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# This time there are no weights at first. Let each score be read with a random error $\xi_j$, and let the token with the
-# largest $z_j + \xi_j$ win. The errors are independent and share one continuous law with a finite mean. The average best reading is
+# This time there are no weights at first. Let each score be read with a random error $\xi_j$, and let the token with the largest
+# $z_j + \xi_j$ win. The errors are independent and share one continuous law with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the race is
-# so close that the step decides it; the smaller $h$, the rarer this is. So the slope of $M$ is a chance:
+# Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the
+# race is so close that the step decides it: there it rises by less than $h$, and the smaller $h$, the rarer this is. So the slope
+# of $M$ is a chance:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
-# These are weights, for **any** such noise: none is negative, and they sum to 1.
+# These are weights, for **any** such noise: none is negative, and they sum to 1, because somebody wins.
 
 # %% [markdown] id="gumbel"
-# Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the law to which the maximum of many independent
-# quantities with exponential tails tends, once it is shifted and scaled. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The noises are independent, so the chances
-# multiply, and the exponents add:
+# Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the law to which the longest of many
+# independent exponential waiting times tends, once it is shifted. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
+# noises are independent, so the chances multiply, and the exponents add:
 #
-# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
-# = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr) = \exp\bigl(-e^{-(t - \mathrm{lse}(z))}\bigr)$$
+# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
+# = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
-# This is the law of a single noise, moved by $\mathrm{lse}(z)$. So the mean is that of one noise, $\gamma \approx 0.577$, moved alike:
+# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the law of a single noise, moved by
+# $\mathrm{lse}(z)$. Its mean is that of one noise, $\gamma \approx 0.577$, moved alike:
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 
@@ -304,8 +309,8 @@ figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wante
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
 #
-# **Softmax is the gradient of log-sum-exp**, and its weights are the chances to win a noisy contest. **Predict** for how
-# many of 10,000 contests "cat" wins under the scores of "it".
+# **Softmax is the gradient of log-sum-exp**, and its weights are the chances to win a noisy contest. **Predict** for how many of
+# 10,000 contests "cat" wins under the scores of "it".
 
 # %% id="contest-code" tags=["predicted"]
 rng = np.random.default_rng(0)
@@ -323,14 +328,14 @@ print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
 verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="story"
-# **A story.** In 1959 the psychologist Duncan Luce asked that the odds of two answers do not depend on
-# the other answers. Tony Marley found that Gumbel's noise leads there, and Daniel McFadden made it a method. Before the BART
-# trains opened in the San Francisco Bay Area, officials expected 15 percent of the travellers. McFadden's softmax
-# said 6.3 percent. It was 6.2. In 2000 he received the Nobel prize in economics.
+# **A story.** In 1959 the psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony
+# Marley found that Gumbel's noise leads there, and Daniel McFadden made it a method. Before the BART trains opened in the San
+# Francisco Bay Area, officials expected 15 percent of the travellers. McFadden's softmax said 6.3 percent. It was 6.2. In 2000 he
+# received the Nobel prize in economics.
 
 # %% [markdown] id="smooth-maximum"
-# Log-sum-exp is a **smooth maximum**. The sum lies between its largest term and $n$ times that, so
-# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0 to 1:
+# Log-sum-exp is a **smooth maximum**. The sum lies between its largest term and $n$ times that, so $\max_j z_j \le \mathrm{lse}(z)
+# \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0 to 1:
 
 # %% id="lse-figure"
 x = np.linspace(-4.0, 4.0, 161)
@@ -341,8 +346,8 @@ figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 # %% [markdown] id="stable"
 # ## Numbers that overflow
 #
-# Here are the two lines that everybody writes first: take exponentials, divide by their sum. Both score vectors below have the
-# same differences. **Predict** what the second one gives.
+# Here are the two lines that everybody writes first: take exponentials, divide by their sum. Both score vectors below have the same
+# differences. **Predict** what the second one gives.
 
 # %% id="overflow-code" tags=["predicted"]
 with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
@@ -351,8 +356,8 @@ with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
         print(scores, "->", unnormalised / unnormalised.sum())
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# The second gives NaN three times, because $e^{1000}$ is too large for a float64: it becomes inf, and inf / inf is NaN. The formula is
-# right, and the program is wrong.
+# The second gives NaN three times, because $e^{1000}$ is too large for a float64: it becomes inf, and inf / inf is NaN. The formula
+# is right, and the program is wrong.
 
 # %% [markdown] id="shift"
 # The first derivation wished that a common shift changes nothing. For softmax it is a fact: with $\mathbf{1} = (1, \ldots, 1)$, the
@@ -365,8 +370,8 @@ with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 
 # %% [markdown] id="stable-max"
-# On paper every $m$ is as good as any other. In a computer the maximum is best. Then no term is above 1; and the largest is 1, so the sum is at least
-# 1 and we never divide by 0.
+# On paper every $m$ is as good as any other. In a computer the maximum is best. Then no term is above 1; and the largest is 1, so
+# the sum is at least 1 and we never divide by 0.
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
@@ -389,12 +394,12 @@ ones = np.ones(4096, dtype=np.float16)
 print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
 
 # %% [markdown] id="stable-notice"
-# The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line adds 4096
-# ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So
-# the sum is best kept in float32.
+# The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line
+# adds 4096 ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So the sum is
+# best kept in float32.
 #
-# A matrix of scores has a row for each query and a column for each key. Each row is a softmax of its own, so maximum and sum
-# run along the **last axis**; `keepdims=True` keeps that axis, with length 1, to line up with the rows.
+# A matrix of scores has a row for each query and a column for each key. Each row is a softmax of its own, so maximum and sum run
+# along the **last axis**; `keepdims=True` keeps that axis, with length 1, to line up with the rows.
 
 # %% id="axes-code"
 scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # queries by keys
@@ -406,14 +411,15 @@ print("row sums along the last axis ", weights.sum(axis=-1))
 print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
 # %% [markdown] id="axes-notice"
-# A softmax along the wrong axis raises no error. Only the row sums tell: here each *key* handed out a weight of 1, and the first query took all three.
+# A softmax along the wrong axis raises no error. Only the row sums tell: here each *key* handed out a weight of 1, and the first
+# query took all three.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
 #
-# How does each weight answer to each score? Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with
-# $Z = \sum_k e^{z_k}$. The score $z_j$ always stands in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if
-# $j = i$. The quotient rule gives two cases.
+# How does each weight answer to each score? Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score
+# $z_j$ always stands in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$. The quotient rule
+# gives two cases.
 #
 # $$j \ne i: \quad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j, \qquad\quad
 # j = i: \quad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
@@ -428,8 +434,9 @@ for j in range(3):
     print(f"raising score {j + 1} moves the weights by h times", moved / h)
 
 # %% [markdown] id="derivative-turn"
-# **Your turn.** Write both cases as *one* formula for $\partial s_i / \partial z_j$, in LaTeX: only the right side, between `r"` and `"`. The Kronecker
-# delta, which is 1 if $i = j$ and else 0, is `\delta_{ij}`; the weights are `s_i` and `s_j`. Any form that is equal for all weights counts.
+# **Your turn.** Write both cases as *one* formula for $\partial s_i / \partial z_j$, in LaTeX: only the right side, between `r"`
+# and `"`. The Kronecker delta, which is 1 if $i = j$ and else 0, is `\delta_{ij}`; the weights are `s_i` and `s_j`. Any form that
+# is equal for all weights counts.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # r"..."
@@ -440,8 +447,8 @@ check("softmax-derivative", my_formula)
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
-# Collect the entries in the Jacobian matrix, $J_{ij} = \partial s_i / \partial z_j$. The term $s_i \delta_{ij}$ is a diagonal matrix, and
-# $s_i s_j$ is a column times a row:
+# Collect the entries in the Jacobian matrix, $J_{ij} = \partial s_i / \partial z_j$. The term $s_i \delta_{ij}$ is a diagonal
+# matrix, and $s_i s_j$ is a column times a row:
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
@@ -458,8 +465,8 @@ assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
 figures.jacobian_heatmap(weights, jacobian)
 
 # %% [markdown] id="jacobian-answer" tags=["answer"]
-# The diagonal is positive, because $s_i (1 - s_i)$ is, and everything else is negative, because $-s_i s_j$ is. The largest entry is where $s_i$ is
-# closest to one half, for $s (1 - s)$ is largest there: here that is the first.
+# The diagonal is positive, because $s_i (1 - s_i)$ is, and everything else is negative, because $-s_i s_j$ is. The largest entry is
+# where $s_i$ is closest to one half, for $s (1 - s)$ is largest there: here that is the first.
 
 # %% id="jacobian-verify"
 verify("softmax-derivative", "softmax-jacobian")
@@ -471,9 +478,10 @@ verify("softmax-jacobian-annihilates-constants")
 #
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
-# **Your turn.** Split this sum in two. In the one with $\delta_{ij}$ only the term $i = j$ is left; in the other, $s_j$ does not depend on $i$. Then
-# write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and the gradient by the scores comes out, without
-# any matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
+# **Your turn.** Split this sum in two. In the one with $\delta_{ij}$ only the term $i = j$ is left; in the other, $s_j$ does not
+# depend on $i$. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and
+# the gradient by the scores comes out, without any matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25,
+# -0.15, -0.10)$.
 
 # %% id="vjp-turn-code" tags=["your-turn"]
 my_pull = ...  # your function
@@ -484,8 +492,8 @@ check("pull-back-one-row", my_pull)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. This takes $O(n)$ steps
-# instead of $O(n^2)$: for a row of 100,000 keys the matrix would hold $10^{10}$ entries.
+# A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. All this takes $O(n)$ steps.
+# For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
 
 # %% id="vjp-code"
 verify("softmax-vector-jacobian-product")
@@ -503,22 +511,22 @@ print("finite differences agree to 1e-9:", error < 1e-9)
 # %% [markdown] id="spot-elementwise"
 # ### Spot the mistake: softmax as an elementwise function
 #
-# "The derivative of softmax is $s(1 - s)$", says many a forum answer. That is the derivative of the *logistic* function, which looks at one number.
-# It is tempting, because it is the diagonal of $J$. Put it into the backward pass:
+# "The derivative of softmax is $s(1 - s)$", says many a forum answer. That is the derivative of the *logistic* function, which
+# looks at one number. It is tempting, because it is the diagonal of $J$. Put it into the backward pass:
 
 # %% id="spot-elementwise-code"
 show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
 show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 
 # %% [markdown] id="spot-elementwise-notice"
-# The second calculation is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$, cannot change,
-# and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
+# The second calculation is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$,
+# cannot change, and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# Dividing the scores by $T$ divides the logarithms of all odds. For "it", the plain dot products
-# are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
+# Dividing the scores by $T$ divides all log-odds. For "it", the plain dot products are 8 for "cat" and 0 for "tired".
+# At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
 
 # %% id="temperature-code"
 dots = QUERY[0, TOKENS.index("it")] @ KEY[0].T
@@ -527,8 +535,8 @@ rows = [softmax(dots, temperature=t) for t in heat]
 print(labelled(rows, [f"T = {t:.0f}" for t in heat], TOKENS, digits=3))
 
 # %% [markdown] id="temperature-limits"
-# Where does it end? Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and tied
-# winners share. As $T \to \infty$, every term becomes 1, and every weight $1/n$. **Predict** the coldest picture
+# Where does it end? Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum
+# vanishes, and tied winners share. As $T \to \infty$, every term becomes 1, and every weight $1/n$. **Predict** the coldest picture
 # for the scores $(2, 2, 1, 0)$.
 
 # %% id="temperature-figure" tags=["predicted"]
@@ -537,37 +545,39 @@ weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% [markdown] id="temperature-notice" tags=["answer"]
-# In the coldest picture each of the two tied scores has half of the weight, and the others have almost nothing. Equal scores have equal weights at
-# every temperature, so no cooling can break a tie.
+# In the coldest picture each of the two tied scores has half of the weight, and the others have almost nothing. Equal scores have
+# equal weights at every temperature, so no cooling can break a tie.
 
 # %% [markdown] id="softmax-entropy"
-# How undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which leaves
+# How undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which
+# leaves
 #
 # $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
 #
-# When does the softmax stop passing changes on? Move the scores and the temperature of the card; it needs no Python. Find a setting in which
-# every entry of the Jacobian is almost zero, then press "+100 to all".
+# When does the softmax stop passing changes on? Move the scores and the temperature of the card; it needs no Python. Find a setting
+# in which every entry of the Jacobian is almost zero, then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# You will have found one where one weight has nearly everything. If the largest weight is
-# $1 - \varepsilon$, then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most
-# $\varepsilon$ and the other at most 1.
+# You will have found one where one weight has nearly everything. If the largest weight is $1 - \varepsilon$, then every entry of
+# $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most $\varepsilon$ and the
+# other at most 1.
 #
-# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ stretches a vector. **Recall:** if a symmetric matrix has no
-# negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the sum of the diagonal. Ours has none,
-# because $x^\top J x = \sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$ is the variance of the numbers $x_i$ under the weights $s$.
+# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ stretches a vector. **Recall:** if a
+# symmetric matrix has no negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the
+# sum of the diagonal. Ours has none, because $x^\top J x = \sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$ is the variance of the numbers
+# $x_i$ under the weights $s$.
 
 # %% [markdown] id="saturation-bound"
-# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
-# $1 - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
+# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where $1
+# - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# Such a softmax is **saturated**: small changes of the scores hardly reach the weights. The figure sharpens the scores
-# $(1.5, 1, 0, -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared range, and no two entries of a
+# Such a softmax is **saturated**: small changes of the scores hardly reach the weights. The figure sharpens the scores $(1.5, 1, 0,
+# -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared range, and no two entries of a
 # vector of length 1 are more than $\sqrt{2}$ apart.
 
 # %% id="saturation-figure"
@@ -582,16 +592,15 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% [markdown] id="saturation-notice"
 # Two warnings. The Jacobian is small at the other end too: with equal weights $1/n$, its norm is $1/n$. And a small
-# Jacobian in one row at one moment says nothing yet about training, which depends on all other rows, on what
-# stands before and behind, and on the optimiser. Chapter {lesson}`scaling` measures it.
+# Jacobian in one row at one moment says nothing yet about training, which depends on much else. Chapter {lesson}`scaling` measures it.
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
-# {eq}`stable-softmax` reads the scores once for the maximum and again for the sum. Is one reading enough? Keep two numbers: the largest score so far, $m$, and the sum
-# measured from it, $\ell = \sum e^{z_j - m}$. A new
-# score $x$ may raise the maximum to $m'$. Then every old term was measured from the wrong place:
-# $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, so all of them get the same factor.
+# {eq}`stable-softmax` reads the scores once for the maximum and again for the sum. Is one reading enough? Keep two numbers: the
+# largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$. A new score $x$ may raise the maximum to $m'$.
+# Then every old term was measured from the wrong place: $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, so all of them get the same
+# factor.
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
@@ -608,23 +617,23 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # %% [markdown] id="online-notice"
 # At "cat" the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} = 0.0067$.
 #
-# **Your turn.** Now the scores come in blocks. Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and looks at each block once:
-# `blocks` is a list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any size and either sign. Do not
-# join the blocks. The smallest example: `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
+# **Your turn.** Now the scores come in blocks. Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and
+# looks at each block once: `blocks` is a list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any
+# size and either sign. Do not join the blocks. The smallest example: `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
 
 # %% id="lse-turn-code" tags=["your-turn"]
 my_lse = ...  # your function
 check("lse-over-blocks", my_lse)
 
 # %% [markdown] id="merge"
-# Ours keeps a pair for each block and merges them. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger maximum,
-# then add:
+# Ours keeps a pair for each block and merges them. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger
+# maximum, then add:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
-# A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper neither the order of the blocks nor the
-# cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on this line: blocks
-# of scores come and go, and no full row is ever stored.
+# A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper neither the order
+# of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on
+# this line: blocks of scores come and go, and no full row is ever stored.
 
 # %% id="merge-code"
 verify("online-softmax-update", "merge-of-softmax-sums")
@@ -673,13 +682,14 @@ print("merged lse equals lse of the whole row:", equal)
 # %% [markdown] id="continuity"
 # ## Deeper: continuity is enough
 #
-# The first derivation assumed that $g$ has a derivative. It is enough that $g$ is continuous, positive, and turns sums into products.
-# Integrate $g(x + c) = g(x)\, g(c)$ over $c$ from 0 to 1, and put $u = x + c$ on the left:
+# The first derivation assumed that $g$ has a derivative. It is enough that $g$ is continuous, positive, and turns sums into
+# products. Integrate $g(x + c) = g(x)\, g(c)$ over $c$ from 0 to 1, and put $u = x + c$ on the left:
 #
 # $$\int_x^{x+1} g(u)\, du = g(x) \int_0^1 g(c)\, dc$$
 #
-# The integral on the right is a positive number, so $g(x)$ is the left side over that number. The left side is an integral of a continuous function
-# between moving ends, so it has a derivative in $x$, and hence so has $g$. Task {task}`cauchy-to-exponential` goes another way, over the fractions.
+# The integral on the right is a positive number, so $g(x)$ is the left side over that number. The left side is an integral of a
+# continuous function between moving ends, so it has a derivative in $x$, and hence so has $g$. Task {task}`cauchy-to-exponential`
+# goes another way, over the fractions.
 
 # %% [markdown] id="cross-entropy"
 # ## Deeper: a loss that undoes the saturation
@@ -689,8 +699,8 @@ print("merged lse equals lse of the whole row:", equal)
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# The gradient is prediction minus truth. Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose gradient by
-# the weights has to pass through $J$, for a model that is confident and wrong:
+# The gradient is prediction minus truth. Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose
+# gradient by the weights has to pass through $J$, for a model that is confident and wrong:
 
 # %% id="cross-entropy-code"
 verify("cross-entropy-gradient")
@@ -702,13 +712,15 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 
 # %% [markdown] id="cross-entropy-notice"
 # The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
-# {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because its gradient is multiplied by a $J$ that is nearly 0.
+# {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because its gradient is multiplied by a $J$ that
+# is nearly 0.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia. D. McFadden (2001), *Economic choices*,
-#   American Economic Review 91(3), his Nobel lecture. The forecasts for BART: [Econlib](https://www.econlib.org/library/Enc/bios/McFadden.html).
+# - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
+# - D. McFadden (2001), *Economic choices*, American Economic Review 91(3): his Nobel lecture. The forecasts for BART:
+#   [Econlib](https://www.econlib.org/library/Enc/bios/McFadden.html).
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
 # - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks*: the name softmax.
 # - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors.

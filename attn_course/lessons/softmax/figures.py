@@ -143,7 +143,8 @@ def simplex_entropy(
     alt = (
         f"Triangle of all weights on three entries with scores {listed(z, 1)}, shaded by entropy, which is largest in the centre. "
         f"A dashed line holds the weights with the average score {short(wanted)}. "
-        f"The path of softmax(βz) leads from weights {listed(ends[0])} for very negative β through the centre to {listed(ends[1])} for large β, and meets the line at weights {listed(best)}."
+        f"The path of softmax(βz) leads from weights {listed(ends[0])} for very negative β "
+        f"through the centre to {listed(ends[1])} for large β, and meets the line at weights {listed(best)}."
     )
     places = on_simplex("points", points)
     heights = same_shape("entropy", entropy, len(places))

@@ -5,7 +5,7 @@
 # that are not negative and sum to 1. Softmax turns scores into weights, with an exponential. Why that? This lesson answers three
 # times, and each time it starts somewhere else.
 #
-# **Afterwards you can** derive softmax in three ways, compute it without overflow, differentiate it with and without its matrix,
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without its matrix,
 # and find its normaliser block by block.
 #
 # **You need** exponentials, partial derivatives, and some NumPy; what else occurs is recalled where it is used. **Time:** 60
@@ -41,8 +41,8 @@ z_it = QUERY[0, TOKENS.index("it")] @ KEY[0].T / 2
 print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 
 # %% [markdown] id="by-hand"
-# Softmax gives each token an **amount**, $e$ to the power of its score, and divides it by the sum of all amounts. With $e \approx
-# 2.7$ and $e^2 \approx 7.4$ we need no computer:
+# Softmax gives each token an **amount**, $e$ to the power of its score, and divides it by the sum of all amounts. With
+# $e \approx 2.7$ and $e^2 \approx 7.4$ we need no computer:
 #
 # | token | score | amount | weight |
 # |---|---|---|---|
@@ -57,8 +57,8 @@ print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 figures.token_weights(TOKENS, z_it, softmax(z_it))
 
 # %% [markdown] id="definition"
-# One step up in the score multiplies the weight by 2.7, wherever the step is taken. In symbols, for scores $z = (z_1, \ldots,
-# z_n)$:
+# One step up in the score multiplies the weight by 2.7, wherever the step is taken. In symbols, for scores
+# $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
@@ -119,8 +119,8 @@ figures.softmax_maps(difference, shares, shift=shift)
 # curves are one. The curves of the two other candidates part.
 
 # %% [markdown] id="why-exp-solve"
-# Which functions grant the wish for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that $g(0)
-# = 1$. Then
+# Which functions grant the wish for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
+# $g(0) = 1$. Then
 #
 # $$g(x + c) = \frac{f(x + c)}{f(c)} \cdot \frac{f(c)}{f(0)} = \frac{f(x)}{f(0)} \cdot \frac{f(c)}{f(0)} = g(x)\, g(c)$$
 #
@@ -146,9 +146,9 @@ verify("ratio-of-weights", "softmax-with-temperature")
 
 # %% [markdown] id="why-exp-broken"
 # We assumed that *one* function serves every entry. What if entry $i$ has its own, $f_i$? With the scores $x$ and $0$ the wish says
-# that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side knows neither $x$ nor $i$, so all $f_i$ grow alike, $f_i(x) = a_i\,
-# e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score. Position biases
-# enter attention in just this way.
+# that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side knows neither $x$ nor $i$, so all $f_i$ grow alike,
+# $f_i(x) = a_i\, e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score.
+# Position biases enter attention in just this way.
 
 # %% [markdown] id="spot-printed"
 # **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. The sum is 1, so
@@ -206,9 +206,10 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$, with $0
-# \ln 0 = 0$. Put $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is $\sum_i p_i\, (\beta z_i -
-# \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$. Hence, for every $p$ and **every real** $\beta$,
+# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$, with
+# $0 \ln 0 = 0$. Put $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is
+# $\sum_i p_i\, (\beta z_i - \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$. Hence, for every $p$ and **every
+# real** $\beta$,
 #
 # $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
 
@@ -237,19 +238,19 @@ for a in (0.25, 0.4, 0.55):
     print(f"p = {p}   H(p) = {entropy:.4f}   right side {right:.4f}")
 
 # %% [markdown] id="which-beta"
-# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and $D = \sum_i
-# e^{\beta z_i}$. Note that $D' = N$. The quotient rule says
+# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and
+# $D = \sum_i e^{\beta z_i}$. Note that $D' = N$. The quotient rule says
 #
 # $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
 # = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2, \qquad s = \sigma(\beta z)$$
 #
-# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For $\beta
-# \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So **exactly one**
-# $\beta$ fits each $\mu$ between the two.
+# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For
+# $\beta \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So **exactly
+# one** $\beta$ fits each $\mu$ between the two.
 
 # %% [markdown] id="simplex-predict"
-# The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take $z = (1, 0.4,
-# 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
+# The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
+# $z = (1, 0.4, 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
 
 # %% id="simplex-figure" tags=["predicted"]
 scores, wanted = np.array([1.0, 0.4, 0.0]), 0.2
@@ -269,10 +270,10 @@ figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wante
 # undecided of them is where it meets the path of $\sigma(\beta z)$.
 
 # %% [markdown] id="multiplier-meaning"
-# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is $\mathrm{lse}(\beta z) -
-# \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so what a
-# change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the entropy that one more unit
-# of average score costs. Below the plain mean it brings entropy instead.
+# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
+# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is
+# $D' / D = \mu$, so what a change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the
+# entropy that one more unit of average score costs. Below the plain mean it brings entropy instead.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
@@ -334,8 +335,9 @@ verify("expected-maximum", "lse-gradient")
 # received the Nobel prize in economics.
 
 # %% [markdown] id="smooth-maximum"
-# Log-sum-exp is a **smooth maximum**. The sum lies between its largest term and $n$ times that, so $\max_j z_j \le \mathrm{lse}(z)
-# \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0 to 1:
+# Log-sum-exp is a **smooth maximum**. The sum lies between its largest term and $n$ times that, so
+# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0
+# to 1:
 
 # %% id="lse-figure"
 x = np.linspace(-4.0, 4.0, 161)
@@ -480,8 +482,8 @@ verify("softmax-jacobian-annihilates-constants")
 #
 # **Your turn.** Split this sum in two. In the one with $\delta_{ij}$ only the term $i = j$ is left; in the other, $s_j$ does not
 # depend on $i$. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and
-# the gradient by the scores comes out, without any matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25,
-# -0.15, -0.10)$.
+# the gradient by the scores comes out, without any matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give
+# $(0.25, -0.15, -0.10)$.
 
 # %% id="vjp-turn-code" tags=["your-turn"]
 my_pull = ...  # your function
@@ -492,8 +494,8 @@ check("pull-back-one-row", my_pull)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. All this takes $O(n)$ steps.
-# For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
+# A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. All this takes
+# $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
 
 # %% id="vjp-code"
 verify("softmax-vector-jacobian-product")
@@ -525,8 +527,8 @@ show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# Dividing the scores by $T$ divides all log-odds. For "it", the plain dot products are 8 for "cat" and 0 for "tired".
-# At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
+# Dividing the scores by $T$ divides all log-odds. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$
+# their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
 
 # %% id="temperature-code"
 dots = QUERY[0, TOKENS.index("it")] @ KEY[0].T
@@ -571,14 +573,14 @@ figures.softmax_explorable()
 # $x_i$ under the weights $s$.
 
 # %% [markdown] id="saturation-bound"
-# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where $1
-# - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
+# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
+# $1 - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# Such a softmax is **saturated**: small changes of the scores hardly reach the weights. The figure sharpens the scores $(1.5, 1, 0,
-# -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared range, and no two entries of a
-# vector of length 1 are more than $\sqrt{2}$ apart.
+# Where this is small, the softmax is **saturated**: small changes of the scores hardly reach the weights. The figure
+# sharpens the scores $(1.5, 1, 0, -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared
+# range, and no two entries of a vector of length 1 are more than $\sqrt{2}$ apart.
 
 # %% id="saturation-figure"
 verify("softmax-entropy", "saturated-softmax-jacobian-vanishes")
@@ -591,8 +593,8 @@ entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% [markdown] id="saturation-notice"
-# Two warnings. The Jacobian is small at the other end too: with equal weights $1/n$, its norm is $1/n$. And a small
-# Jacobian in one row at one moment says nothing yet about training, which depends on much else. Chapter {lesson}`scaling` measures it.
+# Two warnings. The Jacobian is small at the other end too: with equal weights $1/n$, its norm is $1/n$. And a small Jacobian in one
+# row at one moment says nothing yet about training, which depends on much else. Chapter {lesson}`scaling` measures it.
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block

@@ -47,9 +47,9 @@ check("stable-softmax", my_softmax)
 # it with 0 / 0.
 
 # %% [markdown] id="entropy-by-hand-text"
-# Weights $p$ belong to $n + 1$ scores: $n$ of them are 0 and one is 1. The average score is to be $\sum_i p_i z_i = r / (n + r)$; the cell below
-# prints your $n$ and $r$. What is the largest entropy, in nats, that such weights can have? Work it out on paper, then write the number (three correct
-# digits are enough; an expression such as `2 * np.log(7)` is welcome).
+# Weights $p$ belong to $n + 1$ scores: $n$ of them are 0 and one is 1. The average score is to be $\sum_i p_i z_i = r / (n + r)$;
+# the cell below prints your $n$ and $r$. What is the largest entropy, in nats, that such weights can have? Work it out on paper,
+# then write the number (three correct digits are enough; an expression such as `2 * np.log(7)` is welcome).
 
 # %% id="entropy-by-hand" tags=["task"]
 ### BEGIN SOLUTION
@@ -60,9 +60,9 @@ my_entropy = np.log(n + r) - r / (n + r) * np.log(r)
 check("entropy-by-hand", my_entropy)
 
 # %% [markdown] id="entropy-by-hand-why" tags=["solution-only"]
-# **Why.** By {eq}`free-energy-identity` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits. The average is the weight of the score 1,
-# $e^\beta / (n + e^\beta)$, so $e^\beta = r$. The divergence is then 0, and $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$.
-# With $n = r = 2$ the weights are 1/4, 1/4, 1/2.
+# **Why.** By {eq}`free-energy-identity` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits. The average is the weight
+# of the score 1, $e^\beta / (n + e^\beta)$, so $e^\beta = r$. The divergence is then 0, and
+# $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$. With $n = r = 2$ the weights are 1/4, 1/4, 1/2.
 
 # %% [markdown] id="log-softmax-derivative-text"
 # Let $s = \sigma(z)$. Derive $\dfrac{\partial \ln s_i}{\partial z_j}$ and write it with the symbols `s_i`, `s_j` and
@@ -82,9 +82,10 @@ check("log-softmax-derivative", my_derivative)
 # $-s_j$ by {eq}`lse-gradient`. Multiply by $s_i$ and {eq}`softmax-derivative` appears.
 
 # %% [markdown] id="softmax-jacobian-text"
-# Let $s = \sigma(z / T)$ along the **last** axis. Write `my_jacobian(scores, temperature)`: for float64 scores $z$ of shape `(..., n)` and one positive
-# number $T$ it returns the array of shape `(..., n, n)` whose entry `[..., i, j]` is $\partial s_i / \partial z_j$, the derivative by the score itself.
-# There may be no, one or several leading axes, $n$ may be 1, and scores may be a thousand and more, of either sign.
+# Let $s = \sigma(z / T)$ along the **last** axis. Write `my_jacobian(scores, temperature)`: for float64 scores $z$ of shape
+# `(..., n)` and one positive number $T$ it returns the array of shape `(..., n, n)` whose entry `[..., i, j]` is
+# $\partial s_i / \partial z_j$, the derivative by the score itself. There may be no, one or several leading axes, $n$ may be 1, and
+# scores may be a thousand and more, of either sign.
 
 
 # %% id="softmax-jacobian" tags=["task"]
@@ -102,8 +103,8 @@ def my_jacobian(scores, temperature):
 check("softmax-jacobian", my_jacobian)
 
 # %% [markdown] id="softmax-jacobian-why" tags=["solution-only"]
-# **Why.** The derivative by $z / T$ is {eq}`softmax-derivative` entry by entry: $s_i$ runs along the second to last axis, $s_j$ along the last. The
-# inner function $z / T$ brings the factor $1 / T$. `np.diag` and `np.outer` would do for a single row only.
+# **Why.** The derivative by $z / T$ is {eq}`softmax-derivative` entry by entry: $s_i$ runs along the second to last axis, $s_j$
+# along the last. The inner function $z / T$ brings the factor $1 / T$. `np.diag` and `np.outer` would do for a single row only.
 
 # %% [markdown] id="repair-softmax-temperature-text"
 # The function below should return, for a matrix of scores with **queries in rows and keys in columns**, the weights
@@ -171,12 +172,14 @@ check("tempered-cross-entropy-gradient", my_gradient)
 # both terms of {eq}`cross-entropy-gradient`.
 
 # %% [markdown] id="entropy-as-scores-sharpen-text"
-# Let $s = \sigma(\beta z)$ for a real number $\beta$. How fast does the entropy $H(s) = -\sum_i s_i \ln s_i$ change as $\beta$ grows? Write a formula in
-# LaTeX for
+# Let $s = \sigma(\beta z)$ for a real number $\beta$. How fast does the entropy $H(s) = -\sum_i s_i \ln s_i$ change as $\beta$
+# grows? Write a formula in LaTeX for
 #
 # $$D = \frac{\mathrm{d} H}{\mathrm{d} \beta}$$
 #
-# in the symbols `s` and `z` with their indices, and `\beta`: only the right side, between `r"` and `"`. It has to hold for both signs of $\beta$.
+# in the symbols `s` and `z` with their indices, and `\beta`: only the right side, between `r"` and `"`. It has to hold for both
+# signs of $\beta$. To see how a formula is understood, `from attn_course import read` and call
+# `read("entropy-as-scores-sharpen", my_cooling)`; what cannot be read is no attempt.
 
 # %% id="entropy-as-scores-sharpen" tags=["task"]
 ### BEGIN SOLUTION
@@ -187,9 +190,10 @@ my_cooling = r"-\beta \left( \sum_i s_i z_i^2 - \left( \sum_i s_i z_i \right)^2 
 check("entropy-as-scores-sharpen", my_cooling)
 
 # %% [markdown] id="entropy-as-scores-sharpen-why" tags=["solution-only"]
-# **Why.** By {eq}`softmax-entropy`, $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the average $\bar{z} = \sum_i s_i z_i$. The first term has the slope
-# $\bar{z}$; the second has $\bar{z}$ plus $\beta$ times the slope of $\bar{z}$, which is the variance of the scores. The two $\bar{z}$ cancel. So cooling
-# always makes weights less undecided, unless all scores are equal.
+# **Why.** By {eq}`softmax-entropy`, $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the average $\bar{z} = \sum_i s_i z_i$. The
+# first term has the slope $\bar{z}$; the second has $\bar{z}$ plus $\beta$ times the slope of $\bar{z}$, which is the variance of
+# the scores. The two $\bar{z}$ cancel. So moving $\beta$ away from 0, to either side, always makes the weights less undecided,
+# unless all scores are equal.
 
 # %% [markdown] id="blockwise-normaliser-text"
 # A row of scores arrives in blocks, and only two numbers are remembered between them: the largest score so far, $m$,
@@ -331,8 +335,7 @@ check("cauchy-to-exponential", my_cauchy)
 # $$J_{ij} = \frac{\partial s_i}{\partial z_j}$$
 #
 # as it holds for all $i$ and $j$: only the right side, between `r"` and `"`. The Kronecker delta is `\delta_{ij}`. Any
-# form that is equal for all weights counts. To see how a formula is understood, `from attn_course import read` and call
-# `read("softmax-derivative", my_formula)`; what cannot be read is no attempt.
+# form that is equal for all weights counts.
 
 # %% id="softmax-derivative" tags=["task"]
 ### BEGIN SOLUTION
@@ -347,8 +350,8 @@ check("softmax-derivative", my_formula)
 # $\delta_{ij}\, e^{z_i} / \sum_k e^{z_k} - e^{z_i} e^{z_j} / (\sum_k e^{z_k})^2$, which is $\delta_{ij}\, s_i - s_i s_j$.
 
 # %% [markdown] id="pull-back-one-row-text"
-# Write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of the same length go in, the weights $s$ and the gradient $g$ by them; the
-# gradient by the scores comes out.
+# Write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of the same length go in, the weights $s$ and the gradient
+# $g$ by them; the gradient by the scores comes out.
 
 
 # %% id="pull-back-one-row" tags=["task"]
@@ -362,8 +365,8 @@ def my_pull(weights, gradient):
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="lse-over-blocks-text"
-# Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, none of them empty, as a float. The scores
-# are finite, of any size and either sign. Look at each block once, and do not join them.
+# Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, none of them empty, as a float.
+# The scores are finite, of any size and either sign. Look at each block once, and do not join them.
 
 
 # %% id="lse-over-blocks" tags=["task"]

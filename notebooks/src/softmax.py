@@ -238,15 +238,15 @@ for a in (0.25, 0.4, 0.55):
     print(f"p = {p}   H(p) = {entropy:.4f}   right side {right:.4f}")
 
 # %% [markdown] id="which-beta"
-# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and
-# $D = \sum_i e^{\beta z_i}$. Note that $D' = N$. The quotient rule says
+# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and $D = \sum_i e^{\beta z_i}$. Note
+# that $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
 #
 # $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
-# = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2, \qquad s = \sigma(\beta z)$$
+# = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$
 #
 # This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For
-# $\beta \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So **exactly
-# one** $\beta$ fits each $\mu$ between the two.
+# $\beta \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So
+# **exactly one** $\beta$ fits each $\mu$ between the two.
 
 # %% [markdown] id="simplex-predict"
 # The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
@@ -296,8 +296,9 @@ figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wante
 # independent exponential waiting times tends, once it is shifted. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
 # noises are independent, so the chances multiply, and the exponents add:
 #
-# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
-# = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
+# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
+#
+# $$= \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr) = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
 # The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the law of a single noise, moved by
 # $\mathrm{lse}(z)$. Its mean is that of one noise, $\gamma \approx 0.577$, moved alike:
@@ -423,8 +424,9 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # $z_j$ always stands in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$. The quotient rule
 # gives two cases.
 #
-# $$j \ne i: \quad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j, \qquad\quad
-# j = i: \quad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
+# $$j \ne i: \qquad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j$$
+#
+# $$j = i: \qquad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
 #
 # For the weights $(0.5, 0.3, 0.2)$, raising the first score by a little $h$ moves the three weights by $0.25\,h$, $-0.15\,h$ and
 # $-0.10\,h$: what one gains, the others lose.
@@ -584,7 +586,7 @@ figures.softmax_explorable()
 
 # %% id="saturation-figure"
 verify("softmax-entropy", "saturated-softmax-jacobian-vanishes")
-scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.05, 50.0, 600)
+scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.1, 50.0, 600)
 sharpened = sharpness[:, None] * scores
 rows = softmax(sharpened)
 norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))

@@ -226,7 +226,7 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 verify("log-softmax", "free-energy-identity")
 
 # %% [markdown] id="identity-tried"
-# Three weights on the scores $(0, 1, 2)$ that all have the average 0.8, and the identity with a $\beta$ that fits none of them:
+# Three weights on the scores $(0, 1, 2)$ with the average 0.8, and the identity with a $\beta$ that fits none of them:
 
 # %% id="identity-code"
 z, beta = np.array([0.0, 1.0, 2.0]), 0.5
@@ -238,8 +238,8 @@ for a in (0.25, 0.4, 0.55):
     print(f"p = {p}   H(p) = {entropy:.4f}   right side {right:.4f}")
 
 # %% [markdown] id="which-beta"
-# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and $D = \sum_i e^{\beta z_i}$. Note
-# that $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
+# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and $D = \sum_i e^{\beta z_i}$. Here
+# $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
 #
 # $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
 # = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$

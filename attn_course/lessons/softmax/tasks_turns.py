@@ -38,6 +38,11 @@ DERIVATIVE_FORMULA = Task(
             r"\delta_{ij}\, s_i (1 - s_i)",
             "that is the derivative of the logistic function; here raising z_j also lowers every other s_i, through the sum beneath",
         ),
+        Wrong(
+            "the case i = j for all",
+            r"s_i (1 - s_i)",
+            "that is the case i = j; for every other j the derivative is -s_i s_j, and the delta has to tell the two apart",
+        ),
         Wrong("the derivative of the logarithm", r"\delta_{ij} - s_j", "that is the derivative of ln s_i; multiply it by s_i"),
         Wrong("the numerator forgotten", r"-s_i s_j", "the numerator of s_i holds z_j too, when i = j: that term is missing"),
         Wrong("the denominator forgotten", r"\delta_{ij}\, s_i", "the sum beneath holds every z_j: its derivative is missing"),

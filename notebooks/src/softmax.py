@@ -57,7 +57,7 @@ print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 figures.token_weights(TOKENS, z_it, softmax(z_it))
 
 # %% [markdown] id="definition"
-# One step up in the score multiplies the weight by 2.7, wherever the step is taken. In symbols, for scores
+# A token whose score is one higher gets 2.7 times the weight. In symbols, for scores
 # $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$

@@ -195,7 +195,7 @@ print("one key, three queries:\n", one_row)
 #
 # $$\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij} \label{hard-alignment-limit}$$
 #
-# ($T$ without an index is the temperature of {eq}`temperature-limits`.) Only then "looked at" has a plain meaning; a row of halves is a
+# ($T$ without an index is the temperature of {eq}`softmax-with-temperature`.) Only then "looked at" has a plain meaning; a row of halves is a
 # mixture.
 
 # %% id="hard-code"
@@ -280,7 +280,7 @@ for name, mask in masks.items():
 verify("padding-on-both-sides", "loss-over-real-tokens")
 
 # %% [markdown] id="loss-notice"
-# The gradient is that of {eq}`cross-entropy-gradient` at real positions and zero elsewhere. Divide by the number of real signs, not by
+# The gradient, weights minus truth (section {section}`softmax/cross-entropy`), is that at real positions and zero elsewhere. Divide by the number of real signs, not by
 # the padded length: else the loss depends on who shares your batch.
 
 # %% [markdown] id="decoder"

@@ -1,105 +1,105 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one **score** for each. To average the values it needs
-# **weights**: positive numbers that sum to 1. Softmax makes weights out of scores. This lesson takes the
-# formula apart until nothing in it is a habit.
+# Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
+# that are not negative and sum to 1. Softmax turns scores into weights, with an exponential. Why that? This lesson answers three
+# times, and each time it starts somewhere else.
 #
-# **Afterwards you can** derive softmax in three ways, compute it for any finite scores, differentiate it with and
-# without its matrix, say when its gradient dies, and find its normaliser in one pass.
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without its matrix,
+# and find its normaliser block by block.
 #
-# **You need** exponentials, partial derivatives, a Lagrange multiplier, a first-order differential equation,
-# eigenvalues and quadratic forms of a symmetric matrix, and some NumPy.
-# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# **You need** exponentials, partial derivatives, and some NumPy; what else occurs is recalled where it is used. **Time:** 60
+# minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
 
 # %% id="setup"
 import math
 
 import numpy as np
 
-from attn_course import show, verify
+from attn_course import check, show, verify
 from attn_course.lessons.softmax import figures
 from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
+from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] id="where"
-# This is where we are in the machine: the scores are there, and each row of them has to become a row of weights.
+# The scores are there, and each row of them has to become a row of weights:
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="hook"
-# ## Two lines that work, until they do not
+# ## By hand: where does "it" look?
 #
-# Here are the two lines everybody writes first: take exponentials, divide by their sum. Both score vectors
-# below hold the same differences. **Predict** what the second call prints.
+# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. Here are the dot products of this
+# one query with the seven keys, divided by 2 (chapter {lesson}`scaling` says why by 2). How much attention should each token get
+# from "it"?
 
-# %% id="hook-code" tags=["predicted"]
-with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
-    for scores in (np.array([0.0, 1.0, 2.0]), np.array([1000.0, 1001.0, 1002.0])):
-        unnormalised = np.exp(scores)
-        print(scores, "->", unnormalised / unnormalised.sum())
+# %% id="hook-scores"
+z_it = QUERY[0, TOKENS.index("it")] @ KEY[0].T / 2
+print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 
-# %% [markdown] id="hook-answer" tags=["answer"]
-# The second call prints NaN three times, because $e^{1000}$ is too large for a float: it becomes inf, and inf / inf is NaN.
-# The formula is right and the program is wrong.
-
-# %% [markdown] id="hook-notice"
-# To mend the program we must know which changes of the scores leave the weights alone, so we begin with the formula
-# itself. For scores $z = (z_1, \ldots, z_n)$ it reads
+# %% [markdown] id="by-hand"
+# Softmax gives each token an **amount**, $e$ to the power of its score, and divides it by the sum of all amounts. With
+# $e \approx 2.7$ and $e^2 \approx 7.4$ we need no computer:
 #
-# $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \label{softmax}$$
+# | token | score | amount | weight |
+# |---|---|---|---|
+# | cat | 4 | $7.4 \cdot 7.4 \approx 55$ | $55 / 58 \approx 0.95$ |
+# | because, tired | 0 | 1 | $1 / 58 \approx 0.02$ |
+# | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
+# | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
 #
-# We write $\sigma(z)_i$ and not $\sigma(z_i)$: every weight depends on **all** scores, through the sum. In this
-# course `verify` checks every numbered equation by machine, and says how; `show` puts small numbers into it, so that you
-# can follow it by hand (positions count from 1).
+# The sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$. So "it" gives "cat" 0.95 of its weight.
+
+# %% id="by-hand-figure"
+figures.token_weights(TOKENS, z_it, softmax(z_it))
+
+# %% [markdown] id="definition"
+# A token whose score is one higher gets 2.7 times the weight. In symbols, for scores
+# $z = (z_1, \ldots, z_n)$:
+#
+# $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
+#
+# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores, through the sum. In this course
+# `verify` checks every numbered equation by machine, and `show` puts small numbers into one.
 
 # %% id="definition-verify"
 verify("softmax")
 show("softmax", z=[1, 2, 0], i=2)
 
 # %% [markdown] id="range"
-# Every term of the sum is positive, so for two or more finite scores each weight is a proper fraction:
+# With two or more finite scores, each weight is one of several positive parts of a whole:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# Mind the small print, which most texts leave out: *two or more*, *finite*, *in exact arithmetic*. **Predict**
-# which of the three inputs below breaks the strict bounds.
+# A single score takes all the weight. A score of $-\infty$ gets none, which is how masks work (chapter {lesson}`masking`). And in
+# float32 a score 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
 
-# %% id="range-verify"
+# %% id="range-code"
 verify("softmax-inside-the-simplex")
-
-# %% id="range-code" tags=["predicted"]
-print("one score:        ", softmax(np.array([3.0])))
-print("a score of -inf:  ", softmax(np.array([1.0, 2.0, -np.inf])))
+print("one score:         ", softmax(np.array([3.0])))
+print("a score of -inf:   ", softmax(np.array([1.0, 2.0, -np.inf])))
 print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 
-# %% [markdown] id="range-notice" tags=["answer"]
-# All three break them, because each lacks one of the three assumptions. A single score takes all the weight; a score of
-# $-\infty$ gets exactly nothing (that is how masks work, in chapter {lesson}`masking`); and $e^{-200}$ is a positive real
-# number, but float32 has no number so small and rounds it to 0.
-
-# %% [markdown] id="range-finite"
-# For *finite* scores, and on paper, no weight is ever zero: softmax cannot ignore anything completely.
-
 # %% [markdown] id="why-exp"
-# ## Why the exponential?
+# ## First derivation: only differences count
 #
-# $x^2 + 1$ is positive too, and so is $\ln(1 + e^x)$. Why do we insist on $e^x$? Let us ask for little. One
-# continuous positive function $f$ serves every entry, and we normalise: $w_i = f(z_i) / \sum_j f(z_j)$. The sum
-# is common to all weights, so it leaves their ratios alone:
+# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let us ask for little. One continuous positive
+# function $f$ serves every entry, and we divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the **odds** of two entries the sum
+# cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 #
-# Now one demand more: scores have **no natural zero**. Adding the same constant $c$ to all of them must change
-# no weight, hence no ratio.
+# A score only says how much better one key fits than another: **scores have no natural zero.** So we wish that adding the same
+# number $c$ to all of them changes no weight, and hence no odds:
 #
-# $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)} \label{shift-invariant-ratios}$$
+# $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
 # %% [markdown] id="why-exp-predict"
-# **Predict** which of three candidates keeps its weights when we add 3 to both scores. The figure shows the
-# share of the first of two entries against the difference of their scores.
+# In other words, the odds may depend on the difference of the two scores only. **Predict** which of the three candidates grants the
+# wish when $c = 3$. The figure shows the share of the first of two entries against the difference of their scores.
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-3.0, 3.0, 121)
@@ -115,308 +115,396 @@ for name, f in maps.items():
 figures.softmax_maps(difference, shares, shift=shift)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
-# Only $e^x$ keeps its weights: its two curves coincide, because the shift gives every entry the same factor $e^3$, which
-# cancels. The curves of the two other candidates part.
+# Only $e^x$ grants it. The shift multiplies both of its values by the same factor $e^3$, which cancels in the share, so its two
+# curves are one. The curves of the two other candidates part.
 
 # %% [markdown] id="why-exp-solve"
-# Which maps meet this demand? Put $z_j = 0$ in {eq}`shift-invariant-ratios` and write
-# $g(x) = f(x) / f(0)$. Multiplying out gives Cauchy's equation, which turns sums into products:
+# Which functions grant the wish for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
+# $g(0) = 1$. Then
 #
-# $$g(x + c) = g(x)\,g(c) \label{exponential-functional-equation}$$
+# $$g(x + c) = \frac{f(x + c)}{f(c)} \cdot \frac{f(c)}{f(0)} = \frac{f(x)}{f(0)} \cdot \frac{f(c)}{f(0)} = g(x)\, g(c)$$
 #
-# We asked for continuity only. Integrating over $c$ from 0 to 1 shows that differentiability comes for free:
+# The first step multiplies and divides by $f(c)$. The second is the wish, with the scores $x$ and $0$. So $g$ turns sums into
+# products. Suppose that $g$ has a derivative (the Deeper section {section}`continuity` shows that continuity is enough), and call
+# its slope at zero $\beta$. Differentiate both sides by $c$ and put $c = 0$:
 #
-# $$g(x) \int_0^1 g(c)\,dc = \int_x^{x+1} g(c)\,dc \label{functional-equation-integrated}$$
-#
-# The right side is an integral of a continuous function between moving ends, so it is differentiable in $x$;
-# the integral on the left is a positive number, so $g$ is differentiable as well.
+# $$g'(x) = \beta\, g(x)$$
 
-# %% [markdown] id="why-exp-ode"
-# Now differentiate {eq}`exponential-functional-equation` with respect to $c$ at $c = 0$, and call $g'(0) = \beta$:
-#
-# $$g'(x) = \beta\,g(x) \label{exponential-differential-equation}$$
-#
-# With $g(0) = 1$ this differential equation has exactly one solution:
-#
-# $$g(x) = e^{\beta x} \label{exponential-unique-solution}$$
-#
-# So $f(x) = f(0)\,e^{\beta x}$, the factor $f(0)$ cancels, and one number is left to choose, $\beta$:
+# %% [markdown] id="why-exp-unique"
+# The function $e^{\beta x}$ solves this equation. To see that nothing else does, look at $h(x) = g(x)\, e^{-\beta x}$. Its
+# derivative is $(g'(x) - \beta g(x))\, e^{-\beta x} = 0$, so $h$ is a constant, and $h(0) = g(0) = 1$. Hence $g(x) = e^{\beta x}$
+# and $f(x) = f(0)\, e^{\beta x}$. The factor $f(0)$ cancels in the weights, and one number is left to choose:
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
+#
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For $\beta = 0$ all weights are equal
+# (there is no $T$), and a negative $\beta$ prefers small scores.
 
 # %% id="why-exp-verify"
-verify("ratio-of-weights", "shift-invariant-ratios")
-verify("exponential-functional-equation", "functional-equation-integrated")
-verify("exponential-differential-equation", "exponential-unique-solution")
-verify("softmax-with-temperature")
+verify("ratio-of-weights", "softmax-with-temperature")
 
-# %% [markdown] id="why-exp-notice"
-# Four wishes (positive, normalised, shift-invariant, one continuous map for every entry) leave softmax and
-# nothing else, up to the **temperature** $T$. A larger score earns a larger weight if $\beta > 0$; with
-# $\beta = 0$ (and no $T$) all weights are equal; a negative $\beta$ would favour the smallest score. Section {section}`temperature`
-# turns $T$.
+# %% [markdown] id="why-exp-broken"
+# We assumed that *one* function serves every entry. What if entry $i$ has its own, $f_i$? With the scores $x$ and $0$ the wish says
+# that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side knows neither $x$ nor $i$, so all $f_i$ grow alike,
+# $f_i(x) = a_i\, e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score.
+# Position biases enter attention in just this way.
 
 # %% [markdown] id="spot-printed"
-# ### Spot the mistake: numbers in print
-#
-# An introduction works the example softmax(0.9, 0.1, 0.7) and prints the weights .48, .22 and .30. They are
-# positive and they sum to 1, so nobody stumbles. By {eq}`ratio-of-weights` with $f = \exp$, the logarithm of a ratio of
-# weights must be the difference of the scores: 0.8 for the first pair, 0.2 for the first and third.
+# **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. The sum is 1, so
+# nothing looks wrong. But the logarithms of the odds must be the differences of the scores, 0.8 and 0.2:
 
 # %% id="spot-printed-code"
 scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.22, 0.30])
-right = softmax(scores)
-print("printed", printed, "log-ratios", np.log(printed[0] / printed[1:]))
-print("sum of the printed weights", printed.sum())
-print("softmax", right, "log-ratios", np.log(right[0] / right[1:]))
+for name, w in (("printed", printed), ("softmax", softmax(scores))):
+    print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
 
 # %% [markdown] id="spot-printed-notice"
-# The second log-ratio, 0.47 instead of 0.2, gives it away. A sum of 1 proves little; **ratios** are the test.
+# The printed weights have 0.47 where 0.2 should be, so they are no softmax of these scores.
 
 # %% [markdown] id="entropy"
-# ## The least committed weights
+# ## Second derivation: commit to nothing else
 #
-# A second road to the same formula. Suppose all we ask of weights $p$ is a certain average score
-# $\sum_i p_i z_i = \mu$, between the smallest score and the largest. Many $p$ have it. Take the one that commits
-# itself least: the one of largest **entropy** $H(p) = -\sum_i p_i \ln p_i$, measured in nats. With multipliers
-# $\beta$ for the average and $\lambda$ for the sum,
+# Suppose that we know only the average score that the weights $p$ must have, $\sum_i p_i z_i = \mu$. Many $p$ have it. Which of
+# them claims the least beyond that? The **entropy** $H(p) = -\sum_i p_i \ln p_i$ measures how undecided weights are: it is $\ln n$
+# if all are equal, and 0 if one has everything. So we look for the largest entropy under two conditions, $\sum_i p_i z_i = \mu$ and
+# $\sum_i p_i = 1$.
+
+# %% id="entropy-code"
+for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
+    p = np.array(p)
+    print(p, f"entropy {-(p * np.log(p)).sum():.2f}")
+
+# %% [markdown] id="multiplier"
+# **Lagrange multipliers, in three lines.** The conditions leave a path across a hill. At its highest point, the hill may still rise
+# to the left or right of the path, but not along it. Nor do the conditions change along it, so there the slope of the hill is a
+# combination of theirs. The unknown coefficients are the *multipliers*: add each condition times its multiplier, and set all
+# derivatives to zero.
+#
+# With $\beta$ for the average and $\lambda$ for the sum,
 #
 # $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
 #
-# Each $p_i$ occurs in three terms, whose derivatives we add:
+# Each $p_i$ stands in three terms. The first needs the product rule, the others are linear:
 #
-# $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda \label{entropy-lagrangian-gradient}$$
+# $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda = 0$$
 
 # %% [markdown] id="entropy-solve"
-# At the optimum this is zero. Solve for $p_i$; positivity comes out by itself:
+# Solve for $p_i$. It comes out positive, though we did not ask for it:
 #
-# $$p_i = e^{\lambda - 1}\, e^{\beta z_i} \label{unnormalised-gibbs-form}$$
+# $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
 #
-# The first factor is the same for all entries. It must make the sum 1, which fixes it:
+# The first factor is the same for every entry, and the sum has to be 1, so it is one over $\sum_j e^{\beta z_j}$. This is
+# $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`, the Gibbs distribution of physics.
 #
-# $$p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} \label{gibbs-distribution}$$
-#
-# This is {eq}`softmax-with-temperature`. The wanted average $\mu$ fixes $\beta$. Physicists call it the Gibbs distribution, with
-# energy $-z_i$; the multiplier $\beta$ **is** the inverse temperature. (Jaynes, 1957, made it a principle.)
+# But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not know
+# whether some $\beta$ fits. One identity settles all this.
 
-# %% [markdown] id="free-energy"
-# A vanishing derivative might still be a saddle. One identity settles it, for **any** $p$ on the simplex and any
-# $T > 0$. The **divergence** $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln (p_i / q_i)$ compares two sets of weights
-# (with $0 \ln 0 = 0$). By {eq}`softmax-with-temperature`, $T \ln \sigma(z/T)_i = z_i - T \ln \sum_j e^{z_j/T}$. Weight this with
-# $p_i$, sum over $i$, and subtract it from $T \sum_i p_i \ln p_i = -T\,H(p)$:
-#
-# $$\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(p \,\|\, \sigma(z/T)) \label{free-energy-identity}$$
-#
-# KL is never negative: $\ln x \le x - 1$ gives $-\mathrm{KL} \le \sum_i (q_i - p_i) = 0$, with equality only at
-# $p = q$. So softmax is the one and only maximiser of "average score plus $T$ times entropy".
-
-# %% id="entropy-verify"
-verify("entropy-lagrangian-gradient", "unnormalised-gibbs-form")
-verify("gibbs-distribution", "free-energy-identity")
-
-# %% [markdown] id="simplex-predict"
-# All weights of three entries form a triangle. Its corners put everything on one score; its centre is uniform.
-# **Predict** where the path of $\sigma(z/T)$ starts and ends as $T$ grows.
-
-# %% id="simplex-figure" tags=["predicted"]
-scores, temperature = np.array([1.0, 0.4, 0.0]), 0.5
-points = figures.simplex_grid(60)
-safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
-objective = points @ scores - temperature * (points * np.log(safe)).sum(axis=-1)
-path = np.stack([softmax(scores, temperature=t) for t in np.geomspace(0.02, 50.0, 80)])
-optimum = softmax(scores, temperature=temperature)
-figures.simplex_entropy(
-    points,
-    objective,
-    path,
-    optimum,
-    temperature=temperature,
-    scores=scores,
-)
-
-# %% [markdown] id="simplex-answer" tags=["answer"]
-# The path starts in the corner of the largest score, because for a small $T$ the average score counts for nearly
-# everything, and it ends in the centre, because for a large $T$ the entropy does.
-
-# %% id="simplex-check"
-best = points[objective.argmax()]
-print("best of the grid", best, "  softmax(z / T)", optimum)
-assert np.abs(best - optimum).max() < 1 / 60  # as close as the grid allows
-
-# %% [markdown] id="lse"
-# ## Log-sum-exp: the number behind the weights
-#
-# The maximum in {eq}`free-energy-identity` is $T \ln \sum_j e^{z_j/T}$, and this function has a name:
-# $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$. Taking the logarithm of {eq}`softmax`,
+# %% [markdown] id="identity"
+# The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's denominator. So a log-weight
+# is a score measured from it:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# A log-weight is a score measured from lse. Now the third derivation, which is one line of chain rule: the outer
-# derivative is 1 over the sum, the inner one is $e^{z_i}$.
+# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$, with
+# $0 \ln 0 = 0$. Put $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is
+# $\sum_i p_i\, (\beta z_i - \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$. Hence, for every $p$ and **every
+# real** $\beta$,
 #
-# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
-#
-# **Softmax is the gradient of log-sum-exp** (Gao and Pavel, 2017, Proposition 1).
+# $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
 
-# %% [markdown] id="lse-bounds"
-# A gradient of what? Of a smooth maximum. The largest term alone is at most the sum, and the sum is at most $n$
-# times the largest term. Take logarithms:
+# %% [markdown] id="identity-used"
+# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number. So the entropy is largest where KL is smallest, and
+# KL is never negative: by $\ln x \le x - 1$, summed over the entries with $p_i > 0$,
 #
-# $$\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n \label{lse-bounds}$$
+# $$-\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln \frac{q_i}{p_i} \le \sum_i (q_i - p_i) \le 0$$
 #
-# The gradient of $\max$ picks the winner; the gradient of its smooth version spreads the choice a little. That
-# is softmax: a soft arg max. **Predict** where along $z = (x, 0)$ the gap to the maximum is largest.
+# Equality needs $q_i = p_i$ wherever $p_i > 0$, and no $q_i$ left over. Since no $q_i$ is 0 here, it needs $p = q$. So **if**
+# $\sigma(\beta z)$ has the average $\mu$, it is the one and only maximum.
 
-# %% id="lse-figure" tags=["predicted"]
+# %% id="identity-verify"
+verify("log-softmax", "free-energy-identity")
+
+# %% [markdown] id="identity-tried"
+# Three weights on the scores $(0, 1, 2)$ with the average 0.8, and the identity with a $\beta$ that fits none of them:
+
+# %% id="identity-code"
+z, beta = np.array([0.0, 1.0, 2.0]), 0.5
+for a in (0.25, 0.4, 0.55):
+    p = np.array([a, 1.2 - 2 * a, a - 0.2])
+    entropy = -(p * np.log(p)).sum()
+    divergence = (p * np.log(p / softmax(beta * z))).sum()
+    right = logsumexp(beta * z) - beta * p @ z - divergence
+    print(f"p = {p}   H(p) = {entropy:.4f}   right side {right:.4f}")
+
+# %% [markdown] id="which-beta"
+# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and $D = \sum_i e^{\beta z_i}$. Here
+# $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
+#
+# $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
+# = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$
+#
+# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For
+# $\beta \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So
+# **exactly one** $\beta$ fits each $\mu$ between the two.
+
+# %% [markdown] id="simplex-predict"
+# The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
+# $z = (1, 0.4, 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
+
+# %% id="simplex-figure" tags=["predicted"]
+scores, wanted = np.array([1.0, 0.4, 0.0]), 0.2
+betas = np.linspace(-12.0, 12.0, 2401)
+path = softmax(betas[:, None] * scores)
+beta = np.interp(wanted, path @ scores, betas)
+points = figures.simplex_grid(60)
+safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
+entropy = -(points * np.log(safe)).sum(axis=-1)
+best = softmax(beta * scores)
+print("beta", beta.round(2), "  weights", best)
+figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
+
+# %% [markdown] id="simplex-answer" tags=["answer"]
+# It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an
+# average below the plain mean needs a $\beta$ below 0. The dashed line holds all weights with the average 0.2, and the most
+# undecided of them is where it meets the path of $\sigma(\beta z)$.
+
+# %% [markdown] id="multiplier-meaning"
+# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
+# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is
+# $D' / D = \mu$, so what a change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the
+# entropy that one more unit of average score costs. Below the plain mean it brings entropy instead.
+
+# %% [markdown] id="contest"
+# ## Third derivation: a contest with noise
+#
+# This time there are no weights at first. Let each score be read with a random error $\xi_j$, and let the token with the largest
+# $z_j + \xi_j$ win. The errors are independent and share one continuous law with a finite mean. The average best reading is
+#
+# $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
+#
+# Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the
+# race is so close that the step decides it: there it rises by less than $h$, and the smaller $h$, the rarer this is. So the slope
+# of $M$ is a chance:
+#
+# $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
+#
+# These are weights, for **any** such noise: none is negative, and they sum to 1, because somebody wins.
+
+# %% [markdown] id="gumbel"
+# Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the law to which the longest of many
+# independent exponential waiting times tends, once it is shifted. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
+# noises are independent, so the chances multiply, and the exponents add:
+#
+# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
+#
+# $$= \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr) = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
+#
+# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the law of a single noise, moved by
+# $\mathrm{lse}(z)$. Its mean is that of one noise, $\gamma \approx 0.577$, moved alike:
+#
+# $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
+
+# %% [markdown] id="lse"
+# The constant has no slope, so the chance to win is the slope of log-sum-exp. By the chain rule that is one over the sum, times the
+# derivative $e^{z_i}$ of the sum:
+#
+# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
+#
+# **Softmax is the gradient of log-sum-exp**, and its weights are the chances to win a noisy contest. **Predict** for how many of
+# 10,000 contests "cat" wins under the scores of "it".
+
+# %% id="contest-code" tags=["predicted"]
+rng = np.random.default_rng(0)
+noise = rng.gumbel(size=(10_000, len(z_it)))
+wins = np.bincount((z_it + noise).argmax(axis=-1), minlength=len(z_it))
+print(labelled([wins, 10_000 * softmax(z_it)], ["wins", "softmax"], TOKENS, digits=0))
+best = (z_it + noise).max(axis=-1).mean()
+print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
+
+# %% [markdown] id="contest-answer" tags=["answer"]
+# "cat" wins in about 9,480 of them, its weight times 10,000; chance moves such a count by some 20 or 40. The mean best reading lies
+# 0.6 above $\mathrm{lse}(z)$, which is $\gamma$.
+
+# %% id="lse-verify"
+verify("expected-maximum", "lse-gradient")
+
+# %% [markdown] id="story"
+# **A story.** In 1959 the psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony
+# Marley found that Gumbel's noise leads there, and Daniel McFadden made it a method. Before the BART trains opened in the San
+# Francisco Bay Area, officials expected 15 percent of the travellers. McFadden's softmax said 6.3 percent. It was 6.2. In 2000 he
+# received the Nobel prize in economics.
+
+# %% [markdown] id="smooth-maximum"
+# Log-sum-exp is a **smooth maximum**. The sum lies between its largest term and $n$ times that, so
+# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0
+# to 1:
+
+# %% id="lse-figure"
 x = np.linspace(-4.0, 4.0, 161)
 lower = np.maximum(x, 0.0)
 lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
 figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 
-# %% [markdown] id="lse-answer" tags=["answer"]
-# The gap is largest at $x = 0$, because there both terms of the sum are equal: it is $\ln 2$, the upper bound for two scores.
-# Far from the tie, one term is nearly the whole sum, and the gap is almost nothing.
-
-# %% id="lse-verify"
-verify("log-softmax", "lse-gradient", "lse-bounds")
-
 # %% [markdown] id="stable"
 # ## Numbers that overflow
 #
-# Back to the failure of section 2.1. Shift invariance was a wish; for softmax it is a fact. With
-# $\mathbf{1} = (1, \ldots, 1)$, the factor $e^c$ cancels:
+# Here are the two lines that everybody writes first: take exponentials, divide by their sum. Both score vectors below have the same
+# differences. **Predict** what the second one gives.
+
+# %% id="overflow-code" tags=["predicted"]
+with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
+    for scores in (np.array([0.0, 1.0, 2.0]), np.array([1000.0, 1001.0, 1002.0])):
+        unnormalised = np.exp(scores)
+        print(scores, "->", unnormalised / unnormalised.sum())
+
+# %% [markdown] id="overflow-answer" tags=["answer"]
+# The second gives NaN three times, because $e^{1000}$ is too large for a float64: it becomes inf, and inf / inf is NaN. The formula
+# is right, and the program is wrong.
+
+# %% [markdown] id="shift"
+# The first derivation wished that a common shift changes nothing. For softmax it is a fact: with $\mathbf{1} = (1, \ldots, 1)$, the
+# factor $e^c$ leaves every term and cancels.
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# Log-sum-exp is not invariant but moves along, $\mathrm{lse}(z + c\,\mathbf{1}) = \mathrm{lse}(z) + c$. Take
-# any number $m$ out of the sum:
+# Log-sum-exp is not invariant, it moves along. Take $e^m$ out of each term of the sum, for any number $m$:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 
 # %% [markdown] id="stable-max"
-# On paper every $m$ is as good as any other. In a computer one is best: the maximum. Then no exponent is
-# positive, so nothing overflows; and one exponent is 0, so the sum is at least 1 and never vanishes.
+# On paper every $m$ is as good as any other. In a computer the maximum is best. Then no term is above 1; and the largest is 1, so
+# the sum is at least 1 and we never divide by 0.
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# The smaller the number format, the sooner the plain formula dies. **Predict** the largest score that float16
-# can put through `np.exp`.
+# The bars show for which scores $x$ the plain $e^x$ is neither 0 nor infinite. In float16 a score of 12 is too much already.
 
-# %% id="stable-verify"
-verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
-
-# %% id="overflow-figure" tags=["predicted"]
+# %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
 highest = [math.log(np.finfo(dtype).max) for dtype in formats]
 tiniest = [np.finfo(dtype).smallest_subnormal for dtype in formats]
 lowest = [math.log(tiny) - math.log(2) for tiny in tiniest]  # below, exp rounds to 0
 figures.overflow_ranges([dtype.__name__ for dtype in formats], lowest, highest)
 
-# %% [markdown] id="overflow-answer" tags=["answer"]
-# The largest score is about 11.1, because the largest float16 is 65504 and $\ln 65504 \approx 11.1$. A score of 12 is already
-# too much, and scores of 12 are nothing unusual: chapter {lesson}`scaling` shows that unscaled scores grow like $\sqrt{d_k}$.
-
-# %% [markdown] id="overflow-notice"
-# Subtracting the maximum costs one pass and no accuracy worth
-# mentioning (Blanchard, Higham and Higham, 2019, analyse the rounding errors). Both lines of section {section}`hook`, now
-# in all three formats:
-
 # %% id="stable-code"
+verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 for dtype in formats:
     scores = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
     shifted = np.exp(scores - scores.max())
-    weights = shifted / shifted.sum()
-    assert np.allclose(weights, softmax(scores), rtol=2e-3)
-    print(f"{dtype.__name__}:", weights)
+    print(f"{dtype.__name__}:", shifted / shifted.sum())
+ones = np.ones(4096, dtype=np.float16)
+print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
 
-# %% [markdown] id="axes"
-# Attention has a whole matrix of scores: one row per query, one column per key. Each row is a softmax of its own,
-# so both reductions, the maximum and the sum, run along the **last axis**. `keepdims=True` keeps that axis with
-# length 1, so that the result lines up with the rows again. **Predict** what a softmax along the other axis does to
-# the row sums.
+# %% [markdown] id="stable-notice"
+# The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line
+# adds 4096 ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So the sum is
+# best kept in float32.
+#
+# A matrix of scores has a row for each query and a column for each key. Each row is a softmax of its own, so maximum and sum run
+# along the **last axis**; `keepdims=True` keeps that axis, with length 1, to line up with the rows.
 
-# %% id="axes-code" tags=["predicted"]
+# %% id="axes-code"
 scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # queries by keys
-row_max = scores.max(axis=-1, keepdims=True)
-flat = scores.max(axis=-1)
-print("shape of the maxima", row_max.shape, "  without keepdims", flat.shape)
+row_max = scores.max(axis=-1, keepdims=True)  # shape (2, 1)
 unnormalised = np.exp(scores - row_max)
 weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
 assert np.allclose(weights, softmax(scores))
 print("row sums along the last axis ", weights.sum(axis=-1))
 print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
-# %% [markdown] id="axes-answer" tags=["answer"]
-# The rows no longer sum to 1. Here the sums are 3 and 0, because along the other axis each *column* shares out a weight of 1,
-# and the first query wins all three columns: it gets all the weight, and the other query nothing.
-
 # %% [markdown] id="axes-notice"
-# A softmax along the wrong axis raises no error and no warning, and its numbers lie between 0 and 1: the mistake shows only
-# in the sums. Without `keepdims` NumPy refuses the shapes (2, 3) and (2,), and for a square matrix it would not even do that.
+# A softmax along the wrong axis raises no error. Only the row sums tell: here each *key* handed out a weight of 1, and the first
+# query took all three.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
 #
-# Training needs to know how each weight answers to each score. Write $s = \sigma(z)$. From {eq}`log-softmax`,
-# $\ln s_i = z_i - \mathrm{lse}(z)$. Differentiate both sides by $z_j$: on the left $\frac{1}{s_i}\frac{\partial
-# s_i}{\partial z_j}$; on the right $\delta_{ij}$ from $z_i$ ($\delta_{ij}$ is 1 if $i = j$, else 0) and, by
-# {eq}`lse-gradient`, $-s_j$. Multiply by $s_i$:
+# How does each weight answer to each score? Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score
+# $z_j$ always stands in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$. The quotient rule
+# gives two cases.
+#
+# $$j \ne i: \qquad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j$$
+#
+# $$j = i: \qquad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
+#
+# For the weights $(0.5, 0.3, 0.2)$, raising the first score by a little $h$ moves the three weights by $0.25\,h$, $-0.15\,h$ and
+# $-0.10\,h$: what one gains, the others lose.
+
+# %% id="derivative-code"
+z, h = np.log([0.5, 0.3, 0.2]), 1e-6
+for j in range(3):
+    moved = softmax(z + h * np.eye(3)[j]) - softmax(z)
+    print(f"raising score {j + 1} moves the weights by h times", moved / h)
+
+# %% [markdown] id="derivative-turn"
+# **Your turn.** Write both cases as *one* formula for $\partial s_i / \partial z_j$, in LaTeX: only the right side, between `r"`
+# and `"`. The Kronecker delta, which is 1 if $i = j$ and else 0, is `\delta_{ij}`; the weights are `s_i` and `s_j`. Any form that
+# is equal for all weights counts.
+
+# %% id="derivative-turn-code" tags=["your-turn"]
+my_formula = ...  # r"..."
+check("softmax-derivative", my_formula)
+
+# %% [markdown] id="jacobian-matrix"
+# This is ours:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
-# Collected in the Jacobian matrix $J_{ij} = \partial s_i / \partial z_j$:
+# Collect the entries in the Jacobian matrix, $J_{ij} = \partial s_i / \partial z_j$. The term $s_i \delta_{ij}$ is a diagonal
+# matrix, and $s_i s_j$ is a column times a row:
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
-
-# %% [markdown] id="jacobian-predict"
-# It is symmetric, as it must be: softmax is a gradient, so $J$ is the Hessian of lse. **Predict** the sign of
-# each entry and the sum of each row before you look.
-
-# %% id="jacobian-figure" tags=["predicted"]
-weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
-jacobian = np.diag(weights) - np.outer(weights, weights)
-assert np.allclose(jacobian, softmax_jacobian(weights))
-figures.jacobian_heatmap(weights, jacobian)
-
-# %% [markdown] id="jacobian-answer" tags=["answer"]
-# The entries on the diagonal are positive and all others are negative, because a raised score takes weight for its own entry
-# from all others. Each row sums to 0: it adds up the effects of raising all scores together, and then no weight moves.
-
-# %% [markdown] id="null"
-# If all scores are raised together, no weight moves: that is shift invariance, {eq}`softmax-shift-invariance`,
-# differentiated by $c$.
+#
+# A shift changes no weight, {eq}`softmax-shift-invariance`, so the derivative along $\mathbf{1}$ is zero:
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
-# Are there other directions that do nothing? The quadratic form tells. Multiply {eq}`softmax-jacobian` by $x$ from both
-# sides, and recognise a variance under the weights $s$:
-#
-# $$x^\top J\,x = \sum_i s_i\,(x_i - \bar{x})^2, \qquad \bar{x} = \sum_j s_j x_j \label{softmax-jacobian-is-variance}$$
-#
-# (Between the two sides stands $\sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$: mean square minus squared mean.)
+# **Predict** the sign of each entry of $J$, and where the largest is, for the weights of the scores $(1.5, 1, 0, -1)$.
 
-# %% [markdown] id="null-rank"
-# It is never negative, so lse is convex; and with all $s_i > 0$ it vanishes only if every $x_i$ equals
-# $\bar{x}$. The null space holds the constants and nothing else: $J$ has **rank $n - 1$**.
+# %% id="jacobian-figure" tags=["predicted"]
+weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
+jacobian = softmax_jacobian(weights)
+assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
+figures.jacobian_heatmap(weights, jacobian)
+
+# %% [markdown] id="jacobian-answer" tags=["answer"]
+# The diagonal is positive, because $s_i (1 - s_i)$ is, and everything else is negative, because $-s_i s_j$ is. The largest entry is
+# where $s_i$ is closest to one half, for $s (1 - s)$ is largest there: here that is the first.
+
+# %% id="jacobian-verify"
+verify("softmax-derivative", "softmax-jacobian")
+verify("softmax-jacobian-annihilates-constants")
+
+# %% [markdown] id="vjp"
+# A backward pass never needs $J$ itself. A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain
+# rule passes it on to the scores:
 #
-# A backward pass never needs $J$ itself, only its product with an incoming gradient $g$ (how the loss $L$ answers to
-# each weight): $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$, entry $j$ of $J^\top g$. Two
-# terms, no matrix ($\odot$ multiplies entry by entry):
+# $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
-# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \label{softmax-vector-jacobian-product}$$
+# **Your turn.** Split this sum in two. In the one with $\delta_{ij}$ only the term $i = j$ is left; in the other, $s_j$ does not
+# depend on $i$. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and
+# the gradient by the scores comes out, without any matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give
+# $(0.25, -0.15, -0.10)$.
+
+# %% id="vjp-turn-code" tags=["your-turn"]
+my_pull = ...  # your function
+check("pull-back-one-row", my_pull)
+
+# %% [markdown] id="vjp-result"
+# The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$. In vectors, with $\odot$ for multiplying entry by entry,
+#
+# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
+#
+# A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. All this takes
+# $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
 
 # %% id="vjp-code"
-rng = np.random.default_rng(2)
-gradient = rng.normal(size=4)
-print("rank of J:", np.linalg.matrix_rank(jacobian), "of", len(weights))
+verify("softmax-vector-jacobian-product")
+gradient = np.array([2.0, -1.0, 0.0, 3.0])
 print("with J:   ", jacobian.T @ gradient)
 print("without J:", weights * (gradient - weights @ gradient))
 assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
-
-# %% [markdown] id="vjp-notice"
-# The same numbers from $O(n)$ work instead of $O(n^2)$. For a row of 100 000 keys the matrix would hold
-# $10^{10}$ entries; the product needs only $s$ and $g$. Finite differences agree with both:
 
 # %% id="vjp-differences"
 scores, step = np.array([1.5, 1.0, 0.0, -1.0]), 1e-5
@@ -424,53 +512,36 @@ moved = [softmax(scores + step * e) - softmax(scores - step * e) for e in np.eye
 error = np.abs(np.stack(moved, axis=1) / (2 * step) - jacobian).max()
 print("finite differences agree to 1e-9:", error < 1e-9)
 
-# %% id="jacobian-verify"
-verify("softmax-derivative", "softmax-jacobian")
-verify("softmax-jacobian-annihilates-constants", "softmax-jacobian-is-variance")
-verify("softmax-vector-jacobian-product")
-
 # %% [markdown] id="spot-elementwise"
 # ### Spot the mistake: softmax as an elementwise function
 #
-# "The derivative of softmax is $s(1 - s)$", says many a forum answer. That is the derivative of the *logistic*
-# function, which looks at one number. It is tempting because the diagonal of $J$ agrees. Put it into the backward pass:
+# "The derivative of softmax is $s(1 - s)$", says many a forum answer. That is the derivative of the *logistic* function, which
+# looks at one number. It is tempting, because it is the diagonal of $J$. Put it into the backward pass:
 
 # %% id="spot-elementwise-code"
 show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
-show("softmax-vector-jacobian-product", s=[0.5, 0.3, 0.2], g=[1, 1, 1])
+show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 
 # %% [markdown] id="spot-elementwise-notice"
-# The second calculation is a test without any arithmetic. The weights always sum to 1, so a loss that counts them all alike
-# ($g = \mathbf{1}$) cannot be improved, and the gradient is 0; the elementwise formula still hands every score one.
-# Writing $\sigma(z_i)$ for $\sigma(z)_i$ invites this mistake.
+# The second calculation is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$,
+# cannot change, and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
 
 # %% [markdown] id="temperature"
-# ## Temperature
+# ## Temperature, and what saturation is
 #
-# How concentrated are the weights? Their entropy, with {eq}`log-softmax` inserted for $\ln s_i$:
-#
-# $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
-#
-# A weighted mean, say $\bar{z} = \sum_i s_i z_i$, has its variance $\mathrm{Var}_s(z) = \sum_i s_i (z_i - \bar{z})^2$.
-# Let $s = \sigma(\beta z)$, so that $H = \mathrm{lse}(\beta z) - \beta \bar{z}$, and turn $\beta$ up. By
-# {eq}`lse-gradient` the first term grows at the rate $\bar{z}$. The second grows at the rate
-# $\bar{z} + \beta\,\mathrm{d}\bar{z}/\mathrm{d}\beta$; since $\mathrm{d}s/\mathrm{d}\beta = J z$, the mean grows at
-# the rate $z^\top J z$, which is that variance by {eq}`softmax-jacobian-is-variance`. The two $\bar{z}$ cancel:
-#
-# $$\frac{\mathrm{d} H}{\mathrm{d} \beta} = -\beta\, \mathrm{Var}_s(z) \label{softmax-entropy-derivative}$$
-#
-# For $\beta > 0$ it is never positive, and 0 only if all scores are equal: cooling sharpens, and the larger the
-# spread of scores that still carry weight, the faster.
+# Dividing the scores by $T$ divides all log-odds. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$
+# their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
+
+# %% id="temperature-code"
+dots = QUERY[0, TOKENS.index("it")] @ KEY[0].T
+heat = (1.0, 2.0, 4.0, 8.0)
+rows = [softmax(dots, temperature=t) for t in heat]
+print(labelled(rows, [f"T = {t:.0f}" for t in heat], TOKENS, digits=3))
 
 # %% [markdown] id="temperature-limits"
-# Where does it end? Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0^+$ every term below
-# the maximum vanishes, and $k$ tied winners share. As $T \to \infty$ all terms become 1. The square bracket is 1
-# if its statement holds, else 0:
-#
-# $$\lim_{T \to 0^+} \sigma(z / T)_i = \frac{[\,z_i = \max_j z_j\,]}{k}, \qquad
-# \lim_{T \to \infty} \sigma(z / T)_i = \frac{1}{n} \label{temperature-limits}$$
-#
-# **Predict** the coldest picture for the scores (2, 2, 1, 0), where two are tied.
+# Where does it end? Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum
+# vanishes, and tied winners share. As $T \to \infty$, every term becomes 1, and every weight $1/n$. **Predict** the coldest picture
+# for the scores $(2, 2, 1, 0)$.
 
 # %% id="temperature-figure" tags=["predicted"]
 scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
@@ -478,136 +549,99 @@ weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% [markdown] id="temperature-notice" tags=["answer"]
-# In the coldest picture the two tied scores have half of the weight each, and the others almost nothing. A tie stays a tie at
-# every temperature, because equal scores have equal weights, and no cooling can break that.
+# In the coldest picture each of the two tied scores has half of the weight, and the others have almost nothing. Equal scores have
+# equal weights at every temperature, so no cooling can break a tie.
 
-# %% id="temperature-verify"
-verify("softmax-entropy", "softmax-entropy-derivative", "temperature-limits")
-
-# %% [markdown] id="explorable-before"
-# When does the softmax stop passing changes on? Move the scores and the temperature yourself; the card below needs no Python.
-# Find a setting where the Jacobian is almost zero, then press "+100 to all".
+# %% [markdown] id="softmax-entropy"
+# How undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which
+# leaves
+#
+# $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
+#
+# When does the softmax stop passing changes on? Move the scores and the temperature of the card; it needs no Python. Find a setting
+# in which every entry of the Jacobian is almost zero, then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# ## Saturation: when the gradient dies
+# You will have found one where one weight has nearly everything. If the largest weight is $1 - \varepsilon$, then every entry of
+# $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most $\varepsilon$ and the
+# other at most 1.
 #
-# How large is $J$? The sum of its squared entries follows from {eq}`softmax-derivative` by separating $i = j$:
-#
-# $$\|J\|_F^2 = \sum_i s_i^2\,(1 - 2 s_i) + \Bigl(\sum_i s_i^2\Bigr)^2 \label{softmax-jacobian-frobenius-norm}$$
-#
-# The spectral norm $\|J\|_2$ is the largest factor by which $J$ can stretch a vector. Since $J$ is symmetric
-# and positive semidefinite, it is the largest $x^\top J x$ with $\|x\| = 1$: by {eq}`softmax-jacobian-is-variance`, a variance. The
-# variance of numbers in an interval is at most a quarter of its length squared (Popoviciu), and two entries
-# $a$, $b$ of a unit vector obey $(a - b)^2 \le 2 (a^2 + b^2) \le 2$:
-#
-# $$\|J\|_2 \le \tfrac{1}{2} \label{softmax-jacobian-norm-bound}$$
+# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ stretches a vector. **Recall:** if a
+# symmetric matrix has no negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the
+# sum of the diagonal. Ours has none, because $x^\top J x = \sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$ is the variance of the numbers
+# $x_i$ under the weights $s$.
 
 # %% [markdown] id="saturation-bound"
-# Softmax never amplifies a gradient; it keeps at most half. (Equality: $s = (\frac12, \frac12)$.) The other end
-# matters more. No eigenvalue is negative, so the largest is at most their sum, the trace $\sum_i s_i(1 - s_i)$:
+# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
+# $1 - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# The last step: $\sum_i s_i^2 \ge s_{\max}^2$, and $1 - s_{\max}^2 = (1 - s_{\max})(1 + s_{\max})$. As one
-# weight goes to 1, **the whole Jacobian goes to 0**. **Predict** at which $\beta$ the norm below has fallen under 0.01.
+# Where this is small, the softmax is **saturated**: small changes of the scores hardly reach the weights. The figure
+# sharpens the scores $(1.5, 1, 0, -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared
+# range, and no two entries of a vector of length 1 are more than $\sqrt{2}$ apart.
 
-# %% id="saturation-verify"
-verify("softmax-jacobian-frobenius-norm", "softmax-jacobian-norm-bound")
-verify("saturated-softmax-jacobian-vanishes")
-
-# %% id="saturation-figure" tags=["predicted"]
-scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.05, 50.0, 600)
-rows = softmax(sharpness[:, None] * scores)
+# %% id="saturation-figure"
+verify("softmax-entropy", "saturated-softmax-jacobian-vanishes")
+scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.1, 50.0, 600)
+sharpened = sharpness[:, None] * scores
+rows = softmax(sharpened)
 norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))
 bound = 1.0 - (rows**2).sum(axis=-1)
-sharpened = sharpness[:, None] * scores
 entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
-# %% id="saturation-code" tags=["predicted"]
-falling = sharpness > 2.0
-reached = np.interp(-0.01, -norm[falling], sharpness[falling])
-print("norm below 0.01 from beta =", reached.round(1))
-
-# %% [markdown] id="saturation-answer" tags=["answer"]
-# The norm falls under 0.01 at $\beta = 10.6$. The best score leads the second by 0.5, so $1 - s_{\max}$ is about
-# $e^{-\beta / 2}$, and the bound $2\,e^{-\beta / 2}$ of {eq}`saturated-softmax-jacobian-vanishes` reaches 0.01 there.
-
 # %% [markdown] id="saturation-notice"
-# "The gradient of softmax never vanishes", you may read, because $e^x$ is never zero. The weights are indeed
-# never zero; their *derivative* is as good as zero once one score leads by several units of $T$. A model whose
-# scores start out large hardly learns from the start. That is the problem chapter {lesson}`scaling` solves with $1 / \sqrt{d_k}$.
-
-# %% [markdown] id="cross-entropy"
-# ## A loss that undoes the saturation
-#
-# A classifier is trained to give the right class $y$ a large weight: its loss is $-\ln s_y$, the
-# **cross-entropy**. With {eq}`log-softmax`,
-#
-# $$-\ln s_y = \mathrm{lse}(z) - z_y \label{cross-entropy}$$
-#
-# Both terms have derivatives we know, the first from {eq}`lse-gradient`:
-#
-# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
-#
-# Prediction minus truth: $s - e_y$, where the vector $e_y$ is 1 at $y$, else 0. **Predict** the two gradients of a
-# model that is badly and confidently wrong: this one, and that of the squared error $\frac12 \|s - e_y\|^2$, which
-# goes through $J$.
-
-# %% id="cross-entropy-verify"
-verify("cross-entropy", "cross-entropy-gradient")
-
-# %% id="cross-entropy-code" tags=["predicted"]
-truth = np.array([0.0, 0.0, 1.0])
-weights = softmax(np.array([7.0, 1.0, 0.0]))
-print("weights:      ", weights)
-print("cross-entropy:", weights - truth)
-print("squared error:", softmax_vjp(weights, weights - truth))
-
-# %% [markdown] id="cross-entropy-answer" tags=["answer"]
-# The gradient of the cross-entropy is nearly $(1, 0, -1)$, because the logarithm cancels the factor $s_y$ of
-# $\partial s_y / \partial z_i$, {eq}`softmax-derivative`: the more wrong the model is, the stronger the signal. That of the
-# squared error is below 0.005 in every entry, because $J$ is nearly 0: the same mistake is hardly felt.
-
-# %% [markdown] id="cross-entropy-notice"
-# Attention weights have no such loss of their own, so inside a
-# network the saturation of {eq}`saturated-softmax-jacobian-vanishes` is there to stay.
+# Two warnings. The Jacobian is small at the other end too: with equal weights $1/n$, its norm is $1/n$. And a small Jacobian in one
+# row at one moment says nothing yet about training, which depends on much else. Chapter {lesson}`scaling` measures it.
 
 # %% [markdown] id="online"
-# ## Maximum and sum in one pass
+# ## Log-sum-exp, block by block
 #
-# {eq}`stable-softmax` reads the scores three times: for the maximum, for the sum, for the division. Can the first two be
-# one? Keep the largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$.
-# A new score $x$ may raise the maximum to $m'$; the old sum is then measured from the wrong place, by the
-# factor $e^{m - m'}$:
+# {eq}`stable-softmax` reads the scores once for the maximum and again for the sum. Is one reading enough? Keep two numbers: the
+# largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$. A new score $x$ may raise the maximum to $m'$.
+# Then every old term was measured from the wrong place: $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, so all of them get the same
+# factor.
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# (Milakov and Gimelshein, 2018.) The factor is at most 1, so nothing overflows.
+# Neither exponent is positive, so neither power is above 1. (Milakov and Gimelshein, 2018.)
 
 # %% id="online-code"
 row_max, row_sum = -math.inf, 0.0
-for score in (1000.0, 1003.0, 1001.0):
+for token, score in zip(TOKENS, z_it, strict=True):
     new_max = max(row_max, score)
     row_sum = row_sum * math.exp(row_max - new_max) + math.exp(score - new_max)
     row_max = new_max
-    print(f"score {score:.0f}   max {row_max:.0f}   sum {row_sum:.4f}")
+    print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
+
+# %% [markdown] id="online-notice"
+# At "cat" the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} = 0.0067$.
+#
+# **Your turn.** Now the scores come in blocks. Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and
+# looks at each block once: `blocks` is a list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any
+# size and either sign. Do not join the blocks. The smallest example: `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
+
+# %% id="lse-turn-code" tags=["your-turn"]
+my_lse = ...  # your function
+check("lse-over-blocks", my_lse)
 
 # %% [markdown] id="merge"
-# The same works for blocks. Two workers hold the pairs $(m_A, \ell_A)$ and $(m_B, \ell_B)$ of their own
-# scores, and bring both sums to the larger maximum:
+# Ours keeps a pair for each block and merges them. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger
+# maximum, then add:
 #
-# $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \label{merge-of-softmax-sums}$$
+# $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
-# The order of blocks and the places where we cut do not matter. This line is the heart of FlashAttention
-# (chapter {lesson}`flash`), where blocks of scores come and go and no full row is ever stored.
+# A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper neither the order
+# of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on
+# this line: blocks of scores come and go, and no full row is ever stored.
 
 # %% id="merge-code"
 verify("online-softmax-update", "merge-of-softmax-sums")
-scores = rng.normal(size=1000) * 50
+scores = np.random.default_rng(2).normal(size=1000) * 50
 blocks = np.split(scores, [130, 700])
 maxima = np.array([block.max() for block in blocks])
 sums = np.array([np.exp(block - block.max()).sum() for block in blocks])
@@ -618,47 +652,81 @@ print("merged lse equals lse of the whole row:", equal)
 # %% [markdown] id="limits"
 # ## What softmax cannot do
 #
-# - **Give an exact zero** to a finite score. Over many thousand keys the many small weights add up.
-#   *Sparsemax* (Martins and Astudillo, 2016) projects the scores onto the simplex instead, and does reach zero.
-# - **Learn once saturated**, {eq}`saturated-softmax-jacobian-vanishes`: keep scores small, with a scale (chapter {lesson}`scaling`) or
-#   normalised vectors.
-# - **Be split up** into independent entries: each weight waits for the whole row. This is what linear attention
-#   gives up softmax for (chapter {lesson}`linear`), and what {eq}`merge-of-softmax-sums` lives with.
-# - **Say "nothing fits"**: the weights sum to 1 even when all scores are poor.
+# - **Give exactly zero** to a finite score. Over many thousand keys the many small weights add up. *Sparsemax* (Martins and Astudillo,
+#   2016) projects the scores onto the triangle instead, and does reach zero.
+# - **Say "nothing fits".** The weights sum to 1 even when all scores are poor.
+# - **Be computed entry by entry.** Linear attention (chapter {lesson}`linear`) gives up softmax to be rid of this.
 
 # %% [markdown] id="card"
 # ## Formula card
 #
 # | what | formula | cost for $n$ scores |
 # |---|---|---|
-# | weights | $s = e^{z - m} / \sum_j e^{z_j - m}$, {eq}`stable-softmax` | $O(n)$, three passes |
-# | normaliser | $\mathrm{lse}(z) = m + \ln \sum_j e^{z_j - m}$, {eq}`shifted-lse` | $O(n)$ |
-# | gradient of lse | $s$, {eq}`lse-gradient` | free |
-# | Jacobian | $\mathrm{diag}(s) - s s^\top$, {eq}`softmax-jacobian` | $O(n^2)$ |
-# | backward pass | $s \odot (g - (s \cdot g) \mathbf{1})$, {eq}`softmax-vector-jacobian-product` | $O(n)$ |
-# | entropy | $\mathrm{lse}(z) - \sum_i s_i z_i$, {eq}`softmax-entropy` | $O(n)$ |
-# | loss and gradient | $\mathrm{lse}(z) - z_y$, {eq}`cross-entropy`, and $s - e_y$, {eq}`cross-entropy-gradient` | $O(n)$ |
-# | merge of blocks | {eq}`merge-of-softmax-sums` | $O(1)$ |
+# | weights, {eq}`softmax` | {key}`softmax` | $O(n)$ |
+# | entropy of weights $p$, {eq}`free-energy-identity` | {key}`free-energy-identity` | $O(n)$ |
+# | gradient of log-sum-exp, {eq}`lse-gradient` | {key}`lse-gradient` | $O(n)$ |
+# | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
+# | merge of two blocks, {eq}`merge-of-softmax-sums` | {key}`merge-of-softmax-sums` | $O(1)$ |
+#
+# Shapes: scores, weights, gradients `(..., q_len, kv_len)`; maxima and sums `(..., q_len, 1)`.
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Four wishes force the exponential; the temperature is all that is left to choose.
-# - Softmax has the largest entropy for its average score, and it is the gradient of log-sum-exp.
-# - Only differences of scores matter, so subtract the maximum: same weights, no overflow.
-# - $J = \mathrm{diag}(s) - s s^\top$ is symmetric, has rank $n - 1$, and is never needed as a matrix.
-# - A dominant weight silences the gradient; cross-entropy undoes this at the output, nothing does inside.
-# - A running maximum and a rescaled running sum give maximum and normaliser in one pass.
+# - If odds depend on differences of scores only, the map is an exponential; only its sharpness $\beta$ is free.
+# - Of all weights with a given average score, softmax has the largest entropy, for exactly one real $\beta$.
+# - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
+# - A common shift changes nothing: subtract the maximum, and no exponential overflows.
+# - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
+# - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
 #
-# Now the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first come the
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs the two that follow.
+
+# %% [markdown] id="continuity"
+# ## Deeper: continuity is enough
+#
+# The first derivation assumed that $g$ has a derivative. It is enough that $g$ is continuous, positive, and turns sums into
+# products. Integrate $g(x + c) = g(x)\, g(c)$ over $c$ from 0 to 1, and put $u = x + c$ on the left:
+#
+# $$\int_x^{x+1} g(u)\, du = g(x) \int_0^1 g(c)\, dc$$
+#
+# The integral on the right is a positive number, so $g(x)$ is the left side over that number. The left side is an integral of a
+# continuous function between moving ends, so it has a derivative in $x$, and hence so has $g$. Task {task}`cauchy-to-exponential`
+# goes another way, over the fractions.
+
+# %% [markdown] id="cross-entropy"
+# ## Deeper: a loss that undoes the saturation
+#
+# A classifier is trained to give the right class $y$ a large weight. Its loss is $-\ln s_y = \mathrm{lse}(z) - z_y$, by
+# {eq}`log-softmax`. Both terms have derivatives that we know, the first from {eq}`lse-gradient`:
+#
+# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
+#
+# The gradient is prediction minus truth. Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose
+# gradient by the weights has to pass through $J$, for a model that is confident and wrong:
+
+# %% id="cross-entropy-code"
+verify("cross-entropy-gradient")
+truth = np.array([0.0, 0.0, 1.0])
+weights = softmax(np.array([7.0, 1.0, 0.0]))
+print("weights:      ", weights)
+print("cross-entropy:", weights - truth)
+print("squared error:", softmax_vjp(weights, weights - truth))
+
+# %% [markdown] id="cross-entropy-notice"
+# The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
+# {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because its gradient is multiplied by a $J$ that
+# is nearly 0.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - J. S. Bridle (1990), *Probabilistic interpretation of feedforward classification network outputs*: the name.
+# - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
+# - D. McFadden (2001), *Economic choices*, American Economic Review 91(3): his Nobel lecture. The forecasts for BART:
+#   [Econlib](https://www.econlib.org/library/Enc/bios/McFadden.html).
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
-# - B. Gao and L. Pavel (2017), [arXiv:1704.00805](https://arxiv.org/abs/1704.00805): softmax as a gradient map.
-# - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469):
-#   rounding errors of lse and softmax.
+# - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks*: the name softmax.
+# - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): one-pass softmax.

@@ -15,7 +15,7 @@ from tests.grading import notebooks
 from tests.tasks.toys import FORMULA, USING
 
 RIGHT = {
-    "softmax-derivative": r"my_formula = r's_i (\delta_{ij} - s_j)'",
+    "entropy-as-scores-sharpen": "my_cooling = " + repr(get_task("entropy-as-scores-sharpen").answer),
     "shift-invariance-of-softmax": "my_derivation = [" + ", ".join(map(repr, get_task("shift-invariance-of-softmax").answer)) + "]",
 }
 LOST = (
@@ -41,8 +41,8 @@ BOMBS = (
 def grade(grader, root, tmp_path):
     """Grades the two answers in LaTeX; those not told are right."""
 
-    def graded(formula=RIGHT["softmax-derivative"], derivation=RIGHT["shift-invariance-of-softmax"], *, by=grader):
-        answers = {"softmax-derivative": formula, "shift-invariance-of-softmax": derivation}
+    def graded(formula=RIGHT["entropy-as-scores-sharpen"], derivation=RIGHT["shift-invariance-of-softmax"], *, by=grader):
+        answers = {"entropy-as-scores-sharpen": formula, "shift-invariance-of-softmax": derivation}
         path = notebooks.save(notebooks.answered(root, "softmax", answers), tmp_path / "02_softmax.ipynb")
         return by.grade(path, student="ada")
 
@@ -60,10 +60,10 @@ def said_of_the_two(graded):
 
 
 def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
-    assert [points for points, _ in said_of_the_two(grade())] == [2, 2]
-    (formula, derivation) = the_two(grade("my_formula = r'\\delta_{ij} - s_j'", LOST))
-    assert (formula.points, formula.mistake) == (0, "the derivative of the logarithm")
-    assert formula.message.startswith("this is “the derivative of the logarithm”. It is ")
+    assert [points for points, _ in said_of_the_two(grade())] == [3, 2]
+    (formula, derivation) = the_two(grade("my_cooling = r'\\sum_i s_i z_i'", LOST))
+    assert (formula.points, formula.mistake) == (0, "only the slope of the log-sum-exp")
+    assert formula.message.startswith("this is “only the slope of the log-sum-exp”. It is ")
     assert (derivation.points, derivation.mistake) == (0, "the shift lost in the denominator only")
     said = "line 2 does not follow from line 1: this is “the shift lost in the denominator only”. The line before is "
     assert derivation.message.startswith(said)
@@ -72,17 +72,17 @@ def test_right_answers_get_full_marks_and_wrong_ones_their_name(grade):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ("my_formula = ...", "my_formula has no answer yet"),
-        ("pass", "the answer cell does not define my_formula"),
-        ("my_formula = 1 / 0", "the answer cell does not run: ZeroDivisionError: division by zero"),
-        ("my_formula = 3", 'my_formula must be LaTeX between quotation marks, r"..."; got int 3'),
-        ("class S(str): pass\nmy_formula = S('s_i')", 'my_formula must be LaTeX between quotation marks, r"..."; got __main__.S'),
-        ("my_formula = 's_i' * 10**7", "my_formula must have at most 2,000 characters a line, and 20 lines"),
-        (r"my_formula = 's_i ('", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends"),
-        (r"my_formula = 'J_{ij}'", "my_formula cannot be read: J is unknown here; what may stand here: s, the indices i, j, "),
-        (r"my_formula = r'\sum_{k=1}^{1000000000} s_k'", "my_formula has no meaning: k runs over more than 1,000,000 values"),
-        (r"my_formula = '(' * 2000", "my_formula cannot be read: "),
-        ("import numpy as np\nnp.abs = lambda *_: 0.0\nmy_formula = '0 s_i s_j'", "my_formula is not right."),
+        ("my_cooling = ...", "my_cooling has no answer yet"),
+        ("pass", "the answer cell does not define my_cooling"),
+        ("my_cooling = 1 / 0", "the answer cell does not run: ZeroDivisionError: division by zero"),
+        ("my_cooling = 3", 'my_cooling must be LaTeX between quotation marks, r"..."; got int 3'),
+        ("class S(str): pass\nmy_cooling = S('s_i')", 'my_cooling must be LaTeX between quotation marks, r"..."; got __main__.S'),
+        ("my_cooling = 's_i' * 10**7", "my_cooling must have at most 2,000 characters a line, and 20 lines"),
+        (r"my_cooling = 's_i ('", "my_cooling cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends"),
+        (r"my_cooling = 'D'", "my_cooling cannot be read: D is unknown here: the left side has no index; what may stand here: s, z, "),
+        (r"my_cooling = r'\sum_{k=1}^{1000000000} s_k'", "my_cooling has no meaning: k runs over more than 1,000,000 values"),
+        (r"my_cooling = '(' * 2000", "my_cooling cannot be read: "),
+        ("import numpy as np\nnp.abs = lambda *_: 0.0\nmy_cooling = '0 s_1 z_1'", "my_cooling is not right."),
     ],
 )
 def test_an_answer_that_is_none_costs_its_own_task_only(grade, answer, message):
@@ -119,7 +119,7 @@ def test_bombs_do_not_end_the_process_and_what_is_said_of_them_is_plain(grader, 
 
 
 def test_answers_given_before_the_notebook_ends_python_count(grade):
-    assert [points for points, _ in said_of_the_two(grade(derivation="import os\nos._exit(0)"))] == [2, 0]
+    assert [points for points, _ in said_of_the_two(grade(derivation="import os\nos._exit(0)"))] == [3, 0]
 
 
 def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submission(grade, grader, monkeypatch):
@@ -138,25 +138,25 @@ def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submis
     assert workers[0] is workers[1]
     assert len({id(worker) for worker in workers}) == 2
     for message in sent:
-        assert message["lines"] == [get_task("softmax-derivative").answer] or len(message["lines"]) == 4  # the learner's own
-        assert not any(case["J"]["raw"].any() for case in message["cases"] if "J" in case)
-    secret = grader.cases(get_task("softmax-derivative"))[0].inputs
+        assert message["lines"] == [get_task("entropy-as-scores-sharpen").answer] or len(message["lines"]) == 4  # the learner's own
+        assert not any(np.any(case["D"]["raw"]) for case in message["cases"] if "D" in case)
+    secret = grader.cases(get_task("entropy-as-scores-sharpen"))[0].inputs
     assert np.array_equal(sent[0]["cases"][0]["s"]["raw"], secret["s"].raw)
-    assert secret["J"].raw.any()
+    assert np.any(secret["D"].raw)
 
 
 WHAT_WOULD_MEND = [
-    (r"s_i (\delta_{ij} - 2 s_j)", r"It would be right with one part left out in `2\, s_{j}`."),
-    (r"s_i (\delta_{ij} - s_j^2)", r"It would be right with one part left out in `s_{j}^{2}`."),
+    (r"-\beta^2 (\sum_i s_i z_i^2 - (\sum_i s_i z_i)^2)", r"It would be right with one part left out in `\beta^{2}`."),
+    (r"-\beta (\sum_i s_i z_i^3 - (\sum_i s_i z_i)^2)", "It would be right with another number in place of `3`."),
 ]
 
 
 @pytest.mark.parametrize(("formula", "words"), WHAT_WOULD_MEND)
 def test_what_would_mend_a_wrong_formula_is_said_as_in_the_notebook(grade, formula, words):
-    verdict = the_two(grade(f"my_formula = {formula!r}"))[0]
+    verdict = the_two(grade(f"my_cooling = {formula!r}"))[0]
     assert verdict.points == 0
     assert verdict.message.endswith(words)
-    assert assess(get_task("softmax-derivative"), formula).message.endswith(words)
+    assert assess(get_task("entropy-as-scores-sharpen"), formula).message.endswith(words)
 
 
 def test_what_would_mend_a_line_is_said_as_in_the_notebook(grade):
@@ -175,12 +175,12 @@ def test_the_search_runs_in_a_process_of_its_own_after_all_answers_are_judged(gr
         tell(self, do, within_s, **message)
 
     monkeypatch.setattr(Worker, "tell", watched)
-    grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
+    grade(f"my_cooling = {WHAT_WOULD_MEND[0][0]!r}")
     assert [do for do, _ in told][-3:] == ["formula", "formula", "slip"]
     assert told[-1][1] is not told[-2][1]
     told.clear()
-    grade("my_formula = r'-s_i s_j'", LOST)  # mistakes with a name, and what cannot be read, are searched for nothing
-    grade("my_formula = '('", LOST)
+    grade("my_cooling = r'-s_i s_j'", LOST)  # mistakes with a name, and what cannot be read, are searched for nothing
+    grade("my_cooling = '('", LOST)
     assert "slip" not in {do for do, _ in told}
 
 
@@ -197,10 +197,10 @@ def test_what_the_search_says_changes_no_points_and_is_short_and_plain(grade, mo
         return {"words": words}
 
     monkeypatch.setattr(Worker, "hear", forged)
-    graded = grade(f"my_formula = {WHAT_WOULD_MEND[0][0]!r}")
+    graded = grade(f"my_cooling = {WHAT_WOULD_MEND[0][0]!r}")
     formula, derivation = the_two(graded)
     assert (formula.points, derivation.points) == (0, 2)
-    assert formula.message.startswith("my_formula is not right. It is ")
+    assert formula.message.startswith("my_cooling is not right. It is ")
     assert len(formula.message) < 600
     assert formula.message.isprintable()
     assert "<script>" not in feedback_page(Marked("ada", "", "", graded.lesson, "graded", verdicts=graded.verdicts))
@@ -216,7 +216,7 @@ def test_a_process_that_is_lost_costs_one_answer_and_a_fresh_one_follows(grade, 
 
     monkeypatch.setattr(Grader, "_judge_latex", lost)
     assert said_of_the_two(grade()) == [
-        (0, "my_formula could not be evaluated: its process ended Python"),
+        (0, "my_cooling could not be evaluated: its process ended Python"),
         (2, get_task("shift-invariance-of-softmax").ok_line),
     ]
 
@@ -262,7 +262,7 @@ def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
 
 
 def test_feedback_escapes_what_the_learner_wrote(grade):
-    graded = grade("my_formula = '<script>alert(1)</script>'")
+    graded = grade("my_cooling = '<script>alert(1)</script>'")
     page = feedback_page(Marked("ada", "", "", graded.lesson, "graded", verdicts=graded.verdicts))
     assert "<script>alert" not in page
     assert "found &lt;" in page
@@ -271,5 +271,5 @@ def test_feedback_escapes_what_the_learner_wrote(grade):
 
 def test_without_fork_the_verdicts_are_the_same(grade, exercises):
     with Grader(seed=11, exercises=exercises, fork=False) as plain:
-        ours, theirs = grade("my_formula = r'-s_i s_j'", LOST, by=plain), grade("my_formula = r'-s_i s_j'", LOST)
+        ours, theirs = grade("my_cooling = r'-s_i s_j'", LOST, by=plain), grade("my_cooling = r'-s_i s_j'", LOST)
     assert ours.verdicts == theirs.verdicts

@@ -194,8 +194,8 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
     task = get_task("entropy-by-hand")
     wrong = next(wrong for wrong in task.wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
-        f"task {task.number} (Predict an entropy): this may be “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
-        f"  See {numbers.eq('softmax-entropy')}."
+        f"task {task.number} ({task.title}): this may be “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
+        f"  See {numbers.eq('free-energy-identity')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
     assert caught.value._render_traceback_() == [

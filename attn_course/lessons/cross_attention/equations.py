@@ -172,7 +172,7 @@ def one_step_to_every_word(rng: np.random.Generator, T_k: int, d: int, d_h: int)
 @equation(
     "hard-alignment-limit",
     r"\lim_{T \to 0^+} \sum_{j} \sigma(e_i / T)_j\, v_j = v_{r_i}, \qquad r_i \in \arg\max_j e_{ij}",
-    uses=["temperature-limits", "cross-attention"],
+    uses=["softmax-with-temperature", "cross-attention"],
     assumes=["one largest score in each row"],
     wrong={"the hot end": r"\lim_{T \to 0^+} -> \lim_{T \to \infty}", "the worst score": r"\max_j -> \min_j"},
 )

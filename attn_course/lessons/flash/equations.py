@@ -288,7 +288,7 @@ def merge_of_finished_outputs(rng: np.random.Generator, n: int, g: int, d_k: int
 @equation(
     "running-sum-bounds",
     r"1 \le \ell \le n",
-    uses=["lse-bounds", "tiled-attention-update"],
+    uses=["tiled-attention-update"],
     assumes=["m = the maximum of the n scores so far"],
     wrong={
         "below 1, as a sum of weights": r"\ell \le 1 \le n",

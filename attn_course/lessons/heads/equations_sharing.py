@@ -56,7 +56,7 @@ def scores_peaked_at_a_shift(rng: np.random.Generator, draw: int) -> Givens:
     "peaked-scores-become-shift",
     r"\lim_{\alpha \to \infty} \sigma_l\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t + \Delta\,]",
     topics=["H5"],
-    uses=["temperature-limits", "score-peaked-at-shift"],
+    uses=["softmax-with-temperature", "score-peaked-at-shift"],
     assumes=["l runs over the T keys", "1 <= t + Delta <= T"],
     wrong={
         "the wrong neighbour": r"\lim_{\alpha \to \infty} \sigma_l\bigl(-\alpha\,(l - t - \Delta)^2\bigr)_j = [\,j = t - \Delta\,]",

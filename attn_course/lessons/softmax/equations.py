@@ -1,12 +1,10 @@
 """Softmax derived in three ways."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import Givens, about
-from attn_course.formulas import derivative, function, of, vector
+from attn_course.formulas import function, vector
 
 equation = about("B1")
 
@@ -19,6 +17,7 @@ equation = about("B1")
     wrong={
         "X24: a function of one entry alone, as if all other scores were 0": r"\sigma(z)_i = \frac{e^{z_i}}{e^{z_i} + n - 1}",
         "scores divided by their sum": r"\sigma(z)_i = \frac{z_i}{\sum_{j=1}^{n} z_j}",
+        "exponentials over the sum of the scores": r"\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} z_j}",
     },
 )
 def softmax(rng: np.random.Generator, n: int) -> Givens:
@@ -73,100 +72,14 @@ def ratio_of_weights(rng: np.random.Generator, n: int, draw: int) -> Givens:
 
 
 @equation(
-    "shift-invariant-ratios",
-    r"\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}",
-    uses=["ratio-of-weights"],
-    assumes=["shift invariance is demanded of f"],
-    wrong={
-        "softplus, ln(1 + e^x), would do as well": (r"\frac{h(z_i + c)}{h(z_j + c)} = \frac{h(z_i)}{h(z_j)}, \qquad h(x) = \ln(1 + f(x))"),
-        "a square beside it would do no harm": (r"\frac{h(z_i + c)}{h(z_j + c)} = \frac{h(z_i)}{h(z_j)}, \qquad h(x) = f(x) + x^2"),
-        "a common factor would not matter either": r"\frac{f(c\, z_i)}{f(c\, z_j)} = \frac{f(z_i)}{f(z_j)}",
-    },
-)
-def shift_invariance_of_ratios(rng: np.random.Generator, n: int) -> Givens:
-    """Adding c to every score must leave every weight, hence every ratio, as it is: a demand that f(x) = k e^{beta x} meets."""
-    k, (beta, c) = rng.uniform(0.5, 2), rng.normal(size=2)
-    return {"z": rng.normal(size=n), "c": c, "f": function(lambda x: k * np.exp(beta * x), entrywise=True)}
-
-
-@equation(
-    "exponential-functional-equation",
-    r"g(x + c) = g(x)\,g(c)",
-    uses=["shift-invariant-ratios"],
-    assumes=["g(x) = f(x) / f(0)", "f > 0"],
-    wrong={
-        "a sum instead of a product": r"g(x + c) = g(x) + g(c)",
-        "f itself, not divided by f(0) = 2": r"f(x + c) = f(x)\,f(c), \qquad f(t) = 2\, g(t)",
-    },
-)
-def product_rule_of_the_map(rng: np.random.Generator) -> Givens:
-    """Eq. shift-invariant-ratios with scores x and 0, solved for f(x + c), then both sides divided by f(0)."""
-    k, (beta, c, x) = rng.uniform(0.5, 1.5), rng.normal(size=3)
-
-    def f(t: np.ndarray) -> np.ndarray:
-        return np.asarray(k * np.exp(beta * t))
-
-    return {"g": function(lambda t: f(t) / f(np.zeros(1)), entrywise=True), "x": x, "c": c}
-
-
-@equation(
-    "functional-equation-integrated",
-    r"g(x) \int_0^1 g(c)\,dc = \int_x^{x+1} g(c)\,dc",
-    uses=["exponential-functional-equation"],
-    assumes=["g continuous"],
-    wrong={"the interval does not move with x": r"\int_x^{x+1} -> \int_0^1", "the interval grows with x": "{x+1} -> {2x+1}"},
-)
-def smoothing_by_integration(rng: np.random.Generator) -> Givens:
-    """Integrate Eq. exponential-functional-equation over c.
-
-    The right side can be differentiated in x, so g on the left can be too: continuity is enough.
-    """
-    beta, x = rng.normal(size=2)
-    return {"g": function(lambda t: np.exp(beta * t), entrywise=True), "x": x}
-
-
-@equation(
-    "exponential-differential-equation",
-    r"g'(x) = \beta\,g(x)",
-    uses=["exponential-functional-equation", "functional-equation-integrated"],
-    assumes=["beta = g'(0)"],
-    wrong={"the slope is constant": r"g'(x) = \beta", "beta = g(0)": r"g'(x) = \beta\,g(x), \qquad \beta = g(0)"},
-)
-def differential_equation_of_the_map(rng: np.random.Generator) -> Givens:
-    """The slope at x is that of g(x + c) at c = 0; there Eq. exponential-functional-equation turns it into g(x) g'(0)."""
-    base, x = rng.uniform(0.2, 4), rng.normal()
-    return {"g": function(lambda t: base**t, entrywise=True), "x": x, r"\beta": derivative(lambda t: base**t, 0.0)}
-
-
-@equation(
-    "exponential-unique-solution",
-    r"g(x) = e^{\beta x}",
-    uses=["exponential-differential-equation"],
-    assumes=["g(0) = 1"],
-    wrong={"the factor beta comes along": r"g(x) = \beta\, e^{\beta x}", "only its tangent": r"g(x) = 1 + \beta x"},
-)
-def exponential_map(rng: np.random.Generator, draw: int) -> Givens:
-    """The only solution of Eq. exponential-differential-equation with g(0) = 1."""
-    beta, x = rng.normal(), rng.normal() * (draw < 2)
-
-    def solution(x: float) -> float:
-        """Find the power series that solves g' = beta g and g(0) = 1 term by term."""
-        coefficients = [1.0]
-        for power in range(1, 60):
-            coefficients.append(beta * coefficients[-1] / power)
-        return float(np.polyval(coefficients[::-1], x))
-
-    return {"g": function(solution), "x": x, r"\beta": beta}
-
-
-@equation(
     "softmax-with-temperature",
     r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}",
-    uses=["softmax", "ratio-of-weights", "exponential-unique-solution"],
+    uses=["softmax", "ratio-of-weights"],
     assumes=["T > 0: a larger score must not get a smaller weight"],
     wrong={
         "multiplied by T": r"w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = T",
         "weights divided by T": r"w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}",
+        "the sign of an energy": r"\beta = \frac{1}{T} -> \beta = -\frac{1}{T}",
     },
 )
 def softmax_with_temperature(rng: np.random.Generator, n: int) -> Givens:
@@ -182,79 +95,6 @@ def entropy(p: np.ndarray) -> float:
 
 
 @equation(
-    "entropy-lagrangian-gradient",
-    r"\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda",
-    assumes=["p > 0", "L = H(p) + beta (sum_i p_i z_i - mu) + lambda (sum_i p_i - 1)"],
-    wrong={
-        "the product rule forgotten: no -1": r"\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i + \beta z_i + \lambda",
-        "the entropy with the wrong sign": r"\frac{\partial \mathcal{L}}{\partial p_i} = \ln p_i + 1 + \beta z_i + \lambda",
-    },
-)
-def lagrangian_gradient(rng: np.random.Generator, n: int) -> Givens:
-    """Differentiate -p ln p with the product rule; the constraints are linear."""
-    z, p, (beta, lam, mu) = rng.normal(size=n), rng.uniform(0.1, 0.9, size=n), rng.normal(size=3)
-
-    def lagrangian(p: np.ndarray) -> float:
-        return entropy(p) + beta * (p @ z - mu) + lam * (p.sum() - 1)
-
-    return {"z": z, "p": p, r"\beta": beta, r"\lambda": lam, r"\mathcal{L}": of(lagrangian, "p")}
-
-
-def root(falling: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return where each entry of a falling function is zero, by halving intervals."""
-    for _ in range(80):
-        middle = (low + high) / 2
-        above = falling(middle) > 0
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return low
-
-
-@equation(
-    "unnormalised-gibbs-form",
-    r"p_i = e^{\lambda - 1}\, e^{\beta z_i}",
-    uses=["entropy-lagrangian-gradient"],
-    wrong={"the sign of an energy": r"\beta z_i -> -\beta z_i", "the 1 on the wrong side": r"p_i = e^{\lambda + 1}\, e^{\beta z_i}"},
-)
-def gibbs_form(rng: np.random.Generator, n: int) -> Givens:
-    """Set Eq. entropy-lagrangian-gradient to zero and solve for p_i."""
-    z, (beta, lam) = rng.normal(size=n), rng.uniform(-1.6, 1.6, size=2)
-    p = root(lambda p: -np.log(p) - 1 + beta * z + lam, np.full(n, 1e-9), np.full(n, 1e3))
-    return {"z": z, r"\beta": beta, r"\lambda": lam, "p": p}
-
-
-@equation(
-    "gibbs-distribution",
-    r"p_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
-    uses=["unnormalised-gibbs-form"],
-    assumes=["sum_i p_i = 1"],
-    wrong={"no beta in the denominator": r"\beta z_j -> z_j", "divided by n": r"p_i = \frac{e^{\beta z_i}}{n}"},
-)
-def gibbs_distribution(rng: np.random.Generator, n: int) -> Givens:
-    """The constraint fixes the factor e^{lambda - 1} in Eq. unnormalised-gibbs-form."""
-    z, beta = rng.normal(size=n), rng.uniform(-1.6, 1.6)
-    lam = root(lambda lam: 1 - np.exp(lam - 1 + beta * z).sum(), np.array(-30.0), np.array(30.0))
-    return {"z": z, "n": n, r"\beta": beta, "p": np.exp(lam - 1 + beta * z)}
-
-
-@equation(
-    "free-energy-identity",
-    r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(p \,\|\, \sigma(z/T))",
-    uses=["softmax-with-temperature"],
-    assumes=["p on the simplex, p > 0", "T > 0"],
-    wrong={
-        "KL with its arguments exchanged": (r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - T\,\mathrm{KL}(\sigma(z/T) \,\|\, p)"),
-        "no temperature before the KL term": (r"\sum_i p_i z_i + T\,H(p) = T \ln \sum_j e^{z_j / T} - \mathrm{KL}(p \,\|\, \sigma(z/T))"),
-    },
-)
-def free_energy(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """KL >= 0 with equality only at p = softmax(z / T): the stationary point is the one maximum."""
-    z, T, weights = rng.normal(size=n), rng.uniform(0.4, 3), rng.uniform(0.1, 0.9, size=n)
-    p = reference.softmax(z, temperature=T) if draw == 2 else weights / weights.sum()  # the last is the maximum
-    return {"z": z, "p": p, "T": T, "H": function(entropy)}
-
-
-# ---- B1, third derivation: the gradient of log-sum-exp
-@equation(
     "log-softmax",
     r"\ln \sigma(z)_i = z_i - \mathrm{lse}(z)",
     topics=["B1", "B2"],
@@ -263,6 +103,7 @@ def free_energy(rng: np.random.Generator, n: int, draw: int) -> Givens:
     wrong={
         "the largest score instead of lse": r"\ln \sigma(z)_i = z_i - \max_j z_j",
         "divided by lse": r"\ln \sigma(z)_i = \frac{z_i}{\mathrm{lse}(z)}",
+        "the sign exchanged": r"\ln \sigma(z)_i = \mathrm{lse}(z) - z_i",
     },
 )
 def log_softmax(rng: np.random.Generator, n: int) -> Givens:
@@ -271,14 +112,58 @@ def log_softmax(rng: np.random.Generator, n: int) -> Givens:
 
 
 @equation(
+    "free-energy-identity",
+    r"H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z))",
+    uses=["log-softmax"],
+    assumes=["p on the simplex, p > 0 here (with 0 ln 0 = 0 it holds on the edge too)", "beta real, of either sign"],
+    wrong={
+        "KL with its arguments exchanged": (r"H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(\sigma(\beta z) \,\|\, p)"),
+        "no beta before the mean score": r"\beta\, p \cdot z -> p \cdot z",
+        "the divergence added": r"- \mathrm{KL} -> + \mathrm{KL}",
+    },
+)
+def free_energy(rng: np.random.Generator, n: int, draw: int) -> Givens:
+    """KL >= 0 with equality only at p = softmax(beta z): of all p with one mean score, that one has the largest entropy."""
+    z, beta, weights = rng.normal(size=n), rng.uniform(0.4, 1.6) * (-1) ** draw, rng.uniform(0.1, 0.9, size=n)
+    p = reference.softmax(beta * z) if draw == 2 else weights / weights.sum()  # the last is the maximum
+    return {"z": z, "p": p, r"\beta": beta, "H": function(entropy)}
+
+
+# ---- B1, third derivation: the expected maximum of noisy scores, and its gradient
+def expected_maximum(z: np.ndarray) -> float:
+    """Integrate t times the density of max_j (z_j + xi_j): the noises are independent, so their distribution functions multiply."""
+    t = np.arange(-12.0, 60.0, 0.02)
+    below, rate = np.ones_like(t), np.zeros_like(t)
+    for score in z:
+        below, rate = below * np.exp(-np.exp(score - t)), rate + np.exp(score - t)
+    return float((t * below * rate).sum() * 0.02)
+
+
+@equation(
+    "expected-maximum",
+    r"M(z) = \mathrm{lse}(z) + \gamma",
+    assumes=["M(z) = E[max_j (z_j + xi_j)]", "xi_j independent, P(xi_j <= t) = exp(-e^{-t})", "gamma = E[xi_j], about 0.577"],
+    wrong={
+        "the largest score in place of lse": r"M(z) = \max_j z_j + \gamma",
+        "the noise has no mean": r"M(z) = \mathrm{lse}(z)",
+        "the noise pulls down": r"M(z) = \mathrm{lse}(z) - \gamma",
+    },
+)
+def maximum_of_noisy_scores(rng: np.random.Generator, n: int) -> Givens:
+    """The product of the distribution functions is that of one noise, moved by lse(z)."""
+    return {"z": rng.normal(size=n), "M": function(expected_maximum), r"\gamma": expected_maximum(np.zeros(1))}
+
+
+@equation(
     "lse-gradient",
     r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i",
-    uses=["softmax"],
+    uses=["softmax", "expected-maximum"],
     wrong={
         "the inner derivative forgotten": r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \frac{1}{\sum_j e^{z_j}}",
         "the logarithm of the weight": r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \ln \sigma(z)_i",
+        "multiplied by the score": r"\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = z_i\, \sigma(z)_i",
     },
 )
 def gradient_of_lse(rng: np.random.Generator, n: int) -> Givens:
-    """Chain rule: the derivative of the sum over the sum."""
+    """Chain rule: the derivative of the sum over the sum. By Eq. expected-maximum it is the chance that entry i wins."""
     return {"z": rng.normal(size=n)}

@@ -13,21 +13,6 @@ equation = about("B2")
 
 
 # ---- shifts and log-sum-exp
-@equation(
-    "lse-bounds",
-    r"\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n",
-    uses=["log-softmax"],
-    assumes=["the bound below is attained by scores of -infinity beside one finite score, the bound above by equal scores"],
-    wrong={
-        "as if one score fewer took part": r"\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln(n - 1)",
-        "the largest score bounds it from above": r"\max_j z_j - \ln n \le \mathrm{lse}(z) \le \max_j z_j",
-    },
-)
-def bounds_of_lse(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """The sum has at least its largest term and at most n times that: attained by one entry far above the rest, and by equal entries."""
-    z = rng.normal(size=n)
-    alone, alike = np.where(z < z.max(), -np.inf, z), np.full(n, z[0])
-    return {"z": (z, alone, alike)[draw], "n": n}
 
 
 @equation(
@@ -38,6 +23,7 @@ def bounds_of_lse(rng: np.random.Generator, n: int, draw: int) -> Givens:
     wrong={
         "a common factor would not matter either": r"\sigma(c\,z) = \sigma(z)",
         "nor would a shift of one entry": r"\sigma(z + c\,\mathbf{1}_{1}) = \sigma(z)",
+        "the weights are shifted as well": r"\sigma(z + c\,\mathbf{1}) = \sigma(z) + c\,\mathbf{1}",
     },
 )
 def shift_invariance(rng: np.random.Generator, n: int) -> Givens:
@@ -53,6 +39,7 @@ def shift_invariance(rng: np.random.Generator, n: int) -> Givens:
     wrong={
         "m is not added back": r"\mathrm{lse}(z) = \ln \sum_{j=1}^{n} e^{z_j - m}",
         "m added inside and outside": r"\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j + m}",
+        "m multiplies": r"\mathrm{lse}(z) = m \ln \sum_{j=1}^{n} e^{z_j - m}",
     },
 )
 def shifted_lse(rng: np.random.Generator, n: int) -> Givens:
@@ -85,6 +72,7 @@ def stable_softmax(rng: np.random.Generator, n: int, draw: int) -> Givens:
     wrong={
         "the diagonal term forgotten": r"\frac{\partial s_i}{\partial z_j} = -s_i\,s_j",
         "only the diagonal, as if each weight had its own sigmoid": r"\frac{\partial s_i}{\partial z_j} = s_i\,(1 - s_j)\,\delta_{ij}",
+        "the sign turned round": r"\frac{\partial s_i}{\partial z_j} = s_i\,(s_j - \delta_{ij})",
     },
 )
 def softmax_derivative(rng: np.random.Generator, n: int) -> Givens:
@@ -115,24 +103,12 @@ def softmax_jacobian(rng: np.random.Generator, n: int) -> Givens:
     wrong={
         "the rows sum to 1, as those of weights do": r"J\,\mathbf{1} = \mathbf{1}",
         "each weight depends on its own score alone": r"J_{ij} = 0 \quad (i \ne j)",
+        "no direction does anything": r"J = 0",
     },
 )
 def jacobian_annihilates_constants(rng: np.random.Generator, n: int) -> Givens:
     """Adding the same number to every score changes nothing, Eq. softmax-shift-invariance, so the derivative in that direction is 0."""
     return {"J": derivative(softmax, rng.normal(size=n))}
-
-
-@equation(
-    "softmax-jacobian-is-variance",
-    r"x^\top J\,x = \sum_i s_i\,(x_i - \bar{x})^2, \qquad \bar{x} = \sum_j s_j x_j",
-    uses=["softmax-jacobian"],
-    assumes=["x real"],
-    wrong={"the sum without weights for a mean": "s_j x_j -> x_j", "squares not weighted": r"s_i\,(x_i - \bar{x})^2 -> (x_i - \bar{x})^2"},
-)
-def jacobian_is_a_variance(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """Never negative, and 0 only for constant x: positive semidefinite of rank n - 1."""
-    z, x = rng.normal(size=(2, n))
-    return {"s": softmax(z), "J": derivative(softmax, z), "x": column(x if draw < 2 else np.full(n, x[0]))}
 
 
 @equation(
@@ -171,92 +147,17 @@ def entropy_of_softmax(rng: np.random.Generator, n: int) -> Givens:
     return {"z": z, "s": softmax(z), "H": function(entropy)}
 
 
-@equation(
-    "softmax-entropy-derivative",
-    r"\frac{\mathrm{d} H}{\mathrm{d} \beta} = -\beta\, \mathrm{Var}_s(z)",
-    uses=["softmax-jacobian-is-variance", "softmax-entropy"],
-    assumes=["s = sigma(beta z)", "Var_s(z) = sum_i s_i (z_i - sum_j s_j z_j)^2"],
-    wrong={
-        "the sign: sharper scores have more entropy": r"\frac{\mathrm{d} H}{\mathrm{d} \beta} = \beta\, \mathrm{Var}_s(z)",
-        "the factor beta forgotten": r"\frac{\mathrm{d} H}{\mathrm{d} \beta} = -\mathrm{Var}_s(z)",
-        "the mean score in place of its variance": r"\frac{\mathrm{d} H}{\mathrm{d} \beta} = -\beta\, \mathbb{E}_s[z]",
-    },
-)
-def entropy_falls_as_scores_sharpen(rng: np.random.Generator, n: int) -> Givens:
-    """Differentiate Eq. softmax-entropy at beta z: two terms cancel, and Eq. softmax-jacobian-is-variance is what is left."""
-    z, beta = rng.normal(size=n), rng.uniform(-1.6, 1.6)
-    weights = of(lambda beta: softmax(beta * z), r"\beta")
-    return {"z": z, r"\beta": beta, "s": weights, "H": of(lambda beta: entropy(softmax(beta * z)), r"\beta")}
-
-
-@equation(
-    "temperature-limits",
-    r"\lim_{T \to 0^+} \sigma(z / T)_i = \frac{[\,z_i = \max_j z_j\,]}{k}, \qquad \lim_{T \to \infty} \sigma(z / T)_i = \frac{1}{n}",
-    uses=["softmax-with-temperature", "stable-softmax"],
-    assumes=["k = number of entries that equal the largest"],
-    wrong={
-        "ties forgotten: each of the k largest gets all": (
-            r"\lim_{T \to 0^+} \sigma(z / T)_i = [\,z_i = \max_j z_j\,], \qquad \lim_{T \to \infty} \sigma(z / T)_i = \frac{1}{n}, "
-            r"\qquad k = \sum_i [\,z_i = \max_j z_j\,]"
-        ),
-        "a hot softmax leaves nothing to the others": r"1 -> [\,z_i = \max_j z_j\,]",
-        "hot and cold exchanged": (
-            r"\lim_{T \to \infty} \sigma(z / T)_i = \frac{[\,z_i = \max_j z_j\,]}{k}, \qquad \lim_{T \to 0^+} \sigma(z / T)_i = \frac{1}{n}"
-        ),
-    },
-)
-def temperature_limits(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """In Eq. stable-softmax every exponent (z_i - m) / T goes to -infinity unless it is 0; for large T they all go to 0."""
-    z = rng.normal(size=n)
-    z[: draw + 1] = z.max() + 1e-7  # one lies hardly below
-    z = rng.permutation(z)
-    return {"z": z, "T": 1.3, "k": sum(one == max(z) for one in z), "n": n}
-
-
 # ---- saturation
-@equation(
-    "softmax-jacobian-frobenius-norm",
-    r"\|J\|_F^2 = \sum_i s_i^2\,(1 - 2 s_i) + \Bigl(\sum_i s_i^2\Bigr)^2",
-    uses=["softmax-jacobian"],
-    wrong={
-        "only the diagonal counted": r"\|J\|_F^2 = \sum_i s_i^2\,(1 - s_i)^2",
-        "the last sum not squared": r"\|J\|_F^2 = \sum_i s_i^2\,(1 - 2 s_i) + \sum_i s_i^2",
-    },
-)
-def frobenius_norm(rng: np.random.Generator, n: int) -> Givens:
-    """Square the entries of Eq. softmax-jacobian; the squares of the outer product are a square of a sum."""
-    z = rng.normal(size=n)
-    return {"s": softmax(z), "J": derivative(softmax, z)}
-
-
-@equation(
-    "softmax-jacobian-norm-bound",
-    r"\|J\|_2 \le \tfrac{1}{2}",
-    uses=["softmax-jacobian-is-variance"],
-    assumes=["attained where two scores share all the weight"],
-    wrong={
-        "1/4, the bound of a single entry": r"\|J\|_2 \le \tfrac{1}{4}",
-        "always below 1/2": r"\|J\|_2 < \tfrac{1}{2}",
-        "the sum of all eigenvalues too": r"\mathrm{tr}(J) \le \tfrac{1}{2}",
-    },
-    equivalent={r"\lVert J \rVert_2 -> \lVert J \rVert_F": "true as well: its square is at most a (1 - a) with a = sum_i s_i^2"},
-)
-def norm_at_most_one_half(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """By Eq. softmax-jacobian-is-variance it is the largest variance of a unit x.
-
-    X then spreads by at most sqrt(2), and a variance is at most spread^2 / 4.
-    """
-    z = rng.normal(size=n)
-    return {"J": derivative(softmax, np.array([z[0], z[0], *z[2:] - 900]) if draw == 2 else z)}
 
 
 @equation(
     "saturated-softmax-jacobian-vanishes",
     r"\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max})",
-    uses=["softmax-jacobian", "softmax-jacobian-is-variance"],
+    uses=["softmax-jacobian"],
     wrong={
         "1 - s_max, without the factor 2": r"\|J\|_2 \le 1 - \sum_i s_i^2 \le 1 - s_{\max}",
         "the largest diagonal entry bounds the norm": r"\|J\|_2 \le \max_i s_i\,(1 - s_i) \le 2\,(1 - s_{\max})",
+        "twice the square": r"2\,(1 - s_{\max}) -> 2\,(1 - s_{\max})^2",
     },
     equivalent={r"\lVert J \rVert_2 -> \lVert J \rVert_F": "true as well: no eigenvalue is negative, so the trace bounds it too"},
 )
@@ -272,29 +173,20 @@ def saturation(rng: np.random.Generator, n: int, draw: int) -> Givens:
 
 
 # ---- cross-entropy
-@equation(
-    "cross-entropy",
-    r"-\ln s_y = \mathrm{lse}(z) - z_y",
-    uses=["log-softmax"],
-    wrong={"the sign exchanged": r"-\ln s_y = z_y - \mathrm{lse}(z)", "the normaliser forgotten": r"-\ln s_y = -z_y"},
-)
-def cross_entropy(rng: np.random.Generator, n: int) -> Givens:
-    """Eq. log-softmax with the other sign: the logarithm of a rounded 0 is never taken."""
-    z = rng.normal(size=n)
-    return {"z": z, "s": softmax(z)}
 
 
 @equation(
     "cross-entropy-gradient",
     r"\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy}",
-    uses=["lse-gradient", "cross-entropy"],
+    uses=["lse-gradient", "log-softmax"],
     wrong={
         "target minus weight": r"\frac{\partial}{\partial z_i}\,(-\ln s_y) = \delta_{iy} - s_i",
         "only the entry of the target moves": r"\frac{\partial}{\partial z_i}\,(-\ln s_y) = \delta_{iy}\,(s_i - 1)",
+        "a factor s_i too many": r"\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i\,(s_i - \delta_{iy})",
     },
 )
 def cross_entropy_gradient(rng: np.random.Generator, n: int) -> Givens:
-    """Eq. lse-gradient for the first term of Eq. cross-entropy; the second is linear."""
+    """-ln s_y = lse(z) - z_y by Eq. log-softmax: Eq. lse-gradient for the first term; the second is linear."""
     return {"z": rng.normal(size=n), "s": of(softmax, "z")}
 
 
@@ -310,7 +202,11 @@ def max_and_sum(scores: np.ndarray) -> tuple[float, float]:
     r"m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'}",
     uses=["shifted-lse"],
     assumes=["m, l: maximum and sum of e^{z_j - m} so far; m = -inf, l = 0 before the first score"],
-    wrong={"the old sum is not rescaled": r"\ell\, e^{m - m'} -> \ell", "rescaled by e^{m' - m}": "m - m' -> m' - m"},
+    wrong={
+        "the old sum is not rescaled": r"\ell\, e^{m - m'} -> \ell",
+        "rescaled by e^{m' - m}": "m - m' -> m' - m",
+        "the new score measured from the old maximum": "e^{x - m'} -> e^{x - m}",
+    },
 )
 def online_update(rng: np.random.Generator, n: int, draw: int) -> Givens:
     """A new maximum rescales what was summed before; no score is looked at twice."""

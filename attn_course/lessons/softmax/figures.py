@@ -26,7 +26,7 @@ from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, SHADE, WEIGHTS
 from attn_course.figures.ticks import tick_decades
 from attn_course.figures.words import listed, number, short
-from attn_course.lessons.softmax.figures_simplex import draw_contours, draw_mark, draw_path, draw_simplex, on_simplex
+from attn_course.lessons.softmax.figures_simplex import draw_average, draw_contours, draw_mark, draw_path, draw_simplex, on_simplex
 
 CARDS = Path(__file__).parent / "explorables"
 SAME = 1e-9  # shares closer than this are one curve
@@ -106,51 +106,55 @@ def simplex_grid(steps: int = 60) -> np.ndarray:
 
 def simplex_entropy(
     points: ArrayLike,
-    objective: ArrayLike,
+    entropy: ArrayLike,
     path: ArrayLike,
     optimum: ArrayLike,
     *,
-    temperature: float,
     scores: Sequence[float] | np.ndarray,
+    wanted: float,
 ) -> None:
-    """Show p·z + T H(p) on the triangle of three weights, its maximum, and where the maximum goes as T changes.
+    """Show the entropy on the triangle of three weights, the line of one average score, and the path of softmax(beta z).
 
     Parameters
     ----------
     points : (n, 3) array_like
         Points of the triangle, e.g. `simplex_grid()`.
-    objective : (n,) array_like
-        p·z + T H(p) there.
+    entropy : (n,) array_like
+        The entropy there, in nats.
     path : (k, 3) array_like
-        The maximum for a growing temperature, from near 0 to very large.
+        softmax(beta z) for a growing beta, from very negative to very large.
     optimum : (3,) array_like
-        The maximum for `temperature`.
-    temperature : float
-        The T of the contours.
+        The point of the path with the wanted average.
     scores : (3,) array_like
         z, written at the corners.
+    wanted : float
+        The average score of the line; strictly between the smallest score and the largest.
 
     Raises
     ------
     ValueError
-        If a row is not a point of the triangle, or shapes do not fit.
+        If a row is not a point of the triangle, `optimum` has another average, or shapes do not fit.
     """
     z, best = same_shape("scores", scores, 3), same_shape("optimum", optimum, 3)
+    if abs(best @ z - wanted) > 1e-3:
+        raise ValueError(f"optimum must have the wanted average {short(wanted)}; got {number(best @ z)}")
     ends = as_numbers("path", path, 2)[[0, -1]]
-    title = "The best compromise between score and entropy is one point; temperature moves it"
+    title = "On the line of one average score, the entropy is largest where softmax crosses it"
     alt = (
-        f"Triangle of all weights on three entries with scores {listed(z, 1)}. Contours of score plus {short(temperature)} times entropy "
-        f"close around a single maximum at weights {listed(best)}. As the temperature grows, the maximum moves from weights "
-        f"{listed(ends[0])} to {listed(ends[1])}."
+        f"Triangle of all weights on three entries with scores {listed(z, 1)}, shaded by entropy, which is largest in the centre. "
+        f"A dashed line holds the weights with the average score {short(wanted)}. "
+        f"The path of softmax(βz) leads from weights {listed(ends[0])} for very negative β "
+        f"through the centre to {listed(ends[1])} for large β, and meets the line at weights {listed(best)}."
     )
     places = on_simplex("points", points)
-    heights = same_shape("objective", objective, len(places))
+    heights = same_shape("entropy", entropy, len(places))
     way, (top,) = on_simplex("path", path), on_simplex("optimum", best[None])
     with picture(title=title, alt=alt, width=6.2, height=4.4) as (ax,):
-        draw_contours(ax, places, heights, f"p · z + T H(p) at T = {short(temperature)} (nats)")
+        draw_contours(ax, places, heights, "entropy H(p) (nats)")
         draw_simplex(ax, [f"$p_{i + 1} = 1$\n$z_{i + 1} = {value:g}$" for i, value in enumerate(z)])
-        draw_path(ax, way, "T → 0", "T → ∞")
-        draw_mark(ax, f"maximum at T = {short(temperature)}", top)
+        draw_average(ax, z, wanted)
+        draw_path(ax, way, "β → −∞", "β → ∞")
+        draw_mark(ax, f"average {short(wanted)}", top)
 
 
 def lse_bounds(x: ArrayLike, lse: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
@@ -289,7 +293,7 @@ def saturation(sharpness: ArrayLike, norm: ArrayLike, bound: ArrayLike, entropy:
         raise ValueError(f"norm must exceed neither bound nor one half; got a norm of {number(largest.max(), 3)}")
     top = int(largest.argmax())
     left_over = short(largest[-1]) if largest[-1] >= TINY else "below 10⁻⁶"
-    title = f"Saturation kills the gradient: at β\u00a0=\u00a0{short(beta[-1])} the Jacobian's norm is {left_over}"
+    title = f"As one weight takes all, the Jacobian vanishes: at β\u00a0=\u00a0{short(beta[-1])} its norm is {left_over}"
     alt = (
         f"Two panels over the sharpness β from {short(beta[0])} to {short(beta[-1])} on a logarithmic axis. Upper: the spectral norm of "
         f"the Jacobian rises to {number(largest[top])} at β = {short(beta[top])} and falls to {left_over}, never above its trace bound "
@@ -307,7 +311,7 @@ def saturation(sharpness: ArrayLike, norm: ArrayLike, bound: ArrayLike, entropy:
         label_ends(lower, 0.36)
 
 
-def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayLike, *, hide_temperatures: bool = False) -> None:
+def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayLike) -> None:
     """Show the weights of the same scores at several temperatures, one panel each.
 
     Parameters
@@ -318,8 +322,6 @@ def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayL
         One row per temperature.
     temperatures : (m,) array_like
         T.
-    hide_temperatures : bool
-        Name the panels A, B, C instead, in picture and words: for a task that asks which is which.
 
     Raises
     ------
@@ -328,10 +330,8 @@ def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayL
     """
     z, kelvin = as_numbers("scores", scores, 1), as_numbers("temperatures", temperatures, 1)
     rows = same_shape("weights", weights, len(kelvin), len(z))
-    names = [chr(ord("A") + index) if hide_temperatures else f"T = {short(value)}" for index, value in enumerate(kelvin)]
+    names = [f"T = {short(value)}" for value in kelvin]
     title = "A low temperature picks the winner, a high one spreads the weight"
-    if hide_temperatures:
-        title = "Same scores, different temperatures: which panel is which?"
     alt = f"Bars of the weights of the scores {listed(z, 1)}, one panel per temperature. " + " ".join(
         f"{name}: {listed(row)}." for name, row in zip(names, rows, strict=True)
     )
@@ -342,6 +342,39 @@ def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayL
             ax.set_xticks(range(len(z)), [number(float(value), 1) for value in z])
             ax.set(xlabel="score", ylim=(0.0, 1.12))
         axes[0].set_ylabel("weight")
+
+
+def token_weights(tokens: Sequence[str], scores: ArrayLike, weights: ArrayLike) -> None:
+    """Show the scores of one query over the tokens, and beside them the weights that softmax makes of them.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The keys.
+    scores, weights : (len(tokens),) array_like
+        z, and softmax(z).
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ.
+    """
+    z, s = same_shape("scores", scores, len(tokens)), same_shape("weights", weights, len(tokens))
+    winner = tokens[int(s.argmax())]
+    title = f"Softmax turns the scores of “it” into weights: {number(s.max())} for “{winner}”"
+    alt = (
+        "Two panels of bars over the tokens of the sentence. Left, the scores: "
+        + ", ".join(f"{token} {short(value)}" for token, value in zip(tokens, z, strict=True))
+        + ". Right, the weights: "
+        + ", ".join(f"{token} {number(value, 3)}" for token, value in zip(tokens, s, strict=True))
+        + "."
+    )
+    with picture(title=title, alt=alt, height=3.4, columns=2) as (left, right):
+        for ax, values, label, colour, digits in ((left, z, "score", NEUTRAL_STYLES[0][0], 0), (right, s, "weight", WEIGHTS, 2)):
+            draw_bars(ax, values[None], [label], [colour], digits=digits)
+            ax.set_xticks(range(len(tokens)), list(tokens), rotation=40, ha="right", rotation_mode="anchor")
+            ax.set_ylabel(label)
+        right.set_ylim(0.0, 1.12)
 
 
 def softmax_explorable() -> None:

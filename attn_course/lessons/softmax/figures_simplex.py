@@ -55,6 +55,17 @@ def draw_contours(ax: Axes, points: np.ndarray, values: np.ndarray, label: str) 
     add_colour_bar(shaded, ax, label, fraction=0.045, ticks=MaxNLocator(6))
 
 
+def draw_average(ax: Axes, scores: np.ndarray, average: float) -> None:
+    """Draw the line of all weights with this average score, from one edge of the triangle to another."""
+    ends = []
+    for first, second in ((0, 1), (1, 2), (0, 2)):
+        low, high = sorted((scores[first], scores[second]))
+        if low <= average <= high and low < high:
+            share = (average - scores[second]) / (scores[first] - scores[second])
+            ends.append(share * CORNERS[first] + (1.0 - share) * CORNERS[second])
+    ax.plot(*np.array(ends).T, color=INK, linewidth=1.6, linestyle="--", zorder=4)
+
+
 def draw_path(ax: Axes, points: np.ndarray, first: str, last: str) -> None:
     """Draw a curve through the triangle, with names at its two ends, each on the side that the curve leaves free."""
     ax.plot(*points.T, color=WEIGHTS, linewidth=2.6, zorder=4, clip_on=False)

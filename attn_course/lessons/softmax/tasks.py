@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.softmax.tasks_derivations import BACKWARD_DERIVATION, CAUCHY, MULTIPLIER
+from attn_course.lessons.softmax.tasks_derivations import CAUCHY, MULTIPLIER
 from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE, VJP
-from attn_course.lessons.softmax.tasks_formulas import DERIVATIVE_FORMULA, SHIFT_INVARIANCE
+from attn_course.lessons.softmax.tasks_formulas import COOLING, SHIFT_INVARIANCE
+from attn_course.lessons.softmax.tasks_turns import TURNS
 from attn_course.reference import logsumexp, softmax
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong, every
@@ -93,7 +93,7 @@ STABLE_SOFTMAX = Task(
     hints=[
         "Two reductions run along `axis`: a maximum and a sum. What do `keepdims=True` results broadcast against?",
         "Subtract the maximum along `axis`, take the exponential, divide by the sum along `axis`.",
-        "`unnormalised = np.exp(scores - scores.max(axis=axis, keepdims=True))`; divide it by its own `.sum(axis=axis, keepdims=True)`.",
+        "For scores of shape (2, 5, 3) and `axis=1`, the maximum and the sum both have the shape (2, 1, 3).",
     ],
 )
 
@@ -106,14 +106,14 @@ def _entropy(n: int, r: int, *, of_low: float = 1.0, of_high: float = 1.0) -> fl
 
 ENTROPY = Task(
     id="entropy-by-hand",
-    title="Predict an entropy",
+    title="The most undecided weights",
     entry="my_entropy",
     kind="predict",
-    equation="softmax-entropy",
+    equation="free-energy-identity",
     points=1,
-    difficulty=2,
-    minutes=5,
-    trains="working a softmax by hand",
+    difficulty=3,
+    minutes=8,
+    trains="finding beta, and with it the largest entropy",
     tolerance=1e-3,
     variants=every(n=(2, 3, 5), r=(2, 4, 6)),
     answer=_entropy,
@@ -123,19 +123,23 @@ ENTROPY = Task(
             lambda n, r: _entropy(n, r) / math.log(2.0),
             "that is the entropy in bits; with the natural logarithm the unit is the nat",
         ),
-        Wrong("the entropy of equal weights", lambda n, r: math.log(n + 1.0), "that belongs to equal weights; here one score is larger"),
         Wrong(
-            "the minus sign forgotten", lambda n, r: -_entropy(n, r), "every ln s_i is negative, so an entropy is not: H = -sum s_i ln s_i"
+            "the entropy of equal weights",
+            lambda n, r: math.log(n + 1.0),
+            "equal weights have the largest entropy of all, but their average score is another: here it is given",
+        ),
+        Wrong(
+            "the minus sign forgotten", lambda n, r: -_entropy(n, r), "every ln p_i is negative, so an entropy is not: H = -sum p_i ln p_i"
         ),
         Wrong(
             "the logarithms not weighted",
             lambda n, r: (n + 1) * math.log(n + r) - math.log(r),
-            "you added -ln s_i with weight 1 each; the entropy weights each of them with s_i",
+            "you added -ln p_i with weight 1 each; the entropy weights each of them with p_i",
         ),
         Wrong(
             "the mean score forgotten",
             lambda n, r: math.log(n + r),
-            "that is lse(z), the first term of {eq}`softmax-entropy`; the mean score must be subtracted",
+            "that is lse(beta z), the first term of {eq}`free-energy-identity`; beta times the average must be subtracted",
         ),
         Wrong(
             "one of the equal weights left out",
@@ -143,15 +147,15 @@ ENTROPY = Task(
             "each of the n equal weights adds its part",
         ),
         Wrong(
-            "the scores normalised instead of their exponentials",
-            lambda n, r: 0.0,
-            "dividing the scores by their sum gives zeros and a one; the softmax takes exponentials first, {eq}`softmax`",
+            "beta taken for one",
+            lambda n, r: math.log(n + math.e) - r / (n + r),
+            "that is lse(z) less the average score, the entropy if beta were one; the average asks for another beta",
         ),
     ],
     hints=[
-        "Which weights belong to these scores? They are simple fractions.",
-        "exp gives n ones and one r: what do you divide by?",
-        "The weights are 1/(n + r), n times, and r/(n + r); add up -s ln s over all n + 1 of them, with `np.log`.",
+        "Which weights have the largest entropy among all with a given average? One number in them is unknown.",
+        "They are softmax(beta z). With one score 1 and n scores 0, their average is the weight of the score 1.",
+        "So e^beta / (n + e^beta) = r / (n + r), which tells e^beta. Then {eq}`free-energy-identity`, with a divergence of 0.",
     ],
 )
 
@@ -210,52 +214,7 @@ TEMPERED_REPAIR = Task(
     hints=[
         "Three lines, three mistakes. Try the function on two rows whose scores differ by a thousand, and at two temperatures.",
         "Which reductions must run along the keys? What becomes of a factor that stands in both numerator and denominator?",
-        "Both reductions take `axis=-1, keepdims=True`, and the temperature goes inside: `np.exp(shifted / temperature)`.",
-    ],
-)
-
-
-def _three_temperatures(temperatures: tuple[float, ...]) -> dict[str, Any]:
-    scores = np.array([2.0, 1.0, 0.0, -1.0])
-    weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
-    return {"scores": scores, "weights": weights, "temperatures": temperatures, "hide_temperatures": True}
-
-
-READ_TEMPERATURES = Task(
-    id="read-temperatures",
-    title="Read three temperatures",
-    entry="my_temperatures",
-    kind="figure",
-    equation="softmax-with-temperature",
-    points=1,
-    difficulty=1,
-    minutes=5,
-    trains="reading a ratio of weights off a figure",
-    tolerance=1e-3,
-    variants=every(temperatures=((1.0, 4.0, 0.5), (4.0, 0.5, 1.0), (0.5, 4.0, 1.0), (1.0, 0.5, 4.0))),
-    answer=lambda temperatures: temperatures,
-    figure_data=_three_temperatures,
-    wrong=[
-        Wrong(
-            "hot and cold exchanged",
-            lambda temperatures: [{4.0: 0.5, 0.5: 4.0}.get(t, t) for t in temperatures],
-            "a high temperature flattens: the panel with the most equal bars is the hot one",
-        ),
-        Wrong(
-            "the inverse temperature",
-            lambda temperatures: [1 / t for t in temperatures],
-            "that is beta = 1 / T for each panel; the question is T",
-        ),
-        Wrong(
-            "in order of size",
-            lambda temperatures: (0.5, 1.0, 4.0),
-            "the panels are not sorted: in which one do neighbours differ by the factor e?",
-        ),
-    ],
-    hints=[
-        "Neighbouring scores differ by 1. What is the ratio of their weights?",
-        "Neighbouring weights have the ratio e^(1/T): about 7.4, 2.7 and 1.3 for the three temperatures.",
-        "The flattest panel has T = 4, the sharpest T = 0.5: `my_temperatures = (T of A, T of B, T of C)`.",
+        "Both reductions belong to a row, one number for each; and a factor can act only where it does not cancel.",
     ],
 )
 
@@ -356,7 +315,7 @@ ONLINE_SOFTMAX = Task(
     hints=[
         "From where must the old terms be measured, once a larger score has come?",
         "The new maximum first; then the old sum times exp(old maximum - new maximum), plus the block's own terms.",
-        "With `new_max = max(row_max, block.max())` the block adds `np.exp(block - new_max).sum()`; what is the factor of `row_sum`?",
+        "The block adds its terms measured from the new maximum. Which factor is 1 if the maximum did not move, and below 1 if it did?",
     ],
 )
 
@@ -367,12 +326,11 @@ TASKS = [
     JACOBIAN,
     TEMPERED_REPAIR,
     VJP,
-    READ_TEMPERATURES,
     CROSS_ENTROPY_GRADIENT,
+    COOLING,
     ONLINE_SOFTMAX,
-    DERIVATIVE_FORMULA,
     SHIFT_INVARIANCE,
-    BACKWARD_DERIVATION,
     MULTIPLIER,
     CAUCHY,
+    *TURNS,
 ]

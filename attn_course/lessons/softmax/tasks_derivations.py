@@ -1,89 +1,12 @@
-"""The graded tasks of lesson softmax that are derived line by line: the backward pass, the multiplier, Cauchy's equation."""
+"""The graded tasks of lesson softmax that are derived line by line: the multiplier, Cauchy's equation."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import column, derivative, vector
-from attn_course.reference import softmax
+from attn_course.formulas import vector
 from attn_course.tasks.core import Task, Wrong, at_sizes
-
-
-def _weights_slopes_and_gradient(rng: np.random.Generator, n: int) -> dict[str, Any]:
-    z = rng.normal(size=n)
-    return {"s": column(softmax(z)), "J": derivative(softmax, z), "g": column(rng.normal(size=n)), "n": n}
-
-
-BACKWARD_DERIVATION = Task(
-    id="softmax-backward-derivation",
-    title="The backward pass without its matrix",
-    entry="my_backward",
-    kind="derivation",
-    equation="softmax-vector-jacobian-product",
-    points=3,
-    difficulty=2,
-    minutes=10,
-    trains="sums with a delta",
-    symbols=("J", "s", "g", "n"),
-    cases=at_sizes("n", _weights_slopes_and_gradient),
-    least_steps=3,
-    answer=[
-        r"\sum_{i=1}^{n} J_{ij} g_i",
-        r"\sum_{i=1}^{n} s_i (\delta_{ij} - s_j) g_i",
-        r"\sum_{i=1}^{n} \delta_{ij} s_i g_i - \sum_{i=1}^{n} s_i s_j g_i",
-        r"s_j g_j - \sum_{i=1}^{n} s_i s_j g_i",
-        r"s_j g_j - s_j \sum_{i=1}^{n} s_i g_i",
-        r"s_j (g_j - \sum_{i=1}^{n} s_i g_i)",
-    ],
-    wrong=[
-        Wrong(
-            "the delta taken for 1",
-            r"\sum_i s_i (1 - s_j) g_i",
-            r"`\delta_{ij}` is 1 in one term of the sum only, that with i = j, and 0 in all others: of its sum one term remains",
-        ),
-        Wrong(
-            "s_i for s_j",
-            r"\sum_i s_i (\delta_{ij} - s_i) g_i",
-            "the second weight comes from the derivative of the sum of exponentials by z_j: it is s_j, the same in all terms",
-        ),
-        Wrong(
-            "only the term with i = j",
-            r"s_j (1 - s_j) g_j",
-            r"`\delta_{ij}` picks one term out of the first sum, but the second sum has no delta: there every i counts",
-        ),
-        Wrong(
-            "the delta dropped with its term",
-            r"-s_j \sum_i s_i g_i",
-            r"`\delta_{ij}` is 0 in all terms of the first sum but that with i = j, where it is 1: s_j g_j is missing",
-        ),
-        Wrong(
-            "plus for minus",
-            r"s_j \left( g_j + \sum_i s_i g_i \right)",
-            r"in `\delta_{ij} - s_j` the second weight has a minus, and nothing on the way to the goal turns it round",
-        ),
-        Wrong(
-            "s_j lost from the second sum",
-            r"s_j g_j - \sum_i s_i g_i",
-            "s_j is a factor of every term of the second sum: it may move in front of the sum, but it does not vanish",
-        ),
-        Wrong(
-            "s_j taken out and left inside",
-            r"s_j \left( g_j - s_j \sum_i s_i g_i \right)",
-            "every term of the second sum has s_j once: what stands in front of the bracket has left it",
-        ),
-        Wrong(
-            "the gradient summed without weights",
-            r"s_j \left( g_j - \sum_i g_i \right)",
-            "each g_i of the second sum comes with its own s_i: that sum is the mean of the gradient under the weights",
-        ),
-    ],
-    hints=[
-        "What does {eq}`softmax-derivative` put in the place of `J_{ij}`?",
-        r"Make two sums of it. In the one with `\delta_{ij}`, all terms but one are zero.",
-        "In the other sum, what does not depend on i comes to the front. Then both parts have a factor in common.",
-    ],
-)
 
 
 def _stationary_point(rng: np.random.Generator, n: int) -> dict[str, Any]:
@@ -103,7 +26,7 @@ MULTIPLIER = Task(
     title="What the multiplier has to be",
     entry="my_gibbs",
     kind="derivation",
-    equation="gibbs-distribution",
+    equation="softmax-with-temperature",
     points=3,
     difficulty=3,
     minutes=10,
@@ -184,7 +107,7 @@ CAUCHY = Task(
     title="From Cauchy's equation to the exponential",
     entry="my_cauchy",
     kind="derivation",
-    equation="exponential-unique-solution",
+    equation="softmax-with-temperature",
     points=3,
     difficulty=3,
     minutes=12,

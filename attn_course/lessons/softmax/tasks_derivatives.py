@@ -1,5 +1,8 @@
 """The graded tasks of lesson softmax about derivatives: of ln s, the Jacobian, the backward pass, cross-entropy."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from attn_course.reference import softmax, softmax_jacobian, softmax_vjp
@@ -71,79 +74,101 @@ LOG_SOFTMAX_DERIVATIVE = Task(
     hints=[
         "Start from {eq}`log-softmax`, which writes the logarithm as a difference of two terms.",
         "The derivative of z_i by z_j is delta_ij; {eq}`lse-gradient` has the derivative of lse(z).",
-        "`my_derivative = delta_ij - ...`, where the dots are the derivative of lse(z) by z_j.",
+        "Two symbols and one minus sign are enough.",
     ],
 )
-
-
-def _diagonal(weights: np.ndarray) -> np.ndarray:
-    return weights[..., :, None] * np.eye(weights.shape[-1])
 
 
 def _outer(weights: np.ndarray) -> np.ndarray:
     return weights[..., :, None] * weights[..., None, :]
 
 
+def _jacobian(scores: np.ndarray, temperature: float, *, divisor: Callable[[float], float] = float) -> np.ndarray:
+    """The derivative of softmax(scores / temperature) by the scores, divided by what `divisor` makes of the temperature."""
+    return softmax_jacobian(softmax(scores, temperature=temperature)) / divisor(temperature)
+
+
+def _without(scores: np.ndarray, temperature: float, *, diagonal: float, outer: float) -> np.ndarray:
+    """The two terms of the Jacobian, each times a number."""
+    weights = softmax(scores, temperature=temperature)
+    return (diagonal * weights[..., :, None] * np.eye(scores.shape[-1]) + outer * _outer(weights)) / temperature
+
+
+def _plain_jacobian(scores: np.ndarray, temperature: float) -> np.ndarray:
+    unnormalised = np.exp(scores / temperature)
+    return softmax_jacobian(unnormalised / unnormalised.sum(axis=-1, keepdims=True)) / temperature
+
+
 JACOBIAN = Task(
     id="softmax-jacobian",
-    title="The Jacobian of softmax",
+    title="The Jacobian at a temperature",
     entry="my_jacobian",
     kind="write",
     equation="softmax-jacobian",
     points=3,
     difficulty=3,
-    minutes=10,
-    trains="outer products with batch axes",
-    answer=softmax_jacobian,
-    forbid=(forbidden.AUTOGRAD,),
+    minutes=12,
+    trains="the chain rule through a temperature, with leading axes",
+    answer=_jacobian,
+    forbid=(forbidden.SOFTMAX, forbidden.AUTOGRAD),
     cases=lambda rng: [
-        Case("one row of weights", weights=softmax(rng.normal(size=5))),
-        Case("three rows", weights=softmax(rng.normal(size=(3, 7)))),
-        Case("two batch axes", weights=softmax(rng.normal(size=(2, 3, 5)))),
-        Case("a saturated row", weights=softmax(40.0 * rng.normal(size=7))),
-        Case("one weight only", weights=np.ones((3, 1))),
+        Case("one row of scores", scores=rng.normal(size=5), temperature=1.5),
+        Case("three rows, cold", scores=rng.normal(size=(3, 7)), temperature=0.4),
+        Case("two leading axes, hot", scores=rng.normal(size=(2, 3, 5)), temperature=3.0),
+        Case("one row near 1000, one near -1000", scores=rng.normal(size=(2, 7)) + np.array([[1000.0], [-1000.0]]), temperature=0.5),
+        Case("a nearly saturated row", scores=10.0 * rng.normal(size=7), temperature=2.0),
+        Case("one score only", scores=rng.normal(size=(3, 1)), temperature=0.7),
     ],
     wrong=[
         Wrong(
+            "the derivative by z / T",
+            partial(_jacobian, divisor=lambda temperature: 1.0),
+            "that is the derivative by z / T, which is what the softmax sees; by z itself the chain rule brings one more factor",
+        ),
+        Wrong(
+            "multiplied by T",
+            partial(_jacobian, divisor=lambda temperature: 1 / temperature),
+            "the derivative of z / T by z is 1 / T, not T",
+        ),
+        Wrong("divided by T twice", partial(_jacobian, divisor=lambda temperature: temperature**2), "the chain rule brings 1 / T once"),
+        Wrong(
+            "the temperature forgotten",
+            lambda scores, temperature: softmax_jacobian(softmax(scores)),
+            "the weights are those of the scores divided by T, {eq}`softmax-with-temperature`",
+        ),
+        Wrong(
             "the off-diagonal terms forgotten",
-            lambda weights: _diagonal(weights * (1.0 - weights)),
-            "a softmax couples its entries: raising z_j lowers every other s_i by s_i s_j, off the diagonal",
+            lambda scores, temperature: _jacobian(scores, temperature) * np.eye(scores.shape[-1]),
+            "a softmax couples its entries: raising z_j lowers every other s_i, off the diagonal",
         ),
         Wrong(
             "the diagonal term forgotten",
-            lambda weights: -_outer(weights),
-            "only -s_i s_j is there; the delta_ij s_i of {eq}`softmax-derivative` adds s_i on the diagonal",
+            partial(_without, diagonal=0.0, outer=-1.0),
+            "only the product s_i s_j is there; the delta_ij s_i of {eq}`softmax-derivative` adds s_i on the diagonal",
         ),
         Wrong(
             "the outer product added",
-            lambda weights: _diagonal(weights) + _outer(weights),
+            partial(_without, diagonal=1.0, outer=1.0),
             "the outer product enters with a minus: rows of J sum to 0, {eq}`softmax-jacobian-annihilates-constants`; yours do not",
         ),
-        Wrong(
-            "the identity in place of diag(s)",
-            lambda weights: np.eye(weights.shape[-1]) - _outer(weights),
-            "the diagonal holds s_i, not 1: delta_ij is multiplied by s_i in {eq}`softmax-derivative`",
-        ),
+        Wrong("the sign turned round", partial(_without, diagonal=-1.0, outer=1.0), "raising z_i raises s_i: the diagonal is positive"),
         Wrong(
             "the derivative of ln s_i",
-            lambda weights: np.eye(weights.shape[-1]) - np.broadcast_to(weights[..., None, :], _outer(weights).shape),
-            "that is d ln s_i / d z_j; multiply row i by s_i",
+            lambda scores, temperature: (
+                (np.eye(scores.shape[-1]) - np.expand_dims(softmax(scores, temperature=temperature), -2)) / temperature
+            ),
+            "that is the derivative of ln s_i by z_j; multiply row i by s_i",
         ),
         Wrong(
-            "the sign turned round",
-            lambda weights: _outer(weights) - _diagonal(weights),
-            "raising z_i raises s_i: the diagonal is positive",
-        ),
-        Wrong(
-            "the delta taken for 1",
-            lambda weights: weights[..., :, None] - _outer(weights),
-            "s_i (1 - s_j) holds on the diagonal alone; off it delta_ij is 0, and -s_i s_j is left",
+            "no maximum subtracted",
+            _plain_jacobian,
+            "exp overflows to inf (or every term underflows to 0), and NaN is left: subtract the maximum first, {eq}`stable-softmax`",
         ),
     ],
     hints=[
-        "`weights[..., :, None] * weights[..., None, :]` is an outer product for each row. Which axis is i, which is j?",
-        "diag(s) with batch axes: `weights[..., :, None] * np.eye(n)`.",
-        "`weights[..., :, None] * (np.eye(n) - weights[..., None, :])` is {eq}`softmax-derivative` in one line.",
+        "There are two functions, one inside the other: z / T, and the softmax of that. What does the chain rule say?",
+        "First the weights, stably; then the two terms of {eq}`softmax-jacobian` for each row; then the factor of the inner function.",
+        "weights (..., n) give a diagonal and an outer product, both (..., n, n): which axes have to be made?",
     ],
 )
 
@@ -225,7 +250,7 @@ VJP = Task(
     hints=[
         "Multiply J = diag(s) - s s^T with g on paper, and do not write out the matrix.",
         "diag(s) g is an elementwise product; s s^T g is s times one number for each row.",
-        "That number is `(weights * d_weights).sum(axis=-1, keepdims=True)`.",
+        "For weights of shape (2, 3, 5) that number has the shape (2, 3, 1), so that it broadcasts over its row.",
     ],
 )
 
@@ -277,7 +302,7 @@ CROSS_ENTROPY_GRADIENT = Task(
         Wrong("divided by T twice", lambda s_i, delta_iy, t: (s_i - delta_iy) / t**2, "the chain rule gives one factor 1 / T, not two"),
     ],
     hints=[
-        "Write the loss with {eq}`cross-entropy`, with z / T in place of z.",
+        "The loss is minus the logarithm of a weight, {eq}`log-softmax`, with z / T in place of z.",
         "Loss = lse(z / T) - z_y / T. The derivative of lse is the softmax; what does the inner function z / T add?",
         "At T = 1 the answer is s_i - delta_iy, {eq}`cross-entropy-gradient`. A factor is missing.",
     ],

@@ -1,4 +1,4 @@
-"""The graded tasks of lesson softmax that are answered in LaTeX: a formula, and a derivation line by line."""
+"""The graded tasks of lesson softmax that are answered in LaTeX: a formula, and a short derivation."""
 
 from typing import Any
 
@@ -9,45 +9,66 @@ from attn_course.reference import softmax
 from attn_course.tasks.core import Task, Wrong, at_sizes
 
 
-def _weights_and_slopes(rng: np.random.Generator, n: int) -> dict[str, Any]:
-    z = rng.normal(size=n)
-    return {"s": vector(softmax(z)), "J": derivative(softmax, z)}
+def _entropy_as_scores_sharpen(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    z, beta = rng.normal(size=n), float(rng.choice([-1.0, 1.0]) * rng.uniform(0.4, 1.6))
+
+    def entropy(beta: np.ndarray) -> Any:
+        weights = softmax(beta * z)
+        return -sum(weight * np.log(weight) for weight in weights)
+
+    return {"s": vector(softmax(beta * z)), "z": vector(z), r"\beta": beta, "D": derivative(entropy, beta)}
 
 
-DERIVATIVE_FORMULA = Task(
-    id="softmax-derivative",
-    title="The derivative of softmax as a formula",
-    entry="my_formula",
+COOLING = Task(
+    id="entropy-as-scores-sharpen",
+    title="How fast the entropy falls",
+    entry="my_cooling",
     kind="formula",
-    equation="softmax",
-    points=2,
-    difficulty=2,
-    minutes=8,
-    trains="the quotient rule with indices",
-    symbols=("s",),
-    left="J_{ij}",
-    cases=at_sizes("n", _weights_and_slopes),
-    answer=r"s_i (\delta_{ij} - s_j)",
+    equation="softmax-entropy",
+    points=3,
+    difficulty=3,
+    minutes=12,
+    trains="a derivative in which two terms cancel",
+    symbols=("s", "z", r"\beta"),
+    left="D",
+    cases=at_sizes("n", _entropy_as_scores_sharpen),
+    answer=r"-\beta \left( \sum_i s_i z_i^2 - \left( \sum_i s_i z_i \right)^2 \right)",
     wrong=[
         Wrong(
-            "each weight on its own",
-            r"\delta_{ij}\, s_i (1 - s_i)",
-            "that is the derivative of the logistic function; here raising z_j also lowers every other s_i, through the sum beneath",
+            "the sign turned round",
+            r"\beta \left( \sum_i s_i z_i^2 - \left( \sum_i s_i z_i \right)^2 \right)",
+            "for a positive beta, sharper scores are less undecided: the entropy falls",
         ),
-        Wrong("the derivative of the logarithm", r"\delta_{ij} - s_j", "that is the derivative of ln s_i; multiply it by s_i"),
-        Wrong("the numerator forgotten", r"-s_i s_j", "the numerator of s_i holds z_j too, when i = j: that term is missing"),
-        Wrong("the denominator forgotten", r"\delta_{ij}\, s_i", "the sum beneath holds every z_j: its derivative is missing"),
         Wrong(
-            "the delta taken for 1", r"s_i (1 - s_j)", "that is the derivative where i = j; for every other j the numerator does not move"
+            "the factor beta forgotten",
+            r"-\left( \sum_i s_i z_i^2 - \left( \sum_i s_i z_i \right)^2 \right)",
+            "that would fall for a negative beta too; at beta = 0 the entropy is at its largest, so its slope is 0 there",
         ),
-        Wrong("plus for minus", r"s_i (\delta_{ij} + s_j)", "the sum stands beneath, so its derivative comes with a minus"),
-        Wrong("the sign turned round", r"s_i (s_j - \delta_{ij})", "raising z_i raises s_i: where i = j the derivative is positive"),
-        Wrong("s_i for s_j", r"s_i (\delta_{ij} - s_i)", "the derivative of the sum by z_j is e^{z_j}: over the sum that is s_j, not s_i"),
+        Wrong(
+            "only the slope of the log-sum-exp",
+            r"\sum_i s_i z_i",
+            "that is the slope of lse(beta z); the other term, beta times the average score, moves with beta as well",
+        ),
+        Wrong(
+            "the weights held still",
+            r"\sum_i s_i z_i - \sum_i s_i z_i^2",
+            "in beta times the average score, beta stands twice: in front, and inside the weights; each needs its own derivative",
+        ),
+        Wrong(
+            "the slope of the average score",
+            r"\sum_i s_i z_i^2 - \left( \sum_i s_i z_i \right)^2",
+            "that is how fast the average score rises with beta; how does it enter the entropy?",
+        ),
+        Wrong(
+            "the mean square for the variance",
+            r"-\beta \sum_i s_i z_i^2",
+            "the slope of the average score is a variance: the square of the average has to be subtracted",
+        ),
     ],
     hints=[
-        "Write s_i as a quotient. Where does z_j stand in its numerator, and where in its denominator?",
-        "The derivative of the numerator by z_j is delta_ij e^{z_i}, that of the denominator e^{z_j}.",
-        r"By the quotient rule it is `\delta_{ij}\, s_i` minus a product of two weights.",
+        "Write the entropy with {eq}`softmax-entropy`, for the scores beta z. Two terms depend on beta.",
+        "The slope of lse(beta z) is the average score; the product beta times average score has two parts, one of which cancels it.",
+        "What is left is minus beta times the slope of the average score, and the lesson found that slope when it asked which beta fits.",
     ],
 )
 
@@ -96,6 +117,6 @@ SHIFT_INVARIANCE = Task(
     hints=[
         "What does an exponential make of a sum in its exponent?",
         "Every term of the sum has the same factor: where can it stand instead?",
-        r"Behind the start comes `\frac{e^{z_i} e^c}{\sum_j e^{z_j} e^c}`; two more steps lead to the goal.",
+        "Three steps: powers to products, the common factor before the sum, and what stands above and beneath cancels.",
     ],
 )

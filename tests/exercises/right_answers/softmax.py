@@ -54,28 +54,32 @@ def softmax_as_one_over_a_sum_of_ratios(scores, axis):
 # --- Jacobian --------------------------------------------------------------------------------------
 
 
-def jacobian_as_diagonal_minus_outer(weights):
-    identity = np.eye(weights.shape[-1])
-    return np.einsum("...i,ij->...ij", weights, identity) - np.einsum("...i,...j->...ij", weights, weights)
+def jacobian_as_diagonal_minus_outer(scores, temperature):
+    weights = softmax_through_its_logarithm(scores / temperature, -1)
+    identity = np.eye(weights.shape[-1]) / temperature
+    return np.einsum("...i,ij->...ij", weights, identity) - np.einsum("...i,...j->...ij", weights, weights) / temperature
 
 
-def jacobian_by_loops(weights):
+def jacobian_by_loops(scores, temperature):
+    weights = softmax_by_moving_the_axis(scores / temperature, -1)
     jacobian = np.zeros((*weights.shape, weights.shape[-1]))
     for index in np.ndindex(weights.shape):
         for j in range(weights.shape[-1]):
             s_i, s_j = weights[index], weights[(*index[:-1], j)]
-            jacobian[(*index, j)] = s_i * (1 - s_i) if index[-1] == j else -s_i * s_j
+            jacobian[(*index, j)] = (s_i * (1 - s_i) if index[-1] == j else -s_i * s_j) / temperature
     return jacobian
 
 
-def jacobian_in_torch(weights):
-    s = torch.from_numpy(weights)
-    return torch.diag_embed(s) - s.unsqueeze(-1) @ s.unsqueeze(-2)
+def jacobian_in_torch(scores, temperature):
+    z = torch.from_numpy(scores) / temperature
+    terms = (z - z.amax(-1, keepdim=True)).exp()
+    s = terms / terms.sum(-1, keepdim=True)
+    return (torch.diag_embed(s) - s.unsqueeze(-1) @ s.unsqueeze(-2)) / temperature
 
 
-def jacobian_in_float32(weights):
-    s = weights.astype(np.float32)
-    return s[..., :, None] * (np.eye(s.shape[-1], dtype=np.float32) - s[..., None, :])
+def jacobian_in_float32(scores, temperature):
+    s = softmax_in_float32(scores / temperature, -1).astype(np.float32)
+    return s[..., :, None] * (np.eye(s.shape[-1], dtype=np.float32) - s[..., None, :]) / np.float32(temperature)
 
 
 # --- softmax with temperature ----------------------------------------------------------------------
@@ -159,6 +163,45 @@ def update_in_torch(row_max, row_sum, block):
     return new_max, row_sum * torch.exp(row_max - new_max) + torch.exp(scores - new_max).sum()
 
 
+# --- log-sum-exp over blocks -----------------------------------------------------------------------
+
+
+def lse_merged_from_pairs(blocks):
+    pairs = [(block.max(), np.exp(block - block.max()).sum()) for block in blocks]
+    top = max(row_max for row_max, _ in pairs)
+    return top + np.log(sum(row_sum * np.exp(row_max - top) for row_max, row_sum in pairs))
+
+
+def lse_score_by_score(blocks):
+    row_max, row_sum = -math.inf, 0.0
+    for score in (score for block in blocks for score in block.tolist()):
+        row_max, old = max(row_max, score), row_max
+        row_sum = row_sum * math.exp(old - row_max) + math.exp(score - row_max)
+    return row_max + math.log(row_sum)
+
+
+def lse_of_logarithms(blocks):
+    total = -np.inf
+    for block in blocks:
+        top = max(total, block.max())
+        total = top + np.log(np.exp(total - top) + np.exp(block - top).sum())
+    return total
+
+
+def lse_in_torch(blocks):
+    top = torch.tensor(max(float(block.max()) for block in blocks))
+    return top + sum(torch.exp(torch.from_numpy(block) - top).sum() for block in blocks).log()
+
+
+def lse_in_float32(blocks):
+    row_max, row_sum = np.float32(-np.inf), np.float32(0)
+    for block in blocks:
+        new_max = np.float32(max(row_max, block.max()))
+        row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block.astype(np.float32) - new_max).sum()
+        row_max = new_max
+    return row_max + np.log(row_sum)
+
+
 RIGHT = {
     "stable-softmax": [
         softmax_by_moving_the_axis,
@@ -183,7 +226,14 @@ RIGHT = {
     "softmax-jacobian": [jacobian_as_diagonal_minus_outer, jacobian_by_loops, jacobian_in_torch, jacobian_in_float32],
     "repair-softmax-temperature": [tempered_by_powers, tempered_row_by_row, tempered_in_torch],
     "softmax-backward": [vjp_with_einsum, vjp_with_matmul, vjp_in_torch, vjp_in_float32, vjp_by_pairs],
-    "read-temperatures": [lambda: [1, 4, 0.5], lambda: np.array([1.0, 4.0, 0.5]), lambda: torch.tensor([1, 4, 0.5])],
+    "entropy-as-scores-sharpen": [
+        r"-\beta \sum_i s_i \left( z_i - \sum_j s_j z_j \right)^2",
+        r"\beta \left( \left( \sum_i s_i z_i \right)^2 - \sum_i s_i z_i^2 \right)",
+        r"-\frac{\beta}{2} \sum_i \sum_j s_i s_j (z_i - z_j)^2",
+        r"-\beta \sum_i s_i z_i \left( z_i - s \cdot z \right)",
+    ],
+    "pull-back-one-row": [vjp_with_einsum, vjp_in_torch, vjp_in_float32, vjp_by_pairs],
+    "lse-over-blocks": [lse_merged_from_pairs, lse_score_by_score, lse_of_logarithms, lse_in_torch, lse_in_float32],
     "tempered-cross-entropy-gradient": [
         lambda s_i, delta_iy, t: s_i / t - delta_iy / t,
         lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,
@@ -221,53 +271,6 @@ RIGHT = {
             r"\left( \frac{e^{z_i+c}}{\sum_l e^{z_l+c}} \right)",
             r"e^{z_i} e^c / \left( e^c \sum_l e^{z_l} \right)",
             r"e^{z_i} / \sum_l e^{z_l}",
-        ],
-    ],
-    "softmax-backward-derivation": [
-        [
-            r"\sum_{i=1}^n g_i J_{ij}",
-            r"\sum_i g_i (\delta_{ij} s_i - s_i s_j)",
-            r"\sum_i g_i \delta_{ij} s_i - s_j \sum_i g_i s_i",
-            r"g_j s_j - s_j \sum_i g_i s_i",
-            r"\Bigl( g_j - \sum_l g_l s_l \Bigr) s_j",
-        ],
-        [  # with the term i = j written apart
-            r"\sum_{i=1}^{n} J_{ij} g_i",
-            r"J_{jj} g_j + \sum_{i \ne j} J_{ij} g_i",
-            r"s_j (1 - s_j) g_j - \sum_{i \ne j} s_i s_j g_i",
-            r"s_j g_j - s_j^2 g_j - s_j \sum_{i \ne j} s_i g_i",
-            r"s_j g_j - s_j \left( s_j g_j + \sum_{i \ne j} s_i g_i \right)",
-            r"s_j g_j - s_j \sum_i s_i g_i",
-            r"s_j (g_j - \sum_i s_i g_i)",
-        ],
-        [  # the Jacobian is symmetric
-            r"\sum_{k=1}^{n} J_{kj} g_k",
-            r"\sum_k J_{jk} g_k",
-            r"\sum_k s_j (\delta_{jk} - s_k) g_k",
-            r"s_j \sum_k (\delta_{jk} - s_k) g_k",
-            r"s_j \left( \sum_k \delta_{jk} g_k - \sum_k s_k g_k \right)",
-            r"s_j \left( g_j - \sum_k s_k g_k \right)",
-        ],
-        [  # with Iverson's bracket and a dot product
-            r"\sum_{i=1}^n J_{ij} \cdot g_i",
-            r"\sum_{i} [i = j] s_i g_i - \sum_{i} s_i s_j g_i",
-            r"s_j g_j - (s \cdot g) s_j",
-            r"s_j \left( g_j - s \cdot g \right)",
-        ],
-        [  # as products of a row, a matrix and columns, with the entry taken last
-            r"\sum_{i=1}^{n} J_{ij} g_i",
-            r"(J^\top g)_j",
-            r"(J g)_j",
-            r"(s \odot g - s s^\top g)_j",
-            r"s_j g_j - s_j s^\top g",
-            r"s_j (g_j - \sum_{i=1}^{n} s_i g_i)",
-        ],
-        [  # as a mean of differences: the weights sum to 1
-            r"\sum_{i=1}^{n} J_{ij} g_i",
-            r"s_j g_j - s_j \sum_i s_i g_i",
-            r"s_j g_j \sum_i s_i - s_j \sum_i s_i g_i",
-            r"s_j \sum_i s_i (g_j - g_i)",
-            r"s_j \left( g_j - \sum_{i} s_i g_i \right)",
         ],
     ],
     "multiplier-to-softmax": [

@@ -5,14 +5,11 @@
 # find out what "it" means, if all it can do is multiply and add? The part of a language model that looks back at other words
 # is called **attention**, and this course is about nothing else.
 #
-# In this lesson you do attention by hand, in whole numbers. On the way you meet every kind of question that the course will
-# ask you, and the one convention on which all of its formulas rest.
+# In this lesson you do it by hand, in whole numbers, and meet every kind of question that the course will ask you.
 #
-# **Afterwards you can** calculate what one word takes from the others, say which side of a table asks, recognise a formula
-# that was written the other way round, and find your way through the lessons.
+# **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
 #
-# **You need** matrix products and a little Python, and nothing about attention. **Time:** 35 minutes, without the
-# [exercises](../work/ex_{lesson}`start`_start.ipynb).
+# **You need** matrix products and a little Python. **Time:** 35 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="where"
 # Here is the whole machine. Each framed part is a link to the lesson about it, and every later lesson shows this picture again with
@@ -66,7 +63,7 @@ import numpy as np
 from attn_course import check, show, verify
 from attn_course.reference import softmax
 from attn_course.sentence import FEATURES, KEY, QUERY, TOKENS, VALUE, W_OUTPUT, W_QUERY
-from attn_course.sentence import X, labelled
+from attn_course.sentence import W_KEY, X, labelled
 
 query, key, value = QUERY[0], KEY[0], VALUE[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
@@ -77,12 +74,18 @@ print("query of it:", query[4])
 # is; *open* marks a word that still needs another one to mean something, such as a pronoun. The query of "it" is $(2, 0, -2, 2)$: it
 # looks for something alive, not for another open word, and for something that is alive rather than telling.
 #
-# How well does a word fit? Multiply query and key number by number, and add up: that is the dot product, and it is called the
-# **score**. With "cat", whose key is $(2, 0, 0, 2)$, "it" has the score
+# How well does a word fit? Multiply query and key number by number, and add up. The result is the dot product, and it is called the
+# **score**. With "tired", whose key is $(1, 2, 0, -1)$, "it" has the score
 #
-# $$2 \cdot 2 + 0 \cdot 0 + (-2) \cdot 0 + 2 \cdot 2 = 8.$$
+# $$2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0.$$
 #
-# With "tired", whose key is $(1, 2, 0, -1)$, it has the score $2 + 0 + 0 - 2 = 0$.
+# And with "cat", step by step:
+
+# %% id="cat"
+total = 0
+for asked, found in zip(query[4], key[1]):
+    total += asked * found
+    print(f"{asked:3.0f} times {found:2.0f} is {asked * found:2.0f}, total {total:.0f}")
 
 # %% [markdown] id="hook-predict"
 # **Predict.** The key of "sat" is $(0, 2, 0, -2)$, and the key of "it" itself is $(0, 0, 2, 0)$. Which scores does "it" have with
@@ -101,30 +104,32 @@ print(labelled(scores[:, None], columns=("score",)))
 # %% [markdown] id="weights"
 # A score of 8 against 0 is a clear lead. How much attention should "cat" get for it? Scores become **weights**, which are positive
 # and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four numbers (lesson
-# {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of them and divides by the sum (lesson
-# {lesson}`softmax` says why).
-#
-# | "it" and ... | the | cat | sat | because | it | was | tired | sum |
-# |---|---|---|---|---|---|---|---|---|
-# | score | $-2$ | $8$ | $-4$ | $0$ | $-4$ | $-2$ | $0$ | |
-# | half of it | $-1$ | $4$ | $-2$ | $0$ | $-2$ | $-1$ | $0$ | |
-# | $e$ to that power | $0.4$ | $54.6$ | $0.1$ | $1$ | $0.1$ | $0.4$ | $1$ | $57.6$ |
-# | weight | $0.01$ | $0.95$ | $0.00$ | $0.02$ | $0.00$ | $0.01$ | $0.02$ | $1$ |
-#
-# So "cat" gets $54.6 / 57.6$, which is 95 percent of the attention. What "it" takes home is the average of all values under these
-# weights. The value of "cat" is $(2, 0, 2)$, and the average is close to it:
+# {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the results by their sum
+# (lesson {lesson}`softmax` says why):
+
+# %% id="weights-table"
+half = scores / 2
+powers = np.exp(half)
+weights = powers / powers.sum()
+steps = np.array([scores, half, powers, weights])
+names = ("score", "half of it", "e to that power", "weight")
+print(labelled(steps, names, columns=TOKENS))
+print("sum of the powers:", powers.sum().round(2))
+
+# %% [markdown] id="average"
+# So "cat" gets 54.60 of 57.61, which is 95 percent of the attention. What "it" takes home is the average of all values under these
+# weights, and since "cat" has nearly all the weight, the average is close to the value of "cat":
 
 # %% id="weights-code"
-weights = softmax(scores / 2)
-print("weights:", weights.round(2))
-print("average of the values:", (weights @ value).round(2))
+output = sum(weights[j] * value[j] for j in range(7))
+print("value of cat:", value[1], "  average:", output.round(2))
 
 # %% [markdown] id="meaning"
 # Compare, weigh, average: this is all that attention does. The last step of the machine multiplies the average by one more matrix
 # and adds the result to the word's own numbers. Look at what happens to "it":
 
 # %% id="meaning-code"
-after = X[4] + weights @ value @ W_OUTPUT[:3]
+after = X[4] + output @ W_OUTPUT[:3]
 rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
@@ -140,39 +145,42 @@ print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 # `(1, 2, 3)`, and run the cell. As long as the dots are there, the check waits.
 
 # %% id="check-turn-code" tags=["your-turn"]
-my_scores = ...  # three whole numbers
-check("scores-by-hand", my_scores)
+my_three = ...  # three whole numbers
+check("scores-by-hand", my_three)
 
 # %% [markdown] id="formula"
-# **Write a formula.** To do all words at once we write the queries below each other as the rows of a matrix $Q$, and the keys as the
+# ### A formula for all words
+#
+# To do all words at once, we write the queries below each other as the rows of a matrix $Q$, and the keys as the
 # rows of $K$. Then $Q_{ia}$ is number $a$ of query $i$, and the score of query $i$ with key $j$ is
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
-# where $d_k$ is the length of a query, here 4. On the left stands the way in which a computer does it: one matrix product makes all
-# scores. The formula is framed because it is one of four that you should keep. And it can be put to use: `verify` reads it as it stands here,
-# evaluates both sides on random numbers, and prints one line; `show` puts your own numbers in. Words are counted from 1, so
-# this is "it" (5) with "cat" (2):
+# where $d_k$ is the length of a query, here 4. On the left stands one matrix product that makes all
+# scores. The frame marks a formula to keep. Formulas here can be put to use: `verify` reads this one as it
+# stands, tries both sides on random numbers, and prints one line; `show` puts in the numbers of "it" (word 5) and "cat" (word 2).
 
 # %% id="formula-code"
 verify("score-entry-by-entry")
 show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
+print("all scores at once, Q times K transposed:")
+print(labelled(query @ key.T, columns=TOKENS))
 
 # %% [markdown] id="formula-turn"
-# Now the average. Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let $V_{ja}$ be number $a$ of value $j$.
-# **Your turn:** write number $a$ of the output of query $i$, which is called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, in the way in
-# which the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
+# **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
+# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of the output of query $i$, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, in the
+# way in which the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
 
 # %% id="formula-turn-code" tags=["your-turn"]
-my_formula = ...  # r"..."
-check("output-as-formula", my_formula)
+my_output = ...  # r"..."
+check("output-as-formula", my_output)
 
 # %% [markdown] id="because"
 # One more prediction, about the edge of things. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven
 # weights.
 
 # %% id="because-code" tags=["predicted"]
-weights = softmax(query @ key.T / 2)
+weights = softmax(query @ key.T / np.sqrt(4))
 print(labelled(weights[[3]], rows=("because",), columns=TOKENS))
 
 # %% [markdown] id="because-answer" tags=["answer"]
@@ -190,33 +198,38 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 
 # %% [markdown] id="looks-notice"
 # In the first head five words look at "cat", while "cat" looks at what is told of it. In the second head, "the" has no word before it and
-# looks at "was", and "cat" shares its attention between "the" and "tired". The positions of the words are written there as the hours of a
-# clock that has only six, so the seventh word shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks).
+# looks at "was", and "cat" shares its attention between "the" and "tired". Positions are written there as the hours of a
+# clock that has only six, so the seventh word shows the same hour as the first. Lesson {lesson}`self_attention` builds better clocks.
 
 # %% [markdown] id="story"
-# A pronoun is a famous touchstone. In 2012 Levesque, Davis and Morgenstern proposed to test machines with sentences like this one: *the
-# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" is the other thing.
+# A pronoun is a famous touchstone. In 2012 Levesque, Davis and Morgenstern proposed to test machines with sentences like this: *the
+# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other thing.
 # Five years later the authors of the Transformer drew what their trained model does at the word "its", and found two heads "apparently
-# involved in anaphora resolution" (Vaswani et al., 2017, appendix): heads that look from a pronoun back to what it stands for. Nobody had
-# asked for them. Our head does so because we chose its numbers; lesson {lesson}`self_attention` trains one.
+# involved in anaphora resolution" (Vaswani et al., 2017, appendix): they look from a pronoun back to what it stands for. Nobody had
+# asked for such heads. Ours does so because we chose its numbers.
 
 # %% [markdown] id="rows"
 # ## Rows ask, columns are asked
 #
 # The one convention to remember: in this course **rows are positions**. Every word is a row, from the input to the output.
-#
-# | array | shape | for our sentence | one row is |
-# |---|---|---|---|
-# | $X$, the words | $(T, d_{\text{model}})$ | (7, 5) | a word |
-# | $W_Q$, $W_K$ | $(d_{\text{model}}, d_k)$ | (5, 4) | a feature |
-# | $W_V$ | $(d_{\text{model}}, d_v)$ | (5, 3) | a feature |
-# | $Q$, $K$ | $(T, d_k)$ | (7, 4) | a query, a key |
-# | $V$ | $(T, d_v)$ | (7, 3) | a value |
-# | scores and weights $P$ | $(T, T)$ | (7, 7) | what one word asks of all |
-# | output $Z = P V$ | $(T, d_v)$ | (7, 3) | what one word takes home |
-#
+
+# %% id="rows-shapes"
+arrays = {
+    "X, a row is a word": X,
+    "W_Q, a row is a feature": W_QUERY[0],
+    "Q, a row is a query": query,
+    "K, a row is a key": key,
+    "scores, a row asks": query @ key.T,
+    "P, a row is one word's weights": weights,
+    "V, a row is a value": value,
+    "Z, a row is an output": weights @ value,
+}
+for name, array in arrays.items():
+    print(f"{name:31} {array.shape}")
+
+# %% [markdown] id="rows-notice"
 # In the table of scores, row 5 and column 2 is where "it" asks "cat". Rows ask, columns are asked. Therefore each row of $P$ sums to
-# 1, and the columns need not: "cat" is asked by many. And the sum that you wrote above runs along a row of $P$:
+# 1, and a column need not: many words ask "cat". The average of {section}`environment` runs along one row of $P$:
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 
@@ -242,12 +255,21 @@ print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
 #
 # $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \key{projection-in-columns}$$
 #
-# Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear` stores $W_c$, and
-# computes $x\, W_c^\top$.
+# Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear`
+# stores $W_c$, and computes $x\, W_c^\top$:
+
+# %% id="projection-torch"
+import torch
+
+linear = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
+print("stored:", tuple(linear.weight.shape))
+linear.weight.data = torch.tensor(W_QUERY[0].T)
+print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
 
 # %% [markdown] id="order"
-# If you mix them up, NumPy usually complains: $x$ of length 5 fits on the left of $W_Q$, which is (5, 4), and not on the right. But what if the matrix is
-# square? The smallest example has two features, $x = (1, 0)$, and a matrix whose only entry other than zero turns feature 1 into feature 2:
+# If you mix them up, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), and not on the
+# right. But what if the matrix is square? The smallest example has two features, $x = (1, 0)$, and a matrix that turns feature 1
+# into feature 2:
 # $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
 # **Predict** $x W$ and $W x$, and whether there is an error.
 
@@ -260,8 +282,8 @@ print("x W =", x @ w, "  W x =", w @ x)
 # error, since both shapes fit. In a network such a mistake would train, too, only as another network than you wanted.
 
 # %% [markdown] id="order-lesson"
-# So a square matrix hides a mistake that any other shape reveals. That is why the tests in this course give every axis another
-# length, and yours should too.
+# So a square matrix hides a mistake that any other shape reveals. That is why tests in this course give every axis another
+# length.
 
 # %% [markdown] id="turned"
 # With columns as positions, the scores are turned as well: rows are keys there, and columns are queries.
@@ -296,11 +318,10 @@ print("as it should be:  ", np.allclose(half, softmax(scores).T))
 # %% [markdown] id="dialects"
 # ### Six dialects
 #
-# Texts also differ in their letters. One calls the length of a key $q$, which is a query elsewhere; in another $Z$ is what goes in, and
-# not what comes out. When you open a new text, ask four things: Are positions rows or columns? What are the lengths called? Is $Z$ going
-# in or coming out? Does True in a mask mean "may look" or "is hidden"? The cell below folds away a dictionary of six ways to write attention, and the letters
-# that mean several things. In a terminal, `attn-course notation` prints the first, and `attn-course notation --letters` the second. Look things up
-# there when you need them; section {section}`columns` has more.
+# Texts differ in their letters, too. In one, $q$ is the length of a key, and in another $Z$ is what goes in. When you open a new
+# text, ask four things: Are positions rows or columns? What are the lengths called? Is $Z$ going in or coming out? Does True in a mask
+# mean "may look" or "is hidden"? The cell below folds a dictionary away; in a terminal, `attn-course notation` prints it.
+# Look things up when you need them. Section {section}`columns` has more.
 
 # %% id="dialects-table"
 from attn_course import notation
@@ -311,21 +332,19 @@ figures.folded("One letter, several meanings (open)", notation.letters())
 # %% [markdown] id="ways"
 # ## How the course works
 #
-# You have met nearly all of it already.
+# You have met nearly all of it already:
 #
-# | you see | what to do |
-# |---|---|
-# | **Predict** | Decide first, then run the cell. The answer below it folds out. |
-# | **Your turn** | Replace the dots, and run the cell. It counts for no points. |
-# | a framed formula | Keep it. These formulas, and no others, are on the formula card at the end. |
-# | a card with buttons or sliders | Move something. With the keyboard: Tab, arrows, Space. |
-# | **Deeper** in a heading | Read it now, later or never: it stands behind the summary, and the rest does not need it. |
-# | the exercises | Each task has a difficulty from 1 to 5, minutes and points, three hints that fold out, and a check. |
+# - `Predict`: decide first, then run the cell. The answer below it folds out.
+# - `Your turn`: replace the dots. It counts for no points.
+# - A framed formula is on the card at the end.
+# - `Deeper` in a heading: read it now, later or never. It stands behind the summary.
+# - The **exercises** have a difficulty from 1 to 5, minutes, points, three hints that fold out, and a check.
 #
-# A check runs your function on several cases and compares what comes out. Every task knows some mistakes by name. Task
-# {task}`scores-from-words` asks for all scores of a sentence; here is an answer with a mistake in it:
+# A check runs your function on several cases. Task {task}`scores-from-words` asks for
+# all scores of a sentence. Here is an answer with a mistake, and the line that a right one prints:
 
 # %% id="ways-check"
+from attn_course.tasks import get_task
 from attn_course.tasks.notebook import CheckFailed
 
 
@@ -337,14 +356,16 @@ try:
     check("scores-from-words", my_scores)
 except CheckFailed as failed:
     print("the check has raised", type(failed).__name__)
+print(get_task("scores-from-words").ok_line)
 
 # %% [markdown] id="ways-notice"
-# The check told the mistake by its numbers. Where it knows no name, it says which entry differs first, and by how much. Write
-# loops, einsum or torch, as you like. A check that fails also stops *Run All Cells*, and one that passes prints a line that
-# begins with `ok`.
+# The mistake was told by its numbers. Where a check knows no name for it, it says which number differs first, and by how much. Write
+# loops, einsum or torch, as you like.
 #
-# Your exercises are copies in the folder `work/`, and `work/lessons/` holds your copies of the lessons. Nothing that you write there is
-# overwritten. In a terminal:
+# Your exercises lie in the folder `work/`, and your copies of the lessons in `work/lessons/`. Nothing that you write there is
+# overwritten. If a page behaves oddly, choose *Run*, then *Restart Kernel and Run All Cells*.
+#
+# <details><summary>Commands for a terminal</summary>
 #
 # | command | what it does |
 # |---|---|
@@ -352,11 +373,13 @@ except CheckFailed as failed:
 # | `attn-course check` | runs your exercises afresh, with the original checks, and lists points and hints |
 # | `attn-course progress` | shows which tasks you have passed; the record stays on your machine |
 # | `attn-course formulas softmax` | shows all that is known of one equation |
-# | `attn-course notation` | prints the dictionary |
+# | `attn-course notation` | prints the dictionary of dialects; with `--letters`, what one letter may mean |
 # | `attn-course doctor` | says what is wrong with an installation |
 #
 # In your own notebook a check is advice, since you can edit everything there. Marks for a class come from a separate grader, which
-# runs the answers on fresh cases. If a page behaves oddly, choose *Run*, then *Restart Kernel and Run All Cells*.
+# runs the answers on fresh cases. With *Run All Cells*, a check that fails stops the run.
+#
+# </details>
 
 # %% [markdown] id="map"
 # ## The map
@@ -371,8 +394,8 @@ from attn_course.authoring.lessons import lesson_table
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
 # %% [markdown] id="map-notice"
-# If you would rather jump, look at the arcs below. Every equation of the course names those that it uses, and the arcs count
-# how often a lesson uses the equations of an earlier one. Before you read a lesson out of order, read those from which thick arcs lead to it.
+# If you would rather jump, look at the arcs: they count how often a lesson uses equations of an earlier one. Before you read a lesson
+# out of order, read those from which thick arcs lead to it.
 
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map
@@ -383,11 +406,20 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - Our numbers were made so that "it" finds "cat". What a trained head looks at must be measured, and a large weight alone does not prove
-#   that one word is the reason for what a model says (lesson {lesson}`self_attention`).
-# - This head pays no attention to the order of the words: shuffle the sentence, and "it" still finds "cat".
-# - It also knows one living thing only. With a dog in the sentence, "it" would divide its attention between the two.
-# - `verify` tries a formula on numbers of many sizes. That is strong evidence, and no proof; the lessons prove.
+# Our numbers were made so that "it" finds "cat". This head pays no attention to the order of the words, and it knows one living
+# thing only. Shuffle the sentence, then add a second cat at its end:
+
+# %% id="limits-code"
+order = np.random.default_rng(0).permutation(7)
+print("shuffled:", [TOKENS[j] for j in order])
+print(softmax(key[order] @ query[4] / 2).round(2))
+print("with a second cat at the end:")
+print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
+
+# %% [markdown] id="limits-notice"
+# "It" finds "cat" wherever it stands, and divides its attention between two of them. What a trained head looks at must be measured, and a
+# large weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`). And `verify` tries
+# a formula on numbers of several sizes, which is strong evidence, but no proof. The lessons prove.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -403,11 +435,12 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # ## Summary
 #
 # - A query asks, a key says by what a word can be found, a value is what it hands over.
-# - A score is the dot product of a query with a key; the softmax turns scores into weights; the output is the average of the values.
+# - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
 # - The weights of a word sum to 1, even if it looks for nothing.
-# - Rows are positions: rows ask, columns are asked, and matrices stand on the right.
+# - Rows ask, columns are asked, and matrices stand on the right.
 # - A text with columns turns every table: turn table and softmax together. Square shapes hide the mistake.
-# - Predict, run, check; then do the [exercises](../work/ex_{lesson}`start`_start.ipynb), the first of which takes four minutes.
+#
+# Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
 
 # %% [markdown] id="columns"
 # ## Deeper: the same attention in columns
@@ -418,8 +451,8 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 #
 # $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
 #
-# The transpose stands on the key for rows, and on the query for columns. If it is put on the wrong one, $q^\top k$ of two rows is a whole table
-# of products. Every equation of the course carries such mistakes with it, and its check must reject them. Here one is refuted:
+# The transpose stands on the key for rows, and on the query for columns. Put on the wrong one, $q^\top k$ of two rows is a whole table
+# of products. Every equation of the course carries such mistakes with it, and its check must reject them:
 
 # %% id="columns-dot"
 verify("dot-product-in-columns")
@@ -460,16 +493,20 @@ figures.notation_explorable()
 # $$(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c
 #  = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top \label{absorbed-matrix-in-columns}$$
 #
-# So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. Its transpose, $W_K^\top W_Q$, stands inside the table
+# So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. Its transpose stands inside the table
 # $K_c^\top Q_c$, because there the word that answers stands on the left.
 
 # %% id="absorbed-verify"
 verify("absorbed-matrix-in-columns")
+wq_c, wk_c = columns_from_rows(W_QUERY[0]), columns_from_rows(W_KEY[0])
+absorbed = W_QUERY[0] @ W_KEY[0].T
+print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, absorbed))
+print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 
 # %% [markdown] id="mask"
 # ## Deeper: which triangle is hidden, and what True means
 #
-# A model that writes from left to right must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$
+# A model that writes must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$
 # (lesson {lesson}`masking`). Where this is in the table depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if
 # not, let $M$ mark the hidden cells where rows are queries, and $M_c$ where columns are:
 #
@@ -497,8 +534,6 @@ figures.two_orientations(masked, may_attend)
 # through `invert_mask`. **Predict** which output is ours.
 
 # %% id="spot-polarity-code" tags=["predicted"]
-import torch
-
 from attn_course.notation import invert_mask, to_torch_weights
 from attn_course.reference import multi_head_attention
 

@@ -22,9 +22,9 @@ from attn_course import check
 STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
 
 # %% [markdown] id="scores-from-words-text"
-# Rows are positions. Write `my_scores(x, w_query, w_key)`: for words `x` of shape $(T, d_{\text{model}})$ and two matrices of shape
-# $(d_{\text{model}}, d_k)$, all float64, it makes the queries with `w_query` and the keys with `w_key`, and returns the table of shape
-# $(T, T)$ whose row $i$, column $j$ holds the dot product of query $i$ with key $j$. No scale, and no softmax. Any of the lengths may be 1.
+# Rows are positions. Write `my_scores(x, w_query, w_key)`: for words `x` of shape `(T, d_model)` and two matrices of shape
+# `(d_model, d_k)`, all float64, it makes the queries with `w_query` and the keys with `w_key`, and returns the table of shape
+# `(T, T)` whose row $i$, column $j$ holds the dot product of query $i$ with key $j$. No scale, and no softmax.
 
 
 # %% id="scores-from-words" tags=["task"]
@@ -140,11 +140,11 @@ check("repair-column-mask", column_weights)
 
 # %% id="scores-by-hand" tags=["task"]
 ### BEGIN SOLUTION
-my_scores = (8, -2, 2)
+my_three = (8, -2, 2)
 ### END SOLUTION
 
 # %% id="scores-by-hand-check" tags=["check"]
-check("scores-by-hand", my_scores)
+check("scores-by-hand", my_three)
 
 # %% [markdown] id="output-as-formula-text"
 # Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and $V_{ja}$ number $a$ of value $j$. Write number
@@ -152,8 +152,8 @@ check("scores-by-hand", my_scores)
 
 # %% id="output-as-formula" tags=["task"]
 ### BEGIN SOLUTION
-my_formula = r"\sum_{j=1}^{T_k} P_{ij} V_{ja}"
+my_output = r"\sum_{j=1}^{T_k} P_{ij} V_{ja}"
 ### END SOLUTION
 
 # %% id="output-as-formula-check" tags=["check"]
-check("output-as-formula", my_formula)
+check("output-as-formula", my_output)

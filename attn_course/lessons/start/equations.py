@@ -34,14 +34,14 @@ def one_score(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:
     topics=["A6"],
     assumes=["each row of P sums to 1"],
     wrong={
-        "summed over the queries": r"\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_q} P_{ji} V_{ja} \quad (i \le T_k)",
+        "summed over the queries": r"\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ji} V_{ja}",
         "a plain mean": r"\bigl( P V \bigr)_{ia} = \frac{1}{T_k} \sum_{j=1}^{T_k} V_{ja}",
         "a plain sum": r"\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} V_{ja}",
     },
 )
 def one_output(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
     """Entry a of the output of query i is the average of entry a of all values, under the weights of row i."""
-    return {"P": softmax(rng.normal(size=(T_q, T_k))), "V": rng.normal(size=(T_k, d_v)), "T_q": T_q, "T_k": T_k}
+    return {"P": softmax(rng.normal(size=(T_q, T_k))), "V": rng.normal(size=(T_k, d_v)), "T_k": T_k}
 
 
 # ---- One letter, several meanings: a table of dialects
@@ -63,7 +63,7 @@ def row_or_column(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "scores-in-columns",
     r"K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top",
-    uses=["dot-product-in-columns"],
+    uses=["score-entry-by-entry"],
     assumes=["Q_c = Q^T, K_c = K^T"],
     wrong={
         "the same table without transposing": r"K_c^\top Q_c = Q\, K^\top",

@@ -42,9 +42,9 @@ SCORES = Task(
     cases=lambda rng: [
         Case("more words than features", **_words(rng, 7, 5, 3)),
         Case("more features than words", **_words(rng, 3, 7, 2)),
-        Case("as many numbers in a query as in a word", **_words(rng, 3, 5, 5)),
         Case("one word", **_words(rng, 1, 5, 2)),
         Case("one number in a query", **_words(rng, 5, 3, 1)),
+        Case("one feature", **_words(rng, 3, 1, 5)),
     ],
     wrong=[
         Wrong(
@@ -95,7 +95,7 @@ def _by_hand(*, query: str = "tired", sign: int = 1) -> tuple[float, ...]:
 BY_HAND = Task(
     id="scores-by-hand",
     title="Three scores by hand",
-    entry="my_scores",
+    entry="my_three",
     kind="predict",
     equation="score-entry-by-entry",
     points=1,
@@ -130,7 +130,7 @@ def _averages(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> dict[st
 OUTPUT = Task(
     id="output-as-formula",
     title="An output as a formula",
-    entry="my_formula",
+    entry="my_output",
     kind="formula",
     equation="output-entry-by-entry",
     points=1,
@@ -143,18 +143,13 @@ OUTPUT = Task(
     cases=at_sizes("T_q T_k d_v", _averages),
     answer=r"\sum_{j=1}^{T_k} P_{ij} V_{ja}",
     wrong=[
-        Wrong(
-            "summed over the queries",
-            r"\sum_{j=1}^{T_q} P_{ji} V_{ja}",
-            "the first index of P is the query that asks: it stays i, and the sum runs over the keys, the second index",
-        ),
         Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{ja}", "each value counts with its weight, P_{ij}"),
-        Wrong("a plain mean", r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{ja}", "that gives every value the same weight, as for “because”; the weights are P_{ij}"),
-        Wrong("without the sum", r"P_{ia} V_{ia}", "the output is made of all values: a sum over the keys j is missing"),
+        Wrong("the values left out", r"\sum_{j=1}^{T_k} P_{ij}", "that is the sum of the weights, which is 1; each of them multiplies a value"),
+        Wrong("a plain mean", r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{ja}", "that gives every value the same weight; the weights are P_{ij}"),
         Wrong(
-            "summed over the features",
-            r"\sum_{j=1}^{d_v} P_{ij} V_{ja}",
-            "there is one weight for each key: the sum ends at the number of keys, T_k, not at that of features",
+            "divided by the number of keys",
+            r"\frac{1}{T_k} \sum_{j=1}^{T_k} P_{ij} V_{ja}",
+            "the weights sum to 1 already, so the sum is an average as it stands: do not divide by T_k",
         ),
     ],
     hints=[
@@ -232,13 +227,14 @@ COLUMN_FORMULA = Task(
     cases=at_sizes("T_q T_k d_v", _column_averages),
     answer=r"\sum_{j=1}^{T_k} V_{aj} A_{ji}",
     wrong=[
-        Wrong(
-            "summed over the queries",
-            r"\sum_{j=1}^{T_q} V_{aj} A_{ij}",
-            "the sum runs over the keys, and they are the rows of A here",
-        ),
         Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{aj}", "each value counts with its weight"),
+        Wrong("the values left out", r"\sum_{j=1}^{T_k} A_{ji}", "that is the sum of the weights, which is 1; each of them multiplies a value"),
         Wrong("a plain mean", r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj}", "that gives every value the same weight; the weights are the entries of A"),
+        Wrong(
+            "divided by the number of keys",
+            r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj} A_{ji}",
+            "the weights of a column sum to 1 already: do not divide by the number of keys",
+        ),
     ],
     hints=[
         "Which index of A is the query, and which is the key? Its columns sum to 1.",

@@ -8,7 +8,9 @@ from attn_course.commands.terminal import refusing
 
 
 def notation(
-    dialect: Annotated[str | None, typer.Argument(metavar="DIALECT", help="Only this way of writing; all six side by side if left out.")] = None,
+    dialect: Annotated[
+        str | None, typer.Argument(metavar="DIALECT", help="Only this way of writing; all six side by side if left out.")
+    ] = None,
     letters: Annotated[
         bool, typer.Option("--letters", metavar="", help="List the letters that mean different things in different texts instead.")
     ] = False,

@@ -2,7 +2,7 @@
 # # {lesson}`start` Start here: what one word takes from the others
 #
 # *The cat sat because it was tired.* Who was tired? You knew it before you had finished the sentence. But how can a machine
-# find out what "it" means, if all it can do is multiply and add? The part of a language model that looks back at other words
+# find out what "it" means, if all it can do is calculate? The part of a language model that looks back at other words
 # is called **attention**, and this course is about nothing else.
 #
 # In this lesson you do it by hand, in whole numbers, and meet every kind of question that the course will ask you.
@@ -12,8 +12,8 @@
 # **You need** matrix products and a little Python. **Time:** 35 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="where"
-# Here is the whole machine. Each framed part is a link to the lesson about it, and every later lesson shows this picture again with
-# its own part lit. You need not understand it yet.
+# Here is the whole machine. Each framed part is a link to the lesson about it, and later lessons show it again with
+# their own part lit. You need not understand it yet.
 
 # %% id="machine"
 from attn_course.lessons.start import figures
@@ -83,9 +83,9 @@ print("query of it:", query[4])
 
 # %% id="cat"
 total = 0
-for asked, found in zip(query[4], key[1]):
+for asked, found in ((2, 2), (0, 0), (-2, 0), (2, 2)):
     total += asked * found
-    print(f"{asked:3.0f} times {found:2.0f} is {asked * found:2.0f}, total {total:.0f}")
+    print(asked, "times", found, "is", asked * found, "and the total is", total)
 
 # %% [markdown] id="hook-predict"
 # **Predict.** The key of "sat" is $(0, 2, 0, -2)$, and the key of "it" itself is $(0, 0, 2, 0)$. Which scores does "it" have with
@@ -117,7 +117,7 @@ print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="average"
-# So "cat" gets 54.60 of 57.61, which is 95 percent of the attention. What "it" takes home is the average of all values under these
+# So "cat" gets 54.6 of 57.6, which is 95 percent of the attention. What "it" takes home is the average of all values under these
 # weights, and since "cat" has nearly all the weight, the average is close to the value of "cat":
 
 # %% id="weights-code"
@@ -134,8 +134,9 @@ rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
 # %% [markdown] id="meaning-notice"
-# Before, "it" was an open word and nothing else. Now it is alive, and hardly open any more: its three numbers are almost
-# those of "cat". Nobody told the machine a rule about pronouns. There were only products, a softmax and an average.
+# Before, "it" was an open word. Now it is alive, and hardly open any more: these three numbers are almost those of "cat".
+# The machine has no rule for pronouns. It multiplied, took a softmax and an average, and found the cat because of the
+# numbers in its matrices. We chose them here, and a model learns them.
 
 # %% [markdown] id="check-turn"
 # ### Your turn
@@ -191,7 +192,7 @@ print(labelled(weights[[3]], rows=("because",), columns=TOKENS))
 # %% [markdown] id="looks"
 # The card below shows all seven words at once. Whom does each word look at? Press a word, and follow its lines. Then choose the second
 # head, which is another set of queries, keys and values for the same words: there each word looks one word back. Two of the
-# seven cannot, and look elsewhere. Which two are they?
+# seven do not manage. Which two are they?
 
 # %% id="looks-card"
 figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
@@ -205,8 +206,8 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # A pronoun is a famous touchstone. In 2012 Levesque, Davis and Morgenstern proposed to test machines with sentences like this: *the
 # trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other thing.
 # Five years later the authors of the Transformer drew what their trained model does at the word "its", and found two heads "apparently
-# involved in anaphora resolution" (Vaswani et al., 2017, appendix): they look from a pronoun back to what it stands for. Nobody had
-# asked for such heads. Ours does so because we chose its numbers.
+# involved in anaphora resolution" (Vaswani et al., 2017, appendix). That is the linguists' name for finding out what a pronoun stands
+# for. The model had been trained to translate, and nobody had asked for such heads.
 
 # %% [markdown] id="rows"
 # ## Rows ask, columns are asked
@@ -229,14 +230,18 @@ for name, array in arrays.items():
 
 # %% [markdown] id="rows-notice"
 # In the table of scores, row 5 and column 2 is where "it" asks "cat". Rows ask, columns are asked. Therefore each row of $P$ sums to
-# 1, and a column need not: many words ask "cat". The average of {section}`environment` runs along one row of $P$:
+# 1, and a column need not: many words ask "cat". The average that you wrote as a formula runs along one row of $P$ (here $T_q = T_k = 7$):
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
+#
+# Put together, with the softmax along each row, it is the formula by which attention is known, and which lesson
+# {lesson}`attention` is about: $Z = \mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$.
 
 # %% id="rows-code"
 verify("output-entry-by-entry")
 print("rows of P sum to   ", weights.sum(axis=1))
 print("columns of P sum to", weights.sum(axis=0).round(1))
+print("all outputs at once; that of it is", (weights @ value)[4].round(2))
 
 # %% [markdown] id="projections"
 # ### Where queries come from
@@ -267,7 +272,7 @@ linear.weight.data = torch.tensor(W_QUERY[0].T)
 print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
 
 # %% [markdown] id="order"
-# If you mix them up, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), and not on the
+# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), and not on the
 # right. But what if the matrix is square? The smallest example has two features, $x = (1, 0)$, and a matrix that turns feature 1
 # into feature 2:
 # $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
@@ -349,7 +354,7 @@ from attn_course.tasks.notebook import CheckFailed
 
 
 def my_scores(x, w_query, w_key):
-    return (x @ w_key) @ (x @ w_query).T
+    return ((x @ w_query) * (x @ w_key)).sum(axis=1)
 
 
 try:
@@ -359,7 +364,7 @@ except CheckFailed as failed:
 print(get_task("scores-from-words").ok_line)
 
 # %% [markdown] id="ways-notice"
-# The mistake was told by its numbers. Where a check knows no name for it, it says which number differs first, and by how much. Write
+# The check told the mistake by what came out. Where it knows no name, it says which number differs first, and by how much. Write
 # loops, einsum or torch, as you like.
 #
 # Your exercises lie in the folder `work/`, and your copies of the lessons in `work/lessons/`. Nothing that you write there is
@@ -406,8 +411,8 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # %% [markdown] id="limits"
 # ## Limits
 #
-# Our numbers were made so that "it" finds "cat". This head pays no attention to the order of the words, and it knows one living
-# thing only. Shuffle the sentence, then add a second cat at its end:
+# Our numbers were made so that "it" finds "cat". This head pays no attention to the order of the words, and cannot tell two
+# living things apart. Shuffle the sentence, then add a second cat at its end:
 
 # %% id="limits-code"
 order = np.random.default_rng(0).permutation(7)
@@ -445,7 +450,8 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # %% [markdown] id="columns"
 # ## Deeper: the same attention in columns
 #
-# No section above needs what follows. It is for the day on which you meet a text that writes everything the other way round.
+# No section above needs what follows. It is for the day on which you meet a text that writes everything the other way round, and
+# for the last two exercises.
 #
 # One query with one key is a single number, and the dot product has three spellings:
 #

@@ -144,7 +144,9 @@ OUTPUT = Task(
     answer=r"\sum_{j=1}^{T_k} P_{ij} V_{ja}",
     wrong=[
         Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{ja}", "each value counts with its weight, P_{ij}"),
-        Wrong("the values left out", r"\sum_{j=1}^{T_k} P_{ij}", "that is the sum of the weights, which is 1; each of them multiplies a value"),
+        Wrong(
+            "the values left out", r"\sum_{j=1}^{T_k} P_{ij}", "that is the sum of the weights, which is 1; each of them multiplies a value"
+        ),
         Wrong("a plain mean", r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{ja}", "that gives every value the same weight; the weights are P_{ij}"),
         Wrong(
             "divided by the number of keys",
@@ -228,8 +230,14 @@ COLUMN_FORMULA = Task(
     answer=r"\sum_{j=1}^{T_k} V_{aj} A_{ji}",
     wrong=[
         Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{aj}", "each value counts with its weight"),
-        Wrong("the values left out", r"\sum_{j=1}^{T_k} A_{ji}", "that is the sum of the weights, which is 1; each of them multiplies a value"),
-        Wrong("a plain mean", r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj}", "that gives every value the same weight; the weights are the entries of A"),
+        Wrong(
+            "the values left out", r"\sum_{j=1}^{T_k} A_{ji}", "that is the sum of the weights, which is 1; each of them multiplies a value"
+        ),
+        Wrong(
+            "a plain mean",
+            r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj}",
+            "that gives every value the same weight; the weights are the entries of A",
+        ),
         Wrong(
             "divided by the number of keys",
             r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj} A_{ji}",

@@ -2,7 +2,7 @@
 const TOP = 32;
 const BOTTOM = 138;
 const vector = (entries, digits = 0) => `(${entries.map((entry) => decimal(entry, digits)).join(", ")})`;
-const across = (place) => 40 + place * 58;
+const across = (place) => 96 + place * 65;
 
 function start(root) {
   const one = (selector) => root.querySelector(selector);

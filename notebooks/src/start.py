@@ -192,7 +192,7 @@ print(labelled(weights[[3]], rows=("because",), columns=TOKENS))
 # %% [markdown] id="looks"
 # The card below shows all seven words at once. Whom does each word look at? Press a word, and follow its lines. Then choose the second
 # head, which is another set of queries, keys and values for the same words: there each word looks one word back. Two of the
-# seven do not manage. Which two are they?
+# seven do not manage. Which two are they? And what becomes of the lines if the scores are divided by a larger number than 2?
 
 # %% id="looks-card"
 figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
@@ -200,7 +200,8 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # %% [markdown] id="looks-notice"
 # In the first head five words look at "cat", while "cat" looks at what is told of it. In the second head, "the" has no word before it and
 # looks at "was", and "cat" shares its attention between "the" and "tired". Positions are written there as the hours of a
-# clock that has only six, so the seventh word shows the same hour as the first. Lesson {lesson}`self_attention` builds better clocks.
+# clock that has only six, so the seventh word shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). If scores are divided
+# by a larger number, the weights come closer to each other.
 
 # %% [markdown] id="story"
 # A pronoun is a famous touchstone. In 2012 Levesque, Davis and Morgenstern proposed to test machines with sentences like this: *the

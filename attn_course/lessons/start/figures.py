@@ -153,7 +153,7 @@ def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens:
     Parameters
     ----------
     query, key, value : (heads, tokens, features) array_like
-        Whole numbers; scores are divided by the root of the features of a query, and no word is hidden.
+        Whole numbers. The card divides scores by 2 until a slider is moved, and hides no word.
     tokens : sequence of str
         The words.
     first : int
@@ -170,16 +170,14 @@ def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens:
             raise ValueError(f"{name} must have a row for each of {len(tokens)} words; got {array.shape[1]}")
     if not 0 <= first < len(tokens):
         raise ValueError(f"first must be the number of a word, 0 to {len(tokens) - 1}; got {first}")
-    heads = []
-    for q, k, v in zip(queries, keys, values, strict=True):
-        terms = np.exp(q @ k.T / np.sqrt(q.shape[1]))
-        weights = terms / terms.sum(axis=1, keepdims=True)
-        made = {"query": q, "key": k, "scores": q @ k.T, "weights": weights.round(6), "output": (weights @ v).round(6)}
-        heads.append({name: (array + 0.0).tolist() for name, array in made.items()})
+    heads = [
+        {name: (array + 0.0).tolist() for name, array in (("query", q), ("key", k), ("value", v), ("scores", q @ k.T))}
+        for q, k, v in zip(queries, keys, values, strict=True)
+    ]
     publish_explorable(
         CARDS / "looks",
         f"The sentence '{' '.join(tokens)}' twice, one line above the other, with lines from each word that asks to the words it looks at, "
-        "the thicker the more weight. Buttons choose the word and the head; a table shows every key with its score and weight.",
+        "the thicker the more weight. Buttons choose the word and the head, a slider what scores are divided by; a table shows every key with its score and weight.",
         {"tokens": list(tokens), "first": first, "heads": heads},
     )
 

@@ -1,4 +1,4 @@
-// DATA: the tokens, the word to begin with, and for each head its queries, keys, scores, weights and outputs, as Python counted them.
+// DATA: the tokens, the word to begin with, and for each head its queries, keys, values and scores.
 const TOP = 32;
 const BOTTOM = 138;
 const vector = (entries, digits = 0) => `(${entries.map((entry) => decimal(entry, digits)).join(", ")})`;
@@ -19,7 +19,10 @@ function start(root) {
   const pressed = (buttons) => buttons.findIndex((button) => button.getAttribute("aria-pressed") === "true");
 
   function draw() {
-    const [asks, head] = [pressed(words), DATA.heads[pressed(heads)]];
+    const divisor = one("[data-divisor]");
+    const asks = pressed(words);
+    const head = attended(DATA.heads[pressed(heads)], Number(divisor.value));
+    showBeside(divisor, divisor.value);
     const lines = head.weights.flatMap((row, i) => row.map((weight, j) => line(i, j, weight, i === asks)));
     one("[data-lines]").replaceChildren(...lines.filter((path) => !path.matches(".attn-chosen")), ...lines.filter((path) => path.matches(".attn-chosen")));
     const most = head.weights[asks].indexOf(Math.max(...head.weights[asks]));
@@ -44,8 +47,20 @@ function start(root) {
     const place = event.target.dataset.asks;
     if (place !== undefined) choose(words, words[Number(place)]);
   });
+  one("[data-divisor]").addEventListener("input", draw);
   onReset(root, draw);
   draw();
+}
+
+// The head with its weights, and with the average of the values that each word takes home.
+function attended(head, divisor) {
+  const weights = head.scores.map((row) => {
+    const powers = row.map((score) => Math.exp(score / divisor));
+    const total = powers.reduce((sum, power) => sum + power, 0);
+    return powers.map((power) => power / total);
+  });
+  const output = weights.map((row) => head.value[0].map((_, a) => row.reduce((sum, weight, j) => sum + weight * head.value[j][a], 0)));
+  return { ...head, weights, output };
 }
 
 function line(i, j, weight, chosen) {

@@ -412,7 +412,7 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # %% [markdown] id="limits"
 # ## Limits
 #
-# Our numbers were made so that "it" finds "cat". This head pays no attention to the order of the words, and cannot tell two
+# This head pays no attention to the order of the words, and cannot tell two
 # living things apart. Shuffle the sentence, then add a second cat at its end:
 
 # %% id="limits-code"
@@ -483,15 +483,14 @@ output = v_c @ softmax(k_c.T @ q_c / 2, axis=0)
 print("the same:", np.allclose(rows_from_columns(output), weights @ value))
 
 # %% [markdown] id="explorable-intro"
-# Which way of writing attention turns its tables on their side? Try the five, and watch the outlined pair. Change the numbers of
-# queries and keys, and predict each shape before you look.
+# Which way of writing attention turns its tables on their side? Try the five, and watch the outlined pair.
 
 # %% id="explorable"
 figures.notation_explorable()
 
 # %% [markdown] id="explorable-notice"
 # Four of the five tables are the same: those dialects differ in their letters, and PyTorch in its masks. *Columns* turns every
-# table: the pair (query 2, key 1) moves from row 2, column 1 to row 1, column 2, and keeps its weight.
+# table, and the pair keeps its weight.
 
 # %% [markdown] id="absorbed"
 # The matrices turn too. Lesson {lesson}`absorption` compares words directly, $x$ asking and $y$ answering, with one matrix made of

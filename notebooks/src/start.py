@@ -230,8 +230,8 @@ for name, array in arrays.items():
     print(f"{name:31} {array.shape}")
 
 # %% [markdown] id="rows-notice"
-# In the table of scores, row 5 and column 2 is where "it" asks "cat". Rows ask, columns are asked. Therefore each row of $P$ sums to
-# 1, and a column need not: many words ask "cat". The average that you wrote as a formula runs along one row of $P$ (here $T_q = T_k = 7$):
+# In the table of scores, row 5 and column 2 is where "it" asks "cat". Rows ask, columns are asked. The softmax runs along each row, so each row of $P$
+# sums to 1. A column need not: many words ask "cat". The average that you wrote as a formula runs along one row of $P$ (here $T_q = T_k = 7$):
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
@@ -247,8 +247,8 @@ print("all outputs at once; that of it is", (weights @ value)[4].round(2))
 # %% [markdown] id="projections"
 # ### Where queries come from
 #
-# A query is made from the numbers of its word by a learned matrix, $Q = X W_Q$. A row that is multiplied by a matrix picks rows of that
-# matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$; of the matrix $W_Q$ below the last two rows are zero, so its query is
+# A query is made from the numbers of its word by a learned matrix, $Q = X W_Q$. A row that is multiplied by a matrix takes multiples of the rows
+# of that matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$; of the matrix $W_Q$ below the last two rows are zero, so its query is
 # twice the third row.
 
 # %% id="projections-code"
@@ -285,10 +285,10 @@ print("x W =", x @ w, "  W x =", w @ x)
 
 # %% [markdown] id="order-answer" tags=["answer"]
 # $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
-# error, since both shapes fit. In a network such a mistake would train, too, only as another network than you wanted.
+# error, since both shapes fit. A network with such a mistake can be trained all the same; it is only not the network that you wanted.
 
 # %% [markdown] id="order-lesson"
-# So a square matrix hides a mistake that any other shape reveals. That is why tests in this course give every axis another
+# So a square matrix hides a mistake that other shapes reveal. That is why tests in this course give every axis another
 # length.
 
 # %% [markdown] id="turned"

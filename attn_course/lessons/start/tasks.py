@@ -132,7 +132,7 @@ OUTPUT = Task(
     title="An output as a formula",
     entry="my_output",
     kind="formula",
-    equation="output-entry-by-entry",
+    equation="score-entry-by-entry",
     points=1,
     difficulty=1,
     minutes=3,
@@ -203,7 +203,7 @@ SHAPES = Task(
     hints=[
         "Write the shape under each letter: Q is d_k by queries, K is d_k by keys, V is d_v by keys.",
         "Transposing exchanges the two numbers; in a product the inner two must agree, and vanish.",
-        "(keys × d_k)(d_k × queries), and then (d_v × keys)(keys × queries).",
+        "The first product is (keys × d_k)(d_k × queries), and the second begins with (d_v × keys): which lengths are left of each?",
     ],
 )
 
@@ -312,7 +312,7 @@ TRANSLATE = Task(
     hints=[
         "Turn what comes in: `query.T` has one row per query. From there on it is the row form of {eq}`attention-in-columns`.",
         "With rows, the softmax runs along the last axis, and the values stand on the right.",
-        "`query, key, value = query.T, key.T, value.T`, then scores, softmax over axis -1, and `@ value`.",
+        "In rows, the scores are (q_len, kv_len) and the output is (q_len, d_v); d_k is then the last axis of the turned query.",
     ],
 )
 
@@ -405,7 +405,7 @@ ORIENTATION = Task(
     hints=[
         "Name the axes of `key.T @ query`: which one is the key, which one the query?",
         "Hidden is key j > query i, that is row > column. On which side of the diagonal is that? And what sums to 1?",
-        "`np.tril(..., k=-1)` marks the cells below the diagonal; the softmax runs over `axis=0`.",
+        "Two lines change: the triangle, and the axis. Write a table for three words: which three of its nine cells are hidden?",
     ],
 )
 

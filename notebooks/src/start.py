@@ -48,7 +48,7 @@ except ModuleNotFoundError as missing:
 # ### Who is "it"?
 #
 # To a machine a word is a short list of numbers. In a trained model they are learned. The numbers here were chosen by hand, small and
-# whole, so that you can do every product in your head; the same sentence returns in many lessons. From its numbers each word gets three
+# whole, so that you can do every product in your head; the same sentence returns in later lessons. From its numbers each word gets three
 # more lists, for the three parts that it plays:
 #
 # - its **query** says what the word is looking for,
@@ -177,7 +177,7 @@ my_output = ...  # r"..."
 check("output-as-formula", my_output)
 
 # %% [markdown] id="because"
-# One more prediction, about the edge of things. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven
+# One more prediction, and an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven
 # weights.
 
 # %% id="because-code" tags=["predicted"]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,24 +39,29 @@ def lessons(root: Path) -> list[Lesson]:
     return [Lesson(lesson.stem, _title(lesson), exercise.stem if exercise else "") for lesson, exercise in _pairs(root)]
 
 
-def lesson_table(root: Path | None = None) -> str:
+def lesson_table(root: Path | None = None, *, questions: Mapping[str, str] | None = None) -> str:
     """Return a Markdown table of all lessons, with links.
 
     Parameters
     ----------
     root : Path, optional
         The course's root; by default the folder that this package lies in.
+    questions : mapping of str to str, optional
+        Slug -> the question that the lesson answers, for a column of its own.
 
     Returns
     -------
     table : str
         Links lead from the folder notebooks/.
     """
-    lines = ["| chapter | lesson | exercises |", "|---|---|---|"]
-    for lesson in lessons(root or Path(__file__).resolve().parents[2]):
-        exercises = f"[exercises](../work/{lesson.exercises}.ipynb)" if lesson.exercises else ""
-        lines.append(f"| {lesson.stem[:2]} | [{lesson.title}]({lesson.stem}.ipynb) | {exercises} |")
-    return "\n".join(lines)
+    asked = questions or {}
+    header = ["lesson", *(["the question it answers"] if asked else []), "exercises"]
+    rows = [header, ["---"] * len(header)]
+    for lesson, exercise in _pairs(root or Path(__file__).resolve().parents[2]):
+        name = f"[{lesson.stem[:2]} {_title(lesson).partition(':')[0]}]({lesson.stem}.ipynb)"
+        link = f"[exercises](../work/{exercise.stem}.ipynb)" if exercise else ""
+        rows.append([name, *([asked.get(lesson.slug, "")] if asked else []), link])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def readme_texts(root: Path) -> tuple[str | None, ...]:

@@ -1,20 +1,19 @@
 # %% [markdown] id="title"
-# # {lesson}`start` Start here: how the course works, and a dictionary for its letters
+# # {lesson}`start` Start here: what one word takes from the others
 #
-# Attention is a softmax, two matrix products and a scale. Every text calls them by other letters, and some turn every
-# matrix on its side. This lesson tries your installation, shows how the course works, and gives you a dictionary.
+# *The cat sat because it was tired.* Who was tired? You knew it before you had finished the sentence. But how can a machine
+# find out what "it" means, if all it can do is calculate? The part of a language model that looks back at other words
+# is called **attention**, and this course is about nothing else.
 #
-# **Afterwards you can** work through any chapter, translate a formula from one dialect into another, and tell which
-# axis a softmax and which triangle a mask belongs to.
+# In this lesson you do it by hand, in whole numbers, and meet every kind of question that the course will ask you.
 #
-# **You need** matrix products and some Python; nothing about attention. **Time:** 25 minutes, without the
-# [exercises](../work/ex_{lesson}`start`_start.ipynb).
+# **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
+#
+# **You need** matrix products and a little Python. **Time:** 35 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="where"
-# This is the machine, and the course takes it apart. Each framed part is a link to the lesson about it. The other lessons change
-# the machine: [another score]({lesson}`additive`_additive.ipynb), [a second input]({lesson}`cross_attention`_cross_attention.ipynb),
-# [two matrices made into one]({lesson}`absorption`_absorption.ipynb), [no softmax]({lesson}`linear`_linear.ipynb), and
-# [the same numbers with less traffic]({lesson}`flash`_flash.ipynb). You need not understand the picture yet.
+# Here is the whole machine. Each framed part is a link to the lesson about it, and later lessons show it again with
+# their own part lit. You need not understand it yet.
 
 # %% id="machine"
 from attn_course.lessons.start import figures
@@ -22,9 +21,8 @@ from attn_course.lessons.start import figures
 figures.machine()
 
 # %% [markdown] id="move"
-# **Move something first.** Below, the same machine is at work on four words with every number in sight. The first three
-# tasks need no more than changing a number or two; they show what queries, keys and values do. Then the game begins: beside the
-# machine runs a twin with one mistake, and you find it.
+# **Play with it first.** Below, the machine is at work on four words, and every number can be changed. The first tasks need
+# no more than a number or two. Stop when you like, and come back to the game after any lesson.
 
 # %% id="move-card"
 from attn_course.figures.broken import break_the_machine
@@ -32,173 +30,491 @@ from attn_course.figures.broken import break_the_machine
 break_the_machine()
 
 # %% [markdown] id="environment"
-# Click into a cell and press **Shift+Enter** to run it. The next one looks at your installation: Python, packages,
-# torch, disk. If something is wrong, it says what, and how to mend it.
+# ## The first ten minutes
+#
+# **Run a cell.** Click into the next one and press **Shift+Enter**. It looks at your installation, and if something is missing,
+# it says how to mend it.
 
 # %% id="setup"
 try:
     from attn_course.commands.course import find_course
-    from attn_course.commands.doctor_checks import essentials, examine, verdict
+    from attn_course.commands.doctor_checks import essentials, verdict
 
     print(verdict(essentials(find_course())))
 except ModuleNotFoundError as missing:
-    print(f"{missing}: this kernel is not the course's; start JupyterLab with `make lab` or `attn-course lab`")
-
-# %% [markdown] id="environment-details"
-# Versions differ between machines, so the next cell is *live*: its output is not stored with the course. In a terminal,
-# `attn-course doctor` prints the same.
-
-# %% id="environment-live" tags=["live"]
-for finding in examine(find_course()):
-    print(f"{finding.status:8} {finding.name:13} {finding.text}")
+    print(f"{missing}: this kernel is not the course's; start it with `make lab`")
 
 # %% [markdown] id="hook"
-# ## Two texts, one formula?
+# ### Who is "it"?
 #
-# One text says: "the output is $\mathrm{softmax}(Q K^\top)\, V$". Another: "the output is $V\, \mathrm{softmax}(K^\top Q)$".
-# A **query** asks, a **key** says what a position contains, a **value** is what it passes on; the softmax (chapter {lesson}`softmax`)
-# turns numbers into positive **weights** with sum 1, and the output is an average of values under these weights.
+# To a machine a word is a short list of numbers. In a trained model they are learned. The numbers here were chosen by hand, small and
+# whole, so that you can do every product in your head; the same sentence returns in later lessons. From its numbers each word gets three
+# more lists, for the three parts that it plays:
 #
-# Give both the same four queries, keys and values, as rows. **Predict**: do the outputs agree, perhaps after a transposition?
+# - its **query** says what the word is looking for,
+# - its **key** says by what the word can be found,
+# - its **value** is what the word hands over.
+#
+# This cell prints the keys of all seven words, and the query of "it".
 
-# %% id="hook-code" tags=["predicted"]
+# %% id="keys"
 import numpy as np
 
+from attn_course import check, show, verify
 from attn_course.reference import softmax
+from attn_course.sentence import FEATURES, KEY, QUERY, TOKENS, VALUE, W_OUTPUT, W_QUERY
+from attn_course.sentence import W_KEY, X, labelled
 
-np.set_printoptions(precision=2, suppress=True)
-rng = np.random.default_rng(0)
-query = rng.normal(size=(4, 4))
-key = rng.normal(size=(4, 4))
-value = rng.normal(size=(4, 4))
-first = softmax(query @ key.T) @ value
-second = value @ softmax(key.T @ query)
-print("the same:", np.allclose(first, second), end="  ")
-print("the same when turned:", np.allclose(first, second.T))
+query, key, value = QUERY[0], KEY[0], VALUE[0]
+print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+print("query of it:", query[4])
+
+# %% [markdown] id="keys-notice"
+# The columns have names so that we can follow. *Alive* marks a living thing; *tells* marks a word that says what somebody does or
+# is; *open* marks a word that still needs another one to mean something, such as a pronoun. The query of "it" is $(2, 0, -2, 2)$: it
+# looks for something alive, not for another open word, and for something that is alive rather than telling.
+#
+# How well does a word fit? Multiply query and key number by number, and add up. The result is the dot product, and it is called the
+# **score**. With "tired", whose key is $(1, 2, 0, -1)$, "it" has the score
+#
+# $$2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0.$$
+#
+# And with "cat", step by step:
+
+# %% id="cat"
+total = 0
+for asked, found in ((2, 2), (0, 0), (-2, 0), (2, 2)):
+    total += asked * found
+    print(asked, "times", found, "is", asked * found, "and the total is", total)
+
+# %% [markdown] id="hook-predict"
+# **Predict.** The key of "sat" is $(0, 2, 0, -2)$, and the key of "it" itself is $(0, 0, 2, 0)$. Which scores does "it" have with
+# these two? Say your answer aloud or write it down before you run the cell. Until then its output is folded, and so is the answer
+# below it.
+
+# %% id="hook-code" tags=["predicted"]
+scores = key @ query[4]
+print(labelled(scores[:, None], columns=("score",)))
 
 # %% [markdown] id="hook-answer" tags=["answer"]
-# The outputs do not agree, and transposing one of them does not help. No error message warns us, because all shapes fit.
+# Both scores are $-4$. In "sat" the last number counts against it, $2 \cdot (-2)$, because a verb is not alive but tells something.
+# The word "it" does not even fit itself, $(-2) \cdot 2$, because it looks for no other open word. Of all seven words only "cat" has a
+# positive score.
 
-# %% [markdown] id="hook-notice"
-# Both texts mean **the same** attention. The second one writes positions as columns, so its $Q$ is not our `query`, and its
-# softmax runs along another axis. Section {section}`columns` translates.
+# %% [markdown] id="weights"
+# A score of 8 against 0 is a clear lead. How much attention should "cat" get for it? Scores become **weights**, which are positive
+# and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four numbers (lesson
+# {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the results by their sum
+# (lesson {lesson}`softmax` says why):
 
-# %% [markdown] id="lessons"
-# ## How a lesson works
+# %% id="weights-table"
+half = scores / 2
+powers = np.exp(half)
+weights = powers / powers.sum()
+steps = np.array([scores, half, powers, weights])
+names = ("score", "half of it", "e to that power", "weight")
+print(labelled(steps, names, columns=TOKENS))
+print("sum of the powers:", powers.sum().round(2))
+
+# %% [markdown] id="average"
+# So "cat" gets 54.6 of 57.6, which is 95 percent of the attention. What "it" takes home is the average of all values under these
+# weights, and since "cat" has nearly all the weight, the average is close to the value of "cat":
+
+# %% id="weights-code"
+output = sum(weights[j] * value[j] for j in range(7))
+print("value of cat:", value[1], "  average:", output.round(2))
+
+# %% [markdown] id="meaning"
+# Compare, weigh, average: this is all that attention does. The last step of the machine multiplies the average by one more matrix
+# and adds the result to the word's own numbers. Look at what happens to "it":
+
+# %% id="meaning-code"
+after = X[4] + output @ W_OUTPUT[:3]
+rows = ("it, before", "it, after", "cat")
+print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
+
+# %% [markdown] id="meaning-notice"
+# Before, "it" was an open word. Now it is alive, and hardly open any more: these three numbers are almost those of "cat".
+# The machine has no rule for pronouns. It multiplied, took a softmax and an average, and found the cat because of the
+# numbers in its matrices. We chose them here, and a model learns them.
+
+# %% [markdown] id="check-turn"
+# ### Your turn
 #
-# - Where a text says *predict* in bold, commit to an answer before you run the next cell. Its output is
-#   folded until you run the cell; the answer below it is folded until you open it.
-# - **Numbered equations** are verified in place: `verify` computes both sides and prints one fixed line. `show` puts
-#   small numbers into an equation, or refutes a wrong one.
-# - **Explorables** are cards with sliders and buttons; by keyboard: Tab, arrows, Space.
-# - **Exercises** are your own copies in `work/`.
-# - Does something look odd? *Run → Restart Kernel and Run All Cells*.
+# **Check an answer.** The word "tired" asks too: somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat",
+# "sat" and "tired" on paper, from the keys printed above. Then put three whole numbers in the place of the dots, such as
+# `(1, 2, 3)`, and run the cell. As long as the dots are there, the check waits.
+
+# %% id="check-turn-code" tags=["your-turn"]
+my_three = ...  # three whole numbers
+check("scores-by-hand", my_three)
+
+# %% [markdown] id="formula"
+# ### A formula for all words
 #
-# Here is the first equation. A text may write one query as a **row** $q$ or as a **column** $q_c = q^\top$ (the
-# subscript $c$ marks the dialect of columns). Its product with a key is one number, in three spellings:
+# To do all words at once, we write the queries below each other as the rows of a matrix $Q$, and the keys as the
+# rows of $K$. Then $Q_{ia}$ is number $a$ of query $i$, and the score of query $i$ with key $j$ is
 #
-# $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
+# $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
+#
+# where $d_k$ is the length of a query, here 4. On the left stands one matrix product that makes all
+# scores. The frame marks a formula to keep. Formulas here can be put to use: `verify` reads this one as it
+# stands, tries both sides on random numbers, and prints one line; `show` puts in the numbers of "it" (word 5) and "cat" (word 2).
 
-# %% id="lessons-code"
-from attn_course import show, verify
+# %% id="formula-code"
+verify("score-entry-by-entry")
+show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
+print("all scores at once, Q times K transposed:")
+print(labelled(query @ key.T, columns=TOKENS))
 
-verify("dot-product-in-columns")
-q, k = query[:1], key[:1]
-print("rows:", (q @ k.T).shape, " columns:", (q.T.T @ k.T).shape, end="  ")
-print("mixed up:", (q.T @ k).shape)
+# %% [markdown] id="formula-turn"
+# **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
+# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of the output of query $i$, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, in the
+# way in which the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
 
-# %% [markdown] id="lessons-wrong"
-# The transpose stands on the key for rows, on the query for columns. Mixed up, $q^\top k$ of two rows is a table of
-# $d_k \times d_k$ products. Each equation carries such mistakes as formulas, and its check must *reject* them. You can
-# watch two of them fail. The first has no meaning, and the second meets a counterexample:
+# %% id="formula-turn-code" tags=["your-turn"]
+my_output = ...  # r"..."
+check("output-as-formula", my_output)
 
-# %% id="lessons-wrong-code"
-show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
-show("dot-product-in-columns", wrong="entry by entry, without the sum")
+# %% [markdown] id="because"
+# One more prediction, and an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven
+# weights.
+
+# %% id="because-code" tags=["predicted"]
+weights = softmax(query @ key.T / np.sqrt(4))
+print(labelled(weights[[3]], rows=("because",), columns=TOKENS))
+
+# %% [markdown] id="because-answer" tags=["answer"]
+# All seven weights are $1/7$, about 0.14. A query of zeros makes every score 0, and $e^0 = 1$ for every word, so the shares are equal.
+# Weights always sum to 1: a word that looks for nothing cannot keep its attention to itself, and takes home the plain average of
+# all values.
+
+# %% [markdown] id="looks"
+# The card below shows all seven words at once. Whom does each word look at? Press a word, and follow its lines. Then choose the second
+# head, which is another set of queries, keys and values for the same words: there each word looks one word back. Two of the
+# seven do not manage. Which two are they? And what becomes of the lines if the scores are divided by a larger number than 2?
+
+# %% id="looks-card"
+figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
+
+# %% [markdown] id="looks-notice"
+# In the first head five words look at "cat", while "cat" looks at what is told of it. In the second head, "the" has no word before it and
+# looks at "was", and "cat" shares its attention between "the" and "tired". Positions are written there as the hours of a
+# clock that has only six, so the seventh word shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). If scores are divided
+# by a larger number, the weights come closer to each other.
+
+# %% [markdown] id="story"
+# A pronoun is a famous touchstone. In 2012 Levesque, Davis and Morgenstern proposed to test machines with sentences like this: *the
+# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other thing.
+# Five years later the authors of the Transformer drew what their trained model does at the word "its", and found two heads "apparently
+# involved in anaphora resolution" (Vaswani et al., 2017, appendix). That is the linguists' name for finding out what a pronoun stands
+# for. The model had been trained to translate, and nobody had asked for such heads.
+
+# %% [markdown] id="rows"
+# ## Rows ask, columns are asked
+#
+# The one convention to remember: in this course **rows are positions**. Every word is a row, from the input to the output.
+
+# %% id="rows-shapes"
+arrays = {
+    "X, a row is a word": X,
+    "W_Q, a row is a feature": W_QUERY[0],
+    "Q, a row is a query": query,
+    "K, a row is a key": key,
+    "scores, a row asks": query @ key.T,
+    "P, a row is one word's weights": weights,
+    "V, a row is a value": value,
+    "Z, a row is an output": weights @ value,
+}
+for name, array in arrays.items():
+    print(f"{name:31} {array.shape}")
+
+# %% [markdown] id="rows-notice"
+# In the table of scores, row 5 and column 2 is where "it" asks "cat". Rows ask, columns are asked. The softmax runs along each row, so each row of $P$
+# sums to 1. A column need not: many words ask "cat". The average that you wrote as a formula runs along one row of $P$ (here $T_q = T_k = 7$):
+#
+# $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
+#
+# Put together, with the softmax along each row, it is the formula by which attention is known, and which lesson
+# {lesson}`attention` is about: $Z = \mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$.
+
+# %% id="rows-code"
+verify("output-entry-by-entry")
+print("rows of P sum to   ", weights.sum(axis=1))
+print("columns of P sum to", weights.sum(axis=0).round(1))
+print("all outputs at once; that of it is", (weights @ value)[4].round(2))
+
+# %% [markdown] id="projections"
+# ### Where queries come from
+#
+# A query is made from the numbers of its word by a learned matrix, $Q = X W_Q$. A row that is multiplied by a matrix takes multiples of the rows
+# of that matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$; of the matrix $W_Q$ below the last two rows are zero, so its query is
+# twice the third row.
+
+# %% id="projections-code"
+print(labelled(W_QUERY[0], rows=FEATURES))
+print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
+
+# %% [markdown] id="projection-columns"
+# Many books write a word as a **column** instead, $x_c = x^\top$, and put the matrix on its left. (The subscript $c$ marks what is
+# written in columns.) To transpose a product is to transpose the factors and to exchange them, so that
+#
+# $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \key{projection-in-columns}$$
+#
+# Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear`
+# stores $W_c$, and computes $x\, W_c^\top$:
+
+# %% id="projection-torch"
+import torch
+
+linear = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
+print("stored:", tuple(linear.weight.shape))
+linear.weight.data = torch.tensor(W_QUERY[0].T)
+print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
+
+# %% [markdown] id="order"
+# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), and not on the
+# right. But what if the matrix is square? The smallest example has two features, $x = (1, 0)$, and a matrix that turns feature 1
+# into feature 2:
+# $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
+# **Predict** $x W$ and $W x$, and whether there is an error.
+
+# %% id="order-code" tags=["predicted"]
+x, w = np.array([1, 0]), np.array([[0, 1], [0, 0]])
+print("x W =", x @ w, "  W x =", w @ x)
+
+# %% [markdown] id="order-answer" tags=["answer"]
+# $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
+# error, since both shapes fit. A network with such a mistake can be trained all the same; it is only not the network that you wanted.
+
+# %% [markdown] id="order-lesson"
+# So a square matrix hides a mistake that other shapes reveal. That is why tests in this course give every axis another
+# length.
+
+# %% [markdown] id="turned"
+# With columns as positions, the scores are turned as well: rows are keys there, and columns are queries.
+#
+# $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
+
+# %% id="turned-verify"
+verify("projection-in-columns", "scores-in-columns")
+
+# %% [markdown] id="spot-axis"
+# ### Spot the mistake: half a translation
+#
+# A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
+# table of scores is turned, but the softmax still runs along the last axis, as always. Two words are enough to see what
+# happens. Before the table is turned, its scores are
+# $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
+# so that the first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after the half
+# translation, do the rows still sum to 1? And do the weights that each word gives?
+
+# %% id="spot-axis-code" tags=["predicted"]
+scores = np.log([[1, 3], [1, 1]])
+half = softmax(scores.T, axis=-1)
+print("each row sums to  ", half.sum(axis=1))
+print("each word gives   ", half.sum(axis=0))
+print("as it should be:  ", np.allclose(half, softmax(scores).T))
+
+# %% [markdown] id="spot-axis-answer" tags=["answer"]
+# Each row sums to 1, so a test of the rows notices nothing. But in the turned table the words that ask are the columns, and they
+# give 1.25 and 0.75: the first word hands out more attention than it has. Turn the table and the axis of the softmax
+# together, or turn neither.
+
+# %% [markdown] id="dialects"
+# ### Six dialects
+#
+# Texts differ in their letters, too. In one, $q$ is the length of a key, and in another $Z$ is what goes in. When you open a new
+# text, ask four things: Are positions rows or columns? What are the lengths called? Is $Z$ going in or coming out? Does True in a mask
+# mean "may look" or "is hidden"? The cell below folds a dictionary away; in a terminal, `attn-course notation` prints it.
+# Look things up when you need them. Section {section}`columns` has more.
+
+# %% id="dialects-table"
+from attn_course import notation
+
+figures.folded("A dictionary of six dialects (open)", notation.table())
+figures.folded("One letter, several meanings (open)", notation.letters())
+
+# %% [markdown] id="ways"
+# ## How the course works
+#
+# You have met nearly all of it already:
+#
+# - `Predict`: decide first, then run the cell. The answer below it folds out.
+# - `Your turn`: replace the dots. It counts for no points.
+# - A framed formula is on the card at the end.
+# - `Deeper` in a heading: read it now, later or never. It stands behind the summary.
+# - The **exercises** have a difficulty from 1 to 5, minutes, points, three hints that fold out, and a check.
+#
+# A check runs your function on several cases. Task {task}`scores-from-words` asks for
+# all scores of a sentence. Here is an answer with a mistake, and the line that a right one prints:
+
+# %% id="ways-check"
+from attn_course.tasks import get_task
+from attn_course.tasks.notebook import CheckFailed
+
+
+def my_scores(x, w_query, w_key):
+    return ((x @ w_query) * (x @ w_key)).sum(axis=1)
+
+
+try:
+    check("scores-from-words", my_scores)
+except CheckFailed as failed:
+    print("the check has raised", type(failed).__name__)
+print(get_task("scores-from-words").ok_line)
+
+# %% [markdown] id="ways-notice"
+# The check told the mistake by what came out. Where it knows no name, it says which number differs first, and by how much. Write
+# loops, einsum or torch, as you like.
+#
+# Your exercises lie in the folder `work/`, and your copies of the lessons in `work/lessons/`. Nothing that you write there is
+# overwritten. If a page behaves oddly, choose *Run*, then *Restart Kernel and Run All Cells*.
+#
+# <details><summary>Commands for a terminal</summary>
+#
+# | command | what it does |
+# |---|---|
+# | `attn-course lab` | opens the course in JupyterLab |
+# | `attn-course check` | runs your exercises afresh, with the original checks, and lists points and hints |
+# | `attn-course progress` | shows which tasks you have passed; the record stays on your machine |
+# | `attn-course formulas softmax` | shows all that is known of one equation |
+# | `attn-course notation` | prints the dictionary of dialects; with `--letters`, what one letter may mean |
+# | `attn-course doctor` | says what is wrong with an installation |
+#
+# In your own notebook a check is advice, since you can edit everything there. Marks for a class come from a separate grader, which
+# runs the answers on fresh cases. With *Run All Cells*, a check that fails stops the run.
+#
+# </details>
+
+# %% [markdown] id="map"
+# ## The map
+#
+# Every lesson answers one question. They are meant to be read from top to bottom.
+
+# %% id="map-table"
+from IPython.display import Markdown, display
+
+from attn_course.authoring.lessons import lesson_table
+
+display(Markdown(lesson_table(questions=figures.QUESTIONS)))
+
+# %% [markdown] id="map-notice"
+# If you would rather jump, look at the arcs: they count how often a lesson uses equations of an earlier one. Before you read a lesson
+# out of order, read those from which thick arcs lead to it.
+
+# %% id="map-figure"
+from attn_course.equations.links import chapter_map
+
+graph = chapter_map()
+figures.map_of_chapters(graph.counts, graph.links, graph.titles)
+
+# %% [markdown] id="limits"
+# ## Limits
+#
+# This head pays no attention to the order of the words, and cannot tell two
+# living things apart. Shuffle the sentence, then add a second cat at its end:
+
+# %% id="limits-code"
+order = np.random.default_rng(0).permutation(7)
+print("shuffled:", [TOKENS[j] for j in order])
+print(softmax(key[order] @ query[4] / 2).round(2))
+print("with a second cat at the end:")
+print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
+
+# %% [markdown] id="limits-notice"
+# "It" finds "cat" wherever it stands, and divides its attention between two of them. What a trained head looks at must be measured, and a
+# large weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`). And `verify` tries
+# a formula on numbers of several sizes, which is strong evidence, but no proof. The lessons prove.
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | shapes |
+# |---|---|---|
+# | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k)$ and $(T_k, d_k)$ make $(T_q, T_k)$ |
+# | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k)$ and $(T_k, d_v)$ make $(T_q, d_v)$ |
+# | a projection, {eq}`projection-in-columns` | {key}`projection-in-columns` | $W$ is (in, out), $W_c$ is (out, in) |
+# | the scores of a text with columns, {eq}`scores-in-columns` | {key}`scores-in-columns` | $(T_k, T_q)$ |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - A query asks, a key says by what a word can be found, a value is what it hands over.
+# - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
+# - The weights of a word sum to 1, even if it looks for nothing.
+# - Rows ask, columns are asked, and matrices stand on the right.
+# - A text with columns turns every table: turn table and softmax together. Square shapes hide the mistake.
+#
+# Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
 
 # %% [markdown] id="columns"
-# ## Rows or columns
+# ## Deeper: the same attention in columns
 #
-# In this course **rows are positions**: queries are the rows of $Q$, shape $(T_q, d_k)$. With columns as positions
-# everything is transposed: $Q_c = Q^\top$ and $K_c = K^\top$. The transpose of a product reverses its factors:
+# No section above needs what follows. It is for the day on which you meet a text that writes everything the other way round, and
+# for the last two exercises.
 #
-# $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \label{scores-in-columns}$$
+# One query with one key is a single number, and the dot product has three spellings:
 #
-# These are the same scores, with keys in rows and queries in columns. **Predict** along which axis the softmax must run
-# there, if the weights of one *query* are to sum to 1.
+# $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
+#
+# The transpose stands on the key for rows, and on the query for columns. Put on the wrong one, $q^\top k$ of two rows is a whole table
+# of products. Every equation of the course carries such mistakes with it, and its check must reject them:
 
-# %% id="columns-axis" tags=["predicted"]
-from attn_course.notation import columns_from_rows, rows_from_columns
-
-q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
-for axis in (0, 1):
-    sums = softmax(k_c.T @ q_c, axis=axis).sum(axis=0)
-    print(f"softmax along axis {axis}: sum of the weights of each query {sums}")
-
-# %% [markdown] id="columns-answer" tags=["answer"]
-# It must run down each column, along axis 0, because a column holds the scores of one query.
+# %% id="columns-dot"
+verify("dot-product-in-columns")
+show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
 
 # %% [markdown] id="columns-attention"
-# In every dialect, weights sum to 1 **over the keys**, and the values stand on the side of the keys:
+# For whole tables the transposition exchanges the factors, and the softmax, which always runs over the keys, changes its axis. The
+# values stand on the side of the keys in both dialects:
 #
 # $$V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)
 #  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \label{attention-in-columns}$$
 #
-# (Chapter {lesson}`scaling` explains the scale $\sqrt{d_k}$.) Now we can mend the two texts: `columns_from_rows` has turned our
-# arrays into the other dialect, `rows_from_columns` turns the output back.
+# Converters turn arrays in both directions. On our sentence, the two ways agree:
 
 # %% id="columns-code"
-verify("scores-in-columns", "attention-in-columns")
-second = v_c @ softmax(k_c.T @ q_c, axis=0)
-print("two texts, one attention:", np.allclose(first, rows_from_columns(second)))
+from attn_course.notation import columns_from_rows, rows_from_columns
+
+verify("attention-in-columns")
+q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
+output = v_c @ softmax(k_c.T @ q_c / 2, axis=0)
+print("the same:", np.allclose(rows_from_columns(output), weights @ value))
 
 # %% [markdown] id="explorable-intro"
-# Which way of writing attention turns its tables on their side? Try the five, and watch the outlined pair. Hide the keys after
-# the query, and compare. Change the numbers of queries and keys and predict each shape before you look.
+# Which way of writing attention turns its tables on their side? Try the five, and watch the outlined pair.
 
 # %% id="explorable"
 figures.notation_explorable()
 
 # %% [markdown] id="explorable-notice"
-# Four of the five tables are the same: those dialects differ in letters (and PyTorch in its masks, section {section}`mask`). *Columns*
-# turns every table: the pair (query 2, key 1) moves from row 2, column 1 to row 1, column 2, with the same weight.
+# Four of the five tables are the same: those dialects differ in their letters, and PyTorch in its masks. *Columns* turns every
+# table, and the pair keeps its weight.
 
-# %% [markdown] id="projections"
-# Queries are made from tokens by a learned matrix. A row is multiplied from the right, a column from the left:
-#
-# $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \label{projection-in-columns}$$
-#
-# So $W$ is (in, out) for rows, and (out, in) for columns. PyTorch mixes the two: positions are rows, but `nn.Linear` stores
-# $W_c$ and computes $x\, W_c^\top$. With as many features out as in, a forgotten transpose raises no error.
-#
-# Chapter {lesson}`absorption` compares tokens directly, $x$ asking and $y$ answering. Put {eq}`projection-in-columns` into
-# {eq}`dot-product-in-columns`:
+# %% [markdown] id="absorbed"
+# The matrices turn too. Lesson {lesson}`absorption` compares words directly, $x$ asking and $y$ answering, with one matrix made of
+# two. Put {eq}`projection-in-columns` into {eq}`dot-product-in-columns`:
 #
 # $$(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c
 #  = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top \label{absorbed-matrix-in-columns}$$
 #
-# $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. **Predict** whether $W_K^\top W_Q$, which stands
-# inside $K_c^\top Q_c$, is it too.
+# So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. Its transpose stands inside the table
+# $K_c^\top Q_c$, because there the word that answers stands on the left.
 
-# %% id="projections-verify"
-verify("projection-in-columns", "absorbed-matrix-in-columns")
-
-# %% id="projections-code" tags=["predicted"]
-w_query, w_key = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
-wq_c, wk_c = columns_from_rows(w_query), columns_from_rows(w_key)
-absorbed = w_query @ w_key.T
-print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, absorbed), end="  ")
+# %% id="absorbed-verify"
+verify("absorbed-matrix-in-columns")
+wq_c, wk_c = columns_from_rows(W_QUERY[0]), columns_from_rows(W_KEY[0])
+absorbed = W_QUERY[0] @ W_KEY[0].T
+print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, absorbed))
 print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 
-# %% [markdown] id="projections-notice" tags=["answer"]
-# It is not the same matrix but its transpose, because in $K_c^\top Q_c$ the answering token stands on the left.
-
 # %% [markdown] id="mask"
-# ## Which triangle is hidden?
+# ## Deeper: which triangle is hidden, and what True means
 #
-# A causal mask hides the keys after the query: key $j$ from query $i$ if $j > i$ (chapter {lesson}`masking`). Where that is in the table
-# depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if not, let $M$ mark the hidden cells where rows are queries, and
-# $M_c$ where columns are:
+# A model that writes must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$
+# (lesson {lesson}`masking`). Where this is in the table depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if
+# not, let $M$ mark the hidden cells where rows are queries, and $M_c$ where columns are:
 #
 # $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \label{causal-mask-in-columns}$$
 #
@@ -208,45 +524,27 @@ print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 verify("causal-mask-in-columns")
 
 # %% id="mask-figure" tags=["predicted"]
-may_attend = np.tril(np.ones((4, 4), dtype=bool))
-scores = np.where(may_attend, query @ key.T / 2, -np.inf)
-weights = softmax(scores)
-figures.two_orientations(weights, may_attend)
+may_attend = np.tril(np.ones((7, 7), dtype=bool))
+masked = softmax(np.where(may_attend, query @ key.T / 2, -np.inf))
+figures.two_orientations(masked, may_attend)
 
 # %% [markdown] id="mask-answer" tags=["answer"]
-# They lie in the lower left corner, because the transposition turns everything above the diagonal to below it. So
-# "minus infinity strictly below the diagonal" is right in one dialect and hides the *past* in the other.
-
-# %% [markdown] id="spot-axis"
-# ### Spot the mistake: half a translation
-#
-# A programmer moves from rows to columns, takes the new triangle, and leaves the softmax at `axis=-1`. **Predict** which test
-# notices: the sum of each row, or the sum of the weights of each query?
-
-# %% id="spot-axis-code" tags=["predicted"]
-half = softmax(columns_from_rows(scores), axis=-1)
-print("sum over each row:  ", half.sum(axis=1))
-print("sum for each query: ", half.sum(axis=0))
-print("as it should be:    ", np.allclose(half, columns_from_rows(weights)))
-
-# %% [markdown] id="spot-axis-answer" tags=["answer"]
-# Only the sum of each query's weights notices, because the softmax has made every *row* sum to 1, and rows are keys here.
-# Turn scores, mask and axis together, or none of them.
+# They lie in the lower left corner, because the transposition moves everything from above the diagonal to below it. So "minus
+# infinity strictly below the diagonal" is right in one dialect, and in the other it hides the past.
 
 # %% [markdown] id="spot-polarity"
-# ### Spot the mistake: what does True mean?
+# ### Spot the mistake: True
 #
-# `True` means *may attend* in this course and in PyTorch's `scaled_dot_product_attention`, but *hide* in its `nn.MultiheadAttention`.
-# We load the same weights into that module (`to_torch_weights` transposes and packs them) and pass our mask, first as it
-# is, then through `invert_mask`. **Predict** which output is ours.
+# True means *may attend* in this course and in PyTorch's `scaled_dot_product_attention`, but *hide* in its `nn.MultiheadAttention`.
+# We put the same weights into that module (`to_torch_weights` transposes and packs them), and pass our mask, first as it is, then
+# through `invert_mask`. **Predict** which output is ours.
 
 # %% id="spot-polarity-code" tags=["predicted"]
-import torch
-
 from attn_course.notation import invert_mask, to_torch_weights
 from attn_course.reference import multi_head_attention
 
-x, names = rng.normal(size=(4, 6)), ("w_query", "w_key", "w_value", "w_output")
+rng = np.random.default_rng(0)
+x, names = rng.normal(size=(7, 6)), ("w_query", "w_key", "w_value", "w_output")
 square = {name: rng.normal(size=(6, 6)) for name in names}
 module = torch.nn.MultiheadAttention(6, num_heads=2, bias=False, dtype=torch.float64)
 packed = to_torch_weights(square)
@@ -257,145 +555,21 @@ for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend
     theirs, _ = module(token, token, token, attn_mask=torch.tensor(mask))
     print(f"{name}: {np.allclose(ours, theirs.detach().numpy())}")
 
-# %% [markdown] id="spot-polarity-notice" tags=["answer"]
-# The output with the inverted mask is ours, because True hides in that module. A mask of the wrong polarity hides what it should show and shows what it should hide, the future.
-# (The last token is then left with nothing, and PyTorch answers NaN for it.)
-
-# %% [markdown] id="letters"
-# ## One letter, several meanings
-#
-# Letters are worse than shapes, since nothing fails. **Predict** before you read the table: what may $q$ be, besides a
-# query? And what may $W$ be, besides a matrix of parameters?
-
-# %% id="letters-code" tags=["predicted"]
-from attn_course import notation
-
-print(notation.letters())
-
-# %% [markdown] id="letters-answer" tags=["answer"]
-# $q$ may be the *length* of a query, so that $\sqrt q$ is our $\sqrt{d_k}$; and $W$ may be the attention weights, which are
-# computed and not learned.
-
-# %% [markdown] id="letters-notice"
-# When you open a text, ask: are positions rows or columns? What are the lengths called? Is $Z$ going in or
-# coming out? Does True hide? The dictionary for one dialect:
-
-# %% id="table-code"
-print(notation.table("points"))
-
-# %% [markdown] id="table-try"
-# Change `"points"` to `"columns"`, `"features"`, `"transformer"`, `"sequences"` or `"torch"`, or leave it out for all six. The left
-# column holds the words of this course. A line from each dialect:
-
-# %% id="table-lines"
-for name in notation.DIALECTS:
-    words = {term.term: term.names.get(name, "-") for term in notation.GLOSSARY}
-    print(f"{name:11} d_k: {words['d_k']:11} query: {words['query']:9} output: {words['output']:19} w_query: {words['w_query']}")
-
-# %% [markdown] id="tasks"
-# ## Tasks, hints, checks and marks
-#
-# A task has a card (kind, difficulty, minutes, points), three hints that fold out, a cell for your answer and a check. Task
-# {task}`dot-product-table`
-# asks for the table of dot products, $Q K^\top$. Here is an answer with a mistake:
-
-# %% id="tasks-code"
-from attn_course import check
-from attn_course.tasks.notebook import CheckFailed
-
-
-def my_scores(query, key):
-    return key @ query.T
-
-
-try:
-    check("dot-product-table", my_scores)
-except CheckFailed as failed:
-    print("the check has raised", type(failed).__name__)
-
-# %% [markdown] id="tasks-notice"
-# The check ran the function on several cases, compared, and **recognised the mistake by its numbers**. Every task knows
-# several mistakes by name; for another one you get the first wrong element and the largest error.
-#
-# Loops, einsum, torch: write as you like. A check that fails stops "Run All"; one that passes prints one fixed line, the
-# same on every machine, so that it can be compared:
-
-# %% id="tasks-ok"
-from attn_course.tasks import get_task
-
-print(get_task("dot-product-table").ok_line)
-
-# %% [markdown] id="marks"
-# **What a check is worth.** In your notebook it is advice: anyone can edit a notebook. Marks for a class come from a
-# confined grader, which runs answers on fresh cases and trusts no cell of yours. In a terminal, `attn-course check` runs all your
-# exercises afresh with pristine checks, and `attn-course progress` shows what you have passed; that record stays on your machine.
-
-# %% [markdown] id="map"
-# ## The map
-#
-# Each registered equation says which earlier ones it uses. Counted over the whole course, that is a map. **Predict** which
-# chapter is used most by the others.
-
-# %% id="map-figure" tags=["predicted"]
-from attn_course.equations.links import chapter_map
-
-graph = chapter_map()
-figures.map_of_chapters(graph.counts, graph.links, graph.titles)
-
-# %% [markdown] id="map-answer" tags=["answer"]
-# Chapter {lesson}`softmax` is used most, because all weights come out of a softmax, and so do their gradients.
-
-# %% [markdown] id="map-notice"
-# The usual way through the map leads from top to bottom; before a chapter out of order, read those
-# from which thick arcs lead to it. These are the lessons:
-
-# %% id="map-table"
-from IPython.display import Markdown, display
-
-from attn_course.authoring.lessons import lesson_table
-
-display(Markdown(lesson_table()))
-
-# %% [markdown] id="limits"
-# ## Limits
-#
-# - Converters turn arrays, not meanings: whether a text's $W$ is learned or computed, only the text can tell.
-# - Six dialects are not all; and heads add axes in front, which have dialects too (chapter {lesson}`heads`).
-# - `verify` reads the formula as printed and tries it on numbers, at the sizes in its line: strong evidence, no proof.
-# - The map counts citations between formulas, not the effort to learn them.
-
-# %% [markdown] id="card"
-# ## Formula card
-#
-# | what | rows are positions | columns are positions |
-# |---|---|---|
-# | one score, {eq}`dot-product-in-columns` | $q\, k^\top$ | $q_c^\top k_c$ |
-# | all scores, {eq}`scores-in-columns` | $Q K^\top$, $(T_q, T_k)$ | $K_c^\top Q_c$, $(T_k, T_q)$ |
-# | softmax, {eq}`attention-in-columns` | along each row | down each column |
-# | output, {eq}`attention-in-columns` | weights times $V$, $(T_q, d_v)$ | $V_c$ times weights, $(d_v, T_q)$ |
-# | projection, {eq}`projection-in-columns` | $x W$, (in, out) | $W_c x_c$, (out, in) |
-# | absorbed matrix, {eq}`absorbed-matrix-in-columns` | $W_Q W_K^\top$ | $W_{Q,c}^\top W_{K,c}$ |
-# | hidden by a causal mask, {eq}`causal-mask-in-columns` | strictly above the diagonal | strictly below |
-
-# %% [markdown] id="summary"
-# ## Summary
-#
-# - Rows are positions here; a text with columns turns every table, and reverses every product.
-# - Weights sum to 1 over the keys, whatever the axis is called.
-# - Scores, mask and softmax axis are translated together, or not at all.
-# - True may mean "may attend" or "hide"; most letters have two meanings or more.
-# - Predict, run, notice; checks advise.
-#
-# Now the first task, two minutes: the [exercises](../work/ex_{lesson}`start`_start.ipynb).
+# %% [markdown] id="spot-polarity-answer" tags=["answer"]
+# The output with the inverted mask is ours, because True hides in that module. A mask of the wrong polarity hides what it should show, and
+# shows what it should hide: the future.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the dialect "transformer".
+# - H. Levesque, E. Davis and L. Morgenstern (2012), *The Winograd Schema Challenge*, Principles of Knowledge Representation and
+#   Reasoning (KR 2012): sentences that differ in one word and in what their pronoun means.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the dialect "transformer", and in its
+#   appendix the heads that follow a pronoun.
 # - M. Phuong and M. Hutter (2022), [arXiv:2207.09238](https://arxiv.org/abs/2207.09238): algorithms for transformers, written
 #   with columns as positions.
 # - PyTorch, [MultiheadAttention](https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html) and
 #   [scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html):
 #   the two meanings of True.
 #
-# Next: attention as a lookup in a soft dictionary.
+# Next: where do queries, keys and values come from, if one starts with an ordinary dictionary? Lesson {lesson}`lookup`.

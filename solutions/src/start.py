@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`start`: start here
 #
-# Four small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 6 points, about 17 minutes. They
+# Five small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 7 points, about 23 minutes. They
 # train shapes, the axis of a softmax, and how to do a task. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
@@ -21,26 +21,27 @@ from attn_course import check
 
 STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
 
-# %% [markdown] id="dot-product-table-text"
-# Rows are positions. Write `my_scores(query, key)`: for queries of shape `(q_len, d_k)` and keys of shape
-# `(kv_len, d_k)`, both float64, it returns the table of shape `(q_len, kv_len)` whose row $i$, column $j$ holds the dot
-# product of query $i$ with key $j$. No scale, and no softmax.
+# %% [markdown] id="scores-from-words-text"
+# Rows are positions. Write `my_scores(x, w_query, w_key)`: for words `x` of shape `(T, d_model)` and two matrices of shape
+# `(d_model, d_k)`, all float64, it makes the queries with `w_query` and the keys with `w_key`, and returns the table of shape
+# `(T, T)` whose row $i$, column $j$ holds the dot product of query $i$ with key $j$. No scale, and no softmax.
 
 
-# %% id="dot-product-table" tags=["task"]
-def my_scores(query, key):
-    """query (q_len, d_k), key (kv_len, d_k) -> (q_len, kv_len): the right side of {eq}`scores-in-columns`, before it is turned."""
+# %% id="scores-from-words" tags=["task"]
+def my_scores(x, w_query, w_key):
+    """x (T, d_model), w_query and w_key (d_model, d_k) -> (T, T): {eq}`score-entry-by-entry` for all pairs."""
     ### BEGIN SOLUTION
-    return query @ key.T
+    return (x @ w_query) @ (x @ w_key).T
     ### END SOLUTION
 
 
-# %% id="dot-product-table-check" tags=["check"]
-check("dot-product-table", my_scores)
+# %% id="scores-from-words-check" tags=["check"]
+check("scores-from-words", my_scores)
 
-# %% [markdown] id="dot-product-table-why" tags=["solution-only"]
-# **Why.** Row $i$ of the left factor meets column $j$ of the right one, and column $j$ of $K^\top$ is row $j$ of $K$. The
-# one who asks stands on the left, so its number is the row.
+# %% [markdown] id="scores-from-words-why" tags=["solution-only"]
+# **Why.** A word is a row, so its matrix stands on the right. Row $i$ of the left factor meets column $j$ of the right one, and column
+# $j$ of $K^\top$ is row $j$ of $K$. The word that asks stands on the left, so its number is the row. The two matrices may also meet
+# first, `x @ (w_query @ w_key.T) @ x.T`: lesson {lesson}`absorption` lives on that.
 
 # %% [markdown] id="shapes-in-columns-text"
 # A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are $T_q$ queries and $T_k$
@@ -59,6 +60,23 @@ check("shapes-in-columns", my_shapes)
 # %% [markdown] id="shapes-in-columns-why" tags=["solution-only"]
 # **Why.** $K^\top Q$ is $(T_k \times d_k)(d_k \times T_q)$, and $V$ times the weights is $(d_v \times T_k)(T_k \times T_q)$. Inner lengths
 # vanish. One output per query, as long as a value: in every dialect.
+
+# %% [markdown] id="output-in-columns-text"
+# In a text with columns as positions, the values are the columns of $V$, shape $(d_v, T_k)$. The weights are called $A$, shape
+# $(T_k, T_q)$, and each column of $A$ sums to 1. Write $Z_{ai}$, number $a$ of the output of query $i$, as a formula of $A$ and $V$. Sizes are
+# $T_q$, $T_k$ and $d_v$. Answer in LaTeX.
+
+# %% id="output-in-columns" tags=["task"]
+### BEGIN SOLUTION
+my_formula = r"\sum_{j=1}^{T_k} V_{aj} A_{ji}"
+### END SOLUTION
+
+# %% id="output-in-columns-check" tags=["check"]
+check("output-in-columns", my_formula)
+
+# %% [markdown] id="output-in-columns-why" tags=["solution-only"]
+# **Why.** It is {eq}`output-entry-by-entry` with every pair of indices exchanged. The weights of query $i$ stand in column $i$ of $A$, and
+# the sum runs down this column, over the keys. As a product of matrices it is $Z = V A$.
 
 # %% [markdown] id="columns-to-rows-text"
 # In the same text, columns are positions and the softmax runs down each column:
@@ -112,3 +130,30 @@ check("repair-column-mask", column_weights)
 # **Why.** In $K^\top Q$ the row is the key $j$ and the column the query $i$. Hidden is $j > i$, row greater than column: the
 # lower triangle, {eq}`causal-mask-in-columns`. And the keys run down a column, so the softmax does too. With one of the two lines mended,
 # the function still runs and still returns weights.
+
+# %% [markdown] id="turns" tags=["solution-only"]
+# ## What the lesson asks its reader
+
+# %% [markdown] id="scores-by-hand-text"
+# The query of "tired" is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and "tired", whose keys are $(2, 0, 0, 2)$,
+# $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$. Answer with three whole numbers.
+
+# %% id="scores-by-hand" tags=["task"]
+### BEGIN SOLUTION
+my_three = (8, -2, 2)
+### END SOLUTION
+
+# %% id="scores-by-hand-check" tags=["check"]
+check("scores-by-hand", my_three)
+
+# %% [markdown] id="output-as-formula-text"
+# Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and $V_{ja}$ number $a$ of value $j$. Write number
+# $a$ of the output of query $i$, $Z_{ia}$, with $P$ and $V$, in LaTeX.
+
+# %% id="output-as-formula" tags=["task"]
+### BEGIN SOLUTION
+my_output = r"\sum_{j=1}^{T_k} P_{ij} V_{ja}"
+### END SOLUTION
+
+# %% id="output-as-formula-check" tags=["check"]
+check("output-as-formula", my_output)

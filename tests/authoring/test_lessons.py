@@ -4,6 +4,8 @@ import pytest
 
 from attn_course.authoring.lessons import Lesson, lesson_table, lessons
 from attn_course.authoring.links import links_in
+from attn_course.lessons.start.figures import QUESTIONS
+from attn_course.numbers import lesson_in
 from tests.authoring.conftest import SERIES
 
 LISTING = """\
@@ -35,9 +37,12 @@ def test_a_lesson_is_listed_by_the_title_of_its_source(listing):
 
 def test_the_table_links_the_lessons_that_have_a_source(listing):
     assert lesson_table(listing.root).splitlines()[2:] == [
-        "| 00 | [Start: here](00_start.ipynb) |  |",
-        "| 02 | [double](02_double.ipynb) | [exercises](../work/ex_02_double.ipynb) |",
+        "| [00 Start](00_start.ipynb) |  |",
+        "| [02 double](02_double.ipynb) | [exercises](../work/ex_02_double.ipynb) |",
     ]
+    asking = lesson_table(listing.root, questions={"double": "What is twice?"})
+    assert asking.splitlines()[0] == "| lesson | the question it answers | exercises |"
+    assert [line.split(" | ")[1].strip() for line in asking.splitlines()[2:]] == ["", "What is twice?"]
 
 
 def test_every_link_of_the_real_table_leads_to_a_notebook(root):
@@ -52,7 +57,12 @@ def test_the_table_of_the_lesson_is_todays(root):
 
     book = nbformat.read(root / "notebooks" / "00_start.ipynb", as_version=4)
     (shown,) = (output.data["text/markdown"] for cell in book.cells if cell.id == "map-table" for output in cell.outputs)
-    assert shown == lesson_table(root)
+    assert shown == lesson_table(root, questions=QUESTIONS)
+
+
+def test_every_lesson_answers_a_question(root):
+    assert {lesson_in(lesson.stem) for lesson in lessons(root)} <= {*QUESTIONS}
+    assert all(question.endswith("?") for question in QUESTIONS.values())
 
 
 def test_a_new_lesson_or_a_new_title_makes_the_listing_stale_and_other_edits_do_not(listing):

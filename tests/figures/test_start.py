@@ -1,4 +1,4 @@
-"""The map and the two orientations say what their numbers say; the card of dialects counts as Python does."""
+"""The map and the two orientations say what their numbers say; the cards of the sentence and of the dialects count as Python does."""
 
 import re
 from functools import partial
@@ -11,6 +11,10 @@ from attn_course.equations.links import chapter_map
 from attn_course.lessons.start import figures
 from attn_course.notation import columns_from_rows
 from attn_course.reference import attention
+from attn_course.sentence import KEY as KEY_OF_SENTENCE
+from attn_course.sentence import QUERY as ASKED
+from attn_course.sentence import TOKENS
+from attn_course.sentence import VALUE as GIVEN
 from tests.figures.support import Pictures, card_html, described, rows_of_card
 
 QUERY = np.array([[1.2, -0.4, 0.6], [-0.8, 1.1, 0.3], [0.5, 0.9, -1.3], [1.6, 0.2, 0.7], [-0.3, -1.2, 0.8]])
@@ -56,7 +60,73 @@ class TestPictures(Pictures):
     at_most = 120_000
 
 
-# --- the card ------------------------------------------------------------------------------------------
+# --- the sentence --------------------------------------------------------------------------------------
+
+OUTPUT_OF_SENTENCE, WEIGHTS_OF_SENTENCE = attention(ASKED, KEY_OF_SENTENCE, GIVEN, return_weights=True)
+
+
+def test_the_words_of_the_card_name_whom_each_word_looks_at_most():
+    for i, (asks, cells) in enumerate(rows_of_card("looks")):
+        assert asks == TOKENS[i]
+        for weights, found, weight in zip(WEIGHTS_OF_SENTENCE[:, i], cells[::2], cells[1::2], strict=True):
+            best = [token for token, share in zip(TOKENS, weights, strict=True) if share > weights.max() - 1e-9]
+            assert found == ("all alike" if len(best) == len(TOKENS) else ", ".join(best))
+            assert weight == f"{weights.max():.2f}"
+
+
+@pytest.mark.browser
+def test_the_card_of_the_sentence_shows_every_score_weight_and_average(page, shown):
+    figures.looks_explorable(ASKED, KEY_OF_SENTENCE, GIVEN, TOKENS, first=4)
+    page.set_content(shown[0].html)
+    caption = page.locator(".attn-asked caption")
+    assert caption.inner_text() == "The query of “it” is (2, 0, −2, 2)"
+    expect(page.get_by_role("status")).to_contain_text("“it” looks most at “cat”")
+    begun = page.locator(".attn-live").inner_html()
+    for head, title in enumerate(("Head 1: who is meant", "Head 2: one word back")):
+        page.get_by_role("button", name=title).press("Enter")
+        for i, token in enumerate(TOKENS):
+            page.locator(f"[data-word='{i}']").click()
+            rows = page.locator(".attn-asked tbody tr")
+            for j, name in enumerate(TOKENS):
+                score = f"{ASKED[head, i] @ KEY_OF_SENTENCE[head, j]:.0f}".replace("-", "−")
+                assert rows.nth(j).locator("th").inner_text() == name
+                assert rows.nth(j).locator("td").all_inner_texts()[1:] == [score, f"{WEIGHTS_OF_SENTENCE[head, i, j]:.2f}"]
+            wanted = ", ".join(f"{entry:.2f}" for entry in OUTPUT_OF_SENTENCE[head, i])
+            expect(page.get_by_role("status")).to_contain_text(f"“{token}” looks most at")
+            expect(page.get_by_role("status")).to_contain_text(f"takes home is ({wanted}).")
+    expect(page.get_by_role("status")).to_contain_text("“was”, which gets the weight 0.71")
+    page.get_by_role("slider").press("End")
+    spread = attention(ASKED, KEY_OF_SENTENCE, GIVEN, scale=1 / 12, return_weights=True)[1][1, 6]
+    assert page.locator(".attn-asked td:last-child").all_inner_texts() == [f"{weight:.2f}" for weight in spread]
+    page.locator("[data-asks='3']").click()
+    assert caption.inner_text() == "The query of “because” is (−2, 2, 2, 2)"
+    page.get_by_role("button", name="Reset").click()
+    expect(page.get_by_role("status")).to_contain_text("“it” looks most at “cat”, which gets the weight 0.95")
+    assert page.locator(".attn-live").inner_html() == begun
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((ASKED, KEY_OF_SENTENCE, GIVEN[:, :6], TOKENS, 0), "value must have a row for each of 7 words; got 6"),
+        ((ASKED, KEY_OF_SENTENCE, GIVEN, TOKENS, 7), "first must be the number of a word, 0 to 6; got 7"),
+    ],
+)
+def test_a_sentence_that_does_not_fit_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        figures.looks_explorable(*arguments)
+
+
+def test_a_folded_text_is_whole_in_a_terminal_and_behind_one_line_on_a_page(capsys):
+    made = figures.Folded("Two signs", "a < b\n a & b")
+    assert repr(made) == "Two signs\n\na < b\n a & b"
+    assert "<summary>Two signs</summary>" in made._repr_html_()
+    assert "a &lt; b\n a &amp; b</pre></details>" in made._repr_html_()
+    figures.folded("Two signs", "a < b")
+    assert capsys.readouterr().out == "Two signs\n\na < b\n"
+
+
+# --- the card of dialects ------------------------------------------------------------------------------
 
 
 def numbers_of(dialect, q_len, kv_len, causal):

@@ -1,4 +1,4 @@
-"""Translations between dialects: rows or columns as positions.
+"""A score and an output entry by entry, and translations between dialects: rows or columns as positions.
 
 A subscript c marks the dialect in which columns are positions: X_c = X^T, Q_c = Q^T, W_c = W^T and so on.
 """
@@ -7,9 +7,41 @@ import numpy as np
 
 from attn_course.equations.core import Givens, about
 from attn_course.formulas import column, row
-from attn_course.reference import causal_mask
+from attn_course.reference import causal_mask, softmax
 
 equation = about("N1")
+
+
+# ---- By hand: one entry of a table of scores, one entry of an output
+@equation(
+    "score-entry-by-entry",
+    r"\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja}",
+    topics=["D1"],
+    wrong={
+        "the keys ask": r"\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ja} K_{ia}",
+        "one entry, without the sum": r"\bigl( Q K^\top \bigr)_{ij} = Q_{ij} K_{ij} \quad (i, j \le d_k)",
+        "the keys not turned": r"\bigl( Q K \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja}",
+    },
+)
+def one_score(rng: np.random.Generator, T_q: int, T_k: int, d_k: int) -> Givens:
+    """Row i of the queries meets row j of the keys: multiply entry by entry, and add."""
+    return {"Q": rng.normal(size=(T_q, d_k)), "K": rng.normal(size=(T_k, d_k)), "d_k": d_k}
+
+
+@equation(
+    "output-entry-by-entry",
+    r"\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja}",
+    topics=["A6"],
+    assumes=["each row of P sums to 1"],
+    wrong={
+        "summed over the queries": r"\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ji} V_{ja}",
+        "a plain mean": r"\bigl( P V \bigr)_{ia} = \frac{1}{T_k} \sum_{j=1}^{T_k} V_{ja}",
+        "a plain sum": r"\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} V_{ja}",
+    },
+)
+def one_output(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
+    """Entry a of the output of query i is the average of entry a of all values, under the weights of row i."""
+    return {"P": softmax(rng.normal(size=(T_q, T_k))), "V": rng.normal(size=(T_k, d_v)), "T_k": T_k}
 
 
 # ---- One letter, several meanings: a table of dialects
@@ -31,7 +63,7 @@ def row_or_column(rng: np.random.Generator, d_k: int) -> Givens:
 @equation(
     "scores-in-columns",
     r"K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top",
-    uses=["dot-product-in-columns"],
+    uses=["score-entry-by-entry"],
     assumes=["Q_c = Q^T, K_c = K^T"],
     wrong={
         "the same table without transposing": r"K_c^\top Q_c = Q\, K^\top",

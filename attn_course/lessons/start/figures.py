@@ -1,10 +1,13 @@
-"""Figures of the lesson start: the machine with its links, the map of the course, and one table of weights in two orientations."""
+"""Figures of the lesson start: the machine with its links, who looks at whom, the map of the course, one table in two orientations."""
 
-from collections.abc import Mapping
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.patches import Arc
 from numpy.typing import ArrayLike
@@ -142,6 +145,81 @@ def notation_explorable() -> None:
         "outlined, as does a click on a weight; buttons hide the keys after the query and put all back. Only the dialect of columns turns "
         "the tables; its softmax runs down each column.",
     )
+
+
+def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens: Sequence[str], first: int) -> None:
+    """Show whom each word looks at, in each head, and begin with one word.
+
+    Parameters
+    ----------
+    query, key, value : (heads, tokens, features) array_like
+        Whole numbers. The card divides scores by 2 until a slider is moved, and hides no word.
+    tokens : sequence of str
+        The words.
+    first : int
+        The number of the word to begin with, from 0.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not hold one row for each word, or there is no such word.
+    """
+    queries, keys, values = (as_numbers(name, array, 3) for name, array in (("query", query), ("key", key), ("value", value)))
+    for name, array in (("query", queries), ("key", keys), ("value", values)):
+        if array.shape[1] != len(tokens):
+            raise ValueError(f"{name} must have a row for each of {len(tokens)} words; got {array.shape[1]}")
+    if not 0 <= first < len(tokens):
+        raise ValueError(f"first must be the number of a word, 0 to {len(tokens) - 1}; got {first}")
+    heads = [
+        {name: (array + 0.0).tolist() for name, array in (("query", q), ("key", k), ("value", v), ("scores", q @ k.T))}
+        for q, k, v in zip(queries, keys, values, strict=True)
+    ]
+    publish_explorable(
+        CARDS / "looks",
+        f"The sentence '{' '.join(tokens)}' twice, one line above the other, with lines from each word that asks to the words it looks at, "
+        "the thicker the more weight. Buttons choose the word and the head, a slider what scores are divided by; a table shows every key "
+        "with its score and weight.",
+        {"tokens": list(tokens), "first": first, "heads": heads},
+    )
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A text in fixed width behind a line that opens it."""
+
+    summary: str
+    text: str
+
+    def __repr__(self) -> str:
+        """Return the whole, as a text terminal shows it."""
+        return f"{self.summary}\n\n{self.text}"
+
+    def _repr_html_(self) -> str:
+        shown = f'<pre style="font-family: monospace; white-space: pre; overflow-x: auto">{html.escape(self.text)}</pre>'
+        return f"<details><summary>{html.escape(self.summary)}</summary>{shown}</details>"
+
+
+def folded(summary: str, text: str) -> None:
+    """Show a long text, such as a table, folded behind one line."""
+    display(Folded(summary, text))
+
+
+QUESTIONS = {  # of each lesson: what it answers
+    "start": "What does one word take from the others, and how does this course work?",
+    "lookup": "How does a dictionary become something that can be trained?",
+    "softmax": "Why the exponential, and not some other way to make weights of scores?",
+    "scaling": r"Why are scores divided by $\sqrt{d_k}$, and when does that not help?",
+    "attention": r"What is $\mathrm{softmax}(Q K^\top / \sqrt{d_k})\, V$ in shapes, as a function, and in cost?",
+    "gradients": "What does attention pass back when it is trained, and can you write its backward pass?",
+    "self_attention": "What happens when a sentence asks itself, and how does it know its word order?",
+    "additive": "What if a small network compares, instead of a dot product?",
+    "masking": "How do you hide a word, and how do you find out that it still leaks?",
+    "heads": "What do several small heads buy, and what must be kept while a model writes?",
+    "cross_attention": "How does one sequence read another one, as in translation?",
+    "absorption": "Which of the matrices are really needed, and how small can the cache become?",
+    "linear": "What if we leave the softmax out, and carry a memory instead?",
+    "flash": "How is the same result computed with far less traffic to memory?",
+}
 
 
 LESSONS = {  # where each part of the machine is taken apart

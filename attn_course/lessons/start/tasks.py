@@ -1,10 +1,13 @@
-"""The graded tasks of lesson start: shapes and orientations."""
+"""The tasks of lesson start: scores and outputs by hand, shapes and orientations."""
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from attn_course.tasks.core import Case, Task, Wrong, every
+from attn_course.sentence import KEY, QUERY, TOKENS
+from attn_course.tasks.core import Case, Task, Wrong, at_sizes, every
 
 
 def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
@@ -13,59 +16,148 @@ def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
     return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
 
 
-def _rows(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int) -> dict[str, np.ndarray]:
-    return {"query": rng.normal(size=(q_len, d_k)), "key": rng.normal(size=(kv_len, d_k))}
+def _score_table(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
+    return np.asarray((x @ w_query) @ (x @ w_key).T)
+
+
+def _words(rng: np.random.Generator, length: int, d_model: int, d_k: int) -> dict[str, np.ndarray]:
+    return {
+        "x": rng.normal(size=(length, d_model)),
+        "w_query": rng.normal(size=(d_model, d_k)),
+        "w_key": rng.normal(size=(d_model, d_k)),
+    }
 
 
 SCORES = Task(
-    id="dot-product-table",
-    title="A table of dot products",
+    id="scores-from-words",
+    title="Who asks whom",
     entry="my_scores",
     kind="write",
-    equation="scores-in-columns",
+    equation="score-entry-by-entry",
     points=1,
     difficulty=1,
-    minutes=2,
-    trains="which side carries the transpose when rows are positions",
-    answer=lambda query, key: query @ key.T,
+    minutes=4,
+    trains="matrices on the right of the words, queries in the rows",
+    answer=_score_table,
     cases=lambda rng: [
-        Case("fewer queries than keys", **_rows(rng, 3, 5, 2)),
-        Case("more queries than keys", **_rows(rng, 7, 2, 3)),
-        Case("as many queries as keys", **_rows(rng, 5, 5, 3)),
-        Case("one query", **_rows(rng, 1, 5, 2)),
-        Case("one key", **_rows(rng, 3, 1, 5)),
+        Case("more words than features", **_words(rng, 7, 5, 3)),
+        Case("more features than words", **_words(rng, 3, 7, 2)),
+        Case("one word", **_words(rng, 1, 5, 2)),
+        Case("one number in a query", **_words(rng, 5, 3, 1)),
+        Case("one feature", **_words(rng, 3, 1, 5)),
     ],
     wrong=[
         Wrong(
-            "rows are keys",
-            lambda query, key: key @ query.T,
-            "your table is turned: row i, column j must hold query i times key j, so the queries come first",
+            "the keys ask",
+            lambda x, w_query, w_key: _score_table(x, w_query, w_key).T,
+            "your table is turned: row i, column j must hold query i times key j, so the queries stand on the left",
         ),
         Wrong(
-            "only pairs of the same number",
-            lambda query, key: np.array([q @ k for q, k in zip(query, key, strict=False)]),
-            "every query meets every key, not only the one of its own number: the result is a table",
+            "queries in the place of the keys",
+            lambda x, w_query, w_key: _score_table(x, w_query, w_query),
+            "you compare queries with queries, so that your table is symmetric: the second factor is made with `w_key`",
+        ),
+        Wrong(
+            "keys in the place of the queries",
+            lambda x, w_query, w_key: _score_table(x, w_key, w_key),
+            "you compare keys with keys, so that your table is symmetric: the first factor is made with `w_query`",
+        ),
+        Wrong(
+            "each word with itself alone",
+            lambda x, w_query, w_key: ((x @ w_query) * (x @ w_key)).sum(axis=1),
+            "every word asks every word, not only itself: the result is a table",
         ),
         Wrong(
             "divided by the root of d_k",
-            lambda query, key: query @ key.T / math.sqrt(query.shape[1]),
+            lambda x, w_query, w_key: _score_table(x, w_query, w_key) / math.sqrt(w_query.shape[1]),
             "no scale is asked for here, only the plain dot products",
         ),
         Wrong(
             "weights instead of scores",
-            lambda query, key: softmax(query @ key.T, -1),
+            lambda x, w_query, w_key: softmax(_score_table(x, w_query, w_key), -1),
             "no softmax yet: scores are the numbers before it",
-        ),
-        Wrong(
-            "cosines",
-            lambda query, key: query @ key.T / np.outer(np.linalg.norm(query, axis=1), np.linalg.norm(key, axis=1)),
-            "do not divide by the lengths of the vectors: a dot product keeps them",
         ),
     ],
     hints=[
-        "A matrix product multiplies rows of the left factor by columns of the right one.",
-        "The rows of `key` must become columns: that is what `.T` does.",
-        "`return query @ ...`, with the transposed keys.",
+        "Make the queries first, one row for each word; then the keys, in the same way.",
+        "A word is a row, so its matrix stands on the right: `x @ w_query` has one query in each row.",
+        "Two tables of shape (T, d_k) give one of shape (T, T): which of them must be turned with `.T`, so that row i belongs to query i?",
+    ],
+)
+
+
+def _by_hand(*, query: str = "tired", sign: int = 1) -> tuple[float, ...]:
+    """The scores of a word with cat, sat and tired; with sign 0 as they come out without any minus."""
+    asked, keys = QUERY[0, TOKENS.index(query)], KEY[0, [TOKENS.index(word) for word in ("cat", "sat", "tired")]]
+    return tuple((keys @ asked if sign else abs(keys) @ abs(asked)).tolist())
+
+
+BY_HAND = Task(
+    id="scores-by-hand",
+    title="Three scores by hand",
+    entry="my_three",
+    kind="predict",
+    equation="score-entry-by-entry",
+    points=1,
+    difficulty=1,
+    minutes=2,
+    trains="the dot product of a query with a key",
+    your_turn=True,
+    answer=_by_hand,
+    wrong=[
+        Wrong("signs forgotten", partial(_by_hand, sign=0), "some entries of the keys are negative: their products are subtracted"),
+        Wrong("the query of it", partial(_by_hand, query="it"), "these are the scores of “it”; the query of “tired” is (2, 1, 0, 2)"),
+        Wrong(
+            "the key of tired for its query",
+            lambda: tuple((KEY[0, [1, 2, 6]] @ KEY[0, 6]).tolist()),
+            "you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (2, 1, 0, 2)",
+        ),
+    ],
+    hints=[
+        "Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the four products.",
+        "A minus in the key makes its product negative.",
+        "With “cat”: 2 · 2 + 1 · 0 + 0 · 0 + 2 · 2.",
+    ],
+)
+
+
+def _averages(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> dict[str, Any]:
+    weights, value = softmax(rng.normal(size=(T_q, T_k)), -1), rng.normal(size=(T_k, d_v))
+    output = np.array([np.average(value, axis=0, weights=row) for row in weights])
+    return {"P": weights, "V": value, "Z": output, "T_q": T_q, "T_k": T_k, "d_v": d_v}
+
+
+OUTPUT = Task(
+    id="output-as-formula",
+    title="An output as a formula",
+    entry="my_output",
+    kind="formula",
+    equation="score-entry-by-entry",
+    points=1,
+    difficulty=1,
+    minutes=3,
+    trains="which index a sum runs over",
+    your_turn=True,
+    symbols=("P", "V", "T_q", "T_k", "d_v"),
+    left="Z_{ia}",
+    cases=at_sizes("T_q T_k d_v", _averages),
+    answer=r"\sum_{j=1}^{T_k} P_{ij} V_{ja}",
+    wrong=[
+        Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{ja}", "each value counts with its weight, P_{ij}"),
+        Wrong(
+            "the values left out", r"\sum_{j=1}^{T_k} P_{ij}", "that is the sum of the weights, which is 1; each of them multiplies a value"
+        ),
+        Wrong("a plain mean", r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{ja}", "that gives every value the same weight; the weights are P_{ij}"),
+        Wrong(
+            "divided by the number of keys",
+            r"\frac{1}{T_k} \sum_{j=1}^{T_k} P_{ij} V_{ja}",
+            "the weights sum to 1 already, so the sum is an average as it stands: do not divide by T_k",
+        ),
+    ],
+    hints=[
+        "Whose weights are they, and over what do they sum to 1? The sum runs over that.",
+        "The index i of the query stays on P, and the index a of the feature stays on V.",
+        r"It has the form `\sum_{j=1}^{T_k} P_{..} V_{..}`.",
     ],
 )
 
@@ -111,7 +203,51 @@ SHAPES = Task(
     hints=[
         "Write the shape under each letter: Q is d_k by queries, K is d_k by keys, V is d_v by keys.",
         "Transposing exchanges the two numbers; in a product the inner two must agree, and vanish.",
-        "(keys × d_k)(d_k × queries), and then (d_v × keys)(keys × queries).",
+        "The first product is (keys × d_k)(d_k × queries), and the second begins with (d_v × keys): which lengths are left of each?",
+    ],
+)
+
+
+def _column_averages(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> dict[str, Any]:
+    weights, value = softmax(rng.normal(size=(T_k, T_q)), 0), rng.normal(size=(d_v, T_k))
+    output = np.array([np.average(value, axis=1, weights=column) for column in weights.T]).T
+    return {"A": weights, "V": value, "Z": output, "T_q": T_q, "T_k": T_k, "d_v": d_v}
+
+
+COLUMN_FORMULA = Task(
+    id="output-in-columns",
+    title="An output in the other dialect",
+    entry="my_formula",
+    kind="formula",
+    equation="output-entry-by-entry",
+    points=1,
+    difficulty=2,
+    minutes=4,
+    trains="keeping index and meaning together when every table is turned",
+    symbols=("A", "V", "T_q", "T_k", "d_v"),
+    left="Z_{ai}",
+    cases=at_sizes("T_q T_k d_v", _column_averages),
+    answer=r"\sum_{j=1}^{T_k} V_{aj} A_{ji}",
+    wrong=[
+        Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{aj}", "each value counts with its weight"),
+        Wrong(
+            "the values left out", r"\sum_{j=1}^{T_k} A_{ji}", "that is the sum of the weights, which is 1; each of them multiplies a value"
+        ),
+        Wrong(
+            "a plain mean",
+            r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj}",
+            "that gives every value the same weight; the weights are the entries of A",
+        ),
+        Wrong(
+            "divided by the number of keys",
+            r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj} A_{ji}",
+            "the weights of a column sum to 1 already: do not divide by the number of keys",
+        ),
+    ],
+    hints=[
+        "Which index of A is the query, and which is the key? Its columns sum to 1.",
+        "The sum runs over the keys: they are the columns of V and the rows of A.",
+        r"It has the form `\sum_{j=1}^{T_k} V_{..} A_{..}`; in V the feature comes first.",
     ],
 )
 
@@ -176,7 +312,7 @@ TRANSLATE = Task(
     hints=[
         "Turn what comes in: `query.T` has one row per query. From there on it is the row form of {eq}`attention-in-columns`.",
         "With rows, the softmax runs along the last axis, and the values stand on the right.",
-        "`query, key, value = query.T, key.T, value.T`, then scores, softmax over axis -1, and `@ value`.",
+        "In rows, the scores are (q_len, kv_len) and the output is (q_len, d_v); d_k is then the last axis of the turned query.",
     ],
 )
 
@@ -269,8 +405,8 @@ ORIENTATION = Task(
     hints=[
         "Name the axes of `key.T @ query`: which one is the key, which one the query?",
         "Hidden is key j > query i, that is row > column. On which side of the diagonal is that? And what sums to 1?",
-        "`np.tril(..., k=-1)` marks the cells below the diagonal; the softmax runs over `axis=0`.",
+        "Two lines change: the triangle, and the axis. Write a table for three words: which three of its nine cells are hidden?",
     ],
 )
 
-TASKS = [SCORES, SHAPES, TRANSLATE, ORIENTATION]
+TASKS = [SCORES, BY_HAND, OUTPUT, SHAPES, COLUMN_FORMULA, TRANSLATE, ORIENTATION]

@@ -5,27 +5,30 @@ import math
 import numpy as np
 import torch
 
-# --- a table of dot products -----------------------------------------------------------------------
+# --- all scores of some words ----------------------------------------------------------------------
 
 
-def scores_by_loops(query, key):
-    return np.array([[sum(a * b for a, b in zip(q, k, strict=True)) for k in key] for q in query])
+def scores_by_loops(x, w_query, w_key):
+    queries, keys = ([row @ w for row in x] for w in (w_query, w_key))
+    return np.array([[sum(a * b for a, b in zip(q, k, strict=True)) for k in keys] for q in queries])
 
 
-def scores_with_einsum(query, key):
-    return np.einsum("ia,ja->ij", query, key)
+def scores_with_einsum(x, w_query, w_key):
+    return np.einsum("id,da,ea,je->ij", x, w_query, w_key, x)
 
 
-def scores_in_torch(query, key):
-    return torch.from_numpy(query) @ torch.from_numpy(key).mT
+def scores_in_torch(x, w_query, w_key):
+    x, w_query, w_key = map(torch.from_numpy, (x, w_query, w_key))
+    return x @ w_query @ (x @ w_key).mT
 
 
-def scores_in_float32(query, key):
-    return np.inner(query.astype(np.float32), key.astype(np.float32))
+def scores_in_float32(x, w_query, w_key):
+    x, w_query, w_key = (array.astype(np.float32) for array in (x, w_query, w_key))
+    return np.inner(x @ w_query, x @ w_key)
 
 
-def scores_turned(query, key):
-    return (key @ query.T).T
+def scores_of_columns_turned(x, w_query, w_key):
+    return ((w_key.T @ x.T).T @ (w_query.T @ x.T)).T
 
 
 # --- columns into rows -----------------------------------------------------------------------------
@@ -98,7 +101,10 @@ def weights_in_float32(query, key):
 
 
 RIGHT = {
-    "dot-product-table": [scores_by_loops, scores_with_einsum, scores_in_torch, scores_in_float32, scores_turned],
+    "scores-from-words": [scores_by_loops, scores_with_einsum, scores_in_torch, scores_in_float32, scores_of_columns_turned],
+    "scores-by-hand": [lambda: [8, -2, 2], lambda: np.array([8.0, -2.0, 2.0]), lambda: torch.tensor([8, -2, 2])],
+    "output-as-formula": [r"\sum_k P_{ik} V_{ka}", r"(P V)_{ia}", r"\sum_{n=1}^{T_k} V_{na} \, P_{in}"],
+    "output-in-columns": [r"(V A)_{ai}", r"\sum_{k=1}^{T_k} A_{ki} V_{ak}", r"\sum_j A^\top_{ij} V_{aj}"],
     "shapes-in-columns": [lambda: [11, 5, 6, 5], lambda: np.array([11.0, 5.0, 6.0, 5.0]), lambda: torch.tensor([11, 5, 6, 5])],
     "columns-to-rows": [rows_in_the_other_dialect, rows_by_loops, rows_in_torch, rows_in_float32],
     "repair-column-mask": [weights_in_rows_and_turned, weights_by_loops, weights_with_an_added_mask, weights_in_torch, weights_in_float32],

@@ -114,7 +114,9 @@ const shift = (inputs, twin) => {
   const { Z } = compute(inputs, twin);
   const moved = compute(inputs, twin, { S: (S) => S.map((head) => head.map((row) => row.map((score) => score + SHIFT))) }).Z;
   const wrong = find(tokens(sized(inputs)), (query) => !Z.every((head, place) => close(head[query], moved[place][query])));
-  const says = wrong === null ? `Adding ${SHIFT} to every score changes nothing.` : `Adding ${SHIFT} to every score changes what ${token(wrong)} finds.`;
+  const finite = wrong === null || moved.every((head) => head[wrong].every(Number.isFinite));
+  const finds = finite ? `changes what ${token(wrong)} finds` : `makes exponentials too large for a computer: what ${token(wrong)} finds is no number`;
+  const says = `Adding ${SHIFT} to every score ${wrong === null ? "changes nothing" : finds}.`;
   return { on: wrong === null, says };
 };
 
@@ -137,10 +139,11 @@ const leak = (inputs, twin) => {
 };
 
 // Each head has queries of its own, shares its keys with its group only, and is silent when its rows of W_O are 0.
-const independent = (inputs, twin) => {
+const independent = (inputs, twin, changed) => {
   const { H, H_kv } = sized(inputs);
   const probe = { ...inputs, X: inputs.X.map((row, place) => nudge(row, 0.25 * (1 + place))) }, { Z } = compute(probe, twin);
-  const changes = [["W_Q", H], ["W_K", H_kv], ["W_V", H_kv]].flatMap(([name, count]) => n.run(0, count - 1).map((block) => [name, count, block]));
+  const counts = [["W_Q", H], ["W_K", H_kv], ["W_V", H_kv]].sort(([a], [b]) => changed.includes(b) - changed.includes(a));
+  const changes = counts.flatMap(([name, count]) => n.run(0, count - 1).map((block) => [name, count, block]));
   for (const [name, count, block] of changes) {
     const other = compute({ ...probe, [name]: blocks(probe[name], count, block) }, twin).Z;
     const wrong = find(n.run(0, H - 1), (head) => Math.floor((head * count) / H) !== block && !close(Z[head], other[head]));
@@ -167,26 +170,28 @@ const own = (inputs, twin) => {
   return { on: true, says: "Changing a query changes only what its own token finds." };
 };
 
-const measured = (measure) => (inputs, twin = null) => {
+// `changed`: the inputs that a reader changed, which are tried first.
+const measured = (measure) => (inputs, twin = null, changed = []) => {
   try {
-    return measure(inputs, twin);
+    return measure(inputs, twin, changed);
   } catch (error) {
     return { on: false, says: `This cannot be computed: ${error.message}.` };
   }
 };
 const LAMPS = [
   { id: "rows", title: "rows sum to 1", measure: measured(rows) },
-  { id: "spread", title: "scores keep their spread", measure: measured(spread) },
+  { id: "spread", title: "the spread of scores does not grow with d_k", random: true, measure: measured(spread) },
   { id: "shift", title: "a common shift changes nothing", measure: measured(shift) },
   { id: "permutation", title: "the order of tokens does not count", measure: measured(permutation) },
   { id: "leak", title: "nothing leaks from the future", measure: measured(leak) },
   { id: "heads", title: "heads are independent", measure: measured(independent) },
-  { id: "own", title: "a query is its own", measure: measured(own) },
+  { id: "own", title: "a query affects only its own row", measure: measured(own) },
 ];
 
 // ---- Orders: the same outputs, computed in another order; bytes between a large slow memory and a small fast one, 4 to a number.
 // Each order is counted from X and the weight matrices, which lie in the large memory, to the outputs of all heads, which are written there.
 const NUMBER = 4, BLOCK = 2;
+const listed = (places) => places.map(token).join(", ").replace(/, ([^,]*)$/, " and $1");
 const empty = ($) => nested([$.H, $.T, $.d_v], () => null);
 // `ready` of a step: how many queries have their outputs.
 const replayed = (replay) => (inputs) => {
@@ -240,11 +245,11 @@ const tiles = ($, rows, columns) => {
       });
       const first = !steps.length || steps[steps.length - 1].top !== top;
       const bytes = $.H * NUMBER * (keys.length * ($.d_k + $.d_v) + (first ? queries.length * $.d_k : 0));
-      const says = `Queries ${queries.map(token).join(", ")} meet keys ${keys.map(token).join(", ")}.`;
+      const says = `What ${listed(queries)} ask${queries.length === 1 ? "s" : ""} meets the key${keys.length === 1 ? "" : "s"} of ${listed(keys)}.`;
       steps.push({ says, bytes, top, ready: top, done: structuredClone(finished) });
     }
     for (const head of heads($)) for (const query of queries) finished[head][query] = finished[head][query].map((x) => x ?? 0);
-    const written = { says: `The outputs of ${queries.map(token).join(", ")} are written.`, top, ready: top + queries.length };
+    const written = { says: `The outputs of ${listed(queries)} are written.`, top, ready: top + queries.length };
     const read = steps.some((step) => step.top === top) ? 0 : queries.length * $.d_k;
     steps.push({ ...written, bytes: $.H * NUMBER * (read + queries.length * $.d_v), done: structuredClone(finished) });
   }
@@ -299,7 +304,7 @@ const called = (twin, inputs, found) => {
 const test = (inputs, twin) => {
   const mistake = twinOf(twin), [given, call, wanted, callee] = called(mistake, inputs, compute(inputs));
   const message = `not what attention gives${exposed(inputs, twin) ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
-  return `# This test calls a function of your own. Define it in a cell above:
+  return `# This test calls a function of your own. Define it before you run this:
 #     ${callee}
 import numpy as np
 
@@ -312,7 +317,7 @@ print("Passed: your function gives what the machine gives.")
 };
 
 // What the places of an axis are called, for inputs of any size: those of an input's rows and columns, and of a part's axes.
-const numbered = (letter, count) => n.run(1, count).map((place) => `${letter}${place}`);
+const numbered = (letter, count) => n.run(0, count - 1).map((place) => `${letter}${place}`);
 const features = (count) => (count === FEATURES.length ? FEATURES : numbered("x", count));
 const places = (axis, count) =>
   axis === "head" ? n.run(0, count - 1).map((place) => `head ${place}`) : axis === "feature" ? numbered("", count) : TOKENS.slice(0, count).concat(numbered("token ", count - TOKENS.length));

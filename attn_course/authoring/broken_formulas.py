@@ -125,6 +125,7 @@ def updates(latex: str) -> dict[str, Rule]:
 
 UPDATE = updates(right("tiled-attention-update"))
 
+COLUMNS = r"p_{ij} = \sigma_l(b_{lj})_i"  # with the maximum subtracted, as the machine does: one mistake is enough
 FILLED = r"p_{ij} = \sigma_l(s_{il} - 10000\,[\,l \notin A_i\,])_j"
 RESHAPED = (
     r"q_{ia} = \sum_u x_{n u} (W_Q)_{u c}, \qquad n = \lfloor (h T + i - 1) / H \rfloor + 1,"
@@ -146,12 +147,12 @@ TWINS = (
         "softmax-over-queries",
         "the softmax runs over the queries",
         "attention-weights",
-        _of_weights(wrong("attention-weights", "normalised over the queries"), s="B"),
+        _of_weights(COLUMNS),
     ),
     Twin("no-scale", "the scores are not scaled", "scaled-score", _of_scores(wrong("scaled-score", "the scale only once"))),
     Twin(
         "scaled-by-length",
-        "the scores are divided by d_k, not by its root",
+        "the scores are divided by d_k, not by its square root",
         "scaled-score",
         _of_scores(changed("scaled-score", r"\sqrt{d_k}", "d_k")),
     ),

@@ -62,8 +62,9 @@ LEVELS = (
         "spread",
         "Nobody asks, nobody answers",
         "All scores are 0, and 0 divided by √2 is 0. A score needs a query and a key that are not 0.",
-        "Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Of the lamps only the spread of the scores "
-        "tells it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is d_k, here 2.",
+        "Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Only the lamp for the "
+        "spread of scores shows it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is "
+        "d_k, here 2.",
         _start([[1, 2], [3, 1]], W_Q=NOTHING, W_K=NOTHING),
     ),
     Level(
@@ -110,7 +111,7 @@ LEVELS = (
         "heads-tiled",
         "heads",
         "heads",
-        "Four heads, two key heads",
+        "All shapes fit",
         "Both key heads have the same columns of W_K and W_V. Let one number differ. If nothing changes, try another one.",
         "Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, "
         "so that heads 0 and 2 share one. All shapes fit.",
@@ -147,7 +148,7 @@ LEVELS = (
         "spread",
         "The scale of one head",
         "With one head, the width of all heads together is the width of that head. Choose two heads.",
-        "The scale is the root of the width of one head, not of all heads together. With a single head these are the same.",
+        "The scale is the square root of the width of one head, not of all heads together. With a single head these are the same.",
         _start([[1, 2], [3, -1], [0, 2]]),
         locked=(),
     ),

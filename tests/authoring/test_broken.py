@@ -112,7 +112,7 @@ def test_all_but_a_few_wrong_forms_are_the_registrys():
         for name, some in rules.items()
         if any(r.latex not in known and r.latex.partition(r"\qquad ")[2] not in tails - {""} for r in some)
     }
-    assert own == {"scaled-by-length", "scaled-by-width", "finite-fill", "heads-reshaped"}
+    assert own == {"softmax-over-queries", "scaled-by-length", "scaled-by-width", "finite-fill", "heads-reshaped"}
 
 
 # ---- what the words say

@@ -37,6 +37,17 @@ function shownApart(a, b) {
   return (write === texts[0] ? [shown(a), shown(b)] : [write(a), write(b)]).map((text) => text.replaceAll("-", "\u2212"));
 }
 
+// How many digits after the point all pairs need to be seen to differ, 2 or more.
+const digitsOf = (pairs) =>
+  Math.max(2, ...pairs.filter(([a, b]) => differs(a, b)).flatMap(([a, b]) => shownApart(a, b).map((text) => text.match(/^\u2212?\d+\.(\d+)$/)?.[1].length ?? 0)));
+
+// A number beside the other machine's, with as many digits as its neighbours have.
+function even(value, other, digits) {
+  const text = differs(value, other) ? shownApart(value, other)[0] : shown(value);
+  const plain = digits > 2 && /^\u2212?\d+\.\d+$/.test(text);
+  return plain ? decimal(value, digits) : text;
+}
+
 // Read what somebody typed; undefined as long as it is no number.
 function typed(text) {
   const value = Number(text.trim().replace("\u2212", "-").replace(",", "."));
@@ -100,7 +111,7 @@ class Matrix {
         ),
       ),
     );
-    const shape = [...(planes.length > 1 ? [planes.length] : []), rows.length, ...(across ? [rows[0].length] : [])];
+    const shape = [...(planes.length > 1 ? [part.planes ?? planes.length] : []), rows.length, ...(across ? [rows[0].length] : [])];
     this.figure = make(
       "figure",
       { class: "brk-part", "data-role": part.role ?? "neutral", "data-part": part.name },
@@ -112,7 +123,7 @@ class Matrix {
   caption(shape) {
     return [
       make("span", { class: "brk-arrow", "aria-hidden": "true" }, make("span", {}, shape.join(" \u00d7 "))),
-      make("span", { class: "brk-is" }, make("span", { class: "brk-symbol", html: symbol(this.part.name) }), ` ${this.part.title}`),
+      make("span", { class: "brk-is" }, make("span", { class: "brk-symbol", html: symbol(this.part.name) }), ` ${this.part.title}${this.part.planes ? `, each for ${this.tables.length / this.part.planes} heads` : ""}`),
     ];
   }
 
@@ -121,19 +132,20 @@ class Matrix {
     const sizes = entries(value).map(([, x]) => (Number.isFinite(x) ? Math.abs(x) : 0));
     const top = Math.max(...sizes, this.part.role === "weights" ? 1 : 0) || 1;
     let different = 0, apart = false;
+    const digits = other === undefined ? 2 : digitsOf(this.cells.map(({ index }) => [at(value, index), at(other, index)]));
     if (this.heads) this.tables.forEach((table, h) => (table.hidden = head !== undefined && h !== head));
     for (const cell of this.cells) {
       const now = at(value, cell.index);
       const far = other !== undefined && differs(now, at(other, cell.index));
       different += far;
       apart ||= far && !(this.heads && head !== undefined && cell.index[0] !== head);
-      const [text, against] = far ? shownApart(now, at(other, cell.index)) : [shown(now)];
+      const then = far ? at(other, cell.index) : now, text = even(now, then, digits);
       cell.element.textContent = text;
       cell.element.style.setProperty("--share", Number.isFinite(now) ? Math.min(1, Math.abs(now) / top) : 0);
       cell.element.toggleAttribute("data-differs", far);
       cell.element.toggleAttribute("data-hidden", now === -Infinity);
       cell.element.toggleAttribute("data-below", now < 0);
-      const beside = far ? `; ${compared} ${against}, differs` : "";
+      const beside = far ? `; ${compared} ${even(then, now, digits)}, differs` : "";
       cell.element.setAttribute("aria-label", `${this.part.title}, ${cell.name.replace("\u2192", "to")}: ${text}${beside}`);
     }
     this.figure.toggleAttribute("data-apart", apart);

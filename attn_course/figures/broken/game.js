@@ -4,15 +4,16 @@ const STEPS = [["find", "Find a difference"], ["prove", "Prove it"], ["name", "N
 // What the letters and signs of formulas stand for, some only beside another sign; matrices on the page have their names there.
 const LETTERS = [
   ["s", "a score"], ["b", "a score with the mask added"], ["m", "the largest score so far", "\u2113"], ["m", "the largest score of the row"],
-  ["\u2113", "the sum of exponentials so far"], ["a", "the sum of weighted values so far", "\u2113"], ["a", "the column within the head"],
+  ["\u2113", "the sum of exponentials so far"], ["a", "the sum of weighted values so far", "\u2113"], ["a", "the column within the head, counted from 1"],
   ["\u03c3", "the softmax"], ["w", "a weight before the mask"], ["p", "how far ahead a query may look", "+ p"], ["p", "a weight"],
   ["v", "a value"], ["z", "what was found"], ["x", "a number of X"], ["q", "a number of a query"],
   ["i", "the token that asks"], ["j", "the token that is found"], ["l", "each token in turn"], ["u", "each column of X in turn"],
-  ["A", "the keys that may be looked at"], ["[", "1 if what is inside holds, else 0"], ["d_k", "how many numbers a query has"],
+  ["A", "the keys that may be looked at"], ["[", "1 if what is inside holds, else 0"], ["d_k", "the length of a query"],
   ["h", "each head in turn; W_O^h: its rows of W_O", "W_O"], ["h", "the head, counted from 0; W_Q^h: its columns of W_Q", "W_Q h"],
-  ["h", "the head, counted from 0"], ["r", "its key head, counted from 0; W_K^r or W_V^r: the columns of that key head"],
+  ["h", "the head, counted from 0"], ["r", "its key head: the remainder of h divided by H_kv; W_K^r or W_V^r: the columns of that key head", "r = h"],
+  ["r", "its key head, counted from 0; W_K^r or W_V^r: the columns of that key head"],
   ["g", "how many heads share a key head"], ["H", "the number of heads"], ["H_kv", "the number of key heads"],
-  ["'", "after the next key"], ["T", "the number of tokens"], ["T_k", "the number of tokens"], ["n", "the token that is taken"], ["c", "the column that is taken"],
+  ["'", "after the next key"], ["T", "the number of tokens"], ["T_k", "the number of tokens"], ["n", "the token that is taken, counted from 1"], ["c", "the column that is taken, counted from 1"],
   ["\u230a", "rounded down"],
 ];
 const times = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
@@ -77,16 +78,18 @@ function answer(desk, text, good = false) {
   if (text) desk.say(desk.one("answer").textContent);
 }
 
-// An answer to what was pressed far below: also where somebody looks now.
+// An answer to what was pressed far below: where somebody looks now.
 function tell(desk, text, good = false) {
-  answer(desk, text, good);
   desk.about = { said: text, good };
   desk.look();
+  desk.say(desk.one("about").textContent);
 }
 
 function drawMission(desk) {
   const step = desk.mode === "level" ? stepOf(desk) : desk.mode;
   if (step !== "find" && desk.mode === "level") desk.fewest = Math.min(desk.fewest, desk.exposed ? desk.changes() : Infinity);
+  if (step === "prove" && desk.step === "find" && desk.about?.said) desk.about = null; // it said what to find
+  desk.step = step;
   drawNav(desk);
   desk.one("steps").hidden = desk.mode !== "level";
   const reached = STEPS.findIndex(([id]) => id === step);
@@ -131,7 +134,7 @@ const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
 const MISSIONS = {
   find: (desk, { note = "", hint: advice }) => ({
     short: `Task: change numbers until <i>O</i> differs. ${desk.apart.includes("O") ? inside(desk) : ""}`,
-    task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and with these both give the same output.
+    task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and with these both give the same <i>O</i>.
       ${mathy(note)}
       <b>Change as few numbers as you can until the twin's <i>O</i> differs.</b> ${inside(desk)}
       ${desk.hinted ? hinted(advice) : ""}`,
@@ -165,7 +168,7 @@ const MISSIONS = {
     name: "The same numbers in four orders",
     task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> The numbers lie in a large memory and are
       computed with in a small one. All that moves between them is counted, from X and the weight matrices to Z, with 4 bytes for each number.
-      Guess first, then play all four orders to their ends: the answer then appears.`,
+      Guess first, then play all four orders to their ends. The total of an order appears when it has been played, and the answer after all four.`,
     tools: [],
   }),
   meet: (desk) => meetMission(desk),
@@ -174,7 +177,7 @@ const MISSIONS = {
 // What differs while what leaves the machine does not, or too little.
 function inside({ apart }) {
   if (!apart.length) return "";
-  if (apart.includes("O")) return "The outputs differ by too little to count: one number must differ by 0.005, and by a thousandth of the largest.";
+  if (apart.includes("O")) return "O differs by too little to count: one number must differ by 0.005, and by a thousandth of the largest.";
   return `${listed(apart)} ${apart.length > 1 ? "differ" : "differs"}, but <i>O</i> does not yet.`;
 }
 
@@ -183,8 +186,8 @@ function leaving(desk) {
   const [machine, twin] = desk.made;
   const token = machine.O.findIndex((row, i) => row.some((x, j) => differs(x, twin.O[i][j])));
   if (token < 0) return inside(desk) || "Both give the same <i>O</i>.";
-  const pairs = machine.O[token].map((x, j) => (differs(x, twin.O[token][j]) ? shownApart(x, twin.O[token][j]) : [shown(x), shown(x)]));
-  const [here, there] = [0, 1].map((side) => `(${pairs.map((pair) => pair[side]).join(", ")})`);
+  const digits = digitsOf(machine.O[token].map((x, j) => [x, twin.O[token][j]]));
+  const [here, there] = [machine, twin].map(({ O }, side, both) => `(${O[token].map((x, j) => even(x, both[1 - side].O[token][j], digits)).join(", ")})`);
   return `<i>O</i> of <q>${MACHINE.tokens[token]}</q>: machine ${here}, twin ${there}.`;
 }
 
@@ -231,7 +234,7 @@ function drawLamps(desk, step) {
   if (host.hidden) return;
   if (host.children.length !== MACHINE.lamps.length) {
     const lamp = ({ id, title }) =>
-      make("button", { class: "brk-lamp", "data-id": id, click: () => press(desk, id) }, make("span"), make("b", {}, title), make("span"));
+      make("button", { class: "brk-lamp", "data-id": id, click: () => press(desk, id) }, make("span"), make("b", { html: mathy(title) }), make("span"));
     host.replaceChildren(...MACHINE.lamps.map(lamp));
   }
   [...host.children].forEach((row, n) => {
@@ -239,27 +242,30 @@ function drawLamps(desk, step) {
     const open = step === "free" || step === "done" || desk.tested.has(lamp.id);
     row.toggleAttribute("data-covered", !open);
     [[row.firstChild, null], [row.lastChild, desk.twin]].forEach(([bulb, twin], side) => {
-      const { on, says } = open ? lamp.measure(desk.inputs, twin) : { says: "press to test" };
+      const { on, says } = open ? lamp.measure(desk.inputs, twin, changedIn(desk)) : { says: "press to test" };
       bulb.dataset.on = String(on);
       bulb.innerHTML = open ? marked(`${side ? "twin" : "machine"} ${on ? "lit" : "out"}: ${says}`) : says;
     });
   });
 }
 
+const changedIn = (desk) => Object.keys(desk.inputs).filter((name) => changesOf(desk.inputs[name], desk.first[name]));
+
 function press(desk, id) {
   if (desk.mode !== "level" || stepOf(desk) === "done") return;
   const lamp = MACHINE.lamps.find((other) => other.id === id);
-  if (stepOf(desk) === "find") return tell(desk, "First find numbers on which the outputs differ.");
+  if (stepOf(desk) === "find") return tell(desk, "First find numbers on which O differs.");
   desk.tested.add(id);
-  const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which));
+  const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which, changedIn(desk)));
   if (machine.on && !twin.on) {
     desk.proved = true;
     desk.refresh();
-    tell(desk, `That proves it: \u201c${lamp.title}\u201d holds for the machine and not for the twin. ${twin.says} Now choose the twin's formula.`, true);
+    tell(desk, `That proves it: \u201c${lamp.title}\u201d holds for the machine and not for the twin. Now choose the twin's formula.`, true);
     return goTo(desk, "choices")();
   } else if (machine.on) {
     const other = id === MACHINE.levels[desk.level].lamp ? " here, but with other numbers it can" : "";
-    tell(desk, `With your numbers \u201c${lamp.title}\u201d is lit for both. A lamp that is lit for both proves nothing${other}.`);
+    const tried = lamp.random ? `\u201c${lamp.title}\u201d is tested with random numbers, not with yours, and` : `With your numbers \u201c${lamp.title}\u201d`;
+    tell(desk, `${tried} is lit for both. A lamp that is lit for both proves nothing${other}.`);
   } else tell(desk, `\u201c${lamp.title}\u201d is out for the machine too, so it is no rule that the machine keeps.`);
   desk.refresh();
 }
@@ -273,10 +279,10 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 function formsOf(level) {
   const place = MACHINE.twins.findIndex(({ id }) => id === level.id), right = MACHINE.twins[place];
   const far = (form) => Math.abs(MACHINE.twins.indexOf(form) - place) + (form.part === right.part ? 0 : MACHINE.twins.length);
-  const absent = ({ part, html }) =>
-    (level.start.mask === "none" && (part === "A" || /\bA\b/.test(html))) || (level.start.heads === 1 && /\bH\b|<sup>1/.test(html));
+  const absent = ({ part, html, update }) =>
+    update || (level.start.mask === "none" && (part === "A" || /\bA\b/.test(html))) || (level.start.heads === 1 && /\bH\b|<sup>1/.test(html));
   const others = MACHINE.twins.filter((form) => form.html !== right.html && !absent(form)).sort((a, b) => far(a) - far(b));
-  return others.slice(0, 3).toSpliced(level.id.length % 4, 0, right);
+  return others.slice(0, 3).toSpliced([...level.id].reduce((sum, sign) => sum + sign.charCodeAt(), 0) % 4, 0, right);
 }
 
 function drawChoices(desk, step) {
@@ -333,9 +339,9 @@ function choose(desk, form, button) {
   if (!count) {
     return tell(desk, "Your numbers cannot tell that form from the twin: both give the same. Change one more number.");
   }
-  const place = nameOf(first.part, first.index, desk.inputs);
+  const place = capital(nameOf(first.part, first.index, desk.inputs));
   const [there, here] = shownApart(first.value, first.other);
-  tell(desk, `No: that form gives ${there} for ${place}, and the twin has ${here}.`);
+  tell(desk, `No. ${place} would be ${there} with that formula, and the twin has ${here}.`);
 }
 
 // --- the end of a level, and the test ------------------------------------------------------------------

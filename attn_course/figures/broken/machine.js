@@ -149,9 +149,9 @@ const PARTS = [
   {"name":"Y","title":"output","role":"output","axes":["query","feature"],"html":"Y = X + O", rule: { loops: [], value: (o, $, _) => o.add(o.given($.X), o.given($.O)) } },
 ];
 const TWINS = [
-  {"id":"softmax-over-queries","part":"P","title":"the softmax runs over the queries","html":"p<sub>ij</sub> = e<sup>b<sub>ij</sub></sup> / (Σ<sub>l</sub> e<sup>b<sub>lj</sub></sup>)", rules: { P: { value: (o, $, { head }, i, j) => o.over(o.exp(o.entry(o.given($.B[head]), i - 1, j - 1)), o.sum(n.run(1, n.size($.B[head], 0)).map((l) => o.exp(o.entry(o.given($.B[head]), l - 1, j - 1))))) } } },
+  {"id":"softmax-over-queries","part":"P","title":"the softmax runs over the queries","html":"p<sub>ij</sub> = σ<sub>l</sub>(b<sub>lj</sub>)<sub>i</sub>", rules: { P: { value: (o, $, { head }, i, j) => o.entry(o.softmax(n.run(1, n.size($.B[head], 0)).map((l) => o.entry(o.given($.B[head]), l - 1, j - 1))), i - 1) } } },
   {"id":"no-scale","part":"S","title":"the scores are not scaled","html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1) } } },
-  {"id":"scaled-by-length","part":"S","title":"the scores are divided by d_k, not by its root","html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.given($.d_k)) } } },
+  {"id":"scaled-by-length","part":"S","title":"the scores are divided by d_k, not by its square root","html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.given($.d_k)) } } },
   {"id":"scaled-by-width","part":"S","title":"the scale is that of all heads together","html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / √(H d<sub>k</sub>)","tested":"O", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.sqrt(o.times(o.given($.H), o.given($.d_k)))) } } },
   {"id":"keys-ask","part":"S","title":"the keys ask and the queries answer: the scores are transposed","html":"s<sub>ij</sub> = (K Q<sup>T</sup>)<sub>ij</sub> / √d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.K[head]), o.transpose(o.given($.Q[head]))), i - 1, j - 1), o.sqrt(o.given($.d_k))) } } },
   {"id":"features-times-features","part":"S","title":"the other matrix is transposed: features are compared, not tokens","html":"s<sub>ij</sub> = (Q<sup>T</sup> K)<sub>ij</sub> / √d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.transpose(o.given($.Q[head])), o.given($.K[head])), i - 1, j - 1), o.sqrt(o.given($.d_k))) } } },
@@ -171,14 +171,14 @@ const UPDATE = { m: { loops: [], value: (o, $, _, i) => o.max([o.entry(o.given($
 const DONE = { loops: [], value: (o, $, _) => o.over(o.given($.a), o.given($.l)) };
 const LEVELS = [
   {"id":"softmax-over-queries","lamp":"rows","title":"A symmetric square of scores","hint":"The scores are symmetric, and all their rows hold the same numbers. Make one row of X larger than the other.","story":"A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. If the scores are symmetric and all their rows hold the same numbers, each of its rows does as well. A test with more keys than queries, or fewer, finds it at once.","start":{"X":[[1,0],[0,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":1},
-  {"id":"no-scale","lamp":"spread","title":"Nobody asks, nobody answers","hint":"All scores are 0, and 0 divided by √2 is 0. A score needs a query and a key that are not 0.","story":"Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Of the lamps only the spread of the scores tells it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is d_k, here 2.","start":{"X":[[1,2],[3,1]],"W_Q":[[0,0],[0,0]],"W_K":[[0,0],[0,0]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":2},
+  {"id":"no-scale","lamp":"spread","title":"Nobody asks, nobody answers","hint":"All scores are 0, and 0 divided by √2 is 0. A score needs a query and a key that are not 0.","story":"Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Only the lamp for the spread of scores shows it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is d_k, here 2.","start":{"X":[[1,2],[3,1]],"W_Q":[[0,0],[0,0]],"W_K":[[0,0],[0,0]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":2},
   {"id":"keys-ask","lamp":"own","title":"Who asks whom?","hint":"While W_Q and W_K are equal, token i scores j as j scores i. No tokens tell the two apart: change W_Q or W_K.","story":"With one matrix for queries and keys the scores are symmetric, whatever the tokens are, so that exchanging the roles changes nothing. The mistake is the same as an exchange of rows and columns of W_Q W_K^T.","start":{"X":[[1,2],[3,-1],[0,2]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":1},
   {"id":"weights-transposed","lamp":"own","title":"Three equal tokens","hint":"All weights are 1/3, and all values are equal. Let one token differ from the others.","story":"p_ij is the weight of input j in output i. Read the other way round, the weights of an output need not sum to 1, and a query changes what other tokens find.","start":{"X":[[1,2],[1,2],[1,2]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"par":1},
   {"id":"mask-after-softmax","lamp":"rows","title":"A future that is far away","hint":"The first token scores the second so low that its weight is 0 in floating point even without a mask. Make them more alike.","story":"Weights that are hidden after the softmax have already taken their share of the sum. What is left sums to less than 1. The missing amount depends on the later words, and so it reveals something of them.","start":{"X":[[40,0],[-40,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"causal","heads":1},"par":1},
   {"id":"finite-fill","lamp":"leak","title":"Ten thousand is not infinity","hint":"exp(−10000) is 0 in floating point. Look for a row in which everything is hidden, or for a hidden score larger by 10000.","story":"A large finite fill hides keys as long as no hidden score is larger by about 10000 than all that are seen. Where all keys of a row are hidden, each score is made smaller by the same number, which no softmax notices: the weights are those without any mask.","start":{"X":[[1,2],[2,0],[0,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"causal","heads":1},"par":1},
-  {"id":"heads-tiled","lamp":"heads","title":"Four heads, two key heads","hint":"Both key heads have the same columns of W_K and W_V. Let one number differ. If nothing changes, try another one.","note":"A key head is a block of columns of W_K and W_V: it makes keys and values. Here four heads share two key heads, two heads each.","story":"Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, so that heads 0 and 2 share one. All shapes fit.","start":{"X":[[1,2],[2,-1],[0,1]],"W_Q":[[1,2,-1,1],[1,0,2,1]],"W_K":[[1,1],[2,2]],"W_V":[[1,1],[1,1]],"W_O":[[1,0],[0,1],[1,1],[1,-1]],"mask":"none","heads":4},"par":1},
+  {"id":"heads-tiled","lamp":"heads","title":"All shapes fit","hint":"Both key heads have the same columns of W_K and W_V. Let one number differ. If nothing changes, try another one.","note":"A key head is a block of columns of W_K and W_V: it makes keys and values. Here four heads share two key heads, two heads each.","story":"Heads 0 and 1 should share key head 0, and heads 2 and 3 key head 1. In the twin the key heads go 0, 1, 0, 1 and not 0, 0, 1, 1, so that heads 0 and 2 share one. All shapes fit.","start":{"X":[[1,2],[2,-1],[0,1]],"W_Q":[[1,2,-1,1],[1,0,2,1]],"W_K":[[1,1],[2,2]],"W_V":[[1,1],[1,1]],"W_O":[[1,0],[0,1],[1,1],[1,-1]],"mask":"none","heads":4},"par":1},
   {"id":"heads-reshaped","lamp":"heads","title":"Two heads that see alike","hint":"All tokens are equal, and so are the queries of both heads: wherever a query lands, it is the right one. Change one token.","story":"Reshaping the numbers in memory into heads, without a transposition, gives the right shape, and reshaping back gives the queries again. But head 0 gets the queries of the first half of the tokens, and head 1 those of the second.","start":{"X":[[1,2],[1,2],[1,2],[1,2]],"W_Q":[[1,0,1,0],[0,1,0,1]],"W_K":[[1,0,1,1],[0,1,0,2]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":2},"par":1},
-  {"id":"scaled-by-width","lamp":"spread","title":"The scale of one head","hint":"With one head, the width of all heads together is the width of that head. Choose two heads.","story":"The scale is the root of the width of one head, not of all heads together. With a single head these are the same.","start":{"X":[[1,2],[3,-1],[0,2]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"locked":[],"par":1},
+  {"id":"scaled-by-width","lamp":"spread","title":"The scale of one head","hint":"With one head, the width of all heads together is the width of that head. Choose two heads.","story":"The scale is the square root of the width of one head, not of all heads together. With a single head these are the same.","start":{"X":[[1,2],[3,-1],[0,2]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"none","heads":1},"locked":[],"par":1},
   {"id":"accumulator-kept","lamp":"permutation","title":"The best comes first","hint":"For each query the first key has the largest score. Let a later one be larger.","story":"An online softmax takes the keys one by one and measures its sums from the largest score so far. When a larger one comes, all that was summed up must shrink, or early keys count too much. Scores that never rise from key to key hide it, and so does a single key.","start":{"X":[[3],[2],[1]],"W_Q":[[1]],"W_K":[[1]],"W_V":[[1]],"W_O":[[1]],"mask":"none","heads":1},"par":1},
   {"id":"maximum-kept","lamp":"shift","title":"As long as numbers are small","hint":"In double precision exp(x) is infinite from about x = 710 on. One number is enough.","story":"Without the subtraction of the largest score the exponential of a score of 710 is infinite, and infinity divided by infinity is no number. In half precision a score of 12 is enough.","start":{"X":[[1,2],[2,0],[0,1]],"W_Q":[[1,0],[0,1]],"W_K":[[1,0],[0,1]],"W_V":[[1,0],[0,1]],"W_O":[[1,0],[0,1]],"mask":"causal","heads":1},"par":1},
 ];
@@ -299,7 +299,9 @@ const shift = (inputs, twin) => {
   const { Z } = compute(inputs, twin);
   const moved = compute(inputs, twin, { S: (S) => S.map((head) => head.map((row) => row.map((score) => score + SHIFT))) }).Z;
   const wrong = find(tokens(sized(inputs)), (query) => !Z.every((head, place) => close(head[query], moved[place][query])));
-  const says = wrong === null ? `Adding ${SHIFT} to every score changes nothing.` : `Adding ${SHIFT} to every score changes what ${token(wrong)} finds.`;
+  const finite = wrong === null || moved.every((head) => head[wrong].every(Number.isFinite));
+  const finds = finite ? `changes what ${token(wrong)} finds` : `makes exponentials too large for a computer: what ${token(wrong)} finds is no number`;
+  const says = `Adding ${SHIFT} to every score ${wrong === null ? "changes nothing" : finds}.`;
   return { on: wrong === null, says };
 };
 
@@ -322,10 +324,11 @@ const leak = (inputs, twin) => {
 };
 
 // Each head has queries of its own, shares its keys with its group only, and is silent when its rows of W_O are 0.
-const independent = (inputs, twin) => {
+const independent = (inputs, twin, changed) => {
   const { H, H_kv } = sized(inputs);
   const probe = { ...inputs, X: inputs.X.map((row, place) => nudge(row, 0.25 * (1 + place))) }, { Z } = compute(probe, twin);
-  const changes = [["W_Q", H], ["W_K", H_kv], ["W_V", H_kv]].flatMap(([name, count]) => n.run(0, count - 1).map((block) => [name, count, block]));
+  const counts = [["W_Q", H], ["W_K", H_kv], ["W_V", H_kv]].sort(([a], [b]) => changed.includes(b) - changed.includes(a));
+  const changes = counts.flatMap(([name, count]) => n.run(0, count - 1).map((block) => [name, count, block]));
   for (const [name, count, block] of changes) {
     const other = compute({ ...probe, [name]: blocks(probe[name], count, block) }, twin).Z;
     const wrong = find(n.run(0, H - 1), (head) => Math.floor((head * count) / H) !== block && !close(Z[head], other[head]));
@@ -352,26 +355,28 @@ const own = (inputs, twin) => {
   return { on: true, says: "Changing a query changes only what its own token finds." };
 };
 
-const measured = (measure) => (inputs, twin = null) => {
+// `changed`: the inputs that a reader changed, which are tried first.
+const measured = (measure) => (inputs, twin = null, changed = []) => {
   try {
-    return measure(inputs, twin);
+    return measure(inputs, twin, changed);
   } catch (error) {
     return { on: false, says: `This cannot be computed: ${error.message}.` };
   }
 };
 const LAMPS = [
   { id: "rows", title: "rows sum to 1", measure: measured(rows) },
-  { id: "spread", title: "scores keep their spread", measure: measured(spread) },
+  { id: "spread", title: "the spread of scores does not grow with d_k", random: true, measure: measured(spread) },
   { id: "shift", title: "a common shift changes nothing", measure: measured(shift) },
   { id: "permutation", title: "the order of tokens does not count", measure: measured(permutation) },
   { id: "leak", title: "nothing leaks from the future", measure: measured(leak) },
   { id: "heads", title: "heads are independent", measure: measured(independent) },
-  { id: "own", title: "a query is its own", measure: measured(own) },
+  { id: "own", title: "a query affects only its own row", measure: measured(own) },
 ];
 
 // ---- Orders: the same outputs, computed in another order; bytes between a large slow memory and a small fast one, 4 to a number.
 // Each order is counted from X and the weight matrices, which lie in the large memory, to the outputs of all heads, which are written there.
 const NUMBER = 4, BLOCK = 2;
+const listed = (places) => places.map(token).join(", ").replace(/, ([^,]*)$/, " and $1");
 const empty = ($) => nested([$.H, $.T, $.d_v], () => null);
 // `ready` of a step: how many queries have their outputs.
 const replayed = (replay) => (inputs) => {
@@ -425,11 +430,11 @@ const tiles = ($, rows, columns) => {
       });
       const first = !steps.length || steps[steps.length - 1].top !== top;
       const bytes = $.H * NUMBER * (keys.length * ($.d_k + $.d_v) + (first ? queries.length * $.d_k : 0));
-      const says = `Queries ${queries.map(token).join(", ")} meet keys ${keys.map(token).join(", ")}.`;
+      const says = `What ${listed(queries)} ask${queries.length === 1 ? "s" : ""} meets the key${keys.length === 1 ? "" : "s"} of ${listed(keys)}.`;
       steps.push({ says, bytes, top, ready: top, done: structuredClone(finished) });
     }
     for (const head of heads($)) for (const query of queries) finished[head][query] = finished[head][query].map((x) => x ?? 0);
-    const written = { says: `The outputs of ${queries.map(token).join(", ")} are written.`, top, ready: top + queries.length };
+    const written = { says: `The outputs of ${listed(queries)} are written.`, top, ready: top + queries.length };
     const read = steps.some((step) => step.top === top) ? 0 : queries.length * $.d_k;
     steps.push({ ...written, bytes: $.H * NUMBER * (read + queries.length * $.d_v), done: structuredClone(finished) });
   }
@@ -484,7 +489,7 @@ const called = (twin, inputs, found) => {
 const test = (inputs, twin) => {
   const mistake = twinOf(twin), [given, call, wanted, callee] = called(mistake, inputs, compute(inputs));
   const message = `not what attention gives${exposed(inputs, twin) ? `; with these numbers this mistake shows: ${mistake.title}` : ""}`;
-  return `# This test calls a function of your own. Define it in a cell above:
+  return `# This test calls a function of your own. Define it before you run this:
 #     ${callee}
 import numpy as np
 
@@ -497,7 +502,7 @@ print("Passed: your function gives what the machine gives.")
 };
 
 // What the places of an axis are called, for inputs of any size: those of an input's rows and columns, and of a part's axes.
-const numbered = (letter, count) => n.run(1, count).map((place) => `${letter}${place}`);
+const numbered = (letter, count) => n.run(0, count - 1).map((place) => `${letter}${place}`);
 const features = (count) => (count === FEATURES.length ? FEATURES : numbered("x", count));
 const places = (axis, count) =>
   axis === "head" ? n.run(0, count - 1).map((place) => `head ${place}`) : axis === "feature" ? numbered("", count) : TOKENS.slice(0, count).concat(numbered("token ", count - TOKENS.length));

@@ -13,7 +13,7 @@ const SMALL = {
 const ASKING = { ...SMALL, W_Q: [[0, 1], [1, 0], [2, 0]], mask: "causal" }; // with a question for those who are open
 const WEIGHTS = MACHINE.parts.findLast(({ role }) => role === "weights").name;
 const FINDS = MACHINE.parts[MACHINE.parts.findIndex(({ name }) => name === WEIGHTS) + 1].name;
-const weightsOf = (made) => entries(made[WEIGHTS]);
+const sameWeights = (made, before) => entries(made[WEIGHTS]).every(([index, value]) => !differs(value, at(before[WEIGHTS], index)));
 const weightAt = (made, i, j) => made[WEIGHTS][0][i][j];
 const columnOf = (made) => made[WEIGHTS][0].map((weights) => weights[FOUND]);
 
@@ -21,12 +21,13 @@ const TRIALS = [
   {
     name: "A query asks",
     task:
-      "Each word asks a question with its <b>query</b>, its row of Q. The query of `it` is all zeros at first, so `it` looks at all words equally: " +
+      "Each row of X is a word, and its columns say what kind of word: `alive` is a living thing, `tells` says what happens, and `open` waits for another " +
+      "word. Each word asks a question with its <b>query</b>, its row of Q. The query of `it` is all zeros at first, so `it` looks at all words equally: " +
       "each gets the weight 0.25. <b>Change a number until `it` gives `cat` more than 0.9.</b>",
     hint:
       "`it` is all `open`, so the row `open` of W_Q makes its query. " +
-      "The key of `cat` has its 2 in the first place: ask for that.",
-    then: "The query of `it` now has its largest score at the key of `cat`. A score compares a query with a key, and the scores in each row become weights that sum to 1.",
+      "The key of `cat` has its 2 in column 0: ask for that.",
+    then: "The query of `it` now has its largest score at the key of `cat`. A score compares a query with a key, and the scores in each row become weights that sum to 1. The row of `the` moved as well, because `the` is `open` too.",
     row: ["W_Q", 2],
     now: (made) => [shown(weightAt(made, ASKS, FOUND)), "<q>it</q> \u2192 <q>cat</q>"],
     done: (made) => weightAt(made, ASKS, FOUND) > 0.9,
@@ -35,7 +36,7 @@ const TRIALS = [
     name: "A key is found",
     task:
       "Each word can be found by its <b>key</b>, its row of K. A score is large where a query and a key have large numbers in the same places, " +
-      "and a number below 0 makes it small. <b>Make a number negative, so that no word gives `cat` more than 0.1.</b>",
+      "and opposite signs make it negative. <b>Make a number negative, so that no word gives `cat` more than 0.1.</b>",
     hint: "`cat` is all `alive`, so the row `alive` of W_K makes its key. Make its first number negative.",
     then: "Every word now gives `cat` less than 0.1: a key is compared with every query, so it counts in a whole column of the weights.",
     row: ["W_K", 0],
@@ -47,19 +48,23 @@ const TRIALS = [
     task:
       "A word that is found hands on its <b>value</b>, its row of V. What a word finds, its row of Z, is the sum of all values, each times its weight. " +
       "<b>Change what `it` finds, and not a single weight.</b>",
+    yet: (made, before, inputs, first) => {
+      if (!["X", "W_Q", "W_K", "W_V"].some((name) => changesOf(inputs[name], first[name]))) return "";
+      if (!sameWeights(made, before)) return `Not yet: a weight changed as well. ${changesOf(inputs.X, first.X) ? "X makes queries and keys too." : "W_Q and W_K make the weights."} Take that back, and change W_V.`;
+      return "Not yet: what `it` finds must change by at least 0.1. `it` looks mostly at `sat`, so change what `sat` hands on.";
+    },
     hint: "Only W_V makes values. Change the row `tells`: `sat` has it, and `it` looks at `sat`.",
     then: "Query and key decide where a word looks. The value is what it gets there, and has no say in who is looked at.",
     row: ["W_V", 1],
     now: (made) => [`(${made[FINDS][0][ASKS].map(shown).join(", ")})`, "<q>it</q> finds"],
     done: (made, before) =>
-      weightsOf(made).every(([index, value]) => !differs(value, at(before[WEIGHTS], index))) &&
-      made[FINDS][0][ASKS].some((value, a) => Math.abs(value - before[FINDS][0][ASKS][a]) >= 0.005),
+      sameWeights(made, before) && made[FINDS][0][ASKS].some((value, a) => Math.abs(value - before[FINDS][0][ASKS][a]) >= 0.1),
   },
   {
     name: "The softmax shares out",
     task:
       "The numbers are back at the start, but `it` asks for `cat` again. " +
-      "A score is divided by the <i>scale</i>, the root of how many numbers a query has (here \u221a2), so that longer queries do not make larger scores. " +
+      "A score is divided by the <i>scale</i>, the square root of the length of a query (here \u221a2), so that longer queries do not make larger scores. " +
       "The <i>softmax</i> then turns each row of scores into weights that sum to 1, and a larger score gets more. " +
       "<b>Change a number until no weight of `it` exceeds 0.9.</b>",
     hint: "The row `open` of W_Q makes the query of `it`. A smaller query makes smaller scores.",
@@ -74,7 +79,7 @@ const TRIALS = [
     task:
       "A <i>mask</i> says who may look at whom: a hidden key gets the weight 0. Under the <i>causal</i> mask a word sees itself and earlier words, " +
       "under the mask <i>past</i> earlier words only. <b>Choose the mask with which `the` looks at itself only.</b>",
-    hint: "The buttons of the mask stand below the matrices. The first word has no earlier one, so it must see itself.",
+    hint: "The buttons of the mask stand above the matrices. The first word has no earlier one, so it must see itself.",
     then: "No word sees a later one now. The weights of each row still sum to 1, over the keys that are seen.",
     now: (made) => [shown(weightAt(made, 0, 0)), "<q>the</q> \u2192 <q>the</q>"],
     done: (made, before, inputs) => inputs.mask === "causal",
@@ -82,10 +87,9 @@ const TRIALS = [
   {
     name: "Heads look separately",
     task:
-      "A <i>head</i> has columns of W_Q of its own, and so weights of its own. Its columns of W_K and W_V are a <i>key head</i>, which several heads may " +
-      "share. W_O turns what all heads found into one output O, and the last step adds it to X. <b>Choose two heads.</b>",
-    hint: "The buttons for the heads stand below the matrices.",
-    then: "Each head has one column of queries and keys now, and its own weights. Heads are counted from 0, as in the formulas.",
+      "A <i>head</i> has queries and keys of its own, and so weights of its own: two heads can look at different words at once. <b>Choose two heads.</b>",
+    hint: "The buttons for the heads stand above the matrices.",
+    then: "Each head has one column of queries and keys now, and its own weights. W_O turns what both found into O, and Y = X + O is the output.",
     now: (made) => [String(made[WEIGHTS].length), made[WEIGHTS].length > 1 ? "heads" : "head"],
     done: (made, before, inputs) => inputs.heads === 2,
   },
@@ -109,7 +113,9 @@ function meetMission(desk) {
     };
   }
   const made = MACHINE.compute(desk.inputs, null);
-  const met = (desk.met = trial.done(made, MACHINE.compute(desk.first, null), desk.inputs));
+  const before = MACHINE.compute(desk.first, null);
+  const met = (desk.met = trial.done(made, before, desk.inputs));
+  const yet = (!met && trial.yet?.(made, before, desk.inputs, desk.first)) || "";
   desk.now = trial.now(made);
   const on = () => {
     desk.task += 1;
@@ -121,14 +127,14 @@ function meetMission(desk) {
       desk.solved = { ...desk.solved, meet: TRIALS.length };
       keep("meet", TRIALS.length);
     }
+    desk.about = null;
     answer(desk, "");
     desk.refresh();
     desk.one("name").focus();
   };
-  if (met) answer(desk, trial.then, true);
-  else answer(desk, "");
+  answer(desk, met ? trial.then : yet, met);
   return {
-    short: marked(met ? trial.then : (trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name),
+    short: marked(met ? trial.then : yet || ((trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name)),
     name: `${desk.task + 1} of ${TRIALS.length}: ${trial.name}`,
     task: marked(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>`) + (desk.hinted && !met ? hinted(trial.hint) : ""),
     tools: [

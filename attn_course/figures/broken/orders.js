@@ -7,11 +7,12 @@ function drawOrders(desk) {
   const key = desk.mode === "orders" ? JSON.stringify(desk.inputs) : "";
   host.hidden = key === "";
   if (host.dataset.key === key) return;
+  const again = Boolean(key && host.dataset.key && desk.guess !== undefined);
   host.dataset.key = key;
   clearInterval(Number(host.dataset.clock));
   host.replaceChildren();
   if (key && desk.guess === undefined) askOrders(desk, host);
-  else if (key) showOrders(desk, host);
+  else if (key) showOrders(desk, host, again);
 }
 
 // The guess comes first: the bars would answer the question.
@@ -29,7 +30,7 @@ function askOrders(desk, host) {
   );
 }
 
-function showOrders(desk, host) {
+function showOrders(desk, host, again) {
   const replays = MACHINE.orders.map(({ id, title, replay }) => {
     const { steps, output } = replay(desk.inputs);
     let bytes = 0;
@@ -54,7 +55,7 @@ function showOrders(desk, host) {
   const same = make("p", { class: "brk-same", "aria-live": "polite" }), end = make("p", { class: "brk-score" });
   host.append(
     make("div", { class: "attn-buttons", role: "group", "aria-label": "Order" }, ...choices),
-    make("div", { class: "brk-player" }, play, slider),
+    make("div", { class: "brk-player" }, play, slider, make("button", { click: () => go(chosen, replays[chosen].steps.length - 1) }, "To its end")),
     says,
     same,
     end,
@@ -96,26 +97,29 @@ function showOrders(desk, host) {
     slider.max = steps.length - 1;
     slider.value = step;
     slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}`);
-    says.innerHTML = marked(`Step ${step + 1} of ${steps.length}: ${doing} So far ${moved} of ${steps.at(-1).bytes} bytes have moved.`);
+    says.innerHTML = marked(`Step ${step + 1} of ${steps.length}: ${doing} So far ${moved} bytes have moved.`);
     for (const { element, index } of table.cells) {
       const value = index.reduce((inner, i) => inner?.[i], done) ?? undefined;
       element.textContent = Number.isFinite(value) ? shown(value) : "";
       element.toggleAttribute("data-hidden", !Number.isFinite(value));
       element.toggleAttribute("data-unfinished", index[1] >= ready);
     }
+    if (last) played.add(id);
     meters.forEach((meter, n) => {
-      const bytes = replays[n].steps.at(-1).bytes;
+      const bytes = played.has(replays[n].id) ? replays[n].steps.at(-1).bytes : 0;
       meter.querySelector(".brk-groove > div").style.width = `${(100 * bytes) / most}%`;
-      meter.lastChild.textContent = bytes.toLocaleString("en");
+      meter.lastChild.textContent = bytes ? bytes.toLocaleString("en") : "?";
       meter.toggleAttribute("data-chosen", n === chosen);
     });
     const finished = entries(done).filter(([index]) => index[1] < ready);
     const off = finished.filter(([index, value]) => differs(value, at(whole, index))).length;
     const rows = made[0].length;
     const agree = `${off} of the ${finished.length} finished numbers ${off === 1 ? "differs" : "differ"} from those of whole matrices.`;
-    same.innerHTML = `${title}: ${ready} of ${rows} rows of Z are finished. ${finished.length ? agree : "There is nothing to compare yet."}`;
-    if (last) played.add(id);
-    end.innerHTML = played.size < replays.length ? `You have played ${played.size} of ${replays.length} orders to the end.` : concluded();
+    const begun = entries(done).some(([index, value]) => index[1] >= ready && Number.isFinite(value));
+    const compared = chosen ? (finished.length ? agree : "There is nothing to compare yet.") : "";
+    same.innerHTML = `${title}: ${ready} of ${rows} rows of Z are finished. ${begun ? "Numbers in italics are not finished." : ""} ${compared}`;
+    const anew = again && !played.size ? "With other numbers the orders begin again. " : "";
+    end.innerHTML = played.size < replays.length ? `${anew}You have played ${played.size} of ${replays.length} orders to the end.` : concluded();
   }
 
   // The answer to the question at the top, from what was counted.

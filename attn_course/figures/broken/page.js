@@ -18,14 +18,33 @@ const copied = (inputs) => JSON.parse(JSON.stringify(inputs));
 function labelsOf(name, inputs) {
   const found = MACHINE.labels(name, inputs);
   const small = inputs.X[0].length === SMALL.X[0].length;
-  const ours = (label) => (small && /^x\d$/.test(label) ? MACHINE.features[label[1] - 1] : label);
+  const ours = (label) => (small && /^x\d$/.test(label) ? MACHINE.features[label[1]] : label);
   return (Array.isArray(found) ? found : [found.rows, found.columns]).map((names) => names.map(ours));
 }
 
-// A place in words: "weights of `it`, `cat`".
+// A place in words: "the weight `it` \u2192 `cat` in head 1", "V of `it`, 0".
 function nameOf(part, index, inputs) {
   const names = labelsOf(part.name, inputs).map((names, n) => names[index[n]]);
-  return `${part.title}: ${(part.axes[0] === "head" && inputs.heads === 1 ? names.slice(1) : names).join(", ")}`;
+  const head = part.axes[0] === "head" ? names.shift() : "", [one, other] = names;
+  const pair = part.axes.at(-1) === "key" && other;
+  const place = pair ? `the ${part.title.replace(/s$/, "")} \`${one}\` \u2192 \`${other}\`` : `${part.name} of \`${one}\`${other ? `, ${other},` : ""}`;
+  return inputs.heads > 1 && head ? `${place} in ${head}` : place;
+}
+
+// How many key heads make what several heads share, or undefined where each has its own.
+function sharedBy({ name }, inputs) {
+  const heads = (inputs.W_K[0].length * inputs.heads) / inputs.W_Q[0].length;
+  return ["K", "V"].includes(name) && heads < inputs.heads ? heads : undefined;
+}
+
+// Where those stand that a number was made of: weights are made of a whole row of scores, or of a column.
+function reachOf({ part, index, side }, desk) {
+  const place = places(axesOf(part), index);
+  if (part.role === "weights") {
+    const form = side ? MACHINE.twins.find(({ id }) => id === desk.twin) : part;
+    delete place[/<sub>lj/.test(form.html) ? "query" : "key"];
+  }
+  return place;
 }
 
 const partNamed = (name) => MACHINE.parts.find((part) => part.name === name);
@@ -134,6 +153,7 @@ function start(root) {
     drawTabs(head, far);
     one("blind").hidden = desk.inputs.mask !== "past";
     for (const view of inputs) showInput(view);
+    aside();
     drawMission(desk);
     const here = desk.mode === "meet" ? placeToTry(desk) : [];
     for (const view of inputs) {
@@ -141,6 +161,15 @@ function start(root) {
     }
     drawAbout();
   };
+
+  // An arrow comes from the left where the matrix before stands in the same line, else from above.
+  function aside() {
+    const foot = ({ figure }) => figure.offsetTop + figure.offsetHeight;
+    for (const { views } of results) {
+      const open = views.filter(({ figure }) => figure.offsetHeight);
+      open.forEach((view, n) => view.figure.toggleAttribute("data-beside", n > 0 && Math.abs(foot(view) - foot(open[n - 1])) < 4));
+    }
+  }
 
   // One head at a time, where there are many: which one, and in how many numbers the twin's differs.
   function drawTabs(head, far) {
@@ -237,7 +266,7 @@ function start(root) {
       make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
         const views = parts.map((part) => {
           const cell = ({ index, name }) => result(part, index, name, side);
-          return new Matrix({ ...part, axes: axesOf(part) }, made[side][part.name], labelsOf(part.name, desk.inputs), cell);
+          return new Matrix({ ...part, axes: axesOf(part), planes: sharedBy(part, desk.inputs) }, made[side][part.name], labelsOf(part.name, desk.inputs), cell);
         });
         results.push({ views, side });
         return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
@@ -269,16 +298,18 @@ function start(root) {
     const place = about?.index ? places(axesOf(about.part ?? about.input), about.index) : {};
     const read = about?.part ? usesOf(about.part, about.side ? desk.twin : null) : [];
     const used = read.flatMap((name) => (partNamed(name) && repeats(partNamed(name)) ? usesOf(partNamed(name), null) : [name]));
+    const reach = about?.part ? reachOf(about, desk) : place;
     for (const look of looks) look.light(place);
-    for (const view of inputs) view.light(used, place);
-    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? used : [], place);
+    for (const view of inputs) view.light(used, reach);
+    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? used : [], reach);
   }
 
   const stop = { inputs: walk(one("inputs"), "input"), board: walk(one("board"), ".brk-cell") };
   one("every").addEventListener("click", (event) => {
-    event.target.setAttribute("aria-pressed", String(body.toggleAttribute("data-all")));
+    event.target.textContent = body.toggleAttribute("data-all") ? "Show fewer steps" : "Show every step";
     desk.refresh();
   });
+  new ResizeObserver(aside).observe(one("board"));
   desk.look = () => drawAbout();
   root.explorable = desk;
   startGame(desk);

@@ -84,7 +84,6 @@ def bound_by_the_gap(rng: np.random.Generator, n: int, draw: int) -> Givens:
 @equation(
     "pooled-score-bound",
     r"q \cdot \bar{k} + \ln b \le \ln \sum_{j=1}^{b} e^{q \cdot k_j}",
-    uses=["lse-bounds"],
     assumes=["bar k = the mean of the b keys of a block", "q scaled"],
     wrong={
         "the number of keys forgotten": r"\ln \sum_{j=1}^{b} e^{q \cdot k_j} -> \sum_{j=1}^{b} e^{q \cdot k_j}",
@@ -223,7 +222,6 @@ def where_lambda_starts(rng: np.random.Generator, L: int) -> Givens:
     "normaliser-finds-maximum",
     r"\beta > \ln n:\qquad \max_j s_j = \Bigl\lfloor \frac{\mathrm{lse}(\beta\, s)}{\beta} \Bigr\rfloor",
     topics=["O8"],
-    uses=["lse-bounds"],
     assumes=["n scores that are whole numbers, such as inner products of vectors of zeros and ones"],
     wrong={
         "at any temperature": r"\beta > \ln n -> \beta > 0",

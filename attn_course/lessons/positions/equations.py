@@ -38,7 +38,7 @@ def penalties_make_weights_decay(rng: np.random.Generator, T: int, d_k: int) -> 
 @equation(
     "alibi-needs-keys-alone",
     r"p_{tj} = \sigma_l\bigl( s_{tl} + m\, l \bigr)_j",
-    uses=["alibi-decays-weights", "shift-invariant-ratios"],
+    uses=["alibi-decays-weights", "softmax-shift-invariance"],
     assumes=["s: scaled scores, -infinity where l > t"],
     wrong={
         "what is early gains": r"+ m -> - m",

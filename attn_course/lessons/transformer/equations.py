@@ -14,7 +14,6 @@ TINY = 1e-30  # an epsilon that is 0 beside any variance
 @equation(
     "layer-norm-centres-first",
     r"\mathrm{LN}(x) = \mathrm{RMS}\Bigl( x - \frac{1}{d} \sum_{i=1}^{d} x_i\, \mathbf{1} \Bigr)",
-    uses=["layer-norm-moments"],
     assumes=["RMS(x) = x / sqrt(mean square + epsilon), LN with the same epsilon", "before gain and bias"],
     wrong={
         "they are the same": r"\mathrm{LN}(x) = \mathrm{RMS}(x)",
@@ -67,7 +66,6 @@ def derivative_of_a_norm(rng: np.random.Generator, d: int) -> Givens:
 @equation(
     "norm-gain-folds-away",
     r"\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(g)\, W \bigr) + b\, W",
-    uses=["layer-norm-moments"],
     assumes=["N: layer norm with gain g and bias b", "LN: without them"],
     wrong={
         "the gain on the columns": r"\mathrm{diag}(g)\, W -> W\, \mathrm{diag}(g)",

@@ -132,9 +132,12 @@ function meetMission(desk) {
     desk.refresh();
     desk.one("name").focus();
   };
-  answer(desk, met ? trial.then : yet, met);
+  const told = met ? trial.then : yet, wanted = (trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name;
+  answer(desk, told, met);
+  // A wide page shows the answer above the numbers; on a narrow one only the strip is in sight.
+  const brief = `<span class="brk-wide">${marked(met ? "You have done it." : wanted)}</span><span class="brk-narrow">${marked(told)}</span>`;
   return {
-    short: marked(met ? trial.then : yet || ((trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name)),
+    short: told ? brief : marked(wanted),
     name: `${desk.task + 1} of ${TRIALS.length}: ${trial.name}`,
     task: marked(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>`) + (desk.hinted && !met ? hinted(trial.hint) : ""),
     tools: [

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attn_course.authoring import broken
+from attn_course.authoring.broken_formulas import TWINS
 from attn_course.figures.broken import page_of_the_machine
 from attn_course.figures.drawing import contrast
 from tests.figures.test_explorable_browser import colour
@@ -175,6 +176,44 @@ def test_on_a_narrow_page_the_strip_compares_what_leaves_machine_and_twin(game):
     game.locator("[data-inputs] input").first.scroll_into_view_if_needed()
     expect(game.locator("[data-short]")).to_contain_text("O of the: machine (0, 0.50), twin (0, 0.33).")
     expect(game.locator("[data-short]")).to_be_in_viewport(ratio=1)
+
+
+CUT = "() => { const strip = document.querySelector('.brk-dock'); return strip.scrollHeight - strip.clientHeight; }"
+
+
+def test_the_strip_of_a_telephone_cuts_nothing_that_a_lamp_says(game):
+    game.set_viewport_size({"width": 400, "height": 800})
+    for n in range(len(LEVELS)):
+        level(game, n, answered=True)
+        game.evaluate(f"({CALL})((desk) => {{ desk.proved = false; }})")
+        for place in range(game.locator(".brk-lamp").count()):
+            game.locator(".brk-lamp").nth(place).evaluate("lamp => lamp.click()")
+            expect(game.locator(".brk-told")).to_be_visible()
+            assert game.evaluate(CUT) <= 0, game.locator(".brk-told").inner_text()
+
+
+def test_the_masks_to_choose_from_are_in_sight_of_the_task(game):
+    for width, height in ((1300, 900), (700, 900), (400, 800)):
+        game.set_viewport_size({"width": width, "height": height})
+        game.get_by_role("button", name="Meet the machine").click()
+        game.evaluate(f"({CALL})((desk) => {{ desk.task = 4; }})")
+        game.evaluate("scrollTo(0, 0)")
+        choice = game.locator("[data-option=mask] button").last.bounding_box()
+        assert choice["y"] + choice["height"] <= game.locator(".brk-dock").bounding_box()["y"]
+
+
+def test_what_a_picture_of_two_heads_shows_is_told_and_a_twin_is_not_always_first_of_its_forms(game):
+    game.get_by_role("button", name="Meet the machine").click()
+    expect(game.locator(".brk-looks")).not_to_contain_text("mean")
+    game.evaluate(f"({CALL})((desk) => desk.put('heads', [], 2))")
+    expect(game.locator(".brk-looks")).to_contain_text("mean of2 heads")
+    places = set()
+    for n, one in enumerate(LEVELS):
+        level(game, n, answered=True)
+        title = next(twin.title for twin in TWINS if twin.id == one["twin"])
+        forms = [re.sub(r"\W|_", "", text).lower() for text in game.locator(".brk-form .brk-says").all_inner_texts()]
+        places.add(forms.index(re.sub(r"\W|_", "", title).lower()))
+    assert len(places) > 2
 
 
 def test_a_word_that_may_see_nothing_is_explained_where_its_row_is_zero(game):

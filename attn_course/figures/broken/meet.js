@@ -51,7 +51,7 @@ const TRIALS = [
     yet: (made, before, inputs, first) => {
       if (!["X", "W_Q", "W_K", "W_V"].some((name) => changesOf(inputs[name], first[name]))) return "";
       if (!sameWeights(made, before)) return `Not yet: a weight changed as well. ${changesOf(inputs.X, first.X) ? "X makes queries and keys too." : "W_Q and W_K make the weights."} Take that back, and change W_V.`;
-      return "Not yet: what `it` finds must change by at least 0.1. `it` looks mostly at `sat`, so change what `sat` hands on.";
+      return "Not yet: what `it` finds must change by at least 0.1. `it` hardly looks at `cat`, but it looks at `sat`: change what `sat` hands on.";
     },
     hint: "Only W_V makes values. Change the row `tells`: `sat` has it, and `it` looks at `sat`.",
     then: "Query and key decide where a word looks. The value is what it gets there, and has no say in who is looked at.",
@@ -132,9 +132,12 @@ function meetMission(desk) {
     desk.refresh();
     desk.one("name").focus();
   };
-  answer(desk, met ? trial.then : yet, met);
+  const told = met ? trial.then : yet, wanted = (trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name;
+  answer(desk, told, met);
+  // A wide page shows the answer above the numbers; on a narrow one only the strip is in sight.
+  const brief = `<span class="brk-wide">You have done it.</span><span class="brk-narrow">${marked(told)}</span>`;
   return {
-    short: marked(met ? trial.then : yet || ((trial.task.match(/<b>([^<]{9,})<\/b>/) ?? [])[1] ?? trial.name)),
+    short: met ? brief : marked(told || wanted),
     name: `${desk.task + 1} of ${TRIALS.length}: ${trial.name}`,
     task: marked(`${trial.task} <span class="brk-now">now ${desk.now[0]}</span>`) + (desk.hinted && !met ? hinted(trial.hint) : ""),
     tools: [

@@ -145,7 +145,7 @@ class Diagram:
     def circle(self, centre: Point, text: str, *, radius: float = 12, lit: bool = True) -> Area:
         """Draw a small circle with a sign in it, and return its area."""
         x, y = centre
-        look = {"class": "attn-node", **_ink(None, lit)}
+        look = {"class": f"attn-node {_state(lit)}", **_ink(None)}
         self._add("circle", cx=_px(x), cy=_px(y), r=_px(radius), **look)
         self.text((x, y + 5), text, lit=lit)
         return Area(x, y, 2 * radius, 2 * radius)
@@ -218,8 +218,7 @@ class Diagram:
             end = _towards(corner, after, room)
             path += f"L{_px(start[0])} {_px(start[1])}Q{_px(corner[0])} {_px(corner[1])} {_px(end[0])} {_px(end[1])}"
         path += f"L{_px(points[-1][0])} {_px(points[-1][1])}"
-        look = {"class": f"attn-wire {_state(lit)}", "stroke-width": "1.8" if lit else "1.3"}
-        self._add("path", d=path, **look)
+        self._add("path", d=path, **{"class": f"attn-wire {_state(lit)}"})
 
     def link(self, area: Area, address: str, name: str) -> None:
         """Lead from an area to a page; in the HTML above the drawing, where a front end finds links and keeps them working."""
@@ -274,7 +273,7 @@ class Diagram:
         return Drawn(figure, require_alt(alt))
 
     def _rectangle(self, kind: str, area: Area, role: str | None, lit: bool, round_by: float) -> None:
-        self._frame(kind, area, round_by, **_ink(role, lit))
+        self._frame(f"{kind} {_state(lit)}", area, round_by, **_ink(role))
 
     def _frame(self, kind: str, area: Area, round_by: float, **look: str) -> None:
         place = {"x": _px(area.left[0]), "y": _px(area.top[1]), "width": _px(area.width), "height": _px(area.height)}
@@ -294,12 +293,9 @@ def _colour(role: str | None) -> str:
     return "var(--attn-ink)" if role in (None, "output") else f"var(--attn-{role}, {ROLES[role]})"
 
 
-def _ink(role: str | None, lit: bool) -> dict[str, str]:
-    """Return the look of a shape: its colour, thick and full where it is lit."""
-    colour = _colour(role)
-    strong = {"fill-opacity": "0.3" if role else "0.1", "stroke-width": "2"}
-    weak = {"fill-opacity": "0.08" if role else "0.03", "stroke-opacity": "0.6", "stroke-width": "1.2"}
-    return {"fill": colour, "stroke": colour, **(strong if lit else weak)}
+def _ink(role: str | None) -> dict[str, str]:
+    """Return the colour of a shape; the style sheet makes it thick and full where the shape is lit."""
+    return {"fill": _colour(role), "stroke": _colour(role)}
 
 
 def _state(lit: bool) -> str:

@@ -409,8 +409,8 @@ for n in (1, 3, 9):
     print(f"{n} copies: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
 
 # %% [markdown] id="together"
-# For another, each value counts for less the more there are: with equal weights its share is $1/T_k$, and even a key that is ahead loses
-# its share when others are added (section {section}`fade`). So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$, all
+# For another, each value counts for less the more there are: with equal weights its share is $1/T_k$, and even a key with a fixed lead
+# loses its share when more and more others are added (section {section}`fade`). So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$, all
 # outputs together still determine the values, for anyone who also knows $P$: multiply {eq}`attention` by $P^{-1}$, and
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
@@ -516,7 +516,7 @@ break_the_machine("softmax-over-queries")
 #
 # - Weights sum to 1 over the keys; outputs are convex combinations of values.
 # - The first index asks, the second answers; leading axes are separate problems.
-# - Four small tests find these mistakes: equal values, different sizes, one number by hand, one disturbed example.
+# - Four small tests find the mistakes shown here: equal values, different sizes, one number by hand, one disturbed example.
 # - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$. Far out one key wins, unless some tie.
 # - One output shows proportions; beside a reference token it can count. All outputs together lose nothing, if $P$ is known and invertible.
 # - Work grows with $T_q T_k$, and so does the traffic if scores and weights are stored.
@@ -648,7 +648,7 @@ for name in shares:
     print(f"{name:24}: 95 % recovered up to T =", [of_seed[name] for of_seed in held])
 
 # %% [markdown] id="experiment-answer"
-# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are right as well. A linear map could not do that
+# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well. A linear map could not do that
 # if the weights did not depend on the bits; whether the network or the weights make the difference, the experiment does not say. At $T = 8$ the share
 # falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. One output per question recovers all bits up to
 # $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, as if one question in 16 and three in 32 had not found their position; we

@@ -516,7 +516,7 @@ break_the_machine("softmax-over-queries")
 #
 # - Weights sum to 1 over the keys; outputs are convex combinations of values.
 # - The first index asks, the second answers; leading axes are separate problems.
-# - Four small tests find the mistakes shown here: equal values, different sizes, one number by hand, one disturbed example.
+# - Four small tests find such mistakes: equal values, different sizes, one number by hand, one disturbed example.
 # - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$. Far out one key wins, unless some tie.
 # - One output shows proportions; beside a reference token it can count. All outputs together lose nothing, if $P$ is known and invertible.
 # - Work grows with $T_q T_k$, and so does the traffic if scores and weights are stored.

@@ -1,21 +1,22 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# Attention fits in one line, and everybody copies that line. This lesson works it out by hand on a sentence with
-# whole numbers, writes it for any batch, looks at it as a function of the query, measures how much one output
+# This lesson works attention out by hand on a sentence with
+# whole numbers, writes it for any batch, looks at it as a function of the query, asks how much one output
 # can hold, and counts what it costs.
 #
 # **Afterwards you can** compute attention with a pencil; write it for any batch; find a wrong axis or a wrong scale
 # with the smallest test that shows it; say which outputs no query can get; and predict operations and bytes.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. One section
-# uses partial derivatives.
-# **Time:** 60 minutes without the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, variance and
+# covariance, and for one section partial derivatives.
+# **Time:** 75 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% id="setup"
 import math
 
 import numpy as np
+import torch
 
 from attn_course import check, costs, show, verify
 from attn_course.lessons.attention import figures
@@ -28,9 +29,9 @@ np.set_printoptions(precision=3, suppress=True)
 # %% [markdown] id="who"
 # ## Who is "it"?
 #
-# *The cat sat because it was tired.* Who was tired? You know at once; a model has nothing but numbers to go by. In attention every
-# token offers a **key**, which says by what it can be found, and a **value**, which is what it hands over. A token that wants to know
-# something sends a **query**. The keys below were made by hand. Three of their numbers say whether a token is something alive, whether it tells what somebody does, and
+# *The cat sat because it was tired.* Who was tired? A model has nothing but numbers to go by. In attention every
+# token offers a **key**, which says what it can be found by, and a **value**, which it hands over. A token that wants to know
+# something sends a **query**. The keys below were made by hand (for two heads; we use the first). Three of their numbers say whether a token is something alive, whether it tells what somebody does, and
 # whether it is open, waiting for another word to give it a meaning; the fourth is alive minus tells. "it" asks for something alive that tells nothing and is not open.
 
 # %% id="who-code"
@@ -51,8 +52,8 @@ figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
 # The machine takes three steps:
 #
 # 1. **Scores.** Take the dot product of the query with each key. For "cat" it is
-#    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k} = \sqrt{4} = 2$
-#    (chapter {lesson}`scaling` says why): the scores are 4 and $-1$.
+#    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of
+#    a key, so by 2 (chapter {lesson}`scaling` says why): the scores are 4 and $-1$.
 # 2. **Weights.** Raise $e$ to each of the seven scores, and divide by the sum of all seven. That is the softmax.
 # 3. **Output.** Average the seven values with these weights.
 #
@@ -87,7 +88,7 @@ print(sum(term * v for term, v in zip(terms, values, strict=True)) / sum(terms))
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #
-# Seven tokens ask seven separate questions. From here on $i$ numbers queries, from 1 to $T_q$, and $j$ numbers keys,
+# Seven tokens ask seven separate questions. From here on, $i$ counts the queries, from 1 to $T_q$, and $j$ the keys,
 # from 1 to $T_k$; queries and keys are the rows of $Q$ and $K$. Entry $(i, j)$ of a matrix product is row $i$ of the first factor times column $j$
 # of the second, and column $j$ of $K^\top$ is row $j$ of $K$. So all dot products are one matrix product:
 #
@@ -98,7 +99,8 @@ print(sum(term * v for term, v in zip(terms, values, strict=True)) / sum(terms))
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 
 # %% [markdown] id="all-outputs"
-# The numbers before the softmax are called **scores**, those after it **weights**. Output $i$ is
+# The numbers before the softmax are called **scores**, those after it **weights**. (Chapter {lesson}`softmax` called them $z$
+# and $s$; from here on $z$ is an output.) Output $i$ is
 # the average of the values with the weights of row $i$:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
@@ -133,7 +135,8 @@ figures.attention_steps(scores, weights, output, TOKENS)
 verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 
 # %% [markdown] id="shapes"
-# In general four sizes are free:
+# In general four sizes are free: $T_q$ queries, $T_k$ keys, $d_k$ numbers in a query or key, and $d_v$ numbers in
+# a value:
 #
 # | step | product | shapes |
 # |---|---|---|
@@ -141,8 +144,8 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
-# The features $d_k$ disappear in the first product and the keys $T_k$ in the second. There remains one output for each query, as long
-# as a value. Queries and keys are compared, so they are equally long; values need not be. With a
+# The features $d_k$ disappear in the first product and the keys $T_k$ in the second. There remains one output for each query, with as
+# many numbers as a value. Queries and keys are compared, so they have equally many numbers; values may have more or fewer. With a
 # single key the softmax has one entry, which is 1, and every query gets that key's value.
 
 # %% id="shapes-code"
@@ -165,7 +168,7 @@ print("one key:", attention(query, key[:1], value[:1])[0], "=", value[0])
 # $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$. The dots are **leading axes**, the same in both arrays: none, one or
 # several. They number separate problems, such as sentences of a batch. Three things to know:
 # `a @ b` multiplies the last two axes and carries leading ones along; `key.swapaxes(-1, -2)` exchanges the last two
-# axes, while `key.T` would reverse them all; `query.shape[-1]` is the length of the last axis.
+# axes, while `key.T` would reverse them all; `query.shape[-1]` is the size of the last axis.
 
 # %% id="scores-turn-code" tags=["your-turn"]
 my_scores = ...  # your function
@@ -176,8 +179,8 @@ check("all-scores", my_scores)
 #
 # A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
 # `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
-# trained both versions on CIFAR-10. Their quality (FID) agreed to within 0.05, and after longer training the wrong one was slightly better. So neither an error nor
-# a training need show such a mistake. A small test does: let **all values be 1**. **Predict** what the two lines
+# trained both versions on CIFAR-10. Their quality (FID) agreed to within 0.05, and after longer training the wrong one was slightly better. So such a mistake need not raise an error or spoil a
+# training run. A small test shows it: let **all values be 1**. **Predict** what the two lines
 # below return for one query and two keys.
 
 # %% id="spot-axis-code" tags=["predicted"]
@@ -187,33 +190,35 @@ print("softmax over axis -2:", softmax(two_scores, axis=-2) @ ones)
 
 # %% [markdown] id="spot-axis-answer" tags=["answer"]
 # The first returns 1, as any average of ones must. The second returns 2: it sums over the queries, of which there is only one, so
-# both keys get the weight 1. With one query **and** one key both lines agree, so this is the smallest test that
-# tells them apart.
+# both keys get the weight 1. With one query **and** one key both lines agree, so no smaller test tells them apart.
 
 # %% [markdown] id="spot-transposed"
-# The same test finds another slip, which stands in print: "$p_{ij}$ is the weight of input $i$ in output $j$", followed by the correct sum
-# {eq}`output-of-a-query`. Whoever believes the sentence sums over a column of $P$:
+# A second mistake is one of reading: "$p_{ij}$ is the weight of input $i$ in output $j$". Taken at its word, this sentence sums over a column
+# of $P$. With values of 1 it returns the sum of that column, which need not be 1:
 
 # %% id="spot-transposed-code"
 show("output-of-a-query", wrong="p_ij read as the weight of input i in output j")
+print("values of 1, summed over columns:", weights.T @ np.ones(7))
 
 # %% [markdown] id="spot-shapes"
-# Do the shapes not prove the transposes? If the keys asked, $K Q^\top$ would have the shape $(T_k, T_q)$, and the product with $V$
+# Can shapes at least show that the transpose is in the right place? If the keys asked, $K Q^\top$ would have the shape $(T_k, T_q)$, and the product with $V$
 # would fail, but only if $T_q \ne T_k$. In self-attention the two are equal. With one query and one key both orders give the same number,
 # so the smallest counterexample has two of each. In both lines the weights of each row sum to 1:
 
 # %% id="spot-shapes-code"
+# d_k = 1, so the scale is 1
 two_queries, two_keys = np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])
 two_values = np.array([[0.0], [4.0]])
 print("queries ask:", (softmax(two_queries @ two_keys.T) @ two_values).ravel())
 print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 
 # %% [markdown] id="three-tests"
-# Three small tests find the common mistakes, in anybody's code:
+# Three small tests find the mistakes of this section, in anybody's code:
 #
-# - **equal values** must come back unchanged (finds a wrong axis, and all that spoils the sum of a row);
-# - **different lengths**, $T_q \ne T_k$ and $d_k \ne d_v$, must run (finds exchanged roles);
-# - **one number worked out by hand** must be met, such as the .95 of "cat" (finds a wrong scale, which the other two let pass).
+# - **equal values** must come back unchanged. With $T_q \ne T_k$ this finds every softmax over the queries: its weights add up to $T_k$ in
+#   all, and they should add up to $T_q$;
+# - **different sizes**, $T_q \ne T_k$ and $d_k \ne d_v$, must run (finds exchanged roles);
+# - **one number worked out by hand** must be reproduced, such as the .95 of "cat" (finds a wrong scale, which the other two let pass).
 
 # %% [markdown] id="batch"
 # ## Many examples at a time
@@ -223,20 +228,21 @@ print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # The last two axes are positions and features, and $b$ stands for **all** axes before them: examples now, heads in
-# chapter {lesson}`heads`. Nothing in the formula mixes two different $b$.
+# chapter {lesson}`heads`. Nothing in the formula mixes two different $b$. (Sentences of a batch are seldom of
+# the same length. Chapter {lesson}`masking` fills them up and hides the filling.)
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
 # shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs,
-# $(\ldots, T_q, d_v)$. Write the softmax too, with `np.exp` and a sum that keeps its axis (`keepdims=True`); the scores are moderate.
-# Functions of the course are not accepted.
+# $(\ldots, T_q, d_v)$. Write the softmax too, with `np.exp` and a sum that keeps its axis (`keepdims=True`); scores are moderate, below 30 in size, so no
+# maximum has to be subtracted. Functions of the course and a library's softmax or attention are not accepted.
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="batch-own"
-# Ours agrees with the function of the course, and with each example computed alone. (Try the three tests on yours.)
+# Ours agrees with the function of the course, with the one that PyTorch brings along, and with each example computed alone.
 
 # %% id="batch-code"
 verify("batched-attention")
@@ -246,46 +252,56 @@ batch_scores = queries @ batch_keys.swapaxes(-1, -2) / math.sqrt(queries.shape[-
 batched = softmax(batch_scores) @ batch_values
 assert np.allclose(batched, attention(queries, batch_keys, batch_values))
 assert np.allclose(batched[1], attention(queries[1], batch_keys[1], batch_values[1]))
+tensors = map(torch.from_numpy, (queries, batch_keys, batch_values))
+by_torch = torch.nn.functional.scaled_dot_product_attention(*tensors)
+assert np.allclose(batched, by_torch)
 print("output", batched.shape)
 
 # %% [markdown] id="spot-scale"
-# ### Spot the mistake: the root of the wrong length
+# ### Spot the mistake: the root of the wrong axis
 #
-# `scores / math.sqrt(query.shape[1])` is right for two axes. In a batch, axis 1 counts the queries. Nothing fails, every row sums to 1,
-# and our sentence as a batch of one is divided by $\sqrt{7}$ in place of $\sqrt{4}$. The number worked out by hand gives it away:
+# `scores / math.sqrt(query.shape[1])` is right for two axes. In a batch with one leading axis, axis 1 counts the queries. Nothing fails, every
+# row sums to 1, and our sentence as a batch of one is divided by $\sqrt{7}$ in place of $\sqrt{4}$. The third test, run on a batch, gives it away:
 
 # %% id="spot-scale-code"
 one_batch = QUERY[:1], KEY[:1]
 for axis in (-1, 1):
     root = math.sqrt(one_batch[0].shape[axis])
     found = softmax(one_batch[0] @ one_batch[1].swapaxes(-1, -2) / root)
-    print(f"shape[{axis:2}]: the weight of cat for it is {found[0, it, 1]:.2f}")
+    print(f'shape[{axis:2}]: "it" gives "cat" the weight {found[0, it, 1]:.2f}')
 
 # %% [markdown] id="spot-flat"
-# A related slip is to join batch and positions into one long axis, as one may before a linear layer. Then every query sees the other examples.
-# To find out, disturb one example and look at **another**:
+# Another mistake is to join batch and positions into one long axis, as one may before a linear layer. Then every query sees the other examples.
+# The cell below runs the first two tests on such a function, and then disturbs one example and looks at **another**. **Predict** which of the
+# three notice the mistake. Would the third test, the .95 of "cat" in a batch of one, notice it?
 
-# %% id="spot-flat-code"
+
+# %% id="spot-flat-code" tags=["predicted"]
+def joined(q, k, v):
+    rows = (a.reshape(-1, a.shape[-1]) for a in (q, k, v))
+    return attention(*rows).reshape(*q.shape[:-1], v.shape[-1])
+
+
+print("equal values:", joined(queries, batch_keys, np.ones((2, 5, 1))).ravel())
+print("different sizes:", joined(queries, batch_keys, batch_values).shape)
 disturbed = batch_keys.copy()
 disturbed[1] += rng.normal(size=(5, 4))
+both = batch_keys, disturbed
+for name, function in (("separate", attention), ("joined", joined)):
+    before, after = (function(queries, k, batch_values) for k in both)
+    print(f"{name}: example 0 moves by {np.abs(after - before)[0].max():.2f}")
 
-
-def joined(keys):
-    rows = queries.reshape(6, 4), keys.reshape(10, 4), batch_values.reshape(10, 2)
-    return attention(*rows)[:3]
-
-
-alone = attention(queries, disturbed, batch_values)[0] - batched[0]
-together = joined(disturbed) - joined(batch_keys)
-print("example 0 moves by", np.abs(alone).max())
-print("if joined, by", np.abs(together).max().round(2))
+# %% [markdown] id="spot-flat-answer" tags=["answer"]
+# Only the disturbed example notices it. Joined weights still sum to 1, so equal values come back; the sizes fit; and in a batch of one there
+# is nothing to join, so "cat" keeps its .95. For batches this is the **fourth test**: disturb one example, and no other may move. Now try the
+# four tests on yours.
 
 # %% [markdown] id="function"
 # ## Attention as a function of the query
 #
 # Fix $K$ and $V$. Then {eq}`attention-of-one-query` sends **any** vector $q$ to an output $z(q)$: the context has become a function. How does it
 # change with $q$? A score is $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. A weight
-# answers to the scores by {eq}`softmax-derivative`, $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies them and sums over $l$:
+# answers to the scores by {eq}`softmax-derivative` (there the scores were called $z$ and the weights $s$), $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies them and sums over $l$:
 #
 # $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
 #  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}, \qquad \bar{k} = \sum_l p_l k_l$$
@@ -294,8 +310,8 @@ print("if joined, by", np.abs(together).max().round(2))
 # key lies beyond the **mean key** $\bar{k}$.
 
 # %% [markdown] id="function-centre"
-# The output is $z = \sum_j p_j v_j$, hence $\partial z / \partial q = \sum_j v_j\, (\partial p_j / \partial q)^\top$, a sum of columns times rows. One
-# more step makes it readable. The deviations from a mean average to nothing,
+# The output is $z = \sum_j p_j v_j$, hence $\partial z / \partial q = \sum_j v_j\, (\partial p_j / \partial q)^\top$, a sum of columns times rows:
+# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$. One more step makes it readable. The deviations from a mean average to nothing,
 #
 # $$\sum_j p_j\,(k_j - \bar{k}) = \bar{k} - \bar{k} \sum_j p_j = 0,$$
 #
@@ -304,23 +320,14 @@ print("if joined, by", np.abs(together).max().round(2))
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 #
-# This is the **covariance** of values and keys under the weights. Where one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
-
-# %% [markdown] id="function-bound"
-# How steep can it be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for vectors $a$, $b$ of length 1.
-#
-# 1. $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$.
-# 2. A covariance is at most the product of the two standard deviations (Cauchy and Schwarz).
-# 3. Numbers in an interval of length $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance from there. So their
-#    standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest distance between two rows; likewise for $K$.
-#
-# $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
-# \label{bounded-slope-in-query}$$
+# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights, the weighted mean of products of two deviations. Where one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
 
 # %% id="function-code"
-verify("output-derivative-by-query", "bounded-slope-in-query")
+verify("output-derivative-by-query")
 z, p = attention(query[:1], key, value, return_weights=True)
-slope = ((value - z) * p.T).T @ (key - p @ key) / math.sqrt(4)
+mean_key = p[0] @ key
+terms = zip(p[0], value - z[0], key - mean_key, strict=True)
+slope = sum(p_j * np.outer(v, k) for p_j, v, k in terms) / math.sqrt(4)
 nudges = 1e-5 * np.eye(4)
 up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges))
 error = np.abs((up - down).T / 2e-5 - slope).max()
@@ -355,72 +362,35 @@ figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0]
 
 # %% [markdown] id="far-answer" tags=["answer"]
 # For large positive $q$ the largest key wins, with the value 0; for large negative $q$ the smallest one, with the value 1. The dot product
-# never gets near 2: a larger $q$ favours the larger key, a smaller one the smaller key, and the keys in between are never alone in front. The
+# never gets near 2: a larger $q$ favours the larger key, a smaller one the smaller key, and the keys in between never have the largest score, except at $q = 0$, where all tie. The
 # Gaussian similarity, which measures distance, comes near every value here.
 
 # %% [markdown] id="own-key"
-# It can fail even when the query sits exactly on a key:
+# It can fail even when the query sits exactly on a key. Here is an example with $d_k = 2$:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# The scores are $1/\sqrt 2$ and $5/\sqrt 2$, and the longer key wins. When does the own key win? Expand
+# The scores are $1/\sqrt 2$ and $5/\sqrt 2$, and the longer key wins: its **norm** is 5, that of $k_1$ is 1 (from here on, the length of a vector
+# is its norm). When does the own key win? Expand
 # $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$, solve for $k_i \cdot k_j$, and subtract it from $k_i \cdot k_i = \|k_i\|^2$:
 #
 # $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
 # \label{lead-of-own-key}$$
 #
 # Among different keys of **equal length**, a query that equals one of them gives it the largest score. A longer key can
-# overtake it.
+# overtake it. Section {section}`inner` goes on from here, with a plane in which you can move the query.
 
 # %% id="own-key-verify"
 verify("query-misses-own-key", "lead-of-own-key")
-
-# %% [markdown] id="inner"
-# Some keys can never win. Suppose $k_1$ lies in the hull of other keys, $k_1 = \sum_l c_l k_l$ with $c_l \ge 0$ and $\sum_l c_l = 1$. Then for **every**
-# query $s_1 = \sum_l c_l s_l$ is an average of their scores, so one of them is at least as large. Hence no query gives $k_1$
-# more than half of the weight.
-#
-# The plane below has four keys, each marked with its value. The second key of {eq}`query-misses-own-key` has moved to $(5, 2)$, with the same score for
-# $q = (1, 0)$. **Predict** where in the plane $k_1$ (ringed) gets more weight than any other key: with the dot product on the left, with a Gaussian similarity on the right.
-
-# %% id="plane-figure" tags=["predicted"]
-axis = np.linspace(-6.0, 6.0, 121)
-plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
-plane_values = np.array([[1.0], [-1.0], [0.4], [-0.2]])
-by_distance = softmax(gaussian_scores(plane, plane_keys, 1.0)) @ plane_values
-maps = {
-    "dot product": attention(plane, plane_keys, plane_values).reshape(121, 121),
-    "Gaussian, h = 1": by_distance.reshape(121, 121),
-}
-figures.query_plane(axis, maps, plane_keys, plane_values[:, 0], mark=(1.0, 0.0))
-
-# %% [markdown] id="plane-answer" tags=["answer"]
-# With the dot product there is no such place, because $k_1$ lies inside the triangle of the other three. Far out these three divide the plane into
-# cones around the origin. With the Gaussian, $k_1$ wins in its own neighbourhood.
-
-# %% id="inner-code"
-anywhere = 20 * rng.normal(size=(10_000, 2))
-_, given = attention(anywhere, plane_keys, plane_values, return_weights=True)
-print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(2))
-
-# %% [markdown] id="plane-notice"
-# Where does the output follow the query most? The card has the keys and values of this picture, and keeps the steepest place you
-# visited. Press "Keys of equal length" and see which key wins on key 1. Press it again, and look for the steepest place;
-# {eq}`output-derivative-by-query` says what to look for.
-
-# %% id="explorable"
-figures.query_explorable()
-
-# %% [markdown] id="explorable-notice"
-# Within reach of the sliders, the slope is largest on the border between $k_2$ and $k_3$, far up at $q = (0.8, 5.6)$, where each has half of the weight: 1.75, of at most 3.04 by
-# {eq}`bounded-slope-in-query`. On the border between $k_2$ and $k_4$ it is only 1.20. These two keys are further apart, but their values are
-# closer together, and a covariance needs both.
+for second in ([5.0, 0.0], [0.6, 0.8]):
+    pair = np.array([[1.0, 0.0], second])
+    own = attention(pair[:1], pair, pair, return_weights=True)[1][0, 0]
+    print(f"beside {second} the own key gets {own:.2f}")
 
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# An output has $d_v$ numbers, however many values the context has. What is lost? First, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
+# An output has $d_v$ numbers, however many values the context has. What is lost? For one thing, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
 # let each pair occur twice. Numerator and denominator of {eq}`attention-of-one-query` both double:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
@@ -438,29 +408,10 @@ for n in (1, 3, 9):
     same, is_reference = np.ones((n + 1, 1)), np.eye(n + 1)[:, :1]
     print(f"{n} copies: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
 
-# %% [markdown] id="fade"
-# Second, each value fades. **Assume** values with variance 1, independent of each other and of the weights. For given weights and one entry of $z$ the
-# variances add with squared factors:
-#
-# $$\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2 \label{variance-of-an-output}$$
-#
-# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large. Let
-# one score be $\Delta$ above the $n - 1$ others, which are equal. Multiply $p = e^\Delta / (e^\Delta + n - 1)$ out, collect $e^\Delta (1 - p) = p\,(n - 1)$, and take logarithms:
-#
-# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
-#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
-#
-# Twice as many others need a lead that is larger by $\ln 2$. If queries and keys have bounded
-# lengths, the scores are bounded too, and then no key keeps a fixed share for ever (Veličković et al., 2024).
-
-# %% id="fade-verify"
-verify("variance-of-an-output", "margin-grows-with-context")
-for n in (100, 1000, 100_000):
-    lead = np.array([7.0] + [0.0] * (n - 1))
-    print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
-
 # %% [markdown] id="together"
-# So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$ all outputs together lose nothing: multiply {eq}`attention` by $P^{-1}$, and
+# For another, each value counts for less the more there are: with equal weights its share is $1/T_k$, and even a key with a fixed lead
+# loses its share when more and more others are added (section {section}`fade`). So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$, all
+# outputs together still determine the values, for anyone who also knows $P$: multiply {eq}`attention` by $P^{-1}$, and
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
 
@@ -469,43 +420,10 @@ verify("values-from-all-outputs")
 square_query = 2 * rng.normal(size=(5, 4))
 mixed, mixing = attention(square_query, key, value, return_weights=True)
 print("values recovered:", np.allclose(np.linalg.solve(mixing, mixed), value))
+print(f"condition number for the sentence: {np.linalg.cond(weights):.0f}")
 
-# %% [markdown] id="experiment"
-# **The experiment.** A context of $T$ random bits, one at each position: each position has a token for bit 0 and one for bit 1. In the first
-# model a single query reads them all, and from the $d_v$ numbers of its output (4 or 8) a small network must tell every bit. In the second there are
-# $T$ queries, one for each bit, and each output ($d_v = 4$) tells one bit. Everything is trained together, with Adam for 500 steps, in three
-# seeds, and everything starts at random: tokens and queries standard normal, projections with the variance one over the number of their inputs, the
-# layers of the network with twice that variance and biases 0.
-
-# %% [markdown] id="experiment-predict"
-# What can we expect? If the weights do not depend on the bits, the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
-# the difference between the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent, and then a linear map with an offset reads every bit off $z$.
-# For $T > d_v$ they cannot be independent, and no such map reads off all of them. The network is not linear, so it may get further. **Predict** for $d_v = 4$ and for
-# $d_v = 8$ at which of the lengths 2, 4, 6, 8, 16 and 32 the share of right bits drops below 95 %.
-
-# %% id="experiment-figure" tags=["predicted"]
-record = CAPACITY.load()
-one = record.values("one output").mean(axis=0)
-many = record.values("one output per question").mean(axis=0)
-shares = {
-    "one output, d_v = 4": one[0],
-    "one output, d_v = 8": one[1],
-    "one output per question": many,
-}
-figures.bits_held(record.values("lengths")[0], shares)
-held = [CAPACITY.conclude(result) for result in record.results]
-for name in shares:
-    print(f"{name:24}: 95 % right up to T =", [of_seed[name] for of_seed in held])
-
-# %% [markdown] id="experiment-answer" tags=["answer"]
-# Up to $T = d_v$ every bit is right, in all three seeds. For $d_v = 4$ the network also tells 6 bits, more than a linear map reads off such an output, and at $T = 8$ its share
-# falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. One output per question tells all bits up to
-# $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, which is consistent with one bit in 16 and three in 32 being guessed:
-# questions that did not find their position.
-
-# %% [markdown] id="experiment-notice"
-# This is what a training found at these lengths, and no law: in exact arithmetic one number can hold any count of bits in its digits. Nor have the two models
-# outputs of equal size, since the second has $T\,d_v$ numbers to answer with. That is the point. The output of a layer grows with the number of things it asks.
+# %% [markdown] id="together-notice"
+# This holds in exact arithmetic. With the condition number of our sentence, an error of 0.001 in $Z$ can grow to order 1. What a trained layer gets out of one output, and out of one for each question, is measured in section {section}`experiment`.
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -523,9 +441,10 @@ for name in shares:
 
 # %% [markdown] id="cost-cases"
 # Three cases with $d_k = d_v = 64$ and 16-bit numbers: a sequence that attends to itself, one eight times as long, and a **single new
-# token** that attends to 8192 old ones, as at each step when a model writes. Work out the factor between the first two lines before you run the cell.
+# token** that attends to 8192 old ones, as at every step when a model writes text. **Predict** the factor between the operations of the first two, and which case
+# needs the fewest operations for each byte it moves.
 
-# %% id="cost-code"
+# %% id="cost-code" tags=["predicted"]
 verify("attention-flops", "attention-traffic")
 for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
     flops = costs.attention_flops(q_len * kv_len, 64, 64)
@@ -533,10 +452,14 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
     sizes = f"T_q = {q_len:4}, T_k = {kv_len:4}: {flops / 1e9:8.4f} GFLOP"
     print(f"{sizes} {moved / 1e6:7.2f} MB moved, {flops / moved:5.1f} FLOP a byte")
 
-# %% [markdown] id="cost-notice"
+# %% [markdown] id="cost-notice" tags=["answer"]
 # The operations grow by $8^2 = 64$, since both lengths enter. The new token needs 8192 times fewer operations than the whole sequence, but it still
 # reads all keys and values: about one operation for each byte. An H100 can do about 300 operations in 16 bits in the time
-# in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s), so in all three cases the memory would set the pace. For long sequences nearly all of the traffic is for scores and weights:
+# in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s). If all these numbers went through that memory, it would set the pace in all three cases. (The first and
+# the third would fit into the chip's cache of 50 MB.)
+
+# %% [markdown] id="cost-grows"
+# For long sequences nearly all of the traffic is for scores and weights:
 
 # %% id="cost-figure"
 lengths = np.geomspace(64, 65536, 31).round()
@@ -545,8 +468,8 @@ score_traffic = 4 * lengths**2 * 2 / 1e6
 figures.traffic(lengths, score_traffic, in_and_out)
 
 # %% [markdown] id="cost-yours"
-# FlashAttention (Dao et al., 2022) computes the same output without storing that matrix, chapter {lesson}`flash`. The next cell
-# measures your own machine.
+# FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, chapter {lesson}`flash`. The next cell
+# measures your own machine. Each length is twice the one before: how far from four times as long does yours take?
 
 # %% id="cost-live" tags=["live"]
 import time
@@ -560,9 +483,9 @@ for length in (512, 1024, 2048):
 # %% [markdown] id="break"
 # ## Break the machine
 #
-# Four mistakes of this lesson hide in twins of a small attention. One at a time runs beside the machine, and on the numbers it
-# starts with both agree. Change as few numbers as you can until they differ, press the lamp that proves it, and say which
-# mistake it is.
+# Three mistakes of this lesson and one of the last hide in twins of a small attention. One at a time runs beside the machine, and on the numbers it
+# starts with both agree. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a test, such as
+# "rows sum to 1"), and say which mistake it is.
 
 # %% id="break-card"
 from attn_course.figures.broken import break_the_machine
@@ -572,10 +495,10 @@ break_the_machine("softmax-over-queries")
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **Similarity is not distance.** A long key overrules a near one, {eq}`query-misses-own-key`; keys of equal length mend that.
-# - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits.
-# - **Weights fade with length** unless scores grow, {eq}`margin-grows-with-context`. If all scores stay within $\pm B$, no weight exceeds
-#   $e^{2B} / n$; Hahn (2020) builds on this.
+# - **Similarity is not distance.** A long key overrules a near one, {eq}`query-misses-own-key`; keys of equal length fix that.
+# - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context holds a
+#   token for that.
+# - **Weights fade with length** unless the lead of a score grows with its logarithm, section {section}`fade`.
 # - **Quadratic work**, and quadratic memory if the scores are stored. Chapters {lesson}`flash` and {lesson}`linear` deal with that.
 
 # %% [markdown] id="card"
@@ -591,21 +514,154 @@ break_the_machine("softmax-over-queries")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Scores compare, weights sum to 1 over the keys, and an output is a convex combination of values.
+# - Weights sum to 1 over the keys; outputs are convex combinations of values.
 # - The first index asks, the second answers; leading axes are separate problems.
-# - Equal values, different lengths and one number by hand find the common mistakes.
-# - The slope in $q$ is the covariance of values and keys. Far out one key wins, and a key inside the hull of others never does.
-# - One output shows proportions; beside a reference token it can count.
-# - From a random start, one trained output told every bit up to $T = d_v$; one output for each bit told nearly all up to $T = 32$.
-# - Work and traffic grow with $T_q T_k$.
+# - Four small tests find such mistakes: equal values, different sizes, one number by hand, one disturbed example.
+# - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$. Far out one key wins, unless some tie.
+# - One output shows proportions; beside a reference token it can count. All outputs together lose nothing, if $P$ is known and invertible.
+# - Work grows with $T_q T_k$, and so does the traffic if scores and weights are stored.
 #
-# How does such a layer learn? Chapter {lesson}`gradients` runs the machine backwards. First, the
+# Chapter {lesson}`gradients` runs the machine backwards. First, the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+
+# %% [markdown] id="inner"
+# ## Deeper: keys that never win, and the steepest place
+#
+# No core section needs what follows. Some keys can never win. Suppose a key $k_a$ lies in the hull of other keys,
+# $k_a = \sum_l c_l k_l$ with $c_l \ge 0$ and $\sum_l c_l = 1$. Then for **every** query $s_a = \sum_l c_l s_l$ is an average of their scores,
+# so one of them is at least as large. Hence no query gives $k_a$ more than half of the weight.
+#
+# The plane below has four keys, each marked with its value. Which of them can never win with the dot product, on the left? Does a Gaussian
+# similarity, on the right, change that? Look for a region in which the output is near the value of the key.
+
+# %% id="plane-figure"
+axis = np.linspace(-6.0, 6.0, 121)
+plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
+plane_values = np.array([[1.0], [-1.0], [0.4], [-0.2]])
+by_distance = softmax(gaussian_scores(plane, plane_keys, 1.0)) @ plane_values
+maps = {
+    "dot product": attention(plane, plane_keys, plane_values).reshape(121, 121),
+    "Gaussian, h = 1": by_distance.reshape(121, 121),
+}
+figures.query_plane(axis, maps, plane_keys, plane_values[:, 0], mark=(1.0, 0.0))
+
+# %% [markdown] id="plane-answer"
+# With the dot product there is no region for $k_1$ (ringed), which lies inside the triangle of the other three. Far out these divide the plane into
+# cones around the origin. With the Gaussian, $k_1$ wins exactly where it is the nearest key, since these scores are ordered by distance.
+
+# %% id="inner-code"
+anywhere = 3 * rng.normal(size=(10_000, 2))
+_, given = attention(anywhere, plane_keys, plane_values, return_weights=True)
+c = np.array([3, 1, 3]) / 7
+print("k_1 is a convex combination of the others:", c @ plane_keys[1:])
+print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(3))
+product = np.prod(c**c)
+print("the bound derived below:", (product / (1 + product)).round(3))
+
+# %% [markdown] id="inner-notice"
+# Three keys share the rest, so $k_1$ stays well below one half. A sharper bound: $s_1$ is the average of the other scores with the
+# coefficients $c_l$, so $p_1 = \prod_l p_l^{c_l}$. For a given sum $1 - p_1$ of the other weights this product is largest when they are in
+# proportion to the $c_l$ (set the derivatives of its logarithm equal). So $p_1 \le (1 - p_1) \prod_l c_l^{c_l}$, which is solved for $p_1$.
+
+# %% [markdown] id="plane-notice"
+# Where does the output follow the query most? The card has the same keys and values, and keeps the steepest place you visited. Press "Keys of
+# equal length" and see which key wins on key 1. Press it again, and look for the steepest place with {eq}`output-derivative-by-query`.
+
+# %% id="explorable"
+figures.query_explorable()
+
+# %% [markdown] id="function-bound"
+# How steep can the output be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for vectors $a$, $b$ of length 1.
+#
+# 1. $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$.
+# 2. A covariance is at most the product of the two standard deviations (Cauchy and Schwarz).
+# 3. Numbers in an interval of size $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance from there. So their
+#    standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest distance between two rows; likewise for $K$.
+#
+# $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
+# \label{bounded-slope-in-query}$$
+
+# %% id="bound-verify"
+verify("bounded-slope-in-query")
+gaps = [[np.linalg.norm(a - b) for a in rows for b in rows] for rows in (key, value)]
+bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
+print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
+
+# %% [markdown] id="explorable-notice"
+# Within reach of the sliders, the slope is largest on the border between $k_2$ and $k_3$, anywhere far up on it, for instance at $q = (0.8, 5.6)$. There each has
+# half of the weight, and the slope is 1.75, of at most 3.04 by
+# {eq}`bounded-slope-in-query`. On the border between $k_2$ and $k_4$ it is only 1.20. These two keys are further apart, but their values are
+# closer together, and a covariance needs both.
+
+# %% [markdown] id="fade"
+# ## Deeper: how weights and values fade
+#
+# **Assume** values with variance 1, independent of each other and of the
+# weights. For given weights and one entry of $z$ the variances add with squared factors:
+#
+# $$\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2 \label{variance-of-an-output}$$
+#
+# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large. Let $n$ be the number of all keys, let one score
+# be $\Delta$ above the $n - 1$ others, and let these be equal. Multiply $p = e^\Delta / (e^\Delta + n - 1)$ out, collect
+# $e^\Delta (1 - p) = p\,(n - 1)$, and take logarithms:
+#
+# $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
+#  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
+#
+# Twice as many others need a lead larger by $\ln 2$. If the lengths of queries and keys are bounded, the scores are bounded too, and
+# then no key keeps a fixed share of the weight as the context grows (Veličković et al., 2024). If all scores stay within $\pm B$,
+# no weight exceeds $e^{2B} / n$; Hahn (2020) builds on this.
+
+# %% id="fade-verify"
+verify("variance-of-an-output", "margin-grows-with-context")
+for n in (100, 1000, 100_000):
+    lead = np.array([7.0] + [0.0] * (n - 1))
+    print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
+
+# %% [markdown] id="experiment"
+# ## Deeper: an experiment with random bits
+#
+# A context has $T$ random bits, one at each position: each position has a token for bit 0 and one for bit 1. In the first model a single query
+# reads them all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In the second there are
+# $T$ queries, one for each bit, and from each output ($d_v = 4$) a network that all of them share, with 64 hidden units, must recover one bit.
+# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds.
+
+# %% [markdown] id="experiment-predict"
+# What can we expect? If the weights do not depend on the bits, the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
+# the difference between the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent, and then a linear map with an offset
+# reads every bit off $z$. For $T > d_v$ they cannot, and no such map reads off all of them. But the network is not linear, and trained weights may depend
+# on the bits. Before you look: where does the share of bits recovered drop below 95 %?
+
+# %% id="experiment-figure"
+record = CAPACITY.load()
+one = record.values("one output").mean(axis=0)
+many = record.values("one output per question").mean(axis=0)
+shares = {
+    "one output, d_v = 4": one[0],
+    "one output, d_v = 8": one[1],
+    "one output per question": many,
+}
+figures.bits_held(record.values("lengths")[0], shares)
+held = [CAPACITY.conclude(result) for result in record.results]
+for name in shares:
+    print(f"{name:24}: 95 % recovered up to T =", [of_seed[name] for of_seed in held])
+
+# %% [markdown] id="experiment-answer"
+# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well. A linear map could not do that
+# if the weights did not depend on the bits; whether the network or the weights make the difference, the experiment does not say. At $T = 8$ the share
+# falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. One output per question recovers all bits up to
+# $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, as if one question in 16 and three in 32 had not found their position; we
+# have not looked at their weights.
+
+# %% [markdown] id="experiment-notice"
+# This is what a training found at these lengths, and no law: in exact arithmetic one number can hold any count of bits in its digits. And the
+# outputs of the two models are not of equal size, since the second has $T\,d_v$ numbers to answer with.
 
 # %% [markdown] id="deeper-gaussian"
 # ## Deeper: when a query does find its value
 #
-# No core section needs what follows. For the Gaussian similarity of {eq}`gaussian-score-expansion` the hope becomes a theorem. **Assume** bandwidth $h$, $q = k_i$, and the
+# For the Gaussian similarity of {eq}`gaussian-score-expansion` the hope becomes a theorem. **Assume** bandwidth $h$, $q = k_i$, and the
 # $n - 1$ other keys at least $r$ away. The own score is 0 and every other one is at most $-r^2 / (2 h^2)$. So each other key has at most the
 # share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$. All weights sum to 1, hence $p_i \ge 1 / (1 + (n - 1)\,a)$. Now
 # $z - v_i = \sum_j p_j (v_j - v_i)$, where the term of $i$ is 0 and every other difference is at most the diameter:
@@ -631,15 +687,15 @@ verify("gaussian-finds-own-key")
 #
 # $K K^\top = I$ says that the keys are orthonormal: then all terms but $j = i$ vanish for $q = k_i$. The output is **linear in $q$**, with a matrix $K^\top V$ that
 # is made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. (Chapter {lesson}`linear` builds on it.) What fails is a
-# matrix that is **fixed** before the context is known: with the keys rotated, it returns old values.
+# matrix that is **fixed** before the context is known: with the keys dealt out anew, it returns the old values.
 
 # %% id="deeper-linear-code"
 verify("linear-map-from-context")
 orthonormal = np.linalg.qr(rng.normal(size=(4, 4)))[0]
 labels = np.array([[1.0], [2.0], [3.0], [4.0]])
-made, rotated = orthonormal.T @ labels, orthonormal[[1, 2, 3, 0]]
-print("same context:", (orthonormal @ made).ravel())
-print("keys rotated:", (rotated @ made).ravel(), "wanted", labels.ravel())
+made, moved = orthonormal.T @ labels, orthonormal[[1, 2, 3, 0]]
+print("same context: ", (orthonormal @ made).ravel())
+print("keys moved on:", (moved @ made).ravel(), "wanted", labels.ravel())
 
 # %% [markdown] id="deeper-lipschitz"
 # ## Deeper: no bound in the input

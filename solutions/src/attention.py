@@ -24,7 +24,7 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 # numbers as `my_reading = (a, b, c)`:
 #
 # - `a`: which query gives key 0 the largest weight?
-# - `b`: which value counts most in output 0?
+# - `b`: which value has the largest weight in output 0?
 # - `c`: every value is the number 1, except value 3, which is 0. The keys and the weights stay as they are. What is
 #   output 0?
 
@@ -47,13 +47,13 @@ check("read-attention-map", my_reading)
 # without the weight 0.05 of value 3. Rows sum to 1; columns need not.
 
 # %% [markdown] id="scaled-attention-text"
-# Write attention: `my_attention(query, key, value)` takes float64 arrays of shape `(..., q_len, d_k)`,
-# `(..., kv_len, d_k)` and `(..., kv_len, d_v)` and returns the outputs, `(..., q_len, d_v)`, with the scale
+# The milestone again, for scores far from 0: `my_attention(query, key, value)` takes float64 arrays of shape
+# `(..., q_len, d_k)`, `(..., kv_len, d_k)` and `(..., kv_len, d_v)` and returns outputs, `(..., q_len, d_v)`, with the scale
 # $1/\sqrt{d_k}$ and a softmax over the keys.
 #
-# The three arrays have the same leading axes: none, one or several. Among the cases are a single query, a single key, and
-# keys that are all equal. Scores may lie anywhere between -1000 and 1000, so
-# the softmax must be a stable one, row by row; a library's softmax is welcome.
+# Leading axes agree: none, one or several. Among the cases are a single query, a single key, and
+# equal keys. Scores may lie between -1000 and 1000, so make the softmax stable, row by row.
+# `torch.softmax` is welcome; the course's functions and a library's attention are not.
 
 
 # %% id="scaled-attention" tags=["task"]
@@ -160,8 +160,8 @@ my_weight = 1 / (1 + np.exp((np.dot(key_1, key_2) - np.dot(key_1, key_1)) / 2))
 check("query-on-its-key", my_weight)
 
 # %% [markdown] id="query-on-its-key-why" tags=["solution-only"]
-# **Why.** Here the dot products are $q \cdot k_1 = 2$ and $q \cdot k_2 = 4$; divided by $\sqrt{4} = 2$ they differ by 1. The
-# query sits on the first key, at distance 0, and yet the longer key gets about 73 % of the weight.
+# **Why.** With $k_1 = (1, 1, 0, 0)$ and $k_2 = (3, 1, 2, 5)$ the dot products are $q \cdot k_1 = 2$ and $q \cdot k_2 = 4$; divided by
+# $\sqrt{4} = 2$ they differ by 1. The query sits on the first key, at distance 0, and yet the longer key gets about 73 % of the weight.
 
 # %% [markdown] id="attention-slope-text"
 # Attention in one dimension ($d_k = d_v = 1$, so the scale is 1): two keys, the numbers $k_1$ and $k_2$, with values
@@ -273,7 +273,8 @@ check("all-scores", my_scores)
 
 # %% [markdown] id="attention-of-batches-text"
 # Write `my_batched_attention(query, key, value)` for float64 arrays of the shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the
-# same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate. Write the softmax too; functions of the course are not accepted.
+# same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate, below 30 in size. Write the softmax too; functions
+# of the course and a library's softmax or attention are not accepted.
 
 
 # %% id="attention-of-batches" tags=["task"]

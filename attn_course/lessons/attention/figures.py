@@ -327,7 +327,7 @@ def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
 
 
 def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
-    """Show the share of bits told right against the number of bits, each a power of two.
+    """Show the share of bits recovered against the number of bits, each a power of two.
 
     Parameters
     ----------
@@ -343,15 +343,15 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """
     x = as_numbers("lengths", lengths, 1)
     curves = each_of_shape("shares", shares, len(x))
-    title = "One output tells every bit up to T = d_v and fades beyond; one output per question tells nearly all at every T"
-    alt = f"Share of bits told right for {listed(x, 0)} bits in the context. " + " ".join(
+    title = "One output: every bit up to T = d_v, fewer from 2 d_v on; one output per question: nearly all"
+    alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. " + " ".join(
         f"{name}: {listed(values)}." for name, values in curves.items()
     )
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         draw_lines(ax, x, curves, points=True)
         draw_level(ax, x, 0.5, "guessing")
         double(ax, x)
-        ax.set(xlabel="random bits T in the context", ylabel="share of bits told right", ylim=(0.47, 1.04))
+        ax.set(xlabel="random bits T in the context", ylabel="share of bits recovered", ylim=(0.47, 1.04))
         label_ends(ax)
 
 

@@ -116,7 +116,7 @@ ATTENTION = Task(
         Wrong(
             "divided by the root of d_v",
             lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(value.shape[-1])),
-            "the scale belongs to the vectors that are compared: it is the length of a query, not of a value",
+            "the scale belongs to the vectors that are compared: it is the number of entries of a query, not of a value",
         ),
         Wrong(
             "divided by the root of the number of keys",

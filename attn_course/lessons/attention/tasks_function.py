@@ -130,7 +130,7 @@ CENTRED = Task(
     hints=[
         "What is the sum of p_j times the deviation of k_j from the mean key?",
         "Since that sum is zero, any number times it may be subtracted. Which number turns v_j into what the goal shows?",
-        r"Second line: the first one, minus `z \sum_j p_j (k_j - \bar{k})`. Say in a line of its own why this is zero.",
+        "Once it is subtracted, take the two sums under one sign: p_j and the bracket stand in both.",
     ],
 )
 
@@ -313,6 +313,6 @@ COST = Task(
     hints=[
         "How many scores are there, and how many terms does each of them have? The same two questions for the output.",
         "Numbers moved: list for each of the three steps what it reads and what it writes.",
-        "`(2 * T_q * T_k * (...), (T_q + T_k) * (...) + 4 * ...)`",
+        "For b: the steps read arrays of width d_k twice, a table of pairs twice, the values once, and write three times.",
     ],
 )

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from attn_course.reference import attention, softmax
+from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
 
 
@@ -55,7 +56,7 @@ ALL_SCORES = Task(
     hints=[
         "Row i of the result belongs to query i, column j to key j.",
         "`@` multiplies the last two axes; which two axes of the keys must be exchanged?",
-        "query @ key.swapaxes(..., ...) / np.sqrt(query.shape[...])",
+        "Two operations: a product of two arrays, one of them with two axes exchanged, and a division by a root.",
     ],
 )
 
@@ -82,6 +83,7 @@ BATCHED_ATTENTION = Task(
     trains="the whole formula, for any leading axes",
     your_turn=True,
     answer=attention,
+    forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=lambda rng: [
         _inputs("no leading axis", rng, 3, 5, 7, 2),
         _inputs("as many queries as keys", rng, 5, 5, 3, 2, 7),
@@ -104,7 +106,7 @@ BATCHED_ATTENTION = Task(
         Wrong(
             "the root of d_v",
             lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(value.shape[-1])),
-            "the scale belongs to the vectors that are compared: it is the length of a query, not of a value",
+            "the scale belongs to the vectors that are compared: it is the number of entries of a query, not of a value",
         ),
         Wrong(
             "the root of the number of keys",

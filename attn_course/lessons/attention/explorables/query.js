@@ -28,7 +28,7 @@ function diameter(rows) {
   return Math.max(...rows.flatMap((a) => rows.map((b) => Math.hypot(a[0] - b[0], a[1] - b[1]))));
 }
 
-const PRESETS = { key: [1, 0], origin: [0, 0], tie: [4.3, -6], far: [-6, 5] };
+const PRESETS = { origin: [0, 0], tie: [4.3, -6], far: [-6, 5] };
 const ARROW = 40; // length of a slope of 1
 const RING = 13; // the arrow begins outside the ring
 
@@ -82,7 +82,7 @@ function start(root) {
   }
 
   for (const slider of sliders) slider.addEventListener("input", draw);
-  for (const button of all("[data-preset]")) button.addEventListener("click", () => choose(PRESETS[button.dataset.preset]));
+  for (const button of all("[data-preset]")) button.addEventListener("click", () => choose(PRESETS[button.dataset.preset] ?? keysOf(pressed("equal"))[0]));
   for (const button of all("[data-toggle]")) {
     button.addEventListener("click", () => {
       button.setAttribute("aria-pressed", String(!pressed(button.dataset.toggle)));

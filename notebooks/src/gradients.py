@@ -131,7 +131,7 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well, and it is wrong unless $P$ happens to be symmetric.
+# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well, and in general it is wrong unless $P$ is symmetric.
 # The index decides.
 #
 # Now **one weight**, $p_{ij}$.

@@ -1,14 +1,15 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# Training changes queries, keys and values a little, so that a loss falls. For that it has to know how the loss answers to each
-# single number. This lesson works that out for every matrix of attention, one entry at a time, and then tests the result.
+# Training changes, a little at a time, the numbers from which queries, keys and values are made, so that a loss should fall. For that it
+# must know how the loss reacts to each of them. This lesson works that out for every matrix of attention, one entry at a time, and then
+# tests the result.
 #
-# **Afterwards you can** derive every gradient of attention from one question, write the backward pass for any batch, say which scores
-# learn and which do not, and check a gradient without trusting its formula.
+# **Afterwards you can** derive every gradient of attention from one question, write the backward pass, say which scores learn and which
+# do not, and check a gradient without trusting its formula.
 #
-# **You need** chapters {lesson}`softmax` and {lesson}`attention`, and the chain rule.
-# **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, the chain rule, and Taylor's expansion.
+# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% id="setup"
 import math
@@ -29,7 +30,7 @@ np.set_printoptions(precision=3, suppress=True)
 #
 # In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
 # are $\frac17$, and its output $z$ is the plain mean of the values below. Suppose that a loss wants more of the first feature and less
-# of the second: $L = -z_1 + 2 z_2$. Which scores should rise? The cell moves one score at a time, a thousandth up and a thousandth
+# of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a thousandth
 # down, and prints how fast the loss changes.
 
 # %% id="hook-code"
@@ -50,39 +51,45 @@ for token, nudge in zip(TOKENS, 1e-3 * np.eye(7), strict=True):
 figures.machine()
 
 # %% [markdown] id="hook-notice"
-# All seven rates are whole numbers of sevenths, and a minus says that the loss falls when the score rises. Two of them are no surprise: "cat" is
-# alive, and "sat" tells. But "the", "because" and "it" hand over nothing that this loss can see, since their first two features are
-# 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
-#
-# Moving one number at a time would also take far too long in training. The machine above is drawn with its arrows turned round: the gradient
-# comes in at the output, and one sweep to the left finds all the others. Soon you will work out the seven numbers in your head.
+# All seven rates are whole numbers of sevenths, and a minus says that the loss falls when the score rises. Four of them are no surprise:
+# "cat" is alive, "sat" and "was" tell, and "tired" tells more than it is alive. But "the", "because" and "it" hand over nothing that
+# counts in this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
+
+# %% [markdown] id="hook-time"
+# Moving one number at a time would also take far too long in training: two losses for each of 77 numbers here, and for each of a billion
+# in a large model. The machine above is drawn with its arrows turned round: the gradient
+# comes in at the output, and one sweep to the left finds all the others.
 
 # %% [markdown] id="backward"
 # ## One question for every entry
 #
 # Let a loss $L$ depend on the output $Z$, and on all that went before only through $Z$. Write $dX$ for the matrix of all derivatives of
 # the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$, and the gradient of a
-# matrix has the name of that matrix: the gradient at the output $Z$ is $dZ$. It is handed to us, by the layers behind or by the loss. For
-# the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$.
+# matrix has the name of that matrix: the gradient at the output $Z$ is $dZ$. (Elsewhere $dX$ may be a differential; here it is always a
+# gradient.) We are given $dZ$, by the layers that follow or by the loss. For the loss above, the row of "because" in $dZ$ is $(-1, 2,
+# 0)$, and all other rows are 0.
 
 # %% [markdown] id="collect"
 # Now let $x$ be any one number that goes into $Z$, and move it by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
-# $\varepsilon\, \partial Z_{ia} / \partial x$. The loss counts each of these changes with its own $dZ_{ia}$, and small changes add up. So $dx =
+# $\varepsilon\, \partial Z_{ia} / \partial x$. Each change counts in the loss with its own factor $dZ_{ia}$, and small changes add up. So
+# $dx =
 # \partial L / \partial x$ is
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
-#
+
+# %% [markdown] id="collect-questions"
 # This is the chain rule. What $x$ does not touch has the derivative 0 and drops out of the sum. So for each entry we ask:
 #
 # 1. Which outputs does this entry touch?
 # 2. How fast does it move each of them?
 # 3. What is the sum over all that are touched?
 #
-# A station that everything from $x$ has to pass may stand in the place of $Z$. Scores reach the loss only through the weights, so once
+# Any stage that all effects of $x$ must pass through can take the place of $Z$. Scores reach the loss only through the weights, so once
 # $dP$ is known, a score collects over the weights that it touches.
 
 # %% [markdown] id="touched-question"
-# The next cell puts the first question to the machine itself. It moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven
+# The next cell moves one entry of $V$, of $K$ and of $Q$, and marks which features of
+# the seven
 # outputs change.
 
 # %% id="touched"
@@ -99,12 +106,13 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
 
 # %% [markdown] id="touched-notice"
 # One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
-# rows are spared here, because the queries of "cat" and of "because" have a 0 in that entry, so the change is multiplied by 0.
+# rows are spared here: the queries of "cat" and of "because" have a 0 in that entry.
 
 # %% [markdown] id="story"
-# Collecting from the end is called *reverse mode*. Seppo Linnainmaa (1976) described it for another purpose. Every operation of a long
-# calculation makes a rounding error; how much does each of them add to the error of the result? That is our question, with a rounding
-# error for $\varepsilon$. One sweep that starts at the result answers it for all operations.
+# Collecting from the end is called *reverse mode*. Seppo Linnainmaa described it in his master's thesis (1970, in Finnish) and in a paper
+# of 1976, for another purpose. Every operation of a long calculation may make a rounding error; how much does each of them add to the
+# error of the result? That is our question, with a rounding error in the place of $\varepsilon$, and one sweep from the result answers it
+# for all, to first order.
 
 # %% [markdown] id="backward-values"
 # ## Back through the average: $dV$ and $dP$
@@ -123,7 +131,8 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# The shapes agree, but they prove nothing: if $T_q = T_k$, then $P\, dZ$ fits as well and is wrong. The index proves it.
+# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well, and in general it is wrong unless $P$ is symmetric.
+# The index decides.
 #
 # Now **one weight**, $p_{ij}$.
 #
@@ -138,10 +147,11 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 
 # %% [markdown] id="sevenths-weights"
-# (Each weight is moved alone, as if a row need not sum to 1; the softmax comes next.)
+# So $dP_{ij}$ is what a unit of this weight **costs** the loss, and a negative cost is a gain. (Each weight is moved alone, as if a row
+# need not sum to 1; the softmax comes next.)
 #
 # For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
-# and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of $dZ$.
+# and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of this row of $dZ$, and nothing from the other rows, which are 0.
 
 # %% id="sevenths-weights-code"
 weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
@@ -154,7 +164,7 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax: $dS$
 #
-# Take **one score**, $s_{ij}$.
+# Take **one score**, $s_{ij}$, an entry of $S = Q K^\top / \sqrt{d_k}$.
 #
 # 1. It touches all weights of row $i$, since they share one normaliser, and no weight of another row.
 # 2. It moves $p_{il}$ at the rate $p_{il} (\delta_{lj} - p_{ij})$, {eq}`softmax-derivative`. (The Kronecker symbol $\delta_{lj}$ is 1 if
@@ -165,18 +175,20 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 
 # %% [markdown] id="backward-softmax-sum"
 # Multiply the bracket out. Of the terms with $\delta_{lj}$ only the one with $l = j$ is left, and it is $p_{ij}\, dP_{ij}$. In the other
-# terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$ of
+# terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$
+# of
 # $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
 # entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
-# It is {eq}`softmax-vector-jacobian-product`, one row at a time.
+# It is {eq}`softmax-vector-jacobian-product`, one row at a time. (Chapter {lesson}`softmax` called the scores $z$ and the weights $s$.)
 
 # %% [markdown] id="sevenths"
 # Here are the sevenths. The row of $dP$ is $0, -2, 4, 0, 0, 2, 3$, its sum is 7, and so its mean is $\delta = 1$. Subtract 1 from
-# each and divide by 7: $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" is worth 0 to the loss, and that is
-# *less than the mean*: a rise of its score moves weight from tokens that cost the loss 1 on average to one that costs 0.
+# each and divide by 7: $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" costs the loss 0, and that is *less than
+# the mean*: a rise of its score takes weight from the six others, which cost $\frac76$ on average, and gives it to one that costs 0. The
+# weight moves at the rate $\frac17 \cdot \frac67$, and $\frac17 \cdot \frac67 \cdot \frac76$ is the seventh.
 
 # %% id="sevenths-figure"
 delta = (weights * d_weights).sum(axis=1, keepdims=True)
@@ -190,24 +202,24 @@ figures.row_of_gains(TOKENS, d_weights[0], weights[0])
 #
 # $$\sum_{j=1}^{T_k} dS_{ij} = 0 \label{zero-sum-score-gradients}$$
 #
-# By the formula: the sum is $\sum_j p_{ij}\, dP_{ij} - \delta_i \sum_j p_{ij} = \delta_i - \delta_i$, because the weights sum to 1. By what
-# it means: it is the rate at which the loss changes when all scores of the row rise together, and the softmax does not see such a
-# shift, {eq}`softmax-shift-invariance`. This makes a good first test of any backward pass.
+# By the formula: the sum is $\sum_j p_{ij}\, dP_{ij} - \delta_i \sum_j p_{ij} = \delta_i - \delta_i$, because the weights sum to 1. By
+# its meaning: the sum is the rate at which the loss changes when all scores of the row rise together, and the softmax does not see such a
+# shift, {eq}`softmax-shift-invariance`. This makes a good first test of any backward pass through a softmax.
 
 # %% [markdown] id="spot-mean"
-# ### Spot the mistake: what a weight is worth
+# ### Spot the mistake: what a weight costs
 #
-# "Each score gets what its weight is worth: $dS = P \odot dP$." It has the right shape, and it looks like a chain rule. Take two keys with
-# the same value 3, equal weights and $dZ = 1$, so that $dP = (3, 3)$. **Predict** what $dS$ must be, before you calculate, and what the
-# formula says.
+# "Each score gets what its weight costs: $dS = P \odot dP$." The shape is right. Take two keys with
+# the same value 3, equal weights and $dZ = 1$, so that $dP = (3, 3)$. **Predict** what $dS$ must be, and what the formula says.
 
 # %% id="spot-mean-code" tags=["predicted"]
-p, worth = np.array([0.5, 0.5]), np.array([3.0, 3.0])
-print("P * dP:          ", p * worth)
-print("mean subtracted: ", p * (worth - p @ worth))
+p, cost = np.array([0.5, 0.5]), np.array([3.0, 3.0])
+print("P * dP:          ", p * cost)
+print("mean subtracted: ", p * (cost - p @ cost))
 
 # %% [markdown] id="spot-mean-answer" tags=["answer"]
-# $dS$ must be $(0, 0)$, because both values are 3, so the output is 3 whatever the scores are. The short formula says $(1.5, 1.5)$: it would
+# $dS$ must be $(0, 0)$, because both values are 3, so the output is 3 whatever the scores are. The short formula says $(1.5, 1.5)$: it
+# would
 # push both scores down for ever, and nothing would change. It forgets that a weight can only rise at the expense of the others.
 
 # %% id="softmax-verify"
@@ -224,8 +236,9 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 #
 # So each value is compared with the **present mixture** $z_i$. A small step against the gradient raises the score of key $j$ if moving the
-# output from $z_i$ towards $v_j$ lowers the loss, and it does so in proportion to the weight that the key already has. For "because", $z =
-# (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean that we found above.
+# output from $z_i$ towards $v_j$ lowers the loss, and, for the same $v_j - z_i$, it does so in proportion to the weight that the key
+# already has. For "because", $z =
+# (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
@@ -236,8 +249,9 @@ my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
 
 # %% [markdown] id="vanishes"
-# When does a score learn nothing? By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ are worth
-# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. How small is it *near* such a place? Since the weights sum to 1,
+# When does a score learn nothing? By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ cost
+# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. With $p_{ij} = 1$ the mixture is $v_j$ itself, so this is a case of
+# the second kind. How small is $dS_{ij}$ *near* $p_{ij} = 0$ and near $p_{ij} = 1$? Since the weights sum to 1,
 #
 # $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
 #
@@ -246,40 +260,47 @@ check("gain-over-mixture", my_d_scores)
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 
 # %% [markdown] id="vanishes-notice"
-# So unless the range of $dP$ makes up for it, a key learns hardly anything from a query that gives it hardly any weight, however good its
-# value would be, and hardly anything from a query that gives it nearly all. Here are all rows of the sentence, with whole random numbers for $dZ$. The row
-# of "because" is the only one with equal weights.
+# So a score learns hardly anything if its weight is very small or very near 1, unless the range of $dP$ makes up for it. Here are all
+# rows of the sentence, with whole random numbers for $dZ$.
 
 # %% id="all-rows-figure"
 d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
 d_output[TOKENS.index("because")] = [-1, 2, 0]
-output, weights = attention(query, key, value, return_weights=True)
+_, weights = attention(query, key, value, return_weights=True)
 d_weights = d_output @ value.T
-d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
+delta = (weights * d_weights).sum(axis=1, keepdims=True)
+d_scores = weights * (d_weights - delta)
 figures.all_rows(TOKENS, weights, d_scores)
 verify("score-gradient-against-mixture", "score-gradient-bound")
 
+# %% [markdown] id="all-rows-notice"
+# Much weight alone is not enough: in the row of "sat", "cat" has the weight .92 and gets $-.004$, because the mixture is nearly its
+# value, while "tired" has .017 and gets .051.
+
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
-# **Predict** the sign of each $dS_j$, and which score rises fastest in a step against the gradient.
+# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step against the gradient.
 
 # %% id="gains-figure" tags=["predicted"]
 p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
 figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 
 # %% [markdown] id="gains-answer" tags=["answer"]
-# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the value 2
-# is twice as far above the mixture, but it has half the weight. The best value does not win the first step.
+# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the
+# value 2
+# is twice as far above the mixture, but it has half the weight.
 
 # %% [markdown] id="card-question"
-# The card goes on with these values and this loss, in steps of size 1. How much longer does the best value take if it starts with little
-# weight? Start its score $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has half of the weight.
+# The card takes these values and this loss, in steps of size 1, with the other scores at 0 to begin with. Start the score $s_4$ of the
+# best value at 0, $-1$, $-2$ and $-3$, and count the steps until it has more than half of the weight. Guess first: from $-3$, ten times
+# as many as from 0, or a hundred times?
 
 # %% id="explorable"
 figures.steps_explorable()
 
 # %% [markdown] id="explorable-notice"
-# From 0 it takes 3 steps, and from $-1$, $-2$ and $-3$ it takes 8, 54 and 1108. From the lower starts the value 1 first takes most of the weight,
+# From 0 it takes 3 steps, and from $-1$, $-2$ and $-3$ it takes 8, 54 and 1108, almost 370 times as long. From the lower starts the value
+# 1 first takes most of the weight,
 # and meanwhile the best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
 
 # %% [markdown] id="backward-qk"
@@ -314,11 +335,16 @@ for j in range(7):
 assert np.allclose(by_index, weights.T @ d_output)
 
 # %% [markdown] id="sevenths-query"
-# So the gradient of a query is a sum of keys, and that of a key a sum of queries. For "because" the sum over the keys below, with
-# $-1, -3, 3, -1, -1, 1, 2$ as factors, is $(-4, 11, -3, -15)$, and $\frac17$ and $\frac{1}{\sqrt 4}$ make it fourteenths. A step against it
-# turns the zero query towards $(4, -11, 3, 15)$: it begins to ask for what is alive and does not tell.
-#
-# **Predict** what the seven keys get from this row, that is, how far the query of "because" moves them.
+# So the gradient of a query is a weighted sum of keys, with its row of $dS$ as weights, and that of a key a weighted sum of queries, with
+# its column. (By {eq}`score-gradient-against-mixture`, $dq_i$ is the covariance of keys and values under row $i$, applied to $dZ_i$ and
+# divided by $\sqrt{d_k}$: the slope of {eq}`output-derivative-by-query`.) For "because" the sum over
+# the keys below, with
+# $-1, -3, 3, -1, -1, 1, 2$ as factors, is $(-4, 11, -3, -15)$, and $\frac17$ and $\frac{1}{\sqrt 4}$ make it fourteenths. A step against
+# it moves the zero query to a multiple of $(4, -11, 3, 15)$: it begins to ask for what is alive and does not tell (and a little for what
+# is open).
+
+# %% [markdown] id="sevenths-query-predict"
+# **Predict** what the seven keys get from this row of $dS$.
 
 # %% id="sevenths-query-code" tags=["predicted"]
 row = TOKENS.index("because")
@@ -328,7 +354,8 @@ from_because = np.outer(d_scores[row], query[row]) / math.sqrt(4)
 print("largest part of dK from this row:", np.abs(from_because).max())
 
 # %% [markdown] id="sevenths-query-answer" tags=["answer"]
-# The keys get nothing from this row, because its part of $dK_j$ is $dS_{ij}\, q_i / \sqrt{d_k}$, and $q_i = 0$. Its scores are 0 for any keys
+# The keys get nothing from this row, because its part of $dK_j$ is $dS_{ij}\, q_i / \sqrt{d_k}$, and $q_i = 0$. Its scores are 0 for any
+# keys
 # at all, so no key can change them. A query moves a key only along itself: a step against the gradient moves the key towards the
 # queries whose outputs gain from more of its value, and away from the others.
 
@@ -345,7 +372,7 @@ print("largest part of dK from this row:", np.abs(from_because).max())
 
 
 # %% id="whole-code"
-def backward(query, key, value, d_output, subtract=1.0):
+def backward(query, key, value, d_output, subtract=1.0):  # subtract: for a test below
     root = math.sqrt(query.shape[1])
     weights = softmax(query @ key.T / root)
     d_value = weights.T @ d_output
@@ -361,27 +388,45 @@ for place in range(3):
     assert np.allclose(ours[place], theirs[place])
 
 # %% [markdown] id="autograd"
-# (We need `subtract` for an experiment below.) The autograd of torch writes all operations down on the way forward, and then goes through
-# the list from the end, with a rule for each.
+# For a batch write `swapaxes(-1, -2)` for `.T` and `shape[-1]` for `shape[1]`, and count axes from the end; `keepdims` is there already.
+#
+# The autograd of torch records every operation that a tensor with `requires_grad=True` goes into, and then goes back through the record,
+# with a rule for each. Its `backward` gets $dZ$, as ours does.
 
 # %% id="autograd-code"
 leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
-z = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=-1) @ leaves[2]
-z.backward(torch.tensor(d_output))
-for name, leaf, mine in zip("QKV", leaves, ours, strict=True):
-    print(f"autograd agrees on d{name}:", np.allclose(leaf.grad, mine))
+s = leaves[0] @ leaves[1].T / math.sqrt(4)
+p = torch.softmax(s, dim=-1)
+s.retain_grad(), p.retain_grad()  # otherwise autograd keeps the leaves' gradients only
+(p @ leaves[2]).backward(torch.tensor(d_output))
+found, mine = [*leaves, s, p], [*ours, d_scores, d_weights]
+for name, tensor, gradient in zip("QKVSP", found, mine, strict=True):
+    print(f"autograd agrees on d{name}:", np.allclose(tensor.grad, gradient))
 verify("query-key-gradient-entries", "query-and-key-gradients")
+
+# %% [markdown] id="fall"
+# Does a loss fall? $L = \sum_{ia} dZ_{ia} Z_{ia}$, with $dZ$ fixed, has the gradient $dZ$. Take from all 77 numbers a tenth of their
+# gradients:
+
+# %% id="fall-code"
+before = [query, key, value]
+after = [array - 0.1 * gradient for array, gradient in zip(before, ours, strict=True)]
+for when, arrays in (("before", before), ("after", after)):
+    print(f"loss {when}: {(d_output * attention(*arrays)).sum():.2f}")
 
 # %% [markdown] id="cost"
 # ### What it costs, and what has to be kept
 #
-# Forward there are two matrix products, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because each
+# Forward there are two matrix products, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
+# each
 # product has two factors, and each factor needs a gradient:
 #
 # $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
 #
-# In {eq}`gradient-of-scores` and {eq}`gradient-of-values` the weights appear again, so they are kept until the way back has used them,
-# together with $Q$, $K$, $V$ and $Z$:
+# (Our program does a fifth, since it computes the weights again.) The weights appear in {eq}`gradient-of-scores` and
+# {eq}`gradient-of-values`. Whoever does not want to compute them twice keeps them, with $Q$, $K$, $V$, and with $Z$ if $\delta_i$ is
+# taken as
+# $dZ_i \cdot z_i$:
 #
 # $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
 #
@@ -395,8 +440,8 @@ print(f"forward {gflop:.0f} GFLOP, and twice that backward")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer" tags=["answer"]
-# It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. And it doubles with every doubling of the
-# length. FlashAttention keeps no weights. It computes them again on the way back, from the scores: chapter {lesson}`flash`.
+# It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. FlashAttention keeps no weights. It computes them again
+# on the way back, from queries and keys: chapter {lesson}`flash`.
 
 # %% id="cost-verify"
 verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
@@ -404,64 +449,32 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # %% [markdown] id="differences"
 # ## A witness that shares no algebra
 #
-# A formula, its program and its author may share a mistake. **Differences** share nothing with them: move one number a step $h$ up
-# and a step $h$ down, and look at the loss, as the first cell did. How good are they? Recall Taylor's expansion:
+# A formula, its program and its author may share a mistake. **Differences** share none of the algebra, for they need the forward pass
+# only: move one number a step $h$ up and a step $h$ down, and look at the loss, as the first cell did. (So they say nothing about a
+# mistake in the forward pass itself.) How good are they? Recall Taylor's expansion:
 #
 # $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \ldots$$
 #
-# In the difference of the two the even powers cancel. Divide by $2h$:
+# In the difference of the two the even powers cancel. Divide by $2h$. Up to terms with $h^4$ and higher powers,
 #
 # $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
-#
-# up to terms with $h^4$ and higher powers. Half the step leaves about a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps
-# the term with $f''$, and half the step leaves about half.)
 
-# %% [markdown] id="step"
-# So why not take the smallest step of all? Because each loss is rounded. A loss of size $F$ is stored with an error up to
-# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The
-# errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of $f'''$, the whole error is about
-# $E = M h^2 / 6 + \varepsilon F / h$ at worst. A smaller step makes the first term smaller and the second larger. The best one lies where the
-# slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
-#
-# $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
-#  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
-#
-# With $F = M = 1$ that is $7 \cdot 10^{-6}$ in float64. **Predict** the best power of ten in float32.
-
-# %% id="step-code" tags=["predicted"]
-rng = np.random.default_rng(3)
-arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
-seed = rng.normal(size=(3, 2))
-exact = attention_backward(*arrays, seed)[1]
-
-
-def errors(kind, steps):
-    q, k, v = (array.astype(kind) for array in arrays)
-    found = []
-    for step in steps:  # each entry of the keys is moved in an example of its own
-        nudge = (step * np.eye(20)).reshape(20, 5, 4).astype(kind)
-        rise = attention(q, k + nudge, v) - attention(q, k - nudge, v)
-        found.append((seed * rise).sum(axis=(1, 2)) / (2 * step))
-    return np.abs(np.array(found) - exact.ravel()).mean(axis=1)
-
-
-steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
-figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
-
-# %% [markdown] id="step-answer" tags=["answer"]
-# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: in
-# float64 about ten decimal places can be checked, in float32 about five. Check in float64 whenever you can.
-
-# %% [markdown] id="differences-turn"
-# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of the loss below for each entry of `key`, as an
-# array of the shape of `key`. The loss has the gradient `d_output` at its output, as you can see: it is linear in the output. Leave
-# `key` itself as it was.
+# %% [markdown] id="difference-steps"
+# Half the step leaves about a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps the term with $f''$, and half the
+# step leaves about half.) But the step must not be too small, because losses are rounded: with numbers of size 1 in float64, $10^{-5}$ is
+# a good step. Section {section}`deeper-step` says why.
 
 
 # %% id="differences-loss"
 def loss(query, key, value, d_output):
     return (d_output * attention(query, key, value)).sum()
 
+
+# %% [markdown] id="differences-turn"
+# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of this loss for each entry of `key`,
+# as an
+# array of the shape of `key`. The loss is linear in the output, and so its gradient there is `d_output`. Leave
+# `key` itself as it was.
 
 # %% id="differences-turn-code" tags=["your-turn"]
 my_differences = ...  # your function
@@ -482,40 +495,46 @@ def check_gradient(backward, arrays, d_output, step=1e-5):
                 moved[place][entry] += way
                 ends.append(loss(*moved, d_output))
             found[entry] = (ends[0] - ends[1]) / (2 * step)
+        # differences err by about 1e-10 here, and a mistake by far more than 1e-7
         agree = np.abs(found - gradient).max() < 1e-7 * np.abs(found).max()
         print("d" + "QKV"[place], "agrees" if agree else "differs")
 
 
-check_gradient(backward, arrays, seed)
+# %% id="check-all"
+rng = np.random.default_rng(3)
+arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
+d_z = rng.normal(size=(3, 2))
+check_gradient(backward, arrays, d_z)
 
 # %% [markdown] id="check-predict"
 # All agree. Now let the backward pass forget the mean, `subtract=0.0`, the mistake that we spotted above. **Predict** which of the three
 # gradients the check reports.
 
 # %% id="check-predict-code" tags=["predicted"]
-check_gradient(partial(backward, subtract=0.0), arrays, seed)
+check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 
 # %% [markdown] id="check-answer" tags=["answer"]
 # It reports $dQ$ and $dK$, which are made from $dS$. The gradient of the values is right, because it branches off before the
-# softmax: look at the machine. So the list of wrong gradients tells where on the way back the mistake was made.
+# softmax: look at the machine. So the list of wrong gradients narrows down where on the way back the mistake was made.
 
 # %% [markdown] id="check-inputs"
-# A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident, no symmetric matrices, more than one
-# example in a batch, and numbers like those of the real use. In July 2026 a user of NVIDIA's TransformerEngine reported outputs that were
-# right and query gradients about five times too large, with heads of 256 features ([issue
-# 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). It took a batch of two and the activations of a real model to see it;
-# random normal inputs did not show it. Each loss looked normal, and the training diverged.
+# A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident. Avoid symmetric matrices, put
+# more than one example into the batch, and use numbers like those in real use. In July 2026 a user of NVIDIA's TransformerEngine, with a
+# beta of FlashAttention-4 behind it, reported right outputs and wrong gradients for heads of 256 features: that of the queries was about
+# five times too long, and pointed elsewhere ([issue 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). By the report it
+# took at least two sequences and the activations of a real model; random normal inputs did not show it. The way forward looked
+# normal, and the training diverged.
 
 # %% id="differences-verify"
-verify("central-difference-error", "best-difference-step")
+verify("central-difference-error")
 
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **A gradient speaks of small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite.
-# - **What gets no weight gets no gradient**, {eq}`score-gradient-bound`. If every query gives a key weight 0, then neither the key nor its
-#   value learns, whatever they could contribute.
-# - **Memory grows with the square of the length**, {eq}`numbers-kept-for-gradients`, unless the weights are computed twice.
+# - **A gradient speaks of small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite,
+#   unless the loss is linear in the output, as ours are.
+# - **What gets no weight gets no gradient**, {eq}`score-gradient-bound` and {eq}`gradient-of-values`. If every query gives a key weight 0
+#   (by a mask, or by rounding: a softmax of finite scores has no exact 0), then neither the key nor its value learns.
 # - **Differences are slow**, two losses for each number, and they check one point only.
 
 # %% [markdown] id="card"
@@ -532,12 +551,12 @@ verify("central-difference-error", "best-difference-step")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - For each entry ask which outputs it touches, how fast it moves them, and sum. The summed index says which factor is transposed.
-# - A score gets what its weight is worth above the mean of its row, times the weight. Each row of $dS$ sums to 0.
-# - So a value is compared with the present mixture, and its score learns in proportion to its weight.
-# - The gradient of a query is a sum of keys, and that of a key a sum of queries.
-# - The way back takes twice the operations of the way forward, and it needs the weights again.
-# - Differences check it all, best in float64 with steps near $10^{-5}$, on inputs without any symmetry.
+# - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
+# - A score gets what its weight costs above the mean of its row, times the weight. Each row of $dS$ sums to 0.
+# - So a value is compared with the present mixture, and its score learns in proportion to difference and weight.
+# - The gradient of a query is a weighted sum of keys, and that of a key a weighted sum of queries.
+# - With the weights kept, the matrix products of the way back take twice the operations of those forward.
+# - Differences check every gradient against the forward pass, in float64, on inputs without any symmetry.
 #
 # Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: where do queries, keys and values
 # come from? See chapter {lesson}`self_attention`.
@@ -546,8 +565,9 @@ verify("central-difference-error", "best-difference-step")
 # ## Deeper: hidden keys, and what is added to the scores
 #
 # No core section needs what follows. Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then
-# $p_{ij} = 0$, whatever this key and its value are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
-# What proves it is the mask, and no calculation is needed. The converse fails. A gradient that *comes out* as 0 does not prove that
+# $p_{ij} = 0$, whatever this key and its value are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j
+# = 0$.
+# The mask proves it; no calculation is needed. The converse fails. A gradient that *comes out* as 0 does not prove that
 # there is no influence: a score 800 below the largest gives a weight that is rounded to 0, and its key would get weight again
 # if it moved.
 
@@ -558,18 +578,62 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
     print(f"{token:8} key learns: {of_key.any()}   value learns: {of_value.any()}")
 
 # %% [markdown] id="deeper-bias"
-# A **bias** $B$ that is added to the scores touches one score each, at the rate 1, so $dB = dS$. If one number of $B$ is used for many
+# Each entry of a **bias** $B$ that is added to the scores touches one score, at the rate 1, so $dB = dS$. If one number of $B$ is used
+# for many
 # pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
 #
 # Some losses read the log-sum-exp $L_i$ of a row as well. A score touches it at the rate $p_{ij}$, {eq}`lse-gradient`, so its gradient
 # $dL_i$ joins the row: $dS_{ij} = p_{ij} (dP_{ij} - \delta_i + dL_i)$, and such a row sums to $dL_i$. Chapter {lesson}`flash` needs that
 # where partial results are merged, and computes the weights again from $L_i$: $p_{ij} = e^{s_{ij} - L_i}$.
 
+# %% [markdown] id="deeper-step"
+# ## Deeper: the best step of a difference
+#
+# By {eq}`central-difference-error` a smaller step errs less. But each loss is rounded. Count
+# only the
+# last rounding: a loss of size $F$ is stored with an error up to $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64
+# and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. (This $F$ counts no operations.) The errors of both losses together,
+# divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of $f'''$, and without the roundings on the way to the loss, the
+# error
+# is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+#
+# $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
+#  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
+
+# %% [markdown] id="deeper-step-predict"
+# With $F = M = 1$ that is $7 \cdot 10^{-6}$ in float64. **Predict** the best power of ten in float32.
+
+# %% id="step-code" tags=["predicted"]
+exact = attention_backward(*arrays, d_z)[1]
+
+
+def errors(kind, steps):
+    q, k, v = (array.astype(kind) for array in arrays)
+    found = []
+    for step in steps:  # each entry of the keys is moved in an example of its own
+        nudge = (step * np.eye(20)).reshape(20, 5, 4).astype(kind)
+        rise = attention(q, k + nudge, v) - attention(q, k - nudge, v)
+        # q and v serve all 20; outputs are rounded here, and their sum is in float64
+        found.append((d_z * rise).sum(axis=(1, 2)) / (2 * step))
+    return np.abs(np.array(found) - exact.ravel()).mean(axis=1)
+
+
+steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
+figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
+
+# %% [markdown] id="step-answer" tags=["answer"]
+# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: here,
+# with
+# numbers of size 1, about ten decimal places can be checked in float64, and about five in float32.
+
+# %% id="step-verify"
+verify("best-difference-step")
+
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT 16, 146-160.
-# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its appendix B derives the same
-#   gradients, with $\delta_i = dO_i \cdot o_i$ for an output called $O$.
-# - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): central differences with
-#   a step of $10^{-6}$, made for float64.
+# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT.
+# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its way back takes our $\delta$ as the row
+#   sums of $dO \odot O$, for an output called $O$.
+# - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): small finite
+#   differences, with a step of $10^{-6}$ unless told otherwise, made for float64.

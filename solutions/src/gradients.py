@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`gradients`: gradients by hand
 #
-# Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 23 points,
-# about 107 minutes. Each stands on its own.
+# Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 20 points, about 95
+# minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. A check that passes prints one line that begins with `ok`; one that fails says what is wrong, and
@@ -56,7 +56,8 @@ my_delta = r"(dZ \odot Z) \mathbf{1}"
 check("delta-without-weights", my_delta)
 
 # %% [markdown] id="delta-without-weights-why" tags=["solution-only"]
-# **Why.** By {eq}`score-gradient-against-mixture`, $\delta_i = dZ_i \cdot z_i = \sum_a dZ_{ia} Z_{ia}$: multiply entry by entry, then sum each
+# **Why.** By {eq}`score-gradient-against-mixture`, $\delta_i = dZ_i \cdot z_i = \sum_a dZ_{ia} Z_{ia}$: multiply entry by entry, then sum
+# each
 # row. In NumPy it is `(d_output * output).sum(axis=-1)`.
 
 # %% [markdown] id="gradient-through-the-softmax-text"
@@ -67,8 +68,8 @@ check("delta-without-weights", my_delta)
 #
 # The left side has no index, so the right side has none: `\odot` multiplies entry by entry, `\mathbf{1}` is a column of
 # ones, `\mathrm{diag}(...)` puts a column on a diagonal. The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be
-# written out. Any equal form counts. How it is understood tells `read("gradient-through-the-softmax", my_formula)`, with
-# `from attn_course import read`; what cannot be read is no attempt.
+# written out. Any equal form counts. `read("gradient-through-the-softmax", my_formula)` shows how your formula is understood, with `from
+# attn_course import read`; what cannot be read is no attempt.
 
 # %% id="gradient-through-the-softmax" tags=["task"]
 ### BEGIN SOLUTION
@@ -79,16 +80,18 @@ my_formula = r"P \odot (dP - (P \odot dP) \mathbf{1} \mathbf{1}^\top)"
 check("gradient-through-the-softmax", my_formula)
 
 # %% [markdown] id="gradient-through-the-softmax-why" tags=["solution-only"]
-# **Why.** $(P \odot dP)\, \mathbf{1}$ is the column of the numbers $\delta_i = \sum_j p_{ij}\, dP_{ij}$, and times $\mathbf{1}^\top$ each of
+# **Why.** $(P \odot dP)\, \mathbf{1}$ is the column of the numbers $\delta_i = \sum_j p_{ij}\, dP_{ij}$, and times $\mathbf{1}^\top$ each
+# of
 # them fills its row. In NumPy the two products with ones are `sum(axis=-1, keepdims=True)` and the broadcast behind it.
 
 # %% [markdown] id="gradient-of-one-key-text"
-# Every query has a score with key $j$. Write what the key gets back from all, row $j$ of $dK$, as a formula:
+# Every query has a score with key $j$. Write what key $j$ gets back from all queries, row $j$ of $dK$, as a formula:
 #
 # $$dK_j = \ldots$$
 #
-# The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dZ` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i`
-# and `dZ_i`; put a dot product in parentheses, `(dZ_i \cdot ...)`. Any form that is equal counts.
+# The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dZ` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i` and `dZ_i`, and
+# the weights are `P_{ij}`. There is no `dS` and no `dP`: put in what they are. Put a dot product in parentheses, `(dZ_i \cdot ...)`. Any
+# form that is equal counts.
 
 # %% id="gradient-of-one-key" tags=["task"]
 ### BEGIN SOLUTION
@@ -101,7 +104,7 @@ check("gradient-of-one-key", my_key_gradient)
 # %% [markdown] id="gradient-of-one-key-why" tags=["solution-only"]
 # **Why.** By {eq}`query-and-key-gradients`, $dK_j = \sum_i dS_{ij}\, Q_i / \sqrt{d_k}$, and {eq}`score-gradient-against-mixture` says what
 # $dS_{ij}$ is. So a step against the gradient moves the key **towards** the queries whose outputs would gain from more of
-# its value, and away from the others, each in proportion to the weight it already gives the key. A key to which no
+# its value, and away from the others, each with the weight that it already gives the key as a factor. A key to which no
 # query gives any weight does not learn.
 
 # %% [markdown] id="from-jacobian-to-output-text"
@@ -121,7 +124,8 @@ check("gradient-of-one-key", my_key_gradient)
 # ]
 # ```
 #
-# You may use $dP_{il} = dZ_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. Let sums run over letters
+# You may use $dP_{il} = dZ_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. Let sums
+# run over letters
 # other than $i$ and $j$.
 
 # %% id="from-jacobian-to-output" tags=["task"]
@@ -145,15 +149,15 @@ check("from-jacobian-to-output", my_derivation)
 # that is the output: {eq}`score-gradient-against-mixture`. It costs $d_v$ multiplications for each query, whatever the number of keys.
 
 # %% [markdown] id="attention-backward-text"
-# Write the backward pass of attention for one example: `my_attention_backward(query, key, value, d_output)` takes
-# `(q_len, d_k)`, `(kv_len, d_k)`, `(kv_len, d_v)` and the gradient of a loss with respect to the output,
-# `(q_len, d_v)`. It returns the tuple `(d_query, d_key, d_value)` of gradients, each of the shape of what it belongs
+# Write the backward pass of attention for one example: `my_attention_backward(query, key, value, d_output)` takes $(T_q, d_k)$, $(T_k,
+# d_k)$, $(T_k, d_v)$ and the gradient of a loss with respect to the output, $(T_q, d_v)$. Derive it once more without looking at the
+# lesson. It returns the tuple `(d_query, d_key, d_value)` of gradients, each of the shape of what it belongs
 # to. The forward pass has the scale $1/\sqrt{d_k}$ and a softmax over the keys; scores are moderate.
 
 
 # %% id="attention-backward" tags=["task"]
 def my_attention_backward(query, key, value, d_output):
-    """Gradients (d_query, d_key, d_value) from d_output (q_len, d_v), section {section}`gradients/whole`."""
+    """Gradients (d_query, d_key, d_value) from d_output (T_q, d_v)."""
     ### BEGIN SOLUTION
     scale = 1 / np.sqrt(query.shape[-1])
     scores = query @ key.T * scale
@@ -176,14 +180,15 @@ check("attention-backward", my_attention_backward)
 # times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
 
 # %% [markdown] id="repair-symmetric-backward-text"
-# Somebody wrote the backward pass of attention for as many queries as keys and tried it on one example:
+# A backward pass for as many queries as keys was tried on one example:
 #
 # ```python
 # query = key = np.array([[1.0], [-1.0]])
 # value = d_output = np.eye(2)
 # ```
 #
-# There all three gradients are right, and nearly everywhere else they are wrong: this example hides **three** mistakes. Repair the function.
+# There all three gradients are right. On nearly all others with $n > 1$, `d_query` and `d_key` are wrong: the example hides **three**
+# mistakes. Repair the function.
 # `query` and `key` are $(n, d_k)$, `value` and `d_output` $(n, d_v)$; it returns `(d_query, d_key, d_value)`, for scores
 # divided by $\sqrt{d_k}$ and a softmax over the keys.
 
@@ -209,8 +214,9 @@ check("repair-symmetric-backward", square_backward)
 
 # %% [markdown] id="repair-symmetric-backward-why" tags=["solution-only"]
 # **Why.** In the example $P \odot dP$ is symmetric with equal sums in all rows and columns, so $\delta$ may be summed along the wrong
-# axis; $dS$ is symmetric, so it need not be transposed; and $\sqrt{d_k} = 1$ hides the missing factor. Sizes that all differ would
-# have shown two of the three at once, as errors of shape.
+# axis; $dS$ is symmetric, so it need not be transposed; and $\sqrt{d_k} = 1$ hides the missing factor. Unequal lengths would have shown
+# one of the three at once, the missing transposition, as an error of shape. The wrong sum still broadcasts, and the factor never shows in
+# a shape: for these it takes numbers.
 
 # %% [markdown] id="memory-of-kept-weights-text"
 # A model keeps the weights $P$ of every layer, head and sequence from the way forward, in 16-bit numbers, until the way back has used
@@ -291,8 +297,9 @@ check("gain-over-mixture", my_d_scores)
 # {eq}`score-gradient-against-mixture`.
 
 # %% [markdown] id="key-gradient-by-differences-text"
-# Write `my_differences(query, key, value, d_output, step)`: for each entry of `key` the difference of the `loss` of the next cell, from one
-# step behind the entry to one step ahead, divided by the way between. The shapes are $(T_q, d_k)$, $(T_k, d_k)$, $(T_k, d_v)$
+# Write `my_differences(query, key, value, d_output, step)`: for each entry of `key` the central difference of the `loss` of the next
+# cell: the loss one step above the entry minus the loss one step below it, divided by the distance of the two. The shapes are $(T_q,
+# d_k)$, $(T_k, d_k)$, $(T_k, d_v)$
 # and $(T_q, d_v)$, the result has the shape of `key`, and `key` itself must not be changed.
 
 

@@ -152,7 +152,7 @@ def gradient_of_one_score(rng: np.random.Generator, T_q: int, T_k: int, d_v: int
     },
 )
 def gradient_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
-    """Eq. softmax-vector-jacobian-product for each row: a score gains only by what its weight is worth above the average."""
+    """Eq. softmax-vector-jacobian-product for each row: a score gets what its weight costs above the mean of its row."""
     found = backward(rng, T_q, T_k, 2, d_v, "dS", "dP")
     delta = column([z @ dz for z, dz in zip(found["Z"], found["dZ"], strict=True)])
     return {**some(found, "dS", "P", "dP"), "p": matrix(found["P"]), r"\delta": delta}

@@ -36,7 +36,7 @@ def machine() -> None:
 
 
 def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) -> None:
-    """Show what each weight of one row is worth, with the mean under the weights, and the gradients of the scores that result.
+    """Show what each weight of one row costs, with the mean under the weights, and the gradients of the scores that result.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
         raise ValueError(f"weights must sum to 1; got a sum of {number(float(p.sum()))}")
     mean = float(p @ worth)
     d_scores = p * (worth - mean)
-    title = "A score gets what its weight is worth above the mean of the row, times the weight"
+    title = "A score gets what its weight costs above the mean of the row, times the weight"
     alt = (
         f"Two bar charts over the tokens {', '.join(tokens)}. Left, dP: {listed(worth, 1)}, with a line at their mean under the weights, "
         f"{number(mean, 1)}. Right, dS: {listed(d_scores)}; bars are positive where dP lies above the line, and their sum is 0."
@@ -93,7 +93,7 @@ def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> 
     """
     n = len(tokens)
     p, gained = same_shape("weights", weights, n, n), same_shape("d_scores", d_scores, n, n)
-    title = "Scores learn where P has weight, and every row of dS sums to 0"
+    title = "The weights P and the gradients dS at their scores: every row of dS sums to 0"
     alt = (
         f"Two heatmaps with a row for each query and a column for each key, {', '.join(tokens)}. P: the largest weight of each row is "
         f"{listed(p.max(axis=1))}. dS: the largest entry of each row, without its sign, is {listed(np.abs(gained).max(axis=1))}, and every "

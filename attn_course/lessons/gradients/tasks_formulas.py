@@ -40,7 +40,6 @@ DELTA = Task(
     minutes=6,
     trains="dot products of rows in matrix notation",
     symbols=("Z", "dZ", "d_v"),
-    functions=("diag",),
     left=r"\delta",
     cases=at_sizes("T_q T_k d_v", _row_sums),
     answer=r"(dZ \odot Z)\, \mathbf{1}",
@@ -93,7 +92,7 @@ SCORE_GRADIENTS = Task(
         Wrong(
             "nothing subtracted",
             r"P \odot dP",
-            "the weights of a row sum to 1, so raising one score lowers its other weights: subtract the mean gain of the row from dP",
+            "the weights of a row sum to 1, so raising one score lowers its other weights: subtract the mean of the row from dP",
         ),
         Wrong(
             "the softmax treated entry by entry",
@@ -192,7 +191,7 @@ KEY_GRADIENT = Task(
         Wrong(
             "the weights summed apart",
             r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} \sum_l (dZ_l \cdot (V_j - Z_l))\, Q_l",
-            "weight, gain and query of one term belong to the same query i: one sum over i holds all three",
+            "weight, cost and query of one term belong to the same query i: one sum over i holds all three",
         ),
         Wrong(
             "the softmax treated entry by entry",

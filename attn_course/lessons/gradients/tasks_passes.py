@@ -189,7 +189,7 @@ HIDDEN = Task(
     hints=[
         "The test had a symmetric dS, rows of P * dP with equal sums, and d_k = 1. What can then be exchanged unnoticed?",
         "Ask of each sum and each product over which index it runs. One runs over the queries where it must run over the keys.",
-        "Three things: the axis of a sum (and keeping it), a transposition, a factor.",
+        "Two mistakes are about an axis or an order of indices, and one is about a factor.",
     ],
 )
 
@@ -209,7 +209,7 @@ KEPT = Task(
     difficulty=2,
     minutes=5,
     trains="counting what the way back needs",
-    tolerance=5e-3,
+    tolerance=5e-2,
     variants=every(layers=(24, 32), heads=(20, 12), length=(2048, 4096), batch=(4, 8)),
     answer=_gigabytes,
     wrong=[

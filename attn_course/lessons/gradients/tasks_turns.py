@@ -38,12 +38,12 @@ GRADIENT_OF_SCORES = Task(
         Wrong(
             "nothing subtracted",
             lambda weights, output, value, d_output: weights * (d_output @ value.T),
-            "a score gains only by what its value is worth above the present mixture: subtract what the output is worth",
+            "what counts is what a value costs above the present mixture: subtract what the output costs",
         ),
         Wrong(
             "the weight forgotten",
             lambda weights, output, value, d_output: _gradient(np.ones_like(weights), output, value, d_output),
-            "the gain over the mixture is multiplied by the weight that the key already has",
+            "the cost above the mixture is multiplied by the weight that the key already has",
         ),
         Wrong(
             "the sign turned",

@@ -2,20 +2,20 @@
 # # {lesson}`scaling` The scale of a score
 #
 # Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Most models divide by $\sqrt{d_k}$, the root of the
-# number of entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and if
-# so, because of what?
+# number of entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and why?
 #
 # **Afterwards you can** derive the variance of a dot product under any assumptions, say what softmax sees of it, and tell when the scale
 # helps and when it does not.
 #
-# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used. The second
-# half needs what gradient descent is. **Time:** 80 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). The
-# sections marked *Deeper* take extra time.
+# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used; gradient
+# descent is not. **Time:** 80 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). The sections marked *Deeper*
+# take extra time.
 
 # %% id="setup"
 import math
 
 import numpy as np
+import torch
 
 from attn_course import check, reference, show, verify
 from attn_course.lessons.scaling import experiments, figures
@@ -60,7 +60,7 @@ print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, di
 # ## Coins
 #
 # Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$, and all are thrown independently. A
-# product $q_i k_i$ is then a fair coin too: it is $+1$ when the two coins agree, and they agree half of the time. So $q \cdot k$ is a sum
+# product $q_i k_i$ is then a fair coin too: it is $+1$ when the two agree, half of the time. So $q \cdot k$ is a sum
 # of $d_k$ independent coins. For $d_k = 3$, eight throws are equally likely:
 #
 # | sum | $-3$ | $-1$ | $1$ | $3$ |
@@ -178,9 +178,8 @@ for d_k in (4, 64):
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 #
-# Note the pairing: the mean of the *queries* goes with the covariance of the *keys*. We try it on vectors of 3 entries with means and
-# covariances of all kinds. If $n$ has independent entries of mean 0 and variance 1, then $A\, n$ has the covariance $A A^\top$: in the mean
-# of $(A n)_i (A n)_j = \sum_l \sum_m A_{il} A_{jm}\, n_l n_m$ only the terms with $l = m$ are left, and they add up to
+# Note the pairing: the mean of the *queries* goes with the covariance of the *keys*. We try it on vectors of 3 entries. If $n$ has
+# independent entries of mean 0 and variance 1, then $A\, n$ has the covariance $A A^\top$, for the mean of $(A n)_i (A n)_j$ is
 # $\sum_l A_{il} A_{jl}$.
 
 # %% id="trace-code"
@@ -204,8 +203,7 @@ verify("score-variance-from-covariances")
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# In the words of chapter {lesson}`softmax`, $\sqrt{d_k}$ is a temperature. PyTorch's `scaled_dot_product_attention` divides by it unless
-# you pass another `scale`.
+# In the words of chapter {lesson}`softmax`, $\sqrt{d_k}$ is a temperature.
 #
 # Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$. In chapter {lesson}`heads` a model of $d_{\text{model}}$
 # features is cut into $h$ parts, the heads, with $d_k = d_{\text{model}} / h$ entries each. Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$
@@ -215,24 +213,27 @@ verify("score-variance-from-covariances")
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 
 # %% [markdown] id="scale-not-wrong"
-# Is a smaller variance a mistake? Not in itself. Usual initialisations do not always give queries of variance 1: three common ones start
-# with scores of variance 1/9, 1/4 or, in a model of 512 features, 0.04 (section {section}`layer-norm` says under which conditions). And
-# dividing by $d_k$ is a rule with a reason. Once a query has *learnt* to look like its key, each product $q_i k_i$ is positive on average.
-# If that average is the same in a wider model, the sum grows like $d_k$, not like its root. **muP**, a set of rules for widening a model
-# (Yang et al., 2022), therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide models. The root keeps *random*
-# scores alike. What is a mistake is $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
+# Is a smaller variance a mistake? Not in itself. Layers are often started with scores of a smaller variance (section
+# {section}`layer-norm`), and dividing by $d_k$ is a rule with a reason, which section {section}`correlated` gives. What is a mistake is
+# $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
 
 # %% [markdown] id="arrays"
 # In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. Only the
-# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front
-# alone.
+# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone.
+# PyTorch's attention divides by $\sqrt{d_k}$ unless you pass another `scale`; with the identity for values, its output is the weights.
 
 # %% id="arrays-code"
-Q, K = np.ones((2, 3, 7)), np.ones((2, 5, 7))  # 2 examples, 3 queries, 5 keys, d_k = 7
+Q = np.linspace(-2, 2, 42).reshape(2, 3, 7)  # 2 examples, 3 queries, d_k = 7
+K = np.linspace(-1, 3, 70).reshape(2, 5, 7)  # 2 examples, 5 keys
 print("K.T", K.T.shape, "  K.swapaxes(-1, -2)", K.swapaxes(-1, -2).shape)
 scores = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
 print("scores", scores.shape)
 assert np.allclose(scores, scaled_dot_scores(Q, K))
+identity = np.stack([np.eye(5), np.eye(5)])
+tensors = [torch.tensor(array) for array in (Q, K, identity)]
+weights = torch.nn.functional.scaled_dot_product_attention(*tensors)
+assert np.allclose(weights, softmax(scores))
+print("the weights of PyTorch are ours", tuple(weights.shape))
 
 # %% id="scale-verify"
 verify("scaled-score-variance", "variance-under-wrong-scales")
@@ -242,9 +243,8 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 #
 # Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row changes
 # nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed query the
-# covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. (The keys of a row
-# are independent draws here. With only $n$ of them, the variance over the given keys is smaller on average, by the factor $1 - 1/n$.) Now
-# average over the queries:
+# covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now average it
+# over the queries:
 #
 # $$\mathbb{E}_q\bigl[ q^\top S_k\, q \bigr] = \sum_i \sum_j \mathbb{E}[q_i q_j]\, (S_k)_{ij}
 # = \sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) (S_k)_{ij}$$
@@ -278,8 +278,8 @@ figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, $\mathrm{tr}(S_q S_k)$ is
-# $16 \cdot 0.01 = 0.16$, and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the
-# 0.01 alone, so its weights are nearly equal, although the variance of all scores is as it should be.
+# $16 \cdot 0.01 = 0.16$, and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the 0.01
+# alone, so its weights are nearly equal.
 
 # %% id="row-verify"
 verify("spread-within-a-row")
@@ -310,10 +310,10 @@ figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer" tags=["answer"]
 # The first *two* panels keep mean 0 and variance 1. In the second, each covariance of two entries of $q$ is multiplied by one of $k$, which
-# is 0. So not all of the usual assumption is needed: if $q$ has mean 0, and the entries of $k$ are uncorrelated, with mean 0 and variance
+# is 0. So less is enough: if $q$ has mean 0, and the entries of $k$ are uncorrelated, with mean 0 and variance
 # 1, then the variance is $\mathrm{tr}(S_q)$, whatever the correlations in $q$. With related entries in both it is your formula over
 # 16, $1 + 15 \cdot 0.25 = 4.75$. Only means of 0.5 change the mean, to $16 \cdot 0.25 / 4 = 1$; the variance becomes
-# $1 + 0.25 + 0.25$ by {eq}`score-variance-from-covariances`. The larger deviations and the long query change the variance alone, to
+# $1 + 0.25 + 0.25$ by {eq}`score-variance-from-covariances`. Larger deviations and the long query change the variance alone, to
 # $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
 #
 # One assumption stands in all panels: $q$ is independent of $k$. Section {section}`correlated` gives it up.
@@ -351,8 +351,7 @@ for optimizer in ("SGD", "Adam"):
 # %% [markdown] id="twins-answer" tags=["answer"]
 # Plain gradient descent (SGD) needs the factor $c^2 = 1/64$: by {eq}`scale-as-reparametrisation` the gradient and the movement each carry
 # a factor $c = 1/8$. Adam needs $c = 1/8$. Multiply all gradients by $c$, and $m$ and $\sqrt v$ both change by $c$, which cancels; the
-# factor of the movement stays. With the other factors that we tried the twins part. So the same start is not the same training: at one
-# step size for both, the twin's queries learn at another speed.
+# factor of the movement stays. With the other factors that we tried the twins part: the same start is not the same training.
 
 # %% id="twins-verify"
 verify("scale-as-reparametrisation")
@@ -362,7 +361,7 @@ verify("scale-as-reparametrisation")
 #
 # Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the
 # dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients" (our italics).
-# Retellings often drop the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
+# Retellings often drop the first two words. We measure it. First play with the softmax itself.
 
 # %% [markdown] id="explorable-before"
 # What happens to the softmax as $d_k$ grows, with and without the scale? The card draws 64 queries and 64 keys. Move $d_k$ and watch the
@@ -397,22 +396,22 @@ for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
     g = w * (a - w @ a)
     print(f"{name:8s}  weights {w}  g {g}  length {np.linalg.norm(g):.2f}")
 
-# %% [markdown] id="first"
+# %% [markdown] id="pull-notice"
 # Both gradients are long. But the unscaled one moves almost only the two wrong items against each other; the right one gets next to
 # nothing.
-#
+
+# %% [markdown] id="first"
 # Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so rank the items
-# alike. The cell prints four numbers for each $d_k$:
+# alike. For each $d_k$ we print:
 #
 # - *mean*: the mean length of $g$;
 # - *silent*: the share of queries with a length below 0.01;
 # - *pull*: the mean of $-g_r$, with $r$ the right item;
-# - *agreement*: each query has a gradient with respect to the matrix $W_Q W_K^\top$. Take the mean of these over the queries, and divide
-#   its length by the typical (root mean square) length of a single one. This is 1 if all are equal, length included, and near 0 if they
-#   cancel.
+# - *agreement*: each query has a gradient with respect to the matrix $W_Q W_K^\top$. Divide the length of their mean by the root mean
+#   square of their lengths: 1 if all are equal, length included, near 0 if they cancel.
 #
-# In the card, with 64 keys, the mean without the scale fell below the other between $d_k = 256$ and 512. Here are only 16 items, and the
-# length of $g$ also depends on the loss. **Predict** whether the *mean* length falls below the other at a smaller or at a larger $d_k$.
+# In the card, with 64 keys, the mean without the scale fell below the other between $d_k = 256$ and 512. Here are only 16 items.
+# **Predict** whether the *mean* falls below the other at a smaller or at a larger $d_k$.
 
 # %% id="first-code" tags=["predicted"]
 record = experiments.SCALE.load()
@@ -428,18 +427,18 @@ for d_k in ("16", "64", "256"):
 # and 256 it is smaller without. That is consistent with what the card showed. Of 16 random scores, the two largest lie further apart on
 # average than of 64, so two items that compete for the lead are rarer.
 #
-# The other three numbers differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. The pull
-# on the right item is about half as strong at 16, and less than a seventh at 256. And the agreement is lower: lengths that are more
-# unequal lower it, and so do directions that cancel.
+# The other three numbers differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. The pull on
+# the right item is about half as strong at 16, and less than a seventh at 256. And the agreement is lower: unequal lengths lower it, and so
+# does cancelling.
 
 # %% id="first-figure"
 figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% [markdown] id="steps"
 # These are gradients before the first step. How many steps does the training need, until the right item has the largest score in more than
-# 90 % of 512 new lookups? A fair comparison gives each layer its own best step size, so we try 8 step sizes for SGD and 7 for Adam, with
-# three seeds. The third layer is the twin of the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises
-# gradients, makes the unscaled layer as fast as the scaled one.
+# 90 % of 512 new lookups? To give each layer its own best step size, we try 8 for SGD and 7 for Adam, with three seeds. The third layer is
+# the twin of the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises gradients, makes the unscaled
+# layer as fast as the scaled one.
 
 # %% id="steps-code" tags=["predicted"]
 every = [found["steps"] for found in record.results]
@@ -455,16 +454,16 @@ for name in sizes:
 
 # %% [markdown] id="steps-answer" tags=["answer"]
 # Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more
-# than nine times at 256, with Adam as with SGD. Yet look at the left of the figure: with one *small* step size of SGD the unscaled layer is
-# the faster of the two. One reason is plain: without the scale the gradients with respect to $W_Q$ and $W_K$ lack the factor $c$. The twin
-# with the factor in $W_Q$ starts with the scores of the scaled layer and is far faster at small steps of SGD: by
+# than nine times at 256, with Adam as with SGD. Yet with one *small* step size of SGD, at the left of the figure, the unscaled layer is the
+# faster of the two. One reason is plain: without the scale the gradients with respect to $W_Q$ and $W_K$ lack the factor $c$. The twin with
+# the factor in $W_Q$ starts with the scores of the scaled layer and is far faster at small steps of SGD: by
 # {eq}`scale-as-reparametrisation`, its step for $W_Q$ has the effect of one that is 64 times as long. Each with its best step size, these
 # two are equally fast, within two steps.
 
 # %% [markdown] id="cause"
 # So the unscaled start *is* slower here. But a smaller mean length cannot be the whole reason: at $d_k = 16$ it is no smaller before the
 # first step, and Adam, to which a common factor of all gradients means nothing, does not help at any width. Two experiments look for the
-# reason. Both keep the large random scores of the start.
+# reason; both keep the large random scores.
 #
 # 1. **Equal lengths.** We rescale the gradient of each query to the same length, 0.3, and keep its direction.
 # 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient with respect to the
@@ -480,11 +479,11 @@ assert all(all(claims.values()) for claims in concluded)
 # The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$
 # Adam still needs 11 or 12 steps against 3. With the other loss the unscaled layer is at most five steps behind (with SGD at $d_k = 64$
 # it needs 3 or 4 steps against 1), though it starts with the same large random scores.
-#
-# Both results are consistent with this account: squared error reaches an item only through the weight that the item already has, so that
-# many queries have almost no gradient (at $d_k = 256$ half of them are silent) and teach the layer almost nothing. They do not prove it.
-# Equal lengths make short gradients longer and long ones shorter at once. And the other loss differs in one more way, since it is told
-# which item is right; what share that has, these experiments do not say.
+
+# %% [markdown] id="cause-account"
+# Both results are consistent with this account: squared error reaches an item only through the weight that the item already has, so
+# many queries have almost no gradient (at $d_k = 256$ half are silent) and teach the layer almost nothing. They do not prove it. Equal
+# lengths also shorten long gradients, and the other loss is told which item is right.
 #
 # That is the suspected saturation, seen query by query. At $d_k = 16$ the mean length does not show it, though the layer is already slow
 # there. We have not measured how much of this holds in a large language model.
@@ -501,7 +500,7 @@ my_divisor = ...  # r"..."
 check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-after"
-# Try the usual scale on such vectors, and no scale, with $d_k = 64$ and $p = 0.1$. Work out the two variances first.
+# Take $d_k = 64$ and $p = 0.1$. Work out the variance with the usual scale, and without.
 
 # %% id="turn-sparse-measured"
 draw, on = rng.normal(size=(2, 500, 64)), rng.random(size=(2, 500, 64)) < 0.1
@@ -523,7 +522,6 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 #
 # - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to become dependent.
 #   It bounds nothing later.
-# - It is one number for all rows, and softmax sees each row alone, {eq}`spread-within-a-row`.
 # - We have not shown that unit variance is the *best* start. Our measurement says that the start with a variance near $d_k$ was slower
 #   in one task.
 
@@ -545,13 +543,11 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # ## Summary
 #
 # - The dot product of independent vectors with independent entries of mean 0 and variance 1 has variance $d_k$.
-# - Dividing by $\sqrt{d_k}$ makes that 1. Entries that are related in both vectors, sparse entries and other means can ask for other
-#   divisors.
+# - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can ask for other divisors.
 # - Softmax sees the spread within a row, and not what the keys have in common.
-# - The scale is no new model. It amounts to another start of $W_Q$ and another step size for it, smaller by $c^2$ with gradient descent and
-#   by $c$ with Adam.
-# - Without it our task was learnt more slowly, even where first gradients were as long on average. The difference shows if each query is
-#   looked at alone.
+# - The scale is no new model. It amounts to another start of $W_Q$ and another step size for it: times $c^2$ with gradient descent, times
+#   $c$ with Adam.
+# - Without it our task was learnt more slowly, even where first gradients were as long on average.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
@@ -559,9 +555,9 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # %% [markdown] id="correlated"
 # ## Deeper: when query and key are not independent
 #
-# No core section of any chapter needs this section or those after it.
+# No core section needs what follows.
 #
-# The first assumption was that $q$ and $k$ are independent. A layer learns to break it. Let standard normal entries be correlated:
+# A layer learns to make $q$ and $k$ dependent. Let standard normal entries be correlated:
 # $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, where $e_i$ is standard normal and independent of all $q_i$, and different $i$ are
 # independent. (This $\rho$ couples a query with its key; in your first turn it coupled the entries of one vector.) Then
 #
@@ -573,10 +569,12 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 #
 # $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
 
+# %% [markdown] id="mup"
+# After the scale the mean is $\rho \sqrt{d_k}$: at the same $\rho$ it grows with the width. **muP**, a set of rules for widening a model
+# (Yang et al., 2022), therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide models. The root keeps *random*
+# scores alike.
+
 # %% [markdown] id="equal"
-# After the scale the mean is $\rho \sqrt{d_k}$: at the same $\rho$ it grows with the width. This is the growth that muP's $1/d_k$ is meant
-# for.
-#
 # The extreme is $q = k$, again with independent entries of mean 0 and variance 1. Each term is $q_i^2$. Its mean is 1, and its mean
 # square is the fourth moment of an entry, which we call $\kappa$ (3 for normal entries, 1 for coins). So its variance is $\kappa - 1$,
 # and
@@ -696,14 +694,14 @@ verify("kurtosis-with-normal-entries")
 # %% [markdown] id="layer-norm"
 # ## Deeper: what layer normalisation fixes, and what not
 #
-# Many models normalise each token $x$ before attention: subtract the mean of its entries and divide by their deviation. As long as its
-# learnt gain is still 1 and its bias 0, that makes $\|x\|^2 = d$, the number of entries (nearly so, because a small $\varepsilon$ is added
-# to the variance). But the query is not $x$; it is $x W_Q$. With independent entries of mean 0 and variance $\sigma_w^2$ in $W$, each entry
-# of $x W$ is a sum of $d$ independent terms $x_i W_{ij}$ of variance $\sigma_w^2\, x_i^2$:
+# Many models normalise each token $x$ before attention: subtract its mean and divide by its deviation. While its learnt
+# gain is 1 and its bias 0, that makes $\|x\|^2 = d$, the number of entries (nearly: a small $\varepsilon$ is added to the variance). But
+# the query is not $x$; it is $x W_Q$. With independent entries of mean 0 and variance $\sigma_w^2$ in $W$, each entry of $x W$ is a sum of
+# $d$ independent terms $x_i W_{ij}$ of variance $\sigma_w^2\, x_i^2$:
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #
-# Two fixed tokens $x$ and $y$ give a query and a key whose entries are independent (other columns of other matrices), so by
+# Two fixed tokens $x$ and $y$ give a query and a key of independent entries (other columns of other matrices), so by
 # {eq}`score-variance-from-deviations` the $d_k$ cancels:
 #
 # $$\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2

@@ -181,9 +181,9 @@ check("score-variance-by-lines", my_derivation)
 #
 # $$g_i = \frac{\partial w_i}{\partial c},$$
 #
-# only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` (the number of scores) if you need
-# them. Any form that is equal counts. Then say from it which weights grow (not checked). To see how it is understood,
-# `from attn_course import read` and call `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
+# only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` if needed. Any form that is equal
+# counts. Which weights grow? To see how it is understood, `from attn_course import read` and call
+# `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
 
 # %% id="weights-under-a-scale" tags=["task"]
 ### BEGIN SOLUTION
@@ -225,7 +225,7 @@ check("spread-of-one-row", my_spread)
 
 # %% [markdown] id="query-weights-gradient-text"
 # The scores of a layer are $Z = c\, X W_Q K^\top$, where $X$ has a row for each query, $K$ a row for each key, and $c$ is the scale. The
-# loss has the gradient $D = \partial \mathcal{L} / \partial Z$ with respect to the scores: $D_{ij}$ is the derivative by $Z_{ij}$. Write a
+# loss has the gradient $D = \partial \mathcal{L} / \partial Z$ with respect to the scores. Write a
 # formula in LaTeX for the gradient by the weights, a matrix of the shape of $W_Q$,
 #
 # $$G = \frac{\partial \mathcal{L}}{\partial W_Q},$$

@@ -476,9 +476,9 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
-# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$
-# Adam still needs 11 or 12 steps against 3. With the other loss the unscaled layer is at most five steps behind (with SGD at $d_k = 64$
-# it needs 3 or 4 steps against 1), though it starts with the same large random scores.
+# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$ the
+# unscaled layer with Adam still needs about four times the steps of the scaled one. With the other loss the unscaled layer is at most five
+# steps behind (with SGD at $d_k = 64$ it needs 3 or 4 steps against 1), though it starts with the same large random scores.
 
 # %% [markdown] id="cause-account"
 # Both results are consistent with this account: squared error reaches an item only through the weight that the item already has, so

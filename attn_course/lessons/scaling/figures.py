@@ -159,7 +159,7 @@ def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, Arra
             for name, rows in pair.items()
         )
     )
-    title = "Without the scale the lengths lie further apart, and at large d_k most are short"
+    title = "Without the scale more gradients are short, and at large d_k most of them are"
     with picture(title=title, alt=alt, height=3.4, columns=len(drawn), sharey=True) as axes:
         for ax, (d_k, pair) in zip(axes, drawn.items(), strict=True):
             draw_lines(ax, share, {name: rows.mean(axis=0) for name, rows in pair.items()}, colours=LAYER_COLOURS, points=True)

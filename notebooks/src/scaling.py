@@ -2,19 +2,20 @@
 # # {lesson}`scaling` The scale of a score
 #
 # Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Most models divide by $\sqrt{d_k}$, the root of the
-# number of entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and if
-# so, because of what?
+# number of entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and why?
 #
 # **Afterwards you can** derive the variance of a dot product under any assumptions, say what softmax sees of it, and tell when the scale
 # helps and when it does not.
 #
-# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used. **Time:**
-# 60 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). What is called *Deeper* comes on top.
+# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used; gradient
+# descent is not. **Time:** 80 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). The sections marked *Deeper*
+# take extra time.
 
 # %% id="setup"
 import math
 
 import numpy as np
+import torch
 
 from attn_course import check, reference, show, verify
 from attn_course.lessons.scaling import experiments, figures
@@ -52,15 +53,15 @@ print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, di
 # "cat" is $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2
 # takes the square root of every ratio of weights.
 #
-# These numbers were chosen by hand. In a fresh layer they are random, and a head may have 64 or 128 entries. So we ask: **how large is
+# These numbers were chosen by hand. In a fresh layer they are random, and a query often has 64 or 128 entries. So we ask: **how large is
 # the dot product of two random vectors?**
 
 # %% [markdown] id="coins"
 # ## Coins
 #
-# Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$. A product $q_i k_i$ is then a fair
-# coin too: it is $+1$ when the two coins agree, and they agree half of the time. So $q \cdot k$ is a sum of $d_k$ independent coins. For
-# $d_k = 3$, eight throws are equally likely:
+# Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$, and all are thrown independently. A
+# product $q_i k_i$ is then a fair coin too: it is $+1$ when the two agree, half of the time. So $q \cdot k$ is a sum
+# of $d_k$ independent coins. For $d_k = 3$, eight throws are equally likely:
 #
 # | sum | $-3$ | $-1$ | $1$ | $3$ |
 # |---|---|---|---|---|
@@ -86,8 +87,9 @@ for d_k in (1, 3, 16, 1024):
     print(f"d_k = {d_k:4d}   typical score {np.sqrt(chances @ values**2):6.3f}")
 
 # %% [markdown] id="coins-answer" tags=["answer"]
-# A typical score is 32 at $d_k = 1024$, because the mean square is 1024: each further coin adds 1 to it. Between two keys with the scores
-# 32 and $-32$ the ratio of weights is $e^{64}$.
+# A typical score is 32 at $d_k = 1024$, because the mean square is 1024. A further coin turns a sum $s$ into $s + 1$ or $s - 1$, each half
+# of the time, and the mean of $(s + 1)^2$ and $(s - 1)^2$ is $s^2 + 1$. So each coin adds 1 to the mean square, for it was 0 without coins.
+# Between two keys with the scores 32 and $-32$ the ratio of weights is $e^{64}$.
 
 # %% id="coins-figure"
 figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
@@ -95,7 +97,7 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 # %% [markdown] id="mean"
 # ## The variance of a score
 #
-# Nothing in this hangs on coins. Let $q$ and $k$ be random vectors **independent of each other**, of any distribution with finite
+# Coins were only an example. Let $q$ and $k$ be random vectors **independent of each other**, of any distribution with finite
 # variances. We need three rules: a mean of a sum is the sum of the means; the mean of a product of *independent* numbers is the product
 # of their means; and $\mathrm{Var}[x] = \mathbb{E}[x^2] - \mathbb{E}[x]^2$. Call the means of the entries $(m_q)_i$ and $(m_k)_i$. The
 # first two rules give
@@ -122,8 +124,8 @@ figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
 
 # %% [markdown] id="usual"
 # **The usual assumption** is that all entries are independent, with mean 0 and variance 1. Then both products with means vanish, and
-# $(S_q)_{ij} (S_k)_{ij}$ is $1 \cdot 1$ for $i = j$ and $0 \cdot 0$ otherwise. What is left is the sum that we saw with coins, one for
-# each entry:
+# $(S_q)_{ij} (S_k)_{ij}$ is $1 \cdot 1$ for $i = j$ and $0 \cdot 0$ otherwise. Each product $q_i k_i$ has mean 0 and the variance
+# $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1$, so what is left is the sum that we saw with coins, a 1 for each entry:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
@@ -152,8 +154,8 @@ check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="turn-correlated-after"
 # At $\rho = 0$ your formula must give $d_k$. At $\rho = 1$ all entries of $q$ are one number $a$ and all of $k$ one number $b$, so
-# $q \cdot k = d_k\, a b$, and the variance is $d_k^2$. In between, the spread of a score grows faster than $\sqrt{d_k}$. We measure
-# $\rho = 0.5$:
+# $q \cdot k = d_k\, a b$, and the variance is $d_k^2$. In between, the spread of a score grows faster than $\sqrt{d_k}$. Work out from your
+# formula what $v / d_k$ is for $\rho = 0.5$, at $d_k = 4$ and at 64. Then measure it:
 
 # %% id="turn-correlated-measured"
 rng = np.random.default_rng(5)
@@ -176,8 +178,9 @@ for d_k in (4, 64):
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 #
-# Note who meets whom: the mean of the queries meets the covariance of the *keys*. We try it on vectors of 3 entries with means and
-# covariances of all kinds. If $n$ has independent entries of variance 1, then $A\, n$ has the covariance $A A^\top$.
+# Note the pairing: the mean of the *queries* goes with the covariance of the *keys*. We try it on vectors of 3 entries. If $n$ has
+# independent entries of mean 0 and variance 1, then $A\, n$ has the covariance $A A^\top$, for the mean of $(A n)_i (A n)_j$ is
+# $\sum_l A_{il} A_{jl}$.
 
 # %% id="trace-code"
 A, B = rng.normal(size=(2, 3, 3))
@@ -196,35 +199,41 @@ verify("score-variance-from-covariances")
 # ## The scale
 #
 # A factor $c$ multiplies a variance by $c^2$. To bring the variance $d_k$ back to 1 we need $c^2 = 1 / d_k$: the root enters because a
-# variance is quadratic.
+# variance is quadratic. This holds under the usual assumption.
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$ in a layer with $h$ heads of $d_k = d_{\text{model}} / h$
-# entries (chapter {lesson}`heads`). Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
+# In the words of chapter {lesson}`softmax`, $\sqrt{d_k}$ is a temperature.
+#
+# Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$. In chapter {lesson}`heads` a model of $d_{\text{model}}$
+# features is cut into $h$ parts, the heads, with $d_k = d_{\text{model}} / h$ entries each. Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$
+# into $c^2 d_k$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 
 # %% [markdown] id="scale-not-wrong"
-# Is a smaller variance a mistake? Not in itself. The usual initialisations do not give queries of variance 1 anyway: behind a layer
-# normalisation, common layers start with scores of variance 1/9, 1/4 or even 0.04 (section {section}`layer-norm` derives them). And
-# dividing by $d_k$ is a rule with a reason. Once a query has *learnt* to look like its key, the products $q_i k_i$ are positive on
-# average, and their sum grows like $d_k$, not like its root. The parametrisation **muP** (Yang et al., 2022) therefore divides by $d_k$,
-# so that learnt scores stay alike in narrow and in wide models. The root keeps *random* scores alike. What is a mistake is
+# Is a smaller variance a mistake? Not in itself. Layers are often started with scores of a smaller variance (section
+# {section}`layer-norm`), and dividing by $d_k$ is a rule with a reason, which section {section}`correlated` gives. What is a mistake is
 # $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
 
 # %% [markdown] id="arrays"
 # In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. Only the
-# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front
-# alone.
+# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone.
+# PyTorch's attention divides by $\sqrt{d_k}$ unless you pass another `scale`; with the identity for values, its output is the weights.
 
 # %% id="arrays-code"
-Q, K = np.ones((2, 3, 7)), np.ones((2, 5, 7))  # 2 examples, 3 queries, 5 keys, d_k = 7
+Q = np.linspace(-2, 2, 42).reshape(2, 3, 7)  # 2 examples, 3 queries, d_k = 7
+K = np.linspace(-1, 3, 70).reshape(2, 5, 7)  # 2 examples, 5 keys
 print("K.T", K.T.shape, "  K.swapaxes(-1, -2)", K.swapaxes(-1, -2).shape)
 scores = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
 print("scores", scores.shape)
 assert np.allclose(scores, scaled_dot_scores(Q, K))
+identity = np.stack([np.eye(5), np.eye(5)])
+tensors = [torch.tensor(array) for array in (Q, K, identity)]
+weights = torch.nn.functional.scaled_dot_product_attention(*tensors)
+assert np.allclose(weights, softmax(scores))
+print("the weights of PyTorch are ours", tuple(weights.shape))
 
 # %% id="scale-verify"
 verify("scaled-score-variance", "variance-under-wrong-scales")
@@ -232,10 +241,10 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # %% [markdown] id="row"
 # ## What softmax sees: one row
 #
-# Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row
-# changes nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed
-# query the covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now
-# average it over the queries:
+# Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row changes
+# nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed query the
+# covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now average it
+# over the queries:
 #
 # $$\mathbb{E}_q\bigl[ q^\top S_k\, q \bigr] = \sum_i \sum_j \mathbb{E}[q_i q_j]\, (S_k)_{ij}
 # = \sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) (S_k)_{ij}$$
@@ -250,13 +259,14 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # each other, and softmax is blind to that.
 
 # %% [markdown] id="spot-total"
-# ### Spot the mistake: "`scores.var()` is 1, so the softmax starts as it should"
+# ### Spot the mistake: "`scores.var()` is as it should be, so the softmax starts well"
 #
 # The smallest counterexample has vectors of one entry. All keys are 2; the queries are $1$ and $-1$. The scores are 2, 2 and $-2$, $-2$:
 # their variance is 4, yet both rows of weights are (0.5, 0.5).
 #
-# Now a larger one. The queries have $d_k = 16$ standard normal entries. The keys have mean 1 in each entry, and a deviation of 0.1.
-# **Predict** from {eq}`score-variance-from-covariances` and {eq}`spread-within-a-row` the two variances printed below, after the scale.
+# Now a larger one. The queries have $d_k = 16$ independent standard normal entries. The keys have mean 1 in each entry, and independent
+# deviations of 0.1. **Predict** from {eq}`score-variance-from-covariances` and {eq}`spread-within-a-row` the two variances printed below,
+# after the scale.
 
 # %% id="spot-total-code" tags=["predicted"]
 query, key = rng.normal(size=(2000, 16)), 1 + 0.1 * rng.normal(size=(2000, 16))
@@ -268,50 +278,29 @@ figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, $\mathrm{tr}(S_q S_k)$ is
-# $16 \cdot 0.01 = 0.16$, and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the
-# 0.01 alone, so its weights are nearly equal, although the variance of all scores is as it should be.
+# $16 \cdot 0.01 = 0.16$, and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the 0.01
+# alone, so its weights are nearly equal.
 
 # %% id="row-verify"
 verify("spread-within-a-row")
 
-# %% [markdown] id="correlated"
-# ## When query and key are not independent
-#
-# The first assumption was that $q$ and $k$ are independent. A layer learns to break it. Let standard normal entries be correlated:
-# $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, where $e_i$ is standard normal and independent of $q_i$, and different $i$ are
-# independent. Then
-#
-# $$q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i, \qquad \mathbb{E}[q_i k_i] = \rho$$
-#
-# Square it. The mixed term $2 \rho \sqrt{1 - \rho^2}\, q_i^3 e_i$ has mean 0, because $e_i$ has. With $\mathbb{E}[q_i^4] = 3$ for a
-# normal number, the mean square is $3 \rho^2 + (1 - \rho^2) = 1 + 2 \rho^2$; take off the square of the mean, $\rho^2$. The $d_k$ terms
-# are independent of each other, so
-#
-# $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
-
-# %% [markdown] id="equal"
-# After the scale the mean is $\rho \sqrt{d_k}$: it grows with the width. This is the growth that muP's $1/d_k$ is meant for.
-#
-# The extreme is a token that looks at itself with $q = k$. Each term is $q_i^2$. Its mean is 1, and its mean square is the fourth moment
-# of an entry, which we call $\kappa$ (3 for normal entries, 1 for coins). So its variance is $\kappa - 1$, and
-#
-# $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
-#
-# Chapter {lesson}`self_attention` meets this heavy diagonal.
-
 # %% [markdown] id="broken"
-# The figure breaks one assumption in each panel, for normal entries and $d_k = 16$. In the last panel one query of squared length
-# $3 \cdot 16$ meets keys that satisfy all assumptions. **Predict** for each panel whether its mean, its variance, both or neither differ
-# from 0 and 1.
+# ## One assumption broken at a time
+#
+# The figure has six panels, for normal entries, $d_k = 16$ and divided scores. In the first, all assumptions hold. Each other one breaks
+# something: different entries of $q$ have the covariance 0.5; so have those of $q$ and also those of $k$; all entries have the deviation
+# 1.5; all have the mean 0.5; and in the last panel one given query with $\|q\|^2 = 3 \cdot 16$ meets keys that satisfy all assumptions.
+# **Predict** for each panel whether its mean, its variance, both or neither differ from 0 and 1.
 
 # %% id="broken-code" tags=["predicted"]
 n, d_k = 40_000, 16
 q, k, e = rng.normal(size=(3, n, d_k))
+related_q, related_k = (q + e[:, :1]) / math.sqrt(2), (k + e[:, 1:2]) / math.sqrt(2)
 long_query = q[0] * math.sqrt(3 * d_k) / np.linalg.norm(q[0])
 drawn = {
     "all hold": (q * k).sum(-1),
-    "correlated, ρ = 0.5": (q * (0.5 * q + math.sqrt(0.75) * e)).sum(-1),
-    "q = k": (q * q).sum(-1),
+    "related entries in q": (related_q * k).sum(-1),
+    "related entries in q and in k": (related_q * related_k).sum(-1),
     "σ = 1.5 for both": (2.25 * q * k).sum(-1),
     "means 0.5": ((q + 0.5) * (k + 0.5)).sum(-1),
     "one long query": k @ long_query,
@@ -320,13 +309,14 @@ scaled = {name: s / math.sqrt(d_k) for name, s in drawn.items()}
 figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer" tags=["answer"]
-# Only the first panel keeps mean 0 and variance 1. Correlation, $q = k$ and means of 0.5 change both. Their means are $0.5 \cdot 4 = 2$,
-# 4 and $16 \cdot 0.25 / 4 = 1$; their variances are $1 + 0.25$, $\kappa - 1 = 2$ and, by {eq}`score-variance-from-covariances`,
-# $1 + 0.25 + 0.25$. The larger deviations and the long query change the variance alone, to $1.5^4 \approx 5$ and, by
-# {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
-
-# %% id="broken-verify"
-verify("correlated-query-key-moments", "equal-query-key-moments")
+# The first *two* panels keep mean 0 and variance 1. In the second, each covariance of two entries of $q$ is multiplied by one of $k$, which
+# is 0. So less is enough: if $q$ has mean 0, and the entries of $k$ are uncorrelated, with mean 0 and variance
+# 1, then the variance is $\mathrm{tr}(S_q)$, whatever the correlations in $q$. With related entries in both it is your formula over
+# 16, $1 + 15 \cdot 0.25 = 4.75$. Only means of 0.5 change the mean, to $16 \cdot 0.25 / 4 = 1$; the variance becomes
+# $1 + 0.25 + 0.25$ by {eq}`score-variance-from-covariances`. Larger deviations and the long query change the variance alone, to
+# $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
+#
+# One assumption stands in all panels: $q$ is independent of $k$. Section {section}`correlated` gives it up.
 
 # %% [markdown] id="reparametrise"
 # ## What the scale is not
@@ -337,19 +327,19 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 
 # %% [markdown] id="chain"
 # So the two have the same scores at the start. Do they learn alike? The loss $\mathcal{L}$ sees $W$ only through $c W$. By the chain rule
-# its gradient by $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$
-# moves $c$ times as far. Together:
+# its gradient with respect to $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves,
+# $W' = c W$ moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 
 # %% [markdown] id="twins"
-# In words: one step $\eta$ of gradient descent with the scale does what a step $c^2 \eta$ does without it, and $c^2 = 1 / d_k$. Adam
-# divides each gradient by its own recent size (plus a tiny $\varepsilon$, which we make tinier still). So the factor $c$ in the gradient
-# cancels, and only the other one is left. $W_K$ meets the same numbers in both layers and needs no other step.
+# Gradient descent moves $W$ by $-\eta$ times the gradient. **Adam** moves each entry by $-\eta\, m / (\sqrt v + \varepsilon)$, where $m$ is
+# a running average of its gradient, and $v$ one of the square of its gradient; we set $\varepsilon$ to $10^{-20}$.
 #
 # We train a scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$ with the step for $W'$ multiplied by a factor.
-# **Predict** for each optimizer which factor gives the same attention weights.
+# $W_K$ gets the same gradient in both layers, so its step stays. **Predict** for each optimizer which factor gives the same attention
+# weights.
 
 # %% id="twins-code" tags=["predicted"]
 for optimizer in ("SGD", "Adam"):
@@ -359,19 +349,19 @@ for optimizer in ("SGD", "Adam"):
         print(f"{optimizer:4s}  step for W' x {factor:.3f}   {said}")
 
 # %% [markdown] id="twins-answer" tags=["answer"]
-# Plain gradient descent (SGD) needs $c^2 = 1/64$, because the gradient and the movement each carry a factor $c = 1/8$. Adam needs
-# $c = 1/8$, because it takes the factor out of the gradient. With any other factor the twins part. So the same start is not the same
-# training: at one step size for both, the twin's queries learn at another speed.
+# Plain gradient descent (SGD) needs the factor $c^2 = 1/64$: by {eq}`scale-as-reparametrisation` the gradient and the movement each carry
+# a factor $c = 1/8$. Adam needs $c = 1/8$. Multiply all gradients by $c$, and $m$ and $\sqrt v$ both change by $c$, which cancels; the
+# factor of the movement stays. With the other factors that we tried the twins part: the same start is not the same training.
 
 # %% id="twins-verify"
 verify("scale-as-reparametrisation")
 
 # %% [markdown] id="slow"
-# ## What makes the unscaled start slow?
+# ## Is the unscaled start slower, and why?
 #
 # Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the
-# dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients." Many texts have
-# dropped the first two words. We take the suspicion seriously and measure it. First play with the softmax itself.
+# dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients" (our italics).
+# Retellings often drop the first two words. We measure it. First play with the softmax itself.
 
 # %% [markdown] id="explorable-before"
 # What happens to the softmax as $d_k$ grows, with and without the scale? The card draws 64 queries and 64 keys. Move $d_k$ and watch the
@@ -381,18 +371,22 @@ verify("scale-as-reparametrisation")
 figures.scale_explorable()
 
 # %% [markdown] id="explorable-notice"
-# For $d_k$ from 4 to 256 the mean is larger *without* the scale. Where two keys compete, the Jacobian is large; where one has won, it is
-# almost 0.
+# From $d_k = 2$ to 256 the mean is larger *without* the scale; only at 512 and 1024 is it smaller. Where two keys share the weight, the
+# Jacobian is large; where one has won, it is almost 0. With the scale neither is usual: from $d_k = 16$ on, some 28 keys share the
+# weight, and the norm stays near 0.1.
 
 # %% [markdown] id="task"
-# Now a training. Each example holds 16 random items with a value each. The query is one of the items, turned by a rotation that is the
-# same in all examples; the answer is the value of that item. A layer has to learn $W_Q$ and $W_K$ so that the turned item finds its
-# original. The loss is the squared error of the output.
+# Now a training. Each example holds 16 items of 16 standard normal entries, and for each item a value of 4 numbers. The query is one of
+# the items, multiplied by an orthogonal matrix that is the same in all examples; the answer is the value of that item. A layer has to
+# learn $W_Q$ and $W_K$ so that the turned item finds its original. The loss is the squared error of the output, and 32 examples make a
+# batch. Both matrices start with entries of variance 1/16, so queries and keys start with variance 1, and unscaled scores with a variance
+# near $d_k$. With the scale it is near 1.
 
 # %% [markdown] id="pull"
-# The gradient of one query's loss by its scores is, from {eq}`softmax-vector-jacobian-product`, $g_j = w_j\, (a_j - \sum_l w_l a_l)$,
-# where $a_j$ is the derivative of the loss by the weight $w_j$. Mind the factor $w_j$: whatever the bracket says, **an item with a small
-# weight is hardly pulled.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
+# The gradient of one query's loss with respect to its scores is, from {eq}`softmax-vector-jacobian-product`,
+# $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where $a_j$ is the derivative of the loss with respect to the weight $w_j$. Mind the factor $w_j$:
+# whatever the bracket says, **an item with a small weight is hardly pulled.** Look at one query with three items, of which the first is the
+# right one and has by chance the smallest score.
 
 # %% id="pull-code"
 dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
@@ -402,19 +396,22 @@ for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
     g = w * (a - w @ a)
     print(f"{name:8s}  weights {w}  g {g}  length {np.linalg.norm(g):.2f}")
 
+# %% [markdown] id="pull-notice"
+# Both gradients are long. But the unscaled one moves almost only the two wrong items against each other; the right one gets next to
+# nothing.
+
 # %% [markdown] id="first"
-# Both gradients are long. But the unscaled one is all about the two wrong items; the right one gets next to nothing.
-#
 # Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so rank the items
-# alike. The cell prints four numbers for each $d_k$:
+# alike. For each $d_k$ we print:
 #
 # - *mean*: the mean length of $g$;
 # - *silent*: the share of queries with a length below 0.01;
 # - *pull*: the mean of $-g_r$, with $r$ the right item;
-# - *agreement*: the length of the mean gradient by $W_Q W_K^\top$ over the root mean square length of single ones; 1 if all want the
-#   same.
+# - *agreement*: each query has a gradient with respect to the matrix $W_Q W_K^\top$. Divide the length of their mean by the root mean
+#   square of their lengths: 1 if all are equal, length included, near 0 if they cancel.
 #
-# **Predict** for which $d_k$ the *mean* is smaller without the scale.
+# In the card, with 64 keys, the mean without the scale fell below the other between $d_k = 256$ and 512. Here are only 16 items.
+# **Predict** whether the *mean* falls below the other at a smaller or at a larger $d_k$.
 
 # %% id="first-code" tags=["predicted"]
 record = experiments.SCALE.load()
@@ -426,19 +423,22 @@ for d_k in ("16", "64", "256"):
         print(f"d_k = {d_k:>3s}   {what:10s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
 
 # %% [markdown] id="first-answer" tags=["answer"]
-# At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32; it is smaller without the scale only at 64
-# and 256. The other three differ at every $d_k$. With the scale hardly a query is silent; without it 6, 26 and 53 percent are. The pull
-# on the right item is about half as strong at 16, and less than a seventh at 256. And the queries agree less, so that more of what they
-# say cancels in the sum.
+# At a smaller one, between 16 and 64: at $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32, and at 64
+# and 256 it is smaller without. That is consistent with what the card showed. Of 16 random scores, the two largest lie further apart on
+# average than of 64, so two items that compete for the lead are rarer.
+#
+# The other three numbers differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. The pull on
+# the right item is about half as strong at 16, and less than a seventh at 256. And the agreement is lower: unequal lengths lower it, and so
+# does cancelling.
 
 # %% id="first-figure"
 figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% [markdown] id="steps"
-# These are gradients before the first step. How many steps does the training need, until 90 % of new lookups are right? A fair comparison
-# gives each layer its own best step size, so we try 8 step sizes for SGD and 7 for Adam, with three seeds. The third layer is the twin of
-# the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises gradients, makes the unscaled layer as fast
-# as the scaled one.
+# These are gradients before the first step. How many steps does the training need, until the right item has the largest score in more than
+# 90 % of 512 new lookups? To give each layer its own best step size, we try 8 for SGD and 7 for Adam, with three seeds. The third layer is
+# the twin of the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises gradients, makes the unscaled
+# layer as fast as the scaled one.
 
 # %% id="steps-code" tags=["predicted"]
 every = [found["steps"] for found in record.results]
@@ -454,19 +454,21 @@ for name in sizes:
 
 # %% [markdown] id="steps-answer" tags=["answer"]
 # Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more
-# than nine times at 256, with Adam as with SGD. Yet look at the left of the figure: with one *small* step size of SGD the unscaled layer
-# is the faster of the two. That fits {eq}`scale-as-reparametrisation`, for its gradients lack the factor $c$. The twin with the factor in
-# $W_Q$ starts with the scores of the scaled layer and is far faster at small steps, for that very reason; each with its best step size,
-# these two are equally fast, within two steps.
+# than nine times at 256, with Adam as with SGD. Yet with one *small* step size of SGD, at the left of the figure, the unscaled layer is the
+# faster of the two. One reason is plain: without the scale the gradients with respect to $W_Q$ and $W_K$ lack the factor $c$. The twin with
+# the factor in $W_Q$ starts with the scores of the scaled layer and is far faster at small steps of SGD: by
+# {eq}`scale-as-reparametrisation`, its step for $W_Q$ has the effect of one that is 64 times as long. Each with its best step size, these
+# two are equally fast, within two steps.
 
 # %% [markdown] id="cause"
-# So the unscaled start *is* slower here. But the mean length of the gradients cannot be the reason: at $d_k = 16$ it is no smaller, and
-# Adam, to which a common factor of all gradients means nothing, does not help. Two experiments separate what is left. Both keep the large
-# random scores of the start.
+# So the unscaled start *is* slower here. But a smaller mean length cannot be the whole reason: at $d_k = 16$ it is no smaller before the
+# first step, and Adam, to which a common factor of all gradients means nothing, does not help at any width. Two experiments look for the
+# reason; both keep the large random scores.
 #
-# 1. **Each query alike.** We stretch or shorten the gradient of each query to one common length; the directions stay.
-# 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient by the scores is
-#    $w_r - 1$ for the right item and $w_j$ for each other: no factor mutes an item with a small weight.
+# 1. **Equal lengths.** We rescale the gradient of each query to the same length, 0.3, and keep its direction.
+# 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient with respect to the
+#    scores is $w_r - 1$ for the right item and $w_j$ for each other. If the right item has a tiny weight, its gradient is almost $-1$: the
+#    pull is strongest just where squared error gives almost none.
 
 # %% id="cause-code"
 figures.best_steps([found["best"] for found in record.results], d_k=64)
@@ -474,13 +476,17 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
-# The figure shows $d_k = 64$; 16 and 256 look alike. Equal lengths alone remove most of the delay. With the other loss the unscaled layer
-# is at most five steps behind, though its large random scores still have to be unlearnt.
+# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$ the
+# unscaled layer with Adam still needs about four times the steps of the scaled one. With the other loss the unscaled layer is at most five
+# steps behind (with SGD at $d_k = 64$ it needs 3 or 4 steps against 1), though it starts with the same large random scores.
+
+# %% [markdown] id="cause-account"
+# Both results are consistent with this account: squared error reaches an item only through the weight that the item already has, so
+# many queries have almost no gradient (at $d_k = 256$ half are silent) and teach the layer almost nothing. They do not prove it. Equal
+# lengths also shorten long gradients, and the other loss is told which item is right.
 #
-# So in this task the start is slow because squared error reaches an item only through the weight that the item already has. Some queries
-# are silent (at $d_k = 256$ half of them), a few loud ones drown the others, and even those say little about the right item. That is the
-# suspected saturation, seen query by query; the mean does not show it. How much of it holds in a large language model, we have not
-# measured.
+# That is the suspected saturation, seen query by query. At $d_k = 16$ the mean length does not show it, though the layer is already slow
+# there. We have not measured how much of this holds in a large language model.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale does not help
@@ -494,7 +500,7 @@ my_divisor = ...  # r"..."
 check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-after"
-# Let us try the usual scale on such vectors, with $d_k = 64$ and $p = 0.1$.
+# Take $d_k = 64$ and $p = 0.1$. Work out the variance with the usual scale, and without.
 
 # %% id="turn-sparse-measured"
 draw, on = rng.normal(size=(2, 500, 64)), rng.random(size=(2, 500, 64)) < 0.1
@@ -506,19 +512,18 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
     print(f"{'':21s} largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# The usual scale leaves a variance of 0.01, a deviation of a tenth of what it should be, and nearly uniform weights (1/16 is 0.06). With
-# no divisor at all the spread is closer to 1. Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again
-# would flatten the rows. And it fits a row only on average: by {eq}`spread-within-a-row` a query that is three times as long has scores
-# of nine times the variance.
+# The variance of $q \cdot k$ is $64\, p^2 = 0.64$. The usual scale divides it by 64 and leaves 0.01, a deviation of a tenth of what it
+# should be, and nearly uniform weights (1/16 is 0.06). With no divisor at all the spread is closer to 1. Nor does the scale help where the
+# factor is in $W_Q$ already, as in T5: dividing again would flatten the rows. And it is right only on average over queries: by
+# {eq}`spread-within-a-row`, a query that is three times as long has nine times the variance in its row.
 
 # %% [markdown] id="limits"
 # ### Limits
 #
-# - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to correlate,
-#   {eq}`correlated-query-key-moments`. It bounds nothing later.
-# - It is one number for all rows, and softmax sees each row alone, {eq}`spread-within-a-row`.
-# - That unit variance is the *best* start is nowhere proved. Our measurement says that the start with variance $d_k$ was slower in one
-#   task.
+# - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to become dependent.
+#   It bounds nothing later.
+# - We have not shown that unit variance is the *best* start. Our measurement says that the start with a variance near $d_k$ was slower
+#   in one task.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -529,7 +534,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # | entries independent, mean 0, variance 1, {eq}`variance-of-a-score` | {key}`variance-of-a-score` |
 # | the scale, for the same entries, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
 # | what softmax sees, $q$ independent of $k$, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
-# | the scale in the weights, gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
+# | the scale in the weights, one step of gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 #
 # Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: $d_k$ multiplications and one division for
 # each score.
@@ -538,13 +543,57 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # ## Summary
 #
 # - The dot product of independent vectors with independent entries of mean 0 and variance 1 has variance $d_k$.
-# - Dividing by $\sqrt{d_k}$ makes that 1. Correlated or sparse entries and other means ask for other divisors.
+# - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can ask for other divisors.
 # - Softmax sees the spread within a row, and not what the keys have in common.
-# - The scale is no new model but a choice of start and of step: $c^2$ with gradient descent, $c$ with Adam.
-# - Without it our task was learnt more slowly, even where gradients were as long on average. The reason was seen query by query.
+# - The scale is no new model. It amounts to another start of $W_Q$ and another step size for it: times $c^2$ with gradient descent, times
+#   $c$ with Adam.
+# - Without it our task was learnt more slowly, even where first gradients were as long on average.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+
+# %% [markdown] id="correlated"
+# ## Deeper: when query and key are not independent
+#
+# No core section needs what follows.
+#
+# A layer learns to make $q$ and $k$ dependent. Let standard normal entries be correlated:
+# $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, where $e_i$ is standard normal and independent of all $q_i$, and different $i$ are
+# independent. (This $\rho$ couples a query with its key; in your first turn it coupled the entries of one vector.) Then
+#
+# $$q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i, \qquad \mathbb{E}[q_i k_i] = \rho$$
+#
+# Square it. The mixed term $2 \rho \sqrt{1 - \rho^2}\, q_i^3 e_i$ has mean 0, because $e_i$ has mean 0 and is independent of $q_i$. With
+# $\mathbb{E}[q_i^4] = 3$ for a standard normal number, the mean square is $3 \rho^2 + (1 - \rho^2) = 1 + 2 \rho^2$; subtract the square
+# of the mean, $\rho^2$. The $d_k$ terms are independent of each other, so
+#
+# $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
+
+# %% [markdown] id="mup"
+# After the scale the mean is $\rho \sqrt{d_k}$: at the same $\rho$ it grows with the width. **muP**, a set of rules for widening a model
+# (Yang et al., 2022), therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide models. The root keeps *random*
+# scores alike.
+
+# %% [markdown] id="equal"
+# The extreme is $q = k$, again with independent entries of mean 0 and variance 1. Each term is $q_i^2$. Its mean is 1, and its mean
+# square is the fourth moment of an entry, which we call $\kappa$ (3 for normal entries, 1 for coins). So its variance is $\kappa - 1$,
+# and
+#
+# $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
+#
+# Chapter {lesson}`self_attention` meets this: there the scores on the diagonal are the largest on average. For $d_k = 16$ we expect,
+# after the scale, the means $0.5 \cdot 4 = 2$ and 4, and the variances 1.25 and 2:
+
+# %% id="correlated-code"
+draws = np.random.default_rng(8)
+q, e = draws.normal(size=(2, 40_000, 16))
+related = {"ρ = 0.5": 0.5 * q + math.sqrt(0.75) * e, "q = k": q}
+for name, k in related.items():
+    scores = (q * k).sum(-1) / 4
+    print(f"{name:8s}  mean {scores.mean():.1f}   variance {scores.var():.1f}")
+
+# %% id="correlated-verify"
+verify("correlated-query-key-moments", "equal-query-key-moments")
 
 # %% [markdown] id="similar"
 # ## Deeper: other ways to be similar
@@ -553,8 +602,8 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 #
 # $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
 #
-# Near vectors have a large dot product, and so have long ones. The **cosine** removes the lengths. Put the law of cosines,
-# $\|q - k\|^2 = \|q\|^2 + \|k\|^2 - 2 \|q\| \|k\| \cos\theta$, into {eq}`dot-product-by-distance`:
+# Among vectors of given lengths, nearer ones have the larger dot product; at a given distance, longer ones have it. The **cosine** removes
+# the lengths. Put the law of cosines, $\|q - k\|^2 = \|q\|^2 + \|k\|^2 - 2 \|q\| \|k\| \cos\theta$, into {eq}`dot-product-by-distance`:
 #
 # $$\cos\theta = \frac{q \cdot k}{\|q\|\,\|k\|} \label{cosine-similarity}$$
 #
@@ -589,19 +638,20 @@ verify(
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="spot-cosine"
-# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the
-# query $(1, 0)$, and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against
-# $1 / \sqrt{2}$, and the cosine the first, 1 against $1 / \sqrt{2}$. A dot product lets a key say by its length how important it is; a
-# cosine does not.
+# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the query
+# $(1, 0)$, and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and
+# the cosine the first, 1 against $1 / \sqrt{2}$. In a dot product the length of a key counts: a longer key gets a higher score from queries
+# on its side and a lower one from those on the other. A cosine ignores it.
 
 # %% [markdown] id="cosine-bound"
-# A cosine has its price. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper is
-# possible:
+# A cosine also costs something. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper
+# is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
-# For 64 keys that is 0.105: without a temperature, cosine attention is nearly an average. The norms themselves cost little:
-# $(T_q + T_k)\, d_k$ multiplications against $T_q T_k\, d_k$ for the dot products.
+# For 64 keys that is 0.105: without a temperature, even a perfect match gets at most about a tenth of the weight. With many queries and
+# keys the norms cost little, $(T_q + T_k)\, d_k$ multiplications against $T_q T_k\, d_k$ for the dot products. With a single query they
+# double the work, unless the lengths of the keys are stored.
 
 # %% id="spot-cosine-code"
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
@@ -615,9 +665,10 @@ verify("cosine-weight-bound")
 # %% [markdown] id="kurtosis"
 # ## Deeper: normal only in the limit
 #
-# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The normal is wrong. Let all entries be standard normal and fix $q$. Then
-# $q \cdot k$ is a sum of normal numbers, so it *is* normal, with variance $\|q\|^2$, and its fourth moment is $3 \|q\|^4$. Now average
-# over $q$. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for the $d_k (d_k - 1)$ ordered pairs $i \ne j$,
+# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The normal is wrong. Let all entries be independent and standard normal, and fix
+# $q$. Then $q \cdot k$ is a sum of independent normal numbers, so it *is* normal, with variance $\|q\|^2$, and its fourth moment is
+# $3 \|q\|^4$. Now average over $q$. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for the $d_k (d_k - 1)$ ordered pairs
+# $i \ne j$,
 #
 # $$\mathbb{E}\bigl[ \|q\|^4 \bigr] = \sum_i \sum_j \mathbb{E}[q_i^2 q_j^2] = 3\,d_k + d_k (d_k - 1) = d_k^2 + 2\,d_k$$
 #
@@ -625,7 +676,8 @@ verify("cosine-weight-bound")
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 #
-# A normal number has 3. So a score has a sharper peak and heavier tails: many short queries and a few long ones.
+# A normal number has 3. A score has heavier tails and a sharper peak because it mixes normal curves: short queries give narrow ones, and
+# long queries wide ones.
 
 # %% id="kurtosis-figure"
 x = np.linspace(-6, 6, 121)
@@ -642,22 +694,22 @@ verify("kurtosis-with-normal-entries")
 # %% [markdown] id="layer-norm"
 # ## Deeper: what layer normalisation fixes, and what not
 #
-# Many models normalise each token $x$ before attention: subtract the mean of its entries and divide by their deviation. That makes
-# $\|x\|^2 = d$, the number of entries (nearly so, because a small $\varepsilon$ is added to the variance). But the query is not $x$; it
-# is $x W_Q$. With independent entries of mean 0 and variance $\sigma_w^2$ in $W$, each entry of $x W$ is a sum of $d$ independent terms
-# $x_i W_{ij}$ of variance $\sigma_w^2\, x_i^2$:
+# Many models normalise each token $x$ before attention: subtract its mean and divide by its deviation. While its learnt
+# gain is 1 and its bias 0, that makes $\|x\|^2 = d$, the number of entries (nearly: a small $\varepsilon$ is added to the variance). But
+# the query is not $x$; it is $x W_Q$. With independent entries of mean 0 and variance $\sigma_w^2$ in $W$, each entry of $x W$ is a sum of
+# $d$ independent terms $x_i W_{ij}$ of variance $\sigma_w^2\, x_i^2$:
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #
-# Two fixed tokens $x$ and $y$ give a query and a key whose entries are independent (other columns of other matrices), so by
+# Two fixed tokens $x$ and $y$ give a query and a key of independent entries (other columns of other matrices), so by
 # {eq}`score-variance-from-deviations` the $d_k$ cancels:
 #
 # $$\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
 # \label{score-variance-at-initialisation}$$
 
 # %% [markdown] id="inits"
-# After layer normalisation this is $(d\, \sigma_Q^2)(d\, \sigma_K^2)$. Unit variance needs $\sigma_w^2 = 1/d$, and common starts have
-# less. A uniform number between $-b$ and $b$ has the variance $b^2 / 3$.
+# After layer normalisation this is $(d\, \sigma_Q^2)(d\, \sigma_K^2)$. With one $\sigma_w$ for both matrices, unit variance needs
+# $\sigma_w^2 = 1/d$, and these three starts have less. A uniform number between $-b$ and $b$ has the variance $b^2 / 3$.
 #
 # - `torch.nn.Linear` draws with $b = 1 / \sqrt{d}$: $d\, \sigma_w^2 = 1/3$, and the scores have variance $1/9$.
 # - `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule $b = \sqrt{6 / (\text{inputs} + \text{outputs})}$ to
@@ -689,7 +741,8 @@ figures.initial_variances(list(bounds), expected, measured)
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 #
-# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes.
+# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes. With a learnt factor in place of
+# $\sqrt{d_k}$, the size of that factor is the bound.
 
 # %% id="qk-norm-code"
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
-# # Exercises {lesson}`scaling`: similarity and variance scaling
+# # Exercises {lesson}`scaling`: the scale of a score
 #
-# Ten tasks for the lesson [{lesson}`scaling` Similarity and variance scaling](../notebooks/{lesson}`scaling`_scaling.ipynb): 21 points,
-# about 90 minutes. Each stands on its own, so take them in any order.
+# Ten tasks for the lesson [{lesson}`scaling` The scale of a score](../notebooks/{lesson}`scaling`_scaling.ipynb): 21 points, about 90
+# minutes. Each stands on its own, so take them in any order.
 #
 # Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the check below it. Answers are
 # NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A function must not change its inputs.
@@ -33,12 +33,12 @@ def my_scaled_scores(query, key):
 check("scaled-scores", my_scaled_scores)
 
 # %% [markdown] id="scaled-scores-why" tags=["solution-only"]
-# **Why.** A score sums $d_k$ products, so its variance is $d_k$ whatever the lengths of the two sequences are.
+# **Why.** A score sums $d_k$ products. So under the usual assumption its variance is $d_k$, whatever the lengths of the two sequences are.
 
 # %% [markdown] id="score-variance-by-hand-text"
 # Entries of $q$ are independent with mean 0 and standard deviation $\sigma_q$, those of $k$ the same with $\sigma_k$, and $q$ is
-# independent of $k$; each has $d$ of them. The cell below prints your numbers. What is the variance of $q \cdot k / \sqrt{d}$? Write the
-# number.
+# independent of $k$; each has $d_k$ of them, `d` in the cell below, which prints your numbers. What is the variance of
+# $q \cdot k / \sqrt{d_k}$? Write the number.
 
 # %% id="score-variance-by-hand" tags=["task"]
 ### BEGIN SOLUTION
@@ -53,8 +53,9 @@ check("score-variance-by-hand", my_variance)
 # $d_k$.
 
 # %% [markdown] id="uncentred-score-variance-text"
-# Entries of $q$ are independent, each with mean $m_q$ and **variance** $v_q$; those of $k$ are independent of them and of each other,
-# with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`, `m_k`, `v_q` and `v_k`.
+# Entries of $q$ are independent, each with mean $m_q$ (a number here, the same for all entries) and **variance** $v_q$; those of $k$ are
+# independent of them and of each other, with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`,
+# `m_k`, `v_q` and `v_k`.
 
 # %% id="uncentred-score-variance" tags=["task"]
 ### BEGIN SOLUTION
@@ -66,12 +67,13 @@ check("uncentred-score-variance", my_expression)
 
 # %% [markdown] id="uncentred-score-variance-why" tags=["solution-only"]
 # **Why.** In {eq}`score-variance-from-covariances`, $S_q = v_q I$ and $S_k = v_k I$; the trace counts $d_k$ entries, and
-# $m_q^\top m_q = d_k\, m_q^2$.
+# $m_q^\top m_q$ is $d_k\, m_q^2$, where the $m_q$ on the right is the number.
 
 # %% [markdown] id="cosine-scores-text"
-# Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and `(..., kv_len, d_k)`, with the same leading
-# axes: the cosine of the angle between each query and each key, of shape `(..., q_len, kv_len)`. A query or a key may be all zeros: its
-# cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and still count: add no small number to them, and take none for 0.
+# (From the Deeper section {section}`similar`.) Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and
+# `(..., kv_len, d_k)`, with the same leading axes: the cosine of the angle between each query and each key, of shape
+# `(..., q_len, kv_len)`. A query or a key may be all zeros: its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and
+# still count: add no small number to them, and take none for 0.
 
 
 # %% id="cosine-scores" tags=["task"]
@@ -174,13 +176,14 @@ check("score-variance-by-lines", my_derivation)
 # {eq}`score-variance-from-deviations`.
 
 # %% [markdown] id="weights-under-a-scale-text"
-# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Which weights grow
-# with $c$? Write a formula in LaTeX for
+# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Write a formula in
+# LaTeX for the derivative
 #
 # $$g_i = \frac{\partial w_i}{\partial c},$$
 #
-# only the right side, between `r"` and `"`. Any form that is equal counts. To see how it is understood, `from attn_course import read`
-# and call `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
+# only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` if needed. Any form that is equal
+# counts. Which weights grow? To see how it is understood, `from attn_course import read` and call
+# `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
 
 # %% id="weights-under-a-scale" tags=["task"]
 ### BEGIN SOLUTION
@@ -193,7 +196,7 @@ check("weights-under-a-scale", my_slope)
 # %% [markdown] id="weights-under-a-scale-why" tags=["solution-only"]
 # **Why.** By {eq}`log-softmax`, $\ln w_i = c\,s_i - \ln \sum_j e^{c s_j}$. The derivative by $c$ is $s_i$ minus the mean of the scores
 # under the weights; multiply by $w_i$. So a larger scale gives more weight to every key whose score is above this mean, and takes it from
-# the others. The mean itself rises with $c$, until only the largest score lies above it.
+# the others. Unless all scores are equal, the mean itself rises with $c$, until only the largest score lies above it.
 
 # %% [markdown] id="spread-of-one-row-text"
 # Softmax sees one row of scores at a time. Row $i$ of $Q K^\top / \sqrt{d_k}$ holds the scores of one query with all keys. Let $v_i$ be
@@ -203,7 +206,8 @@ check("weights-under-a-scale", my_slope)
 # $$v_i = \ldots$$
 #
 # with the queries `Q`, the matrix `S` and `d_k`. `Q_i` is row $i$ and `Q_{ia}` one of its entries; `S_{ab}` is the covariance of entries
-# $a$ and $b$ over the same keys. Matrices or sums, any form that is equal counts; the trace is `\mathrm{tr}(...)`.
+# $a$ and $b$ over the same keys, divided by their number (`np.cov(..., bias=True)`). Matrices or sums, any form that is equal counts; the
+# trace is `\mathrm{tr}(...)`.
 
 # %% id="spread-of-one-row" tags=["task"]
 ### BEGIN SOLUTION
@@ -220,13 +224,13 @@ check("spread-of-one-row", my_spread)
 # mean 0 and variance 1; for a single long query it is larger: {eq}`spread-within-a-row`.
 
 # %% [markdown] id="query-weights-gradient-text"
-# The scores of a layer are $S = c\, X W_Q K^\top$, where $X$ has a row for each query, $K$ a row for each key, and $c$ is the scale. The
-# loss has the gradient $D = \partial \mathcal{L} / \partial S$ by the scores: $D_{ij}$ is the derivative by $S_{ij}$. Write a formula in
-# LaTeX for the gradient by the weights, a matrix of the shape of $W_Q$,
+# The scores of a layer are $Z = c\, X W_Q K^\top$, where $X$ has a row for each query, $K$ a row for each key, and $c$ is the scale. The
+# loss has the gradient $D = \partial \mathcal{L} / \partial Z$ with respect to the scores. Write a
+# formula in LaTeX for the gradient by the weights, a matrix of the shape of $W_Q$,
 #
 # $$G = \frac{\partial \mathcal{L}}{\partial W_Q},$$
 #
-# with `X`, `K`, `D` and `c`. Then look at your formula: what would it be for $W' = c\, W_Q$, in scores without a factor?
+# with `X`, `K`, `D` and `c`. Then look at your formula: what would it be for $W' = c\, W_Q$, in scores without a factor (not checked)?
 
 # %% id="query-weights-gradient" tags=["task"]
 ### BEGIN SOLUTION
@@ -237,7 +241,7 @@ my_gradient = r"c\, X^\top D K"
 check("query-weights-gradient", my_gradient)
 
 # %% [markdown] id="query-weights-gradient-why" tags=["solution-only"]
-# **Why.** $S_{ij} = c \sum_a \sum_b X_{ia} (W_Q)_{ab} K_{jb}$, so entry $(a, b)$ of the gradient is
+# **Why.** $Z_{ij} = c \sum_a \sum_b X_{ia} (W_Q)_{ab} K_{jb}$, so entry $(a, b)$ of the gradient is
 # $\sum_i \sum_j D_{ij}\, c\, X_{ia} K_{jb}$, the entry of $c\, X^\top D K$. For $W'$ the factor $c$ is missing: its gradient is $1/c$
 # times as long, while $W'$ itself is $c$ times as large. That is why the two learn at different speeds with one step size,
 # {eq}`scale-as-reparametrisation`.
@@ -262,9 +266,9 @@ check("correlated-entries-variance", my_variance_formula)
 # products $\rho \cdot \rho$.
 
 # %% [markdown] id="divisor-for-sparse-entries-text"
-# Each entry of $q$ and of $k$ is 0 with probability $1 - p$; with probability $p$ it is drawn from a distribution of mean 0 and variance
-# 1. All draws are independent. By which number $u$ must $q \cdot k$ be divided to have variance 1? Write a formula in LaTeX with `d_k`
-#    and `p`.
+# Each entry of $q$ and of $k$ is 0 with probability $1 - p$; with probability $p$ it is drawn from a distribution of mean 0 and
+# variance 1. All draws are independent. By which number $u$ must $q \cdot k$ be divided to have variance 1? Write a formula in LaTeX with
+# `d_k` and `p`.
 
 # %% id="divisor-for-sparse-entries" tags=["task"]
 ### BEGIN SOLUTION

@@ -75,7 +75,7 @@ def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
     edges = np.linspace(-8, 12, 81)
     middle = (edges[1:] + edges[:-1]) / 2
     said = {name: f"mean {number(values.mean(), 1)}, variance {number(values.var(), 1)}" for name, values in cases.items()}
-    title = "Mean 0 and variance 1 hold while the assumptions do, and no longer"
+    title = "Not every broken assumption moves the mean or the variance"
     alt = "Histograms of scaled scores, each with the standard normal curve. " + " ".join(f"{name}: {text}." for name, text in said.items())
     columns = 3
     rows = -(-len(cases) // columns)
@@ -152,14 +152,14 @@ def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, Arra
     drawn = {d_k: {name: _of_seeds([found[d_k][name]["deciles"] for found in first]) for name in LAYERS[:2]} for d_k in first[0]}
     share = np.arange(10, 100, 10)
     alt = (
-        "Lengths of the gradients of single queries by their scores, from the shortest tenth to the longest, means of three seeds. "
+        "Lengths of single queries' gradients with respect to the scores, from the shortest tenth to the longest, means of three seeds. "
         + " ".join(
             f"d_k = {d_k}, {name}: {listed(rows.mean(axis=0)[[0, 4, 8]])} at 10, 50 and 90 percent."
             for d_k, pair in drawn.items()
             for name, rows in pair.items()
         )
     )
-    title = "Without the scale a few queries have long gradients, and the others short ones"
+    title = "Without the scale more gradients are short, and at large d_k most of them are"
     with picture(title=title, alt=alt, height=3.4, columns=len(drawn), sharey=True) as axes:
         for ax, (d_k, pair) in zip(axes, drawn.items(), strict=True):
             draw_lines(ax, share, {name: rows.mean(axis=0) for name, rows in pair.items()}, colours=LAYER_COLOURS, points=True)
@@ -198,7 +198,7 @@ def steps_against_step_size(
         f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
         for name, layers in best.items()
     )
-    title = f"At d_k = {d_k} no step size makes the unscaled layer as fast as the other two"
+    title = f"At d_k = {d_k} none of our step sizes makes the unscaled layer as fast as the other two"
     with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:
         for ax, (name, layers) in zip(axes, drawn.items(), strict=True):
             x = np.asarray(sizes[name])
@@ -235,14 +235,15 @@ def best_steps(best: Sequence[Mapping[str, Mapping[str, Mapping[str, Mapping[str
         }
         for name in best[0]
     }
-    alt = f"Bars of the fewest steps until learnt, d_k = {d_k}, mean of three seeds, for {', '.join(losses)}. " + " ".join(
+    names = ["equal lengths" if loss == "each query alike" else loss for loss in losses]
+    alt = f"Bars of the fewest steps until learnt, d_k = {d_k}, mean of three seeds, for {', '.join(names)}. " + " ".join(
         f"{name}, {layer}: {listed(row, 0)}." for name, pair in drawn.items() for layer, row in pair.items()
     )
-    title = "If every query counts alike, or the loss is minus the logarithm of a weight, most of the delay is gone"
+    title = "With gradients of equal length, or the loss minus log weight, most of the delay is gone"
     with picture(title=title, alt=alt, height=3.7, columns=len(drawn), sharey=True) as axes:
         for ax, (name, pair) in zip(axes, drawn.items(), strict=True):
             draw_bars(ax, np.stack([*pair.values()]), [*pair], [LAYER_COLOURS[layer] for layer in pair], digits=0)
-            ax.set_xticks(range(len(losses)), [loss.replace(" ", "\n", 1) for loss in losses], fontsize=9.5)
+            ax.set_xticks(range(len(losses)), [name.replace(" ", "\n", 1) for name in names], fontsize=9.5)
             ax.set_title(name)
         axes[0].set_ylabel("fewest steps until learnt")
         add_legend_below(axes[0], 2)
@@ -286,7 +287,7 @@ def scale_explorable() -> None:
         "What happens to the softmax as d_k grows, with and without the scale? Sliders for d_k, in powers of two from 1 to 1024, and for "
         "one of 64 queries; a button that sweeps. Charts: a histogram of 4096 scores, the 16 largest weights of the query, and the norm "
         "of the softmax Jacobian against d_k, with a dot for each query. Divided by the square root of d_k hardly anything changes; not "
-        "divided, one key takes nearly all the weight, and more and more queries have hardly any gradient.",
+        "divided, one key takes nearly all the weight, and more and more queries have a Jacobian near 0.",
     )
 
 

@@ -68,7 +68,7 @@ SCALED_SCORES = Task(
     hints=[
         "Which axis of `query` and `key` is summed over? Its length is d_k.",
         "`key.swapaxes(-1, -2)` turns the last two axes and leaves the batch axes alone.",
-        "`query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[...])`",
+        "Transpose, multiply, divide: `... @ ... / np.sqrt(query.shape[...])`",
     ],
 )
 
@@ -107,7 +107,7 @@ PREDICT_VARIANCE = Task(
     hints=[
         "Start with {eq}`score-variance-from-deviations`.",
         "A factor c of the score multiplies its variance by c squared.",
-        "The d_k cancels. What is left of {eq}`score-variance-from-deviations`?",
+        "Put c = 1 / sqrt(d_k) into that, and multiply.",
     ],
 )
 
@@ -140,7 +140,7 @@ VARIANCE_WITH_MEANS = Task(
         Wrong(
             "each mean with its own variance",
             lambda d_k, m_q, m_k, v_q, v_k: d_k * (v_q * v_k + m_q**2 * v_q + m_k**2 * v_k),
-            "the mean of q meets the covariance of k: m_q^T S_k m_q",
+            "the mean of q goes with the covariance of k: m_q^T S_k m_q",
         ),
         Wrong(
             "the mean square",
@@ -355,7 +355,7 @@ HEADS_REPAIR = Task(
     hints=[
         "Three mistakes: which number is the scale, where does it stand, and over which axis does the sum run?",
         "The scale divides the scores before their maximum is taken.",
-        "`scores = query @ key.swapaxes(-1, -2) / np.sqrt(d_k)`, and both reductions over the last axis.",
+        "`d_model` is not needed at all. And look at the two reductions: do they run over the same axis?",
     ],
 )
 

@@ -230,7 +230,7 @@ ROW_SPREAD = Task(
 
 
 def _scores_under_a_loss(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
-    """Scores S = c X W_Q K^T under a loss whose gradient by S is D, and the gradient of that loss by W_Q."""
+    """Scores Z = c X W_Q K^T under a loss whose gradient by Z is D, and the gradient of that loss by W_Q."""
     T_q, T_k, d_model, d_k = sizes.values()
     X, K, D = rng.normal(size=(T_q, d_model)), rng.normal(size=(T_k, d_k)), rng.normal(size=(T_q, T_k))
     c = rng.uniform(0.3, 0.7)
@@ -276,7 +276,7 @@ QUERY_GRADIENT = Task(
     ],
     hints=[
         "Which scores does the entry (a, b) of W_Q reach, and with which factor?",
-        "S_ij holds X_ia (W_Q)_ab K_jb, times c. Multiply by D_ij and sum over i and j.",
+        "Z_ij holds X_ia (W_Q)_ab K_jb, times c. Multiply by D_ij and sum over i and j.",
         r"`c ... D ...`: which of the two neighbours must be transposed so that the shape is (d_model, d_k)?",
     ],
 )

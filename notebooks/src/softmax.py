@@ -119,8 +119,8 @@ figures.softmax_maps(difference, shares, shift=shift)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
 # It moves towards one half for both. With $x^2 + 1$ the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$
-# after it; with $\ln(1 + e^x)$ it falls from 0.81 to 0.66. From 3 to 6 both functions
-# grow by a smaller factor than from 0 to 3. So the two curves of each of them differ, and only those of $e^x$ coincide.
+# after it; with $\ln(1 + e^x)$ it falls from 0.81 to 0.66. From 3 to 6 both functions grow by a smaller factor than from 0 to 3. So
+# the two curves of each of them differ, and only those of $e^x$ coincide.
 
 # %% [markdown] id="why-exp-solve"
 # Which functions meet the shift condition for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
@@ -181,7 +181,8 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 # Put $\beta = 1 / T$, multiply by $T$, and bring $p \cdot z$ to the left:
 #
 # $$p \cdot z + T\, H(p) = T\, \mathrm{lse}(z / T) - T\, \mathrm{KL}(p \,\|\, \sigma(z / T))$$
-#
+
+# %% [markdown] id="compromise"
 # Only the last term depends on $p$, so the compromise is best where KL is smallest. How small can it be? The line $x - 1$ touches
 # $\ln x$ at $x = 1$ and lies above it everywhere else, so $\ln x \le x - 1$, and the two are equal only at $x = 1$. Take
 # $x = q_i / p_i$ and sum over the entries with $p_i > 0$:
@@ -219,7 +220,8 @@ for p in (np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.4, 0.3]), best):
 # $z_j + \xi_j$ win. The errors are independent and share one continuous distribution with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
-#
+
+# %% [markdown] id="contest-slope"
 # Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the
 # race is so close that the step decides it: there it rises by less than $h$, and the smaller $h$, the rarer this is. So the slope
 # of $M$ is a chance:
@@ -401,8 +403,7 @@ figures.jacobian_heatmap(weights, jacobian)
 
 # %% [markdown] id="jacobian-answer" tags=["answer"]
 # The diagonal is positive, because $s_i (1 - s_i)$ is, and everything else is negative, because $-s_i s_j$ is. The largest entry is
-# where $s_i$ is closest to one half, because $s (1 - s)$ is largest there. Here that is the
-# first diagonal entry.
+# where $s_i$ is closest to one half, because $s (1 - s)$ is largest there. Here that is the first diagonal entry.
 
 # %% id="jacobian-verify"
 verify("softmax-derivative", "softmax-jacobian")
@@ -566,6 +567,8 @@ print("merged lse equals lse of the whole row:", equal)
 # - **Say "nothing fits".** This is the price of the first derivation: without a zero there are no poor scores, only poorer ones.
 # - **Notice a duplicate.** The odds of two keys do not depend on the others. So if a key stands there twice, its two copies
 #   together get up to twice its weight, and all others lose.
+
+# %% [markdown] id="limits-entrywise"
 # - **Be computed entry by entry.** Every weight needs the sum over all keys, and no fixed number of features of the query and of the
 #   key gives $e^{q \cdot k}$ for all of them. Linear attention (chapter {lesson}`linear`) replaces it by a function that has such
 #   features. It still needs the sum, but can keep it in a memory of fixed size.
@@ -586,15 +589,15 @@ print("merged lse equals lse of the whole row:", equal)
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - If one continuous positive function serves all entries and odds depend on differences of scores only, it is an exponential, up to a
-#   factor that cancels; only its sharpness $\beta$ is free.
+# - If one continuous positive function serves all entries and odds depend on differences of scores only, it is a multiple of
+#   $e^{\beta x}$.
 # - Softmax at temperature $T$ is the one best compromise between a large average score and a large entropy, $p \cdot z + T\, H(p)$.
 # - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
 # - A common shift changes nothing: subtract the maximum, and no exponential overflows.
 # - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
-# - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
+# - Where one weight takes nearly all, $J$ is nearly zero.
 #
-# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first come the
+# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs those that follow.
 
 # %% [markdown] id="continuity"
@@ -646,11 +649,12 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 
 # %% [markdown] id="multiplier"
 # **Lagrange multipliers.** With three weights the conditions leave a path across a hill. At its highest point, the hill may
-# still rise to the left or right of the path, but not along it. Nor do the conditions change along it. Unless the slopes of the
+# still rise to the left or right of the path, but not along it. The conditions do not change along it either. Unless the slopes of the
 # conditions are parallel (here: unless all scores are equal), the slope of the hill is then a combination of theirs, and this holds
 # for more weights too. The unknown coefficients are the *multipliers*: add each condition times its multiplier, and set all
 # derivatives to zero.
-#
+
+# %% [markdown] id="lagrangian"
 # With $\beta$ for the average and $\lambda$ for the sum,
 #
 # $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
@@ -666,7 +670,8 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 #
 # The sum of the $p_i$ is 1, so the first factor is one over $\sum_j e^{\beta z_j}$. This is $\sigma(\beta z)$ again,
 # {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score.
-#
+
+# %% [markdown] id="entropy-doubts"
 # But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not know
 # whether some $\beta$ fits. The first two doubts are settled by {eq}`free-energy-identity`. Among all $p$ with $p \cdot z = \mu$, its first
 # two terms are the same number, so the entropy is largest where KL is smallest. **If** $\sigma(\beta z)$ has the average $\mu$, it is
@@ -790,8 +795,8 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden.
 # - Econlib, [Daniel L. McFadden](https://www.econlib.org/library/Enc/bios/McFadden.html): the forecasts for BART.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
-# - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks can lead to maximum mutual information estimation
-#   of parameters*: an early use of the name softmax.
+# - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks*: an early use of the
+#   name softmax.
 # - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -8,9 +8,8 @@
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without writing out its
 # Jacobian, and sum its denominator one block at a time.
 #
-# **You need** exponentials, partial derivatives, expected value, variance and independence, and some NumPy; what else occurs is
-# recalled where it is used. **Time:** 70 minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is
-# called *Deeper*.
+# **You need** exponentials, partial derivatives, expected value, variance, independence, and some NumPy. **Time:** 70 minutes,
+# without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
 
 # %% id="setup"
 import math
@@ -99,10 +98,9 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
 # %% [markdown] id="why-exp-predict"
-# In other words, the odds may depend on the difference of the two scores only. The exponential meets the condition: the shift
-# multiplies both of its values by $e^c$, which cancels. Now shift the scores $(3, 0)$ to $(6, 3)$. **Predict** for each of the other two
-# functions whether the share of the first entry moves towards one half or away from it. The figure shows that share for many
-# differences of the scores, before and after a shift by 3.
+# The exponential meets the condition: the shift multiplies both of its values by $e^c$, which cancels. Now shift the scores $(3, 0)$
+# to $(6, 3)$. **Predict** for each of the other two functions whether the share of the first entry moves towards one half or away
+# from it. The figure shows that share before and after.
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-3.0, 3.0, 121)
@@ -197,8 +195,7 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 verify("log-softmax", "free-energy-identity")
 
 # %% [markdown] id="identity-tried"
-# Three weights on the scores $(0, 1, 2)$ with $T = 2$, the last of them softmax. The two ways to compute the compromise agree, and
-# the last row has the most:
+# For the scores $(0, 1, 2)$ and $T = 2$ the two sides agree, and softmax, the last row, has the most:
 
 # %% id="identity-code"
 z, temperature = np.array([0.0, 1.0, 2.0]), 2.0
@@ -210,8 +207,7 @@ for p in (np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.4, 0.3]), best):
     print(f"p = {p}   compromise {value:.4f}   T (lse - KL) {right:.4f}")
 
 # %% [markdown] id="average-pointer"
-# One can also prescribe the average score and look for the largest entropy, as physicists do. The section {section}`average` shows that
-# this leads to softmax as well.
+# Physicists prescribe the average score instead; {section}`average` shows that this leads to softmax as well.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
@@ -270,13 +266,22 @@ verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="other-noise"
 # Another noise gives other weights: normal noise gives those of the *probit* model. So this derivation does not say that the weights
-# must be softmax. It says what one believes about the noise when one uses it. Gumbel noise stretched by $T$ gives $\sigma(z / T)$.
+# must be softmax. Gumbel noise stretched by $T$ gives $\sigma(z / T)$.
+
+# %% id="other-noise-code"
+z, size = np.array([2.0, 1.0, 0.0]), (100_000, 3)
+spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
+noises = {"Gumbel": rng.gumbel(size=size), "normal": rng.normal(scale=spread, size=size)}
+for name, noise in noises.items():
+    wins = np.bincount((z + noise).argmax(axis=-1), minlength=3)
+    print(f"{name} noise: {wins / len(noise)}")
+print("softmax:     ", softmax(z))
 
 # %% [markdown] id="story"
 # **A story.** In 1959 the psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony
-# Marley found that Gumbel's noise leads to weights with this property, and Daniel McFadden (1974) proved a converse. McFadden used such
-# a model to forecast how many people would take the BART trains of the San Francisco Bay Area before they opened: 6.3 percent,
-# where by Econlib's account the official forecast was 15 percent. In 2000 he shared the Nobel prize in economics with James Heckman.
+# Marley found that Gumbel's noise leads to weights with this property, and Daniel McFadden (1974) proved a converse. By Econlib's
+# account the official forecast for the BART trains of the San Francisco Bay Area was 15 percent of the travellers, and McFadden's 6.3
+# percent. In 2000 he shared the Nobel prize in economics with James Heckman.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -305,8 +310,8 @@ with np.errstate(all="ignore"):  # keep NumPy quiet
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 
 # %% [markdown] id="stable-max"
-# On paper every $m$ is as good as any other. In a computer the maximum is a safe choice. For finite scores no term is
-# then above 1; and the largest is 1, so the sum is at least 1 and we do not divide by 0.
+# In a computer the maximum is a safe choice for $m$. For finite scores no term is then above 1; and the largest is 1, so the sum is
+# at least 1 and we do not divide by 0.
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
@@ -329,9 +334,9 @@ ones = np.ones(4096, dtype=np.float16)
 print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
 
 # %% [markdown] id="stable-notice"
-# The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact (Blanchard and the
-# Highams, 2019, bound the rounding errors). The last line adds 4096 ones in order and gets 2048, because the next float16 after 2048
-# is 2050, and $2048 + 1$ is rounded back. So the sum is best kept in float32.
+# The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line
+# adds 4096 ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So the sum is
+# best kept in float32.
 #
 # A matrix of scores has a row for each query and a column for each key. Each row is a softmax of its own, so maximum and sum run
 # along the **last axis**; `keepdims=True` keeps that axis, with length 1, to line up with the rows.
@@ -348,7 +353,7 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # %% [markdown] id="axes-notice"
 # A softmax along the wrong axis raises no error. Here the row sums tell: each *key* handed out a weight of 1, and the first query took
 # all three. They do not always tell: for the scores `[[0, 1], [0, 1]]` the wrong axis gives 0.5 everywhere, and these rows sum to 1 too.
-# So test with rows of different kinds, and with more queries than keys or fewer.
+# So test with unequal rows.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
@@ -444,14 +449,14 @@ assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 # ### Spot the mistake: softmax as an elementwise function
 #
 # "The derivative of softmax is $s(1 - s)$" is a common answer. That is the derivative of the *logistic* function, which
-# looks at one number. It is tempting, because it is the diagonal of $J$. Put it into the backward pass:
+# looks at one number. It is the diagonal of $J$. Put it into the backward pass:
 
 # %% id="spot-elementwise-code"
 show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
 show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 
 # %% [markdown] id="spot-elementwise-notice"
-# The second calculation is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$,
+# The second is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$,
 # cannot change, and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
 
 # %% [markdown] id="temperature"
@@ -500,12 +505,11 @@ verify("softmax-entropy")
 # they sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. How small is $J$ then? If the largest weight is
 # $1 - \varepsilon$, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at
 # most $\varepsilon$ and the other at most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores
-# hardly reach the weights. (The section {section}`norm` bounds the whole matrix.)
+# hardly reach the weights. Section {section}`norm` bounds the whole matrix.
 
 # %% [markdown] id="saturation-notice"
 # Two warnings. The Jacobian of many nearly equal weights is small too: with weights $1/n$, no entry is above $1/n$. And a small
-# Jacobian in one row at one moment says nothing yet about training, which depends on much else. Chapter {lesson}`scaling` measures
-# it.
+# Jacobian in one row at one moment says nothing yet about training; chapter {lesson}`scaling` measures it.
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
@@ -562,9 +566,9 @@ print("merged lse equals lse of the whole row:", equal)
 # %% [markdown] id="limits"
 # ## What softmax cannot do
 #
-# - **Give exactly zero** on paper to a finite score. Over many thousand keys the many small weights can add up. *Sparsemax* (Martins and
+# - **Give exactly zero** on paper to a finite score. The small weights of many keys can add up. *Sparsemax* (Martins and
 #   Astudillo, 2016) projects the scores onto the set of all weights instead, and can reach zero.
-# - **Say "nothing fits".** This is the price of the first derivation: without a zero there are no poor scores, only poorer ones.
+# - **Say "nothing fits".** Without a natural zero there are no poor scores, only poorer ones.
 # - **Notice a duplicate.** The odds of two keys do not depend on the others. So if a key stands there twice, its two copies
 #   together get up to twice its weight, and all others lose.
 
@@ -572,6 +576,11 @@ print("merged lse equals lse of the whole row:", equal)
 # - **Be computed entry by entry.** Every weight needs the sum over all keys, and no fixed number of features of the query and of the
 #   key gives $e^{q \cdot k}$ for all of them. Linear attention (chapter {lesson}`linear`) replaces it by a function that has such
 #   features. It still needs the sum, but can keep it in a memory of fixed size.
+
+# %% id="duplicate-code"
+z = np.array([2.0, 1.0, 0.0])
+print("three keys:         ", softmax(z))
+print("the first key twice:", softmax(np.array([z[0], *z])))
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -615,15 +624,20 @@ print("merged lse equals lse of the whole row:", equal)
 # %% [markdown] id="why-exp-broken"
 # ## Deeper: when every entry has its own function
 #
-# The first derivation assumed that *one* function serves every entry. What if entry $i$ has its own, $f_i$? With the scores $x$ and $0$
-# the shift condition says that
+# What if entry $i$ has its own function, $f_i$? With the scores $x$ and $0$ the shift condition says that
 #
 # $$\frac{f_i(x + c)}{f_i(x)} = \frac{f_j(c)}{f_j(0)} \qquad (i \ne j)$$
 #
 # Put $x = 0$: then $f_i(c) / f_i(0) = f_j(c) / f_j(0)$, so all entries share one $g$. The condition becomes
 # $f_i(x + c) / f_i(x) = g(c)$, hence $g(x + c) = g(x)\, g(c)$ as before, and $f_i(x) = a_i\, e^{\beta x}$ with $a_i = f_i(0)$. The weights
-# are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score. The position bias of ALiBi, a number that falls with
-# the distance of a key, is added to the scores in this way.
+# are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score. ALiBi adds its position bias in this way.
+
+# %% id="own-functions-code"
+z, a = np.array([2.0, 1.0, 0.0]), np.array([1.0, 2.0, 4.0])
+for c in (0.0, 3.0):
+    values = a * np.exp(z + c)
+    print(f"a e^z shifted by {c:.0f}:", values / values.sum())
+print("softmax(z + ln a):   ", softmax(z + np.log(a)))
 
 # %% [markdown] id="spot-printed"
 # ## Deeper: a test for printed weights
@@ -643,28 +657,26 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # %% [markdown] id="average"
 # ## Deeper: the average as a condition
 #
-# The second derivation can be told in another way, the one of statistical physics (Jaynes, 1957, made it a principle). Suppose that we
-# know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Many choices of $p$ have that average. Which of them is
-# the most undecided? So we look for the largest entropy under two conditions, $\sum_i p_i z_i = \mu$ and $\sum_i p_i = 1$.
+# Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Many choices of $p$ have that
+# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.)
 
 # %% [markdown] id="multiplier"
-# **Lagrange multipliers.** With three weights the conditions leave a path across a hill. At its highest point, the hill may
-# still rise to the left or right of the path, but not along it. The conditions do not change along it either. Unless the slopes of the
-# conditions are parallel (here: unless all scores are equal), the slope of the hill is then a combination of theirs, and this holds
-# for more weights too. The unknown coefficients are the *multipliers*: add each condition times its multiplier, and set all
-# derivatives to zero.
+# **Lagrange multipliers.** With three weights the conditions leave a path across a hill. At its highest point, the hill may still
+# rise to the left or right of the path, but not along it. The conditions do not change along it either. So the slope of the hill is a
+# combination of theirs, unless these are parallel, which happens only if all scores are equal. The unknown coefficients are the
+# *multipliers*:
 
 # %% [markdown] id="lagrangian"
-# With $\beta$ for the average and $\lambda$ for the sum,
+# Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero:
 #
 # $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
 #
-# Each $p_i$ appears in three terms. The first needs the product rule, the others are linear:
+# Each $p_i$ appears in three terms. The first needs the product rule:
 #
 # $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda = 0$$
 
 # %% [markdown] id="entropy-solve"
-# Solve for $p_i$. It comes out positive, though we did not ask for it:
+# Solve for $p_i$, which comes out positive:
 #
 # $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
 #
@@ -672,10 +684,10 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score.
 
 # %% [markdown] id="entropy-doubts"
-# But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not know
-# whether some $\beta$ fits. The first two doubts are settled by {eq}`free-energy-identity`. Among all $p$ with $p \cdot z = \mu$, its first
-# two terms are the same number, so the entropy is largest where KL is smallest. **If** $\sigma(\beta z)$ has the average $\mu$, it is
-# therefore the one and only maximum. The third doubt is settled by a derivative.
+# But this point may be a saddle, some $p_i$ might be 0, and perhaps no $\beta$ fits. The first two doubts are settled by
+# {eq}`free-energy-identity`. Among all $p$ with $p \cdot z = \mu$, its first two terms are the same number, so the entropy is largest
+# where KL is smallest. **If** $\sigma(\beta z)$ has the average $\mu$, it is therefore the one and only maximum. The third doubt is
+# settled by a derivative.
 
 # %% [markdown] id="which-beta"
 # Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and
@@ -686,8 +698,8 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 #
 # This is the variance of the scores under the weights $s$: positive, unless all scores are equal. For $\beta \to \infty$ the terms of
 # the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ is continuous, rises, and runs
-# from the smallest score to the largest: it takes each value strictly between them **exactly once**. For an average equal to the
-# largest or the smallest score no $\beta$ fits: those weights are 0 on all other scores.
+# from the smallest score to the largest: it takes each value strictly between them **exactly once**. At the two ends no $\beta$ fits:
+# those weights are 0 on all other scores.
 
 # %% [markdown] id="simplex-predict"
 # All weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
@@ -706,9 +718,9 @@ print("beta", beta.round(2), "  weights", best)
 figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
 
 # %% [markdown] id="simplex-answer" tags=["answer"]
-# It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an
-# average below the plain mean needs a $\beta$ below 0. The dashed line holds all weights with the average 0.2, and the most
-# undecided of them is where it meets the path of $\sigma(\beta z)$.
+# It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an average
+# below the plain mean needs a $\beta$ below 0. On the dashed line the average is 0.2, and the entropy is largest where it meets the
+# path of $\sigma(\beta z)$.
 
 # %% [markdown] id="multiplier-meaning"
 # **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
@@ -717,8 +729,15 @@ figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wante
 #
 # $$\frac{dH}{d\mu} = \mu\, \beta' - \beta' \mu - \beta = -\beta$$
 #
-# So $\beta$ is a **price**: for a small rise of the average, the entropy paid per unit of average score. Below the plain mean it is
-# negative, and raising the average brings entropy instead.
+# So $\beta$ is a **price**: the entropy paid per unit of average score, for a small rise. Below the plain mean it is negative:
+
+# %% id="multiplier-meaning-code"
+z, betas = np.array([1.0, 0.4, 0.0]), np.array([-2.001, -1.999])
+weights = softmax(betas[:, None] * z)
+averages = weights @ z
+entropies = -(weights * np.log(weights)).sum(axis=-1)
+slope = (entropies[1] - entropies[0]) / (averages[1] - averages[0])
+print(f"slope of the entropy at beta = -2: {slope:.3f}")
 
 # %% [markdown] id="smooth-maximum"
 # ## Deeper: log-sum-exp as a smooth maximum
@@ -772,8 +791,8 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# The gradient is prediction minus truth. Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose
-# gradient with respect to the weights has to pass through $J$, for a model that is confident and wrong:
+# Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose gradient with respect to the weights has to
+# pass through $J$, for a model that is confident and wrong:
 
 # %% id="cross-entropy-code"
 verify("cross-entropy-gradient")
@@ -785,8 +804,7 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 
 # %% [markdown] id="cross-entropy-notice"
 # The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
-# {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because its gradient is multiplied by a $J$ that
-# is nearly 0.
+# {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because $J$ is nearly 0.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
@@ -795,8 +813,5 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden.
 # - Econlib, [Daniel L. McFadden](https://www.econlib.org/library/Enc/bios/McFadden.html): the forecasts for BART.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
-# - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks*: an early use of the
-#   name softmax.
-# - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

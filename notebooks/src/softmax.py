@@ -212,8 +212,8 @@ for p in (np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.4, 0.3]), best):
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# This time there are no weights at first. Let each score be read with a random error $\xi_j$, and let the token with the largest
-# $z_j + \xi_j$ win. The errors are independent and share one continuous distribution with a finite mean. The average best reading is
+# Let each score be read with a random error $\xi_j$, and let the token with the largest $z_j + \xi_j$ win. The errors are independent
+# and share one continuous distribution with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 
@@ -271,8 +271,8 @@ verify("expected-maximum", "lse-gradient")
 # %% id="other-noise-code"
 z, size = np.array([2.0, 1.0, 0.0]), (100_000, 3)
 spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
-noises = {"Gumbel": rng.gumbel(size=size), "normal": rng.normal(scale=spread, size=size)}
-for name, noise in noises.items():
+gumbel, normal = rng.gumbel(size=size), rng.normal(scale=spread, size=size)
+for name, noise in (("Gumbel", gumbel), ("normal", normal)):
     wins = np.bincount((z + noise).argmax(axis=-1), minlength=3)
     print(f"{name} noise: {wins / len(noise)}")
 print("softmax:     ", softmax(z))
@@ -315,7 +315,7 @@ with np.errstate(all="ignore"):  # keep NumPy quiet
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# The bars show for which scores $x$ the plain $e^x$ is neither 0 nor infinite. In float16 a score of 12 is too much already.
+# The bars show for which scores $x$ the plain $e^x$ is neither 0 nor infinite.
 
 # %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
@@ -358,9 +358,9 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # %% [markdown] id="jacobian"
 # ## The derivative
 #
-# Softmax takes $n$ scores to $n$ weights, so it has $n \times n$ partial derivatives. How does each weight respond to each score?
-# Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score $z_j$ always appears in $Z$, with
-# $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$. The quotient rule gives two cases.
+# Softmax takes $n$ scores to $n$ weights, so it has $n \times n$ partial derivatives. Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$
+# with $Z = \sum_k e^{z_k}$. The score $z_j$ always appears in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator
+# only if $j = i$. The quotient rule gives two cases.
 #
 # $$j \ne i: \qquad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j$$
 #
@@ -449,14 +449,14 @@ assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 # ### Spot the mistake: softmax as an elementwise function
 #
 # "The derivative of softmax is $s(1 - s)$" is a common answer. That is the derivative of the *logistic* function, which
-# looks at one number. It is the diagonal of $J$. Put it into the backward pass:
+# looks at one number. Put it into the backward pass:
 
 # %% id="spot-elementwise-code"
 show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
 show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 
 # %% [markdown] id="spot-elementwise-notice"
-# The second is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$,
+# The second is the smallest counterexample. The weights sum to 1, so a loss that adds them up, $g = (1, 1)$,
 # cannot change, and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
 
 # %% [markdown] id="temperature"
@@ -472,7 +472,7 @@ rows = [softmax(dots, temperature=t) for t in heat]
 print(labelled(rows, [f"T = {t:.0f}" for t in heat], TOKENS, digits=3))
 
 # %% [markdown] id="temperature-limits"
-# What happens at the two ends, near $T = 0$ and for a very large $T$? **Predict** the weights of the scores $(2, 2, 1, 0)$ at $T = 0.1$.
+# **Predict** the weights of the scores $(2, 2, 1, 0)$ at $T = 0.1$.
 
 # %% id="temperature-figure" tags=["predicted"]
 scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
@@ -604,7 +604,7 @@ print("the first key twice:", softmax(np.array([z[0], *z])))
 # - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
 # - A common shift changes nothing: subtract the maximum, and no exponential overflows.
 # - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
-# - Where one weight takes nearly all, $J$ is nearly zero.
+# - Where one weight takes nearly all, $J$ nearly vanishes.
 #
 # Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs those that follow.
@@ -642,7 +642,7 @@ print("softmax(z + ln a):   ", softmax(z + np.log(a)))
 # %% [markdown] id="spot-printed"
 # ## Deeper: a test for printed weights
 #
-# Suppose that a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. The sum is 1, so nothing looks wrong. But the logarithms of
+# Suppose a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30, which sum to 1. But the logarithms of
 # the odds must be the differences of the scores, 0.8 and 0.2, up to rounding:
 
 # %% id="spot-printed-code"
@@ -742,9 +742,9 @@ print(f"slope of the entropy at beta = -2: {slope:.3f}")
 # %% [markdown] id="smooth-maximum"
 # ## Deeper: log-sum-exp as a smooth maximum
 #
-# The sum of the exponentials lies between its largest term and $n$ times that. Take logarithms:
-# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. So log-sum-exp is a **smooth maximum**. For the scores $(x, 0)$ its slope, the
-# weight of $x$, goes gently from 0 to 1:
+# The sum of the exponentials lies between its largest term and $n$ times that. Hence
+# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. So log-sum-exp is a **smooth maximum**. For the scores $(x, 0)$ its slope,
+# the weight of $x$, goes gently from 0 to 1:
 
 # %% id="lse-figure"
 x = np.linspace(-4.0, 4.0, 161)

@@ -207,7 +207,7 @@ for p in (np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.4, 0.3]), best):
     print(f"p = {p}   compromise {value:.4f}   T (lse - KL) {right:.4f}")
 
 # %% [markdown] id="average-pointer"
-# Physicists prescribe the average score instead; {section}`average` shows that this leads to softmax as well.
+# Physicists prescribe the average score instead; section {section}`average` shows that this leads to softmax as well.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
@@ -642,16 +642,16 @@ print("softmax(z + ln a):   ", softmax(z + np.log(a)))
 # %% [markdown] id="spot-printed"
 # ## Deeper: a test for printed weights
 #
-# Suppose a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30, which sum to 1. But the logarithms of
+# Suppose a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.21, 0.31, which sum to 1. But the logarithms of
 # the odds must be the differences of the scores, 0.8 and 0.2, up to rounding:
 
 # %% id="spot-printed-code"
-scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.22, 0.30])
+scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.21, 0.31])
 for name, w in (("printed", printed), ("softmax", softmax(scores))):
     print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
 
 # %% [markdown] id="spot-printed-notice"
-# The printed weights have 0.47 where 0.2 should be, and two digits of rounding move that by 0.03 at most. So they are not the softmax
+# The printed weights have 0.44 where 0.2 should be, and two digits of rounding move that by 0.03 at most. So they are not the softmax
 # of these scores.
 
 # %% [markdown] id="average"

@@ -5,11 +5,11 @@
 # that are not negative and sum to 1. Softmax turns scores into weights, with an exponential. Why that? This lesson answers three
 # times, and each time it starts somewhere else.
 #
-# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without its matrix,
-# and find its normaliser block by block.
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without writing out its
+# Jacobian, and sum its denominator one block at a time.
 #
-# **You need** exponentials, partial derivatives, and some NumPy; what else occurs is recalled where it is used. **Time:** 60
-# minutes, without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
+# **You need** exponentials, partial derivatives, expected value, variance, independence, and some NumPy. **Time:** 70 minutes,
+# without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
 
 # %% id="setup"
 import math
@@ -57,13 +57,13 @@ print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 figures.token_weights(TOKENS, z_it, softmax(z_it))
 
 # %% [markdown] id="definition"
-# A token whose score is one higher gets 2.7 times the weight. In symbols, for scores
-# $z = (z_1, \ldots, z_n)$:
+# A token whose score is one higher gets 2.7 times the weight. In symbols, for scores $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores, through the sum. In this course
-# `verify` checks every numbered equation by machine, and `show` puts small numbers into one.
+# The sum in the denominator is the **normaliser**. We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on
+# **all** scores, through the sum. In this course `verify` checks every numbered equation by machine, and `show` puts small numbers
+# into one.
 
 # %% id="definition-verify"
 verify("softmax")
@@ -86,20 +86,21 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 # %% [markdown] id="why-exp"
 # ## First derivation: only differences count
 #
-# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let us ask for little. One continuous positive
-# function $f$ serves every entry, and we divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the **odds** of two entries the sum
-# cancels:
+# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let us assume little. One continuous positive
+# function $f$ serves every entry, and we divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the ratio of two weights, their
+# **odds**, the sum cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 #
-# A score only says how much better one key fits than another: **scores have no natural zero.** So we wish that adding the same
-# number $c$ to all of them changes no weight, and hence no odds:
+# Let us agree that a score only says how much better one key fits than another. Then scores have **no natural zero**: adding the same
+# number $c$ to all of them must change no weight, and hence no odds. Call this the **shift condition**:
 #
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
 # %% [markdown] id="why-exp-predict"
-# In other words, the odds may depend on the difference of the two scores only. **Predict** which of the three candidates grants the
-# wish when $c = 3$. The figure shows the share of the first of two entries against the difference of their scores.
+# The exponential meets the condition: the shift multiplies both of its values by $e^c$, which cancels. Now shift the scores $(3, 0)$
+# to $(6, 3)$. **Predict** for each of the other two functions whether the share of the first entry moves towards one half or away
+# from it. The figure shows that share before and after.
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-3.0, 3.0, 121)
@@ -115,18 +116,20 @@ for name, f in maps.items():
 figures.softmax_maps(difference, shares, shift=shift)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
-# Only $e^x$ grants it. The shift multiplies both of its values by the same factor $e^3$, which cancels in the share, so its two
-# curves are one. The curves of the two other candidates part.
+# It moves towards one half for both. With $x^2 + 1$ the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$
+# after it; with $\ln(1 + e^x)$ it falls from 0.81 to 0.66. From 3 to 6 both functions grow by a smaller factor than from 0 to 3. So
+# the two curves of each of them differ, and only those of $e^x$ coincide.
 
 # %% [markdown] id="why-exp-solve"
-# Which functions grant the wish for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
+# Which functions meet the shift condition for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
 # $g(0) = 1$. Then
 #
 # $$g(x + c) = \frac{f(x + c)}{f(c)} \cdot \frac{f(c)}{f(0)} = \frac{f(x)}{f(0)} \cdot \frac{f(c)}{f(0)} = g(x)\, g(c)$$
 #
-# The first step multiplies and divides by $f(c)$. The second is the wish, with the scores $x$ and $0$. So $g$ turns sums into
-# products. Suppose that $g$ has a derivative (the Deeper section {section}`continuity` shows that continuity is enough), and call
-# its slope at zero $\beta$. Differentiate both sides by $c$ and put $c = 0$:
+# The first step multiplies and divides by $f(c)$. The second is the shift condition for the scores $x$ and $0$, which says that
+# $f(x + c) / f(c) = f(x) / f(0)$. So $g$ turns sums into products. Suppose that $g$ has a derivative (the Deeper section
+# {section}`continuity` shows that continuity is enough), and call its slope at zero $\beta$. Differentiate both sides with respect to
+# $c$ and put $c = 0$:
 #
 # $$g'(x) = \beta\, g(x)$$
 
@@ -144,61 +147,20 @@ figures.softmax_maps(difference, shares, shift=shift)
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
 
-# %% [markdown] id="why-exp-broken"
-# We assumed that *one* function serves every entry. What if entry $i$ has its own, $f_i$? With the scores $x$ and $0$ the wish says
-# that $f_i(x + c) / f_i(x) = f_j(c) / f_j(0)$. The right side knows neither $x$ nor $i$, so all $f_i$ grow alike,
-# $f_i(x) = a_i\, e^{\beta x}$, and the weights are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score.
-# Position biases enter attention in just this way.
-
-# %% [markdown] id="spot-printed"
-# **A test for printed numbers.** An introduction to attention prints softmax(0.9, 0.1, 0.7) as 0.48, 0.22, 0.30. The sum is 1, so
-# nothing looks wrong. But the logarithms of the odds must be the differences of the scores, 0.8 and 0.2:
-
-# %% id="spot-printed-code"
-scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.22, 0.30])
-for name, w in (("printed", printed), ("softmax", softmax(scores))):
-    print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
-
-# %% [markdown] id="spot-printed-notice"
-# The printed weights have 0.47 where 0.2 should be, so they are no softmax of these scores.
-
 # %% [markdown] id="entropy"
-# ## Second derivation: commit to nothing else
+# ## Second derivation: score and entropy in balance
 #
-# Suppose that we know only the average score that the weights $p$ must have, $\sum_i p_i z_i = \mu$. Many $p$ have it. Which of
-# them claims the least beyond that? The **entropy** $H(p) = -\sum_i p_i \ln p_i$ measures how undecided weights are: it is $\ln n$
-# if all are equal, and 0 if one has everything. So we look for the largest entropy under two conditions, $\sum_i p_i z_i = \mu$ and
-# $\sum_i p_i = 1$.
+# Good weights $p$ have a large average score, $p \cdot z = \sum_i p_i z_i$. But the largest average puts everything on the best token,
+# even if the second best is only a little worse. So let us also reward weights that stay undecided. The **entropy**
+# $H(p) = -\sum_i p_i \ln p_i$, with $0 \ln 0 = 0$, measures this: it is $\ln n$ if all weights are equal, and 0 if one has everything.
+# Choose a number $T > 0$ that says what entropy is worth, and look for the weights with the largest
+#
+# $$p \cdot z + T\, H(p)$$
 
 # %% id="entropy-code"
 for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
     p = np.array(p)
     print(p, f"entropy {-(p * np.log(p)).sum():.2f}")
-
-# %% [markdown] id="multiplier"
-# **Lagrange multipliers, in three lines.** The conditions leave a path across a hill. At its highest point, the hill may still rise
-# to the left or right of the path, but not along it. Nor do the conditions change along it, so there the slope of the hill is a
-# combination of theirs. The unknown coefficients are the *multipliers*: add each condition times its multiplier, and set all
-# derivatives to zero.
-#
-# With $\beta$ for the average and $\lambda$ for the sum,
-#
-# $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
-#
-# Each $p_i$ stands in three terms. The first needs the product rule, the others are linear:
-#
-# $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda = 0$$
-
-# %% [markdown] id="entropy-solve"
-# Solve for $p_i$. It comes out positive, though we did not ask for it:
-#
-# $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
-#
-# The first factor is the same for every entry, and the sum has to be 1, so it is one over $\sum_j e^{\beta z_j}$. This is
-# $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`, the Gibbs distribution of physics.
-#
-# But a vanishing derivative may also belong to a saddle, we took the logarithm of $p_i$ as if it could not be 0, and we do not know
-# whether some $\beta$ fits. One identity settles all this.
 
 # %% [markdown] id="identity"
 # The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's denominator. So a log-weight
@@ -206,83 +168,56 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$, with
-# $0 \ln 0 = 0$. Put $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is
-# $\sum_i p_i\, (\beta z_i - \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$. Hence, for every $p$ and **every
-# real** $\beta$,
+# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$. Put
+# $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is
+# $\sum_i p_i\, (\beta z_i - \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$, because the $p_i$ sum to 1. Hence,
+# for every $p$ and **every real** $\beta$,
 #
 # $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
 
 # %% [markdown] id="identity-used"
-# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number. So the entropy is largest where KL is smallest, and
-# KL is never negative: by $\ln x \le x - 1$, summed over the entries with $p_i > 0$,
+# Put $\beta = 1 / T$, multiply by $T$, and bring $p \cdot z$ to the left:
+#
+# $$p \cdot z + T\, H(p) = T\, \mathrm{lse}(z / T) - T\, \mathrm{KL}(p \,\|\, \sigma(z / T))$$
+
+# %% [markdown] id="compromise"
+# Only the last term depends on $p$, so the compromise is best where KL is smallest. How small can it be? The line $x - 1$ touches
+# $\ln x$ at $x = 1$ and lies above it everywhere else, so $\ln x \le x - 1$, and the two are equal only at $x = 1$. Take
+# $x = q_i / p_i$ and sum over the entries with $p_i > 0$:
 #
 # $$-\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln \frac{q_i}{p_i} \le \sum_i (q_i - p_i) \le 0$$
 #
-# Equality needs $q_i = p_i$ wherever $p_i > 0$, and no $q_i$ left over. Since no $q_i$ is 0 here, it needs $p = q$. So **if**
-# $\sigma(\beta z)$ has the average $\mu$, it is the one and only maximum.
+# The last step holds because these $p_i$ sum to 1, and these $q_i$ to at most 1. Equality needs $q_i = p_i$ wherever $p_i > 0$, and no
+# $q_i$ left over. Since no $q_i$ is 0 here, it needs $p = q$. So **softmax is the one best compromise**, and the temperature $T$ is what
+# entropy is worth.
 
 # %% id="identity-verify"
 verify("log-softmax", "free-energy-identity")
 
 # %% [markdown] id="identity-tried"
-# Three weights on the scores $(0, 1, 2)$ with the average 0.8, and the identity with a $\beta$ that fits none of them:
+# For the scores $(0, 1, 2)$ and $T = 2$ the two sides agree, and softmax, the last row, has the most:
 
 # %% id="identity-code"
-z, beta = np.array([0.0, 1.0, 2.0]), 0.5
-for a in (0.25, 0.4, 0.55):
-    p = np.array([a, 1.2 - 2 * a, a - 0.2])
-    entropy = -(p * np.log(p)).sum()
-    divergence = (p * np.log(p / softmax(beta * z))).sum()
-    right = logsumexp(beta * z) - beta * p @ z - divergence
-    print(f"p = {p}   H(p) = {entropy:.4f}   right side {right:.4f}")
+z, temperature = np.array([0.0, 1.0, 2.0]), 2.0
+best = softmax(z, temperature=temperature)
+for p in (np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.4, 0.3]), best):
+    value = p @ z - temperature * (p * np.log(p)).sum()
+    divergence = (p * np.log(p / best)).sum()
+    right = temperature * (logsumexp(z / temperature) - divergence)
+    print(f"p = {p}   compromise {value:.4f}   T (lse - KL) {right:.4f}")
 
-# %% [markdown] id="which-beta"
-# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and $D = \sum_i e^{\beta z_i}$. Here
-# $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
-#
-# $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
-# = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$
-#
-# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. So $\mu(\beta)$ rises. For
-# $\beta \to \infty$ the terms of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So
-# **exactly one** $\beta$ fits each $\mu$ between the two.
-
-# %% [markdown] id="simplex-predict"
-# The weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
-# $z = (1, 0.4, 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
-
-# %% id="simplex-figure" tags=["predicted"]
-scores, wanted = np.array([1.0, 0.4, 0.0]), 0.2
-betas = np.linspace(-12.0, 12.0, 2401)
-path = softmax(betas[:, None] * scores)
-beta = np.interp(wanted, path @ scores, betas)
-points = figures.simplex_grid(60)
-safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
-entropy = -(points * np.log(safe)).sum(axis=-1)
-best = softmax(beta * scores)
-print("beta", beta.round(2), "  weights", best)
-figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
-
-# %% [markdown] id="simplex-answer" tags=["answer"]
-# It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an
-# average below the plain mean needs a $\beta$ below 0. The dashed line holds all weights with the average 0.2, and the most
-# undecided of them is where it meets the path of $\sigma(\beta z)$.
-
-# %% [markdown] id="multiplier-meaning"
-# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
-# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$? The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is
-# $D' / D = \mu$, so what a change of $\beta$ does to the two terms cancels, and $-\beta$ is left. So $\beta$ is a **price**: the
-# entropy that one more unit of average score costs. Below the plain mean it brings entropy instead.
+# %% [markdown] id="average-pointer"
+# Physicists prescribe the average score instead; section {section}`average` shows that this leads to softmax as well.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# This time there are no weights at first. Let each score be read with a random error $\xi_j$, and let the token with the largest
-# $z_j + \xi_j$ win. The errors are independent and share one continuous law with a finite mean. The average best reading is
+# Let each score be read with a random error $\xi_j$, and let the token with the largest $z_j + \xi_j$ win. The errors are independent
+# and share one continuous distribution with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
-#
+
+# %% [markdown] id="contest-slope"
 # Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the
 # race is so close that the step decides it: there it rises by less than $h$, and the smaller $h$, the rarer this is. So the slope
 # of $M$ is a chance:
@@ -292,27 +227,27 @@ figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wante
 # These are weights, for **any** such noise: none is negative, and they sum to 1, because somebody wins.
 
 # %% [markdown] id="gumbel"
-# Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the law to which the longest of many
-# independent exponential waiting times tends, once it is shifted. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
-# noises are independent, so the chances multiply, and the exponents add:
+# Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the distribution to which the longest of
+# many independent exponential waiting times of mean 1 tends, once their typical size is subtracted. The best reading is at most $t$
+# if *every* $z_j + \xi_j$ is. The noises are independent, so the chances multiply, and the exponents add:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
 #
 # $$= \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr) = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
-# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the law of a single noise, moved by
-# $\mathrm{lse}(z)$. Its mean is that of one noise, $\gamma \approx 0.577$, moved alike:
+# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the distribution of a single noise, moved by
+# $\mathrm{lse}(z)$. Its mean is that of one noise, $\gamma \approx 0.577$, moved by the same amount:
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 
 # %% [markdown] id="lse"
-# The constant has no slope, so the chance to win is the slope of log-sum-exp. By the chain rule that is one over the sum, times the
-# derivative $e^{z_i}$ of the sum:
+# The derivative of the constant is 0, so the chance to win is the slope of log-sum-exp. By the chain rule that is one over the sum,
+# times the derivative $e^{z_i}$ of the sum:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
 #
-# **Softmax is the gradient of log-sum-exp**, and its weights are the chances to win a noisy contest. **Predict** for how many of
-# 10,000 contests "cat" wins under the scores of "it".
+# **Softmax is the gradient of log-sum-exp**, and its weights are the chances to win a contest under Gumbel noise. **Predict** for how
+# many of 10,000 contests "cat" wins under the scores of "it".
 
 # %% id="contest-code" tags=["predicted"]
 rng = np.random.default_rng(0)
@@ -329,56 +264,58 @@ print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
 # %% id="lse-verify"
 verify("expected-maximum", "lse-gradient")
 
+# %% [markdown] id="other-noise"
+# Another noise gives other weights: normal noise gives those of the *probit* model. So this derivation does not say that the weights
+# must be softmax. Gumbel noise stretched by $T$ gives $\sigma(z / T)$.
+
+# %% id="other-noise-code"
+z, size = np.array([2.0, 1.0, 0.0]), (100_000, 3)
+spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
+gumbel, normal = rng.gumbel(size=size), rng.normal(scale=spread, size=size)
+for name, noise in (("Gumbel", gumbel), ("normal", normal)):
+    wins = np.bincount((z + noise).argmax(axis=-1), minlength=3)
+    print(f"{name} noise: {wins / len(noise)}")
+print("softmax:     ", softmax(z))
+
 # %% [markdown] id="story"
 # **A story.** In 1959 the psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony
-# Marley found that Gumbel's noise leads there, and Daniel McFadden made it a method. Before the BART trains opened in the San
-# Francisco Bay Area, officials expected 15 percent of the travellers. McFadden's softmax said 6.3 percent. It was 6.2. In 2000 he
-# received the Nobel prize in economics.
-
-# %% [markdown] id="smooth-maximum"
-# Log-sum-exp is a **smooth maximum**. The sum lies between its largest term and $n$ times that, so
-# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0
-# to 1:
-
-# %% id="lse-figure"
-x = np.linspace(-4.0, 4.0, 161)
-lower = np.maximum(x, 0.0)
-lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
-figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
+# Marley found that Gumbel's noise leads to weights with this property, and Daniel McFadden (1974) proved a converse. By Econlib's
+# account the official forecast for the BART trains of the San Francisco Bay Area was 15 percent of the travellers, and McFadden's 6.3
+# percent. In 2000 he shared the Nobel prize in economics with James Heckman.
 
 # %% [markdown] id="stable"
-# ## Numbers that overflow
+# ## What a computer makes of it
 #
 # Here are the two lines that everybody writes first: take exponentials, divide by their sum. Both score vectors below have the same
-# differences. **Predict** what the second one gives.
+# differences. A float64 holds numbers up to about $e^{709}$, and what is larger becomes `inf`. **Predict** what the second one gives.
 
 # %% id="overflow-code" tags=["predicted"]
-with np.errstate(over="ignore", invalid="ignore"):  # keep NumPy quiet
+with np.errstate(all="ignore"):  # keep NumPy quiet
     for scores in (np.array([0.0, 1.0, 2.0]), np.array([1000.0, 1001.0, 1002.0])):
         unnormalised = np.exp(scores)
         print(scores, "->", unnormalised / unnormalised.sum())
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# The second gives NaN three times, because $e^{1000}$ is too large for a float64: it becomes inf, and inf / inf is NaN. The formula
-# is right, and the program is wrong.
+# The second gives NaN three times: $e^{1000}$ becomes inf, so the sum is inf too, and inf / inf is NaN. The formula is right, and the
+# program is wrong.
 
 # %% [markdown] id="shift"
-# The first derivation wished that a common shift changes nothing. For softmax it is a fact: with $\mathbf{1} = (1, \ldots, 1)$, the
+# The first derivation demanded that a common shift changes nothing. Softmax does this: with $\mathbf{1} = (1, \ldots, 1)$, the
 # factor $e^c$ leaves every term and cancels.
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# Log-sum-exp is not invariant, it moves along. Take $e^m$ out of each term of the sum, for any number $m$:
+# Log-sum-exp is not invariant: it moves by the same amount. Take $e^m$ out of each term of the sum, for any number $m$:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 
 # %% [markdown] id="stable-max"
-# On paper every $m$ is as good as any other. In a computer the maximum is best. Then no term is above 1; and the largest is 1, so
-# the sum is at least 1 and we never divide by 0.
+# In a computer the maximum is a safe choice for $m$. For finite scores no term is then above 1; and the largest is 1, so the sum is
+# at least 1 and we do not divide by 0.
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# The bars show for which scores $x$ the plain $e^x$ is neither 0 nor infinite. In float16 a score of 12 is too much already.
+# The bars show for which scores $x$ the plain $e^x$ is neither 0 nor infinite.
 
 # %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
@@ -414,21 +351,22 @@ print("row sums along the last axis ", weights.sum(axis=-1))
 print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
 # %% [markdown] id="axes-notice"
-# A softmax along the wrong axis raises no error. Only the row sums tell: here each *key* handed out a weight of 1, and the first
-# query took all three.
+# A softmax along the wrong axis raises no error. Here the row sums tell: each *key* handed out a weight of 1, and the first query took
+# all three. They do not always tell: for the scores `[[0, 1], [0, 1]]` the wrong axis gives 0.5 everywhere, and these rows sum to 1 too.
+# So test with unequal rows.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
 #
-# How does each weight answer to each score? Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score
-# $z_j$ always stands in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$. The quotient rule
-# gives two cases.
+# Softmax takes $n$ scores to $n$ weights, so it has $n \times n$ partial derivatives. Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$
+# with $Z = \sum_k e^{z_k}$. The score $z_j$ always appears in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator
+# only if $j = i$. The quotient rule gives two cases.
 #
 # $$j \ne i: \qquad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j$$
 #
 # $$j = i: \qquad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
 #
-# For the weights $(0.5, 0.3, 0.2)$, raising the first score by a little $h$ moves the three weights by $0.25\,h$, $-0.15\,h$ and
+# For the weights $(0.5, 0.3, 0.2)$, raising the first score by a little $h$ moves the three weights by about $0.25\,h$, $-0.15\,h$ and
 # $-0.10\,h$: what one gains, the others lose.
 
 # %% id="derivative-code"
@@ -447,7 +385,7 @@ my_formula = ...  # r"..."
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="jacobian-matrix"
-# This is ours:
+# Our formula:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
@@ -460,7 +398,7 @@ check("softmax-derivative", my_formula)
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
-# **Predict** the sign of each entry of $J$, and where the largest is, for the weights of the scores $(1.5, 1, 0, -1)$.
+# **Predict** the sign of each entry of $J$, and where the largest entry is, for the weights of the scores $(1.5, 1, 0, -1)$.
 
 # %% id="jacobian-figure" tags=["predicted"]
 weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
@@ -470,7 +408,7 @@ figures.jacobian_heatmap(weights, jacobian)
 
 # %% [markdown] id="jacobian-answer" tags=["answer"]
 # The diagonal is positive, because $s_i (1 - s_i)$ is, and everything else is negative, because $-s_i s_j$ is. The largest entry is
-# where $s_i$ is closest to one half, for $s (1 - s)$ is largest there: here that is the first.
+# where $s_i$ is closest to one half, because $s (1 - s)$ is largest there. Here that is the first diagonal entry.
 
 # %% id="jacobian-verify"
 verify("softmax-derivative", "softmax-jacobian")
@@ -483,9 +421,9 @@ verify("softmax-jacobian-annihilates-constants")
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
 # **Your turn.** Split this sum in two. In the one with $\delta_{ij}$ only the term $i = j$ is left; in the other, $s_j$ does not
-# depend on $i$. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and
-# the gradient by the scores comes out, without any matrix. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give
-# $(0.25, -0.15, -0.10)$.
+# depend on $i$. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and the
+# gradient with respect to the scores comes out. Do it without any matrix, though the check cannot see that. By hand:
+# $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
 
 # %% id="vjp-turn-code" tags=["your-turn"]
 my_pull = ...  # your function
@@ -496,8 +434,9 @@ check("pull-back-one-row", my_pull)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# A score gains if its weight is worth more than the average, $s \cdot g$, and in proportion to the weight it has. All this takes
-# $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
+# ($J$ is symmetric, so this is $J g$ too.) The gradient of a score is positive where its $g_i$ lies above the average $s \cdot g$, negative
+# where it lies below, and proportional to the weight. A step downhill moves the score the other way: a weight that costs more than the
+# average loses. All this takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
 
 # %% id="vjp-code"
 verify("softmax-vector-jacobian-product")
@@ -506,30 +445,24 @@ print("with J:   ", jacobian.T @ gradient)
 print("without J:", weights * (gradient - weights @ gradient))
 assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 
-# %% id="vjp-differences"
-scores, step = np.array([1.5, 1.0, 0.0, -1.0]), 1e-5
-moved = [softmax(scores + step * e) - softmax(scores - step * e) for e in np.eye(4)]
-error = np.abs(np.stack(moved, axis=1) / (2 * step) - jacobian).max()
-print("finite differences agree to 1e-9:", error < 1e-9)
-
 # %% [markdown] id="spot-elementwise"
 # ### Spot the mistake: softmax as an elementwise function
 #
-# "The derivative of softmax is $s(1 - s)$", says many a forum answer. That is the derivative of the *logistic* function, which
-# looks at one number. It is tempting, because it is the diagonal of $J$. Put it into the backward pass:
+# "The derivative of softmax is $s(1 - s)$" is a common answer. That is the derivative of the *logistic* function, which
+# looks at one number. Put it into the backward pass:
 
 # %% id="spot-elementwise-code"
 show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
 show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
 
 # %% [markdown] id="spot-elementwise-notice"
-# The second calculation is the smallest counterexample. The weights always sum to 1, so a loss that adds them up, $g = (1, 1)$,
+# The second is the smallest counterexample. The weights sum to 1, so a loss that adds them up, $g = (1, 1)$,
 # cannot change, and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# Dividing the scores by $T$ divides all log-odds. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$
+# Dividing the scores by $T$ divides all log-odds by $T$ too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$
 # their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
 
 # %% id="temperature-code"
@@ -539,9 +472,7 @@ rows = [softmax(dots, temperature=t) for t in heat]
 print(labelled(rows, [f"T = {t:.0f}" for t in heat], TOKENS, digits=3))
 
 # %% [markdown] id="temperature-limits"
-# Where does it end? Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum
-# vanishes, and tied winners share. As $T \to \infty$, every term becomes 1, and every weight $1/n$. **Predict** the coldest picture
-# for the scores $(2, 2, 1, 0)$.
+# **Predict** the weights of the scores $(2, 2, 1, 0)$ at $T = 0.1$.
 
 # %% id="temperature-figure" tags=["predicted"]
 scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
@@ -549,8 +480,10 @@ weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% [markdown] id="temperature-notice" tags=["answer"]
-# In the coldest picture each of the two tied scores has half of the weight, and the others have almost nothing. Equal scores have
-# equal weights at every temperature, so no cooling can break a tie.
+# At $T = 0.1$ each of the two tied scores has half of the weight, and the others have almost nothing. Equal scores have equal weights at
+# every temperature, so no cooling can break a tie. In general, divide numerator and denominator by $e^{\max_j z_j / T}$. As
+# $T \to 0$ from above, every term below the maximum vanishes, and tied winners share: softmax is a smooth argmax. As $T \to \infty$,
+# every term becomes 1, and every weight $1/n$.
 
 # %% [markdown] id="softmax-entropy"
 # How undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which
@@ -564,47 +497,27 @@ figures.temperature_bars(scores, weights, temperatures)
 # %% id="explorable"
 figures.softmax_explorable()
 
+# %% id="entropy-verify"
+verify("softmax-entropy")
+
 # %% [markdown] id="saturation"
-# You will have found one where one weight has nearly everything. If the largest weight is $1 - \varepsilon$, then every entry of
-# $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most $\varepsilon$ and the
-# other at most 1.
-#
-# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ stretches a vector. **Recall:** if a
-# symmetric matrix has no negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the
-# sum of the diagonal. Ours has none, because $x^\top J x = \sum_i s_i x_i^2 - (\sum_i s_i x_i)^2$ is the variance of the numbers
-# $x_i$ under the weights $s$.
-
-# %% [markdown] id="saturation-bound"
-# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
-# $1 - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
-#
-# $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
-#
-# Where this is small, the softmax is **saturated**: small changes of the scores hardly reach the weights. The figure
-# sharpens the scores $(1.5, 1, 0, -1)$. Its dotted level holds for every softmax: a variance is at most a quarter of the squared
-# range, and no two entries of a vector of length 1 are more than $\sqrt{2}$ apart.
-
-# %% id="saturation-figure"
-verify("softmax-entropy", "saturated-softmax-jacobian-vanishes")
-scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.1, 50.0, 600)
-sharpened = sharpness[:, None] * scores
-rows = softmax(sharpened)
-norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))
-bound = 1.0 - (rows**2).sum(axis=-1)
-entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
-figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
+# You will have found one where one weight has nearly everything: every $s_i (1 - s_i)$ is small only if each $s_i$ is near 0 or 1, and
+# they sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. How small is $J$ then? If the largest weight is
+# $1 - \varepsilon$, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at
+# most $\varepsilon$ and the other at most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores
+# hardly reach the weights. Section {section}`norm` bounds the whole matrix.
 
 # %% [markdown] id="saturation-notice"
-# Two warnings. The Jacobian is small at the other end too: with equal weights $1/n$, its norm is $1/n$. And a small Jacobian in one
-# row at one moment says nothing yet about training, which depends on much else. Chapter {lesson}`scaling` measures it.
+# Two warnings. The Jacobian of many nearly equal weights is small too: with weights $1/n$, no entry is above $1/n$. And a small
+# Jacobian in one row at one moment says nothing yet about training; chapter {lesson}`scaling` measures it.
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
-# {eq}`stable-softmax` reads the scores once for the maximum and again for the sum. Is one reading enough? Keep two numbers: the
-# largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$. A new score $x$ may raise the maximum to $m'$.
-# Then every old term was measured from the wrong place: $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, so all of them get the same
-# factor.
+# {eq}`stable-softmax` reads the scores three times: for the maximum, for the sum, and for the weights. The first two readings can be
+# one. Keep two numbers: the largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$. A new score $x$ may
+# raise the maximum to $m'$. Then every old term was measured from the wrong place: $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, so all
+# of them get the same factor.
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
@@ -623,21 +536,22 @@ for token, score in zip(TOKENS, z_it, strict=True):
 #
 # **Your turn.** Now the scores come in blocks. Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and
 # looks at each block once: `blocks` is a list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any
-# size and either sign. Do not join the blocks. The smallest example: `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
+# size and either sign. Do not join the blocks, though the check cannot see it. The smallest example:
+# `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
 
 # %% id="lse-turn-code" tags=["your-turn"]
 my_lse = ...  # your function
 check("lse-over-blocks", my_lse)
 
 # %% [markdown] id="merge"
-# Ours keeps a pair for each block and merges them. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger
+# Our version keeps a pair for each block and merges them. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger
 # maximum, then add:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
 # A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper neither the order
 # of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on
-# this line: blocks of scores come and go, and no full row is ever stored.
+# this line, and on rescaling the sum of values in the same way: blocks of scores come and go, and no full row is ever stored.
 
 # %% id="merge-code"
 verify("online-softmax-update", "merge-of-softmax-sums")
@@ -652,10 +566,21 @@ print("merged lse equals lse of the whole row:", equal)
 # %% [markdown] id="limits"
 # ## What softmax cannot do
 #
-# - **Give exactly zero** to a finite score. Over many thousand keys the many small weights add up. *Sparsemax* (Martins and Astudillo,
-#   2016) projects the scores onto the triangle instead, and does reach zero.
-# - **Say "nothing fits".** The weights sum to 1 even when all scores are poor.
-# - **Be computed entry by entry.** Linear attention (chapter {lesson}`linear`) gives up softmax to be rid of this.
+# - **Give exactly zero** on paper to a finite score. The small weights of many keys can add up. *Sparsemax* (Martins and
+#   Astudillo, 2016) projects the scores onto the set of all weights instead, and can reach zero.
+# - **Say "nothing fits".** Without a natural zero there are no poor scores, only poorer ones.
+# - **Notice a duplicate.** The odds of two keys do not depend on the others. So if a key stands there twice, its two copies
+#   together get up to twice its weight, and all others lose.
+
+# %% [markdown] id="limits-entrywise"
+# - **Be computed entry by entry.** Every weight needs the sum over all keys, and no fixed number of features of the query and of the
+#   key gives $e^{q \cdot k}$ for all of them. Linear attention (chapter {lesson}`linear`) replaces it by a function that has such
+#   features. It still needs the sum, but can keep it in a memory of fixed size.
+
+# %% id="duplicate-code"
+z = np.array([2.0, 1.0, 0.0])
+print("three keys:         ", softmax(z))
+print("the first key twice:", softmax(np.array([z[0], *z])))
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -673,15 +598,16 @@ print("merged lse equals lse of the whole row:", equal)
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - If odds depend on differences of scores only, the map is an exponential; only its sharpness $\beta$ is free.
-# - Of all weights with a given average score, softmax has the largest entropy, for exactly one real $\beta$.
+# - If one continuous positive function serves all entries and odds depend on differences of scores only, it is a multiple of
+#   $e^{\beta x}$.
+# - Softmax at temperature $T$ is the one best compromise between a large average score and a large entropy, $p \cdot z + T\, H(p)$.
 # - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
 # - A common shift changes nothing: subtract the maximum, and no exponential overflows.
 # - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
-# - Where one weight takes nearly all, $J$ is nearly zero; what this does to training has to be measured.
+# - Where one weight takes nearly all, $J$ nearly vanishes.
 #
-# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first come the
-# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs the two that follow.
+# Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first the
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs those that follow.
 
 # %% [markdown] id="continuity"
 # ## Deeper: continuity is enough
@@ -695,16 +621,178 @@ print("merged lse equals lse of the whole row:", equal)
 # continuous function between moving ends, so it has a derivative in $x$, and hence so has $g$. Task {task}`cauchy-to-exponential`
 # goes another way, over the fractions.
 
+# %% [markdown] id="why-exp-broken"
+# ## Deeper: when every entry has its own function
+#
+# What if entry $i$ has its own function, $f_i$? With the scores $x$ and $0$ the shift condition says that
+#
+# $$\frac{f_i(x + c)}{f_i(x)} = \frac{f_j(c)}{f_j(0)} \qquad (i \ne j)$$
+#
+# Put $x = 0$: then $f_i(c) / f_i(0) = f_j(c) / f_j(0)$, so all entries share one $g$. The condition becomes
+# $f_i(x + c) / f_i(x) = g(c)$, hence $g(x + c) = g(x)\, g(c)$ as before, and $f_i(x) = a_i\, e^{\beta x}$ with $a_i = f_i(0)$. The weights
+# are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score. ALiBi adds its position bias in this way.
+
+# %% id="own-functions-code"
+z, a = np.array([2.0, 1.0, 0.0]), np.array([1.0, 2.0, 4.0])
+for c in (0.0, 3.0):
+    values = a * np.exp(z + c)
+    print(f"a e^z shifted by {c:.0f}:", values / values.sum())
+print("softmax(z + ln a):   ", softmax(z + np.log(a)))
+
+# %% [markdown] id="spot-printed"
+# ## Deeper: a test for printed weights
+#
+# Suppose a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.21, 0.31, which sum to 1. But the logarithms of
+# the odds must be the differences of the scores, 0.8 and 0.2, up to rounding:
+
+# %% id="spot-printed-code"
+scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.21, 0.31])
+for name, w in (("printed", printed), ("softmax", softmax(scores))):
+    print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
+
+# %% [markdown] id="spot-printed-notice"
+# The printed weights have 0.44 where 0.2 should be, and two digits of rounding move that by 0.03 at most. So they are not the softmax
+# of these scores.
+
+# %% [markdown] id="average"
+# ## Deeper: the average as a condition
+#
+# Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Many choices of $p$ have that
+# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.)
+
+# %% [markdown] id="multiplier"
+# **Lagrange multipliers.** With three weights the conditions leave a path across a hill. At its highest point, the hill may still
+# rise to the left or right of the path, but not along it. The conditions do not change along it either. So the slope of the hill is a
+# combination of theirs, unless these are parallel, which happens only if all scores are equal. The unknown coefficients are the
+# *multipliers*:
+
+# %% [markdown] id="lagrangian"
+# Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero:
+#
+# $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
+#
+# Each $p_i$ appears in three terms. The first needs the product rule:
+#
+# $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda = 0$$
+
+# %% [markdown] id="entropy-solve"
+# Solve for $p_i$, which comes out positive:
+#
+# $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
+#
+# The sum of the $p_i$ is 1, so the first factor is one over $\sum_j e^{\beta z_j}$. This is $\sigma(\beta z)$ again,
+# {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score.
+
+# %% [markdown] id="entropy-doubts"
+# But this point may be a saddle, some $p_i$ might be 0, and perhaps no $\beta$ fits. The first two doubts are settled by
+# {eq}`free-energy-identity`. Among all $p$ with $p \cdot z = \mu$, its first two terms are the same number, so the entropy is largest
+# where KL is smallest. **If** $\sigma(\beta z)$ has the average $\mu$, it is therefore the one and only maximum. The third doubt is
+# settled by a derivative.
+
+# %% [markdown] id="which-beta"
+# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and
+# $D = \sum_i e^{\beta z_i}$. Here $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
+#
+# $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
+# = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$
+#
+# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. For $\beta \to \infty$ the terms of
+# the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ is continuous, rises, and runs
+# from the smallest score to the largest: it takes each value strictly between them **exactly once**. At the two ends no $\beta$ fits:
+# those weights are 0 on all other scores.
+
+# %% [markdown] id="simplex-predict"
+# All weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
+# $z = (1, 0.4, 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
+
+# %% id="simplex-figure" tags=["predicted"]
+scores, wanted = np.array([1.0, 0.4, 0.0]), 0.2
+betas = np.linspace(-12.0, 12.0, 2401)
+path = softmax(betas[:, None] * scores)
+beta = np.interp(wanted, path @ scores, betas)
+points = figures.simplex_grid(60)
+safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
+entropy = -(points * np.log(safe)).sum(axis=-1)
+best = softmax(beta * scores)
+print("beta", beta.round(2), "  weights", best)
+figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
+
+# %% [markdown] id="simplex-answer" tags=["answer"]
+# It is negative: about $-2$. With $\beta = 0$ the average is the plain mean, 0.47, and the average rises with $\beta$, so an average
+# below the plain mean needs a $\beta$ below 0. On the dashed line the average is 0.2, and the entropy is largest where it meets the
+# path of $\sigma(\beta z)$.
+
+# %% [markdown] id="multiplier-meaning"
+# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
+# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$, if $\beta$ changes along? The slope of
+# $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so with $\beta' = d\beta / d\mu$
+#
+# $$\frac{dH}{d\mu} = \mu\, \beta' - \beta' \mu - \beta = -\beta$$
+#
+# So $\beta$ is a **price**: the entropy paid per unit of average score, for a small rise. Below the plain mean it is negative:
+
+# %% id="multiplier-meaning-code"
+z, betas = np.array([1.0, 0.4, 0.0]), np.array([-2.001, -1.999])
+weights = softmax(betas[:, None] * z)
+averages = weights @ z
+entropies = -(weights * np.log(weights)).sum(axis=-1)
+slope = (entropies[1] - entropies[0]) / (averages[1] - averages[0])
+print(f"slope of the entropy at beta = -2: {slope:.3f}")
+
+# %% [markdown] id="smooth-maximum"
+# ## Deeper: log-sum-exp as a smooth maximum
+#
+# The sum of the exponentials lies between its largest term and $n$ times that. Hence
+# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. So log-sum-exp is a **smooth maximum**. For the scores $(x, 0)$ its slope,
+# the weight of $x$, goes gently from 0 to 1:
+
+# %% id="lse-figure"
+x = np.linspace(-4.0, 4.0, 161)
+lower = np.maximum(x, 0.0)
+lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
+figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
+
+# %% [markdown] id="norm"
+# ## Deeper: the norm of a saturated Jacobian
+#
+# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ stretches a vector. **Recall:** if a
+# symmetric matrix has no negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the
+# sum of the diagonal. For an eigenvector $x$ of length 1, the eigenvalue is $x^\top J x$. By {eq}`softmax-jacobian`,
+#
+# $$x^\top J x = x^\top \mathrm{diag}(s)\, x - (x^\top s)(s^\top x) = \sum_i s_i x_i^2 - \Bigl(\sum_i s_i x_i\Bigr)^2$$
+#
+# This is the variance of the numbers $x_i$ under the weights $s$, so no eigenvalue is negative.
+
+# %% [markdown] id="saturation-bound"
+# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
+# $1 - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
+#
+# $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
+#
+# The figure sharpens the scores $(1.5, 1, 0, -1)$. Its dotted level, one half, bounds the norm of every softmax. A variance is at most
+# a quarter of the squared range, because all numbers lie within half the range of its midpoint. No two entries of a vector of length 1
+# are more than $\sqrt{2}$ apart, so $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
+
+# %% id="saturation-figure"
+verify("saturated-softmax-jacobian-vanishes")
+scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.1, 50.0, 600)
+sharpened = sharpness[:, None] * scores
+rows = softmax(sharpened)
+norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))
+bound = 1.0 - (rows**2).sum(axis=-1)
+entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
+figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
+
 # %% [markdown] id="cross-entropy"
-# ## Deeper: a loss that undoes the saturation
+# ## Deeper: a gradient that saturation does not stop
 #
 # A classifier is trained to give the right class $y$ a large weight. Its loss is $-\ln s_y = \mathrm{lse}(z) - z_y$, by
 # {eq}`log-softmax`. Both terms have derivatives that we know, the first from {eq}`lse-gradient`:
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# The gradient is prediction minus truth. Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose
-# gradient by the weights has to pass through $J$, for a model that is confident and wrong:
+# Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose gradient with respect to the weights has to
+# pass through $J$, for a model that is confident and wrong:
 
 # %% id="cross-entropy-code"
 verify("cross-entropy-gradient")
@@ -716,17 +804,14 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 
 # %% [markdown] id="cross-entropy-notice"
 # The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
-# {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because its gradient is multiplied by a $J$ that
-# is nearly 0.
+# {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because $J$ is nearly 0.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
 # - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
-# - D. McFadden (2001), *Economic choices*, American Economic Review 91(3): his Nobel lecture. The forecasts for BART:
-#   [Econlib](https://www.econlib.org/library/Enc/bios/McFadden.html).
+# - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden.
+# - Econlib, [Daniel L. McFadden](https://www.econlib.org/library/Enc/bios/McFadden.html): the forecasts for BART.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
-# - J. S. Bridle (1989), *Training stochastic model recognition algorithms as networks*: the name softmax.
-# - P. Blanchard, D. J. Higham and N. J. Higham (2019), [arXiv:1909.03469](https://arxiv.org/abs/1909.03469): rounding errors.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
-# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): one-pass softmax.
+# - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`softmax`: softmax
 #
-# Twelve tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 30 points,
+# Twelve tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 28 points,
 # about 120 minutes. Each stands on its own, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
@@ -48,8 +48,9 @@ check("stable-softmax", my_softmax)
 
 # %% [markdown] id="entropy-by-hand-text"
 # Weights $p$ belong to $n + 1$ scores: $n$ of them are 0 and one is 1. The average score is to be $\sum_i p_i z_i = r / (n + r)$;
-# the cell below prints your $n$ and $r$. What is the largest entropy, in nats, that such weights can have? Work it out on paper,
-# then write the number (three correct digits are enough; an expression such as `2 * np.log(7)` is welcome).
+# the cell below prints your $n$ and $r$. The lesson's section *The average as a condition* helps.
+# What is the largest entropy, in nats, that such weights can have? Work it out on paper, then write the number (three correct
+# digits are enough; an expression such as `2 * np.log(7)` is welcome).
 
 # %% id="entropy-by-hand" tags=["task"]
 ### BEGIN SOLUTION
@@ -157,7 +158,8 @@ check("softmax-backward", my_softmax_vjp)
 # %% [markdown] id="tempered-cross-entropy-gradient-text"
 # A classifier uses a temperature $T > 0$: $s = \sigma(z / T)$, with the loss $-\ln s_y$ for the right class $y$. Derive
 # $\dfrac{\partial}{\partial z_i}(-\ln s_y)$ and write it with the symbols `s_i`, `delta_iy` (1 if $i = y$, else 0) and
-# `T`. Sums, products, quotients and powers are all you need.
+# `T`. Sums, products, quotients and powers are all you need. (The lesson's section
+# on cross-entropy helps, but {eq}`log-softmax` and {eq}`lse-gradient` are enough.)
 
 # %% id="tempered-cross-entropy-gradient" tags=["task"]
 ### BEGIN SOLUTION
@@ -177,8 +179,8 @@ check("tempered-cross-entropy-gradient", my_gradient)
 #
 # $$D = \frac{\mathrm{d} H}{\mathrm{d} \beta}$$
 #
-# in the symbols `s` and `z` with their indices, and `\beta`: only the right side, between `r"` and `"`. It has to hold for both
-# signs of $\beta$. To see how a formula is understood, `from attn_course import read` and call
+# in the symbols `s` and `z` with their indices, and `\beta`, with `\ln` if you like: only the right side, between `r"` and `"`.
+# It has to hold for both signs of $\beta$. To see how a formula is understood, `from attn_course import read` and call
 # `read("entropy-as-scores-sharpen", my_cooling)`; what cannot be read is no attempt.
 
 # %% id="entropy-as-scores-sharpen" tags=["task"]
@@ -351,7 +353,8 @@ check("softmax-derivative", my_formula)
 
 # %% [markdown] id="pull-back-one-row-text"
 # Write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of the same length go in, the weights $s$ and the gradient
-# $g$ by them; the gradient by the scores comes out.
+# $g$ with respect to them; the gradient with respect to the scores comes out. Do it without any matrix, though the check cannot see
+# that.
 
 
 # %% id="pull-back-one-row" tags=["task"]
@@ -366,7 +369,8 @@ check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="lse-over-blocks-text"
 # Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, none of them empty, as a float.
-# The scores are finite, of any size and either sign. Look at each block once, and do not join them.
+# The scores are finite, of any size and either sign. Look at each block once, and do not join them, though
+# the check cannot see it.
 
 
 # %% id="lse-over-blocks" tags=["task"]

@@ -114,7 +114,7 @@ ENTROPY = Task(
     difficulty=3,
     minutes=8,
     trains="finding beta, and with it the largest entropy",
-    tolerance=1e-3,
+    tolerance=4e-3,  # three digits are promised: 1.15 for 1.1537 is off by 3.2e-3
     variants=every(n=(2, 3, 5), r=(2, 4, 6)),
     answer=_entropy,
     wrong=[
@@ -155,7 +155,7 @@ ENTROPY = Task(
     hints=[
         "Which weights have the largest entropy among all with a given average? One number in them is unknown.",
         "They are softmax(beta z). With one score 1 and n scores 0, their average is the weight of the score 1.",
-        "So e^beta / (n + e^beta) = r / (n + r), which tells e^beta. Then {eq}`free-energy-identity`, with a divergence of 0.",
+        "Set that weight equal to the given average, which tells e^beta. What is the divergence in {eq}`free-energy-identity` then?",
     ],
 )
 
@@ -246,7 +246,7 @@ ONLINE_SOFTMAX = Task(
     entry="my_update",
     kind="write",
     equation="merge-of-softmax-sums",
-    points=3,
+    points=2,
     difficulty=3,
     minutes=12,
     trains="the running maximum and sum of FlashAttention",

@@ -74,7 +74,7 @@ LOG_SOFTMAX_DERIVATIVE = Task(
     hints=[
         "Start from {eq}`log-softmax`, which writes the logarithm as a difference of two terms.",
         "The derivative of z_i by z_j is delta_ij; {eq}`lse-gradient` has the derivative of lse(z).",
-        "Two symbols and one minus sign are enough.",
+        "Keep the index j in mind: which score is raised, and whose weight does the second term bring?",
     ],
 )
 
@@ -179,7 +179,7 @@ VJP = Task(
     entry="my_softmax_vjp",
     kind="write",
     equation="softmax-vector-jacobian-product",
-    points=3,
+    points=2,
     difficulty=3,
     minutes=12,
     trains="the product every backward pass needs",
@@ -304,6 +304,6 @@ CROSS_ENTROPY_GRADIENT = Task(
     hints=[
         "The loss is minus the logarithm of a weight, {eq}`log-softmax`, with z / T in place of z.",
         "Loss = lse(z / T) - z_y / T. The derivative of lse is the softmax; what does the inner function z / T add?",
-        "At T = 1 the answer is s_i - delta_iy, {eq}`cross-entropy-gradient`. A factor is missing.",
+        "First differentiate as if T were 1, with {eq}`lse-gradient`. Then ask in which places T stands.",
     ],
 )

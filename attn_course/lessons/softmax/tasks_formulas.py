@@ -30,6 +30,7 @@ COOLING = Task(
     minutes=12,
     trains="a derivative in which two terms cancel",
     symbols=("s", "z", r"\beta"),
+    functions=(r"\ln",),
     left="D",
     cases=at_sizes("n", _entropy_as_scores_sharpen),
     answer=r"-\beta \left( \sum_i s_i z_i^2 - \left( \sum_i s_i z_i \right)^2 \right)",
@@ -68,7 +69,7 @@ COOLING = Task(
     hints=[
         "Write the entropy with {eq}`softmax-entropy`, for the scores beta z. Two terms depend on beta.",
         "The slope of lse(beta z) is the average score; the product beta times average score has two parts, one of which cancels it.",
-        "What is left is minus beta times the slope of the average score, and the lesson found that slope when it asked which beta fits.",
+        "Write the two parts of the product rule beside the first term: what cancels? The rest asks how a weight moves with beta.",
     ],
 )
 
@@ -117,6 +118,6 @@ SHIFT_INVARIANCE = Task(
     hints=[
         "What does an exponential make of a sum in its exponent?",
         "Every term of the sum has the same factor: where can it stand instead?",
-        "Three steps: powers to products, the common factor before the sum, and what stands above and beneath cancels.",
+        "Change one thing in each line, and begin with the exponents. When is a factor free to cancel?",
     ],
 )

@@ -47,7 +47,7 @@ except ModuleNotFoundError as missing:
 # ### Who is "it"?
 #
 # To a machine a word is a list of numbers. A model learns them; ours were chosen by hand, small and whole, so that you can do every
-# product in your head. From them each word gets three more lists, for its three parts:
+# product in your head. From them each word gets three more lists, one for each role:
 #
 # - its **query** says what the word is looking for,
 # - its **key** describes the word to those who are looking,

@@ -3,7 +3,7 @@
 #
 # *The cat sat because it was tired.* Who was tired? You knew it before you had finished the sentence. But how can a machine
 # find out what "it" means, if all it can do is calculate? The part of a language model that looks back at other words
-# is called **attention**, and this course is about nothing else.
+# is called **attention**.
 #
 # In this lesson you do it by hand, in whole numbers, and meet every kind of question that the course will ask you.
 #
@@ -21,8 +21,8 @@ from attn_course.lessons.start import figures
 figures.machine()
 
 # %% [markdown] id="move"
-# **Play with it first.** Below, the machine is at work on four words, and every number can be changed. The first tasks need
-# no more than a number or two. Stop when you like, and come back to the game after any lesson.
+# **Play with it first.** Below, the machine is at work on four words, and every number can be changed. The card explains each word
+# as you need it. Later levels use what later lessons explain, so stop when you like, and come back after any lesson.
 
 # %% id="move-card"
 from attn_course.figures.broken import break_the_machine
@@ -32,8 +32,7 @@ break_the_machine()
 # %% [markdown] id="environment"
 # ## The first ten minutes
 #
-# **Run a cell.** Click into the next one and press **Shift+Enter**. It looks at your installation, and if something is missing,
-# it says how to mend it.
+# **Run a cell.** Click into the next one and press **Shift+Enter**. If your installation lacks something, it says how to mend it.
 
 # %% id="setup"
 try:
@@ -47,15 +46,15 @@ except ModuleNotFoundError as missing:
 # %% [markdown] id="hook"
 # ### Who is "it"?
 #
-# To a machine a word is a short list of numbers. In a trained model they are learned. The numbers here were chosen by hand, small and
-# whole, so that you can do every product in your head; the same sentence returns in later lessons. From its numbers each word gets three
-# more lists, for the three parts that it plays:
+# To a machine a word is a list of numbers. A model learns them; ours were chosen by hand, small and whole, so that you can do every
+# product in your head. From them each word gets three more lists, one for each role:
 #
 # - its **query** says what the word is looking for,
-# - its **key** says by what the word can be found,
+# - its **key** describes the word to those who are looking,
 # - its **value** is what the word hands over.
 #
-# This cell prints the keys of all seven words, and the query of "it".
+# Such a set is called a **head**. Our sentence has two, and we take the first. Python counts from 0, so the code calls the first head `[0]`,
+# and "it", the fifth word, `[4]`. This cell prints all seven keys, and the query of "it".
 
 # %% id="keys"
 import numpy as np
@@ -70,8 +69,9 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("query of it:", query[4])
 
 # %% [markdown] id="keys-notice"
-# The columns have names so that we can follow. *Alive* marks a living thing; *tells* marks a word that says what somebody does or
-# is; *open* marks a word that still needs another one to mean something, such as a pronoun. The query of "it" is $(2, 0, -2, 2)$: it
+# *Alive* marks a living thing; *tells* marks a word that says what somebody does or
+# is; *open* marks a word that still needs another one to mean something, such as a pronoun. ("Tired" is partly *alive*, since only
+# the living are tired.) The query of "it" is $(2, 0, -2, 2)$: it
 # looks for something alive, not for another open word, and for something that is alive rather than telling.
 #
 # How well does a word fit? Multiply query and key number by number, and add up. The result is the dot product, and it is called the
@@ -105,7 +105,7 @@ print(labelled(scores[:, None], columns=("score",)))
 # A score of 8 against 0 is a clear lead. How much attention should "cat" get for it? Scores become **weights**, which are positive
 # and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four numbers (lesson
 # {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the results by their sum
-# (lesson {lesson}`softmax` says why):
+# (lesson {lesson}`softmax` says why). With two digits the smallest weights print as 0.00, but none is zero:
 
 # %% id="weights-table"
 half = scores / 2
@@ -117,16 +117,19 @@ print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="average"
-# So "cat" gets 54.6 of 57.6, which is 95 percent of the attention. What "it" takes home is the average of all values under these
-# weights, and since "cat" has nearly all the weight, the average is close to the value of "cat":
+# So "cat" gets 54.6 of 57.6, which is 95 percent of the attention. A value here has three numbers: *alive*, *tells*, and *alive*
+# minus *open*. What "it" takes home is the average of all seven values, in which each counts with its weight: weight times value, added
+# up. Since "cat" has nearly all the weight, the average is close to the value of "cat":
 
 # %% id="weights-code"
 output = sum(weights[j] * value[j] for j in range(7))
-print("value of cat:", value[1], "  average:", output.round(2))
+print(labelled(value, columns=("alive", "tells", "alive - open")))
+print("average:", output.round(2))
 
 # %% [markdown] id="meaning"
-# Compare, weigh, average: this is all that attention does. The last step of the machine multiplies the average by one more matrix
-# and adds the result to the word's own numbers. Look at what happens to "it":
+# Compare, weigh, average: this is all that one head does. The last step of the machine multiplies the averages of all heads by one more
+# matrix and adds the result to the word's own numbers. Here we add only what the first head found, with its three rows of that matrix.
+# A word has five numbers, *alive*, *tells*, *open*, and two for its place in the sentence. Look at what happens to the first three:
 
 # %% id="meaning-code"
 after = X[4] + output @ W_OUTPUT[:3]
@@ -135,8 +138,8 @@ print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
 # %% [markdown] id="meaning-notice"
 # Before, "it" was an open word. Now it is alive, and hardly open any more: these three numbers are almost those of "cat".
-# The machine has no rule for pronouns. It multiplied, took a softmax and an average, and found the cat because of the
-# numbers in its matrices. We chose them here, and a model learns them.
+# No line of the program mentions pronouns. It multiplied, took a softmax and an average, and found the cat because of the
+# numbers in its matrices. We chose those numbers so that it would; a model learns its own.
 
 # %% [markdown] id="check-turn"
 # ### Your turn
@@ -157,15 +160,16 @@ check("scores-by-hand", my_three)
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
-# where $d_k$ is the length of a query, here 4. On the left stands one matrix product that makes all
-# scores. The frame marks a formula to keep. Formulas here can be put to use: `verify` reads this one as it
-# stands, tries both sides on random numbers, and prints one line; `show` puts in the numbers of "it" (word 5) and "cat" (word 2).
+# where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so
+# one product makes all scores. The frame marks a formula to keep. `verify` reads it as it
+# stands and tries both sides on random numbers; `show` puts in the numbers of "it" (word 5) and "cat" (word 2).
 
 # %% id="formula-code"
 verify("score-entry-by-entry")
 show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
-print("all scores at once, Q times K transposed:")
-print(labelled(query @ key.T, columns=TOKENS))
+print("scores at once, Q times K transposed, without the row of tired:")
+table = query @ key.T
+print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
 
 # %% [markdown] id="formula-turn"
 # **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
@@ -186,22 +190,27 @@ print(labelled(weights[[3]], rows=("because",), columns=TOKENS))
 
 # %% [markdown] id="because-answer" tags=["answer"]
 # All seven weights are $1/7$, about 0.14. A query of zeros makes every score 0, and $e^0 = 1$ for every word, so the shares are equal.
-# Weights always sum to 1: a word that looks for nothing cannot keep its attention to itself, and takes home the plain average of
+# Weights always sum to 1, so a word that looks for nothing cannot decline to pay attention. This one takes home the plain average of
 # all values.
 
 # %% [markdown] id="looks"
 # The card below shows all seven words at once. Whom does each word look at? Press a word, and follow its lines. Then choose the second
-# head, which is another set of queries, keys and values for the same words: there each word looks one word back. Two of the
+# head. Its queries and keys are made from the two numbers for the place, so that each word looks at the word before it. Two of the
 # seven do not manage. Which two are they? And what becomes of the lines if the scores are divided by a larger number than 2?
 
 # %% id="looks-card"
 figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 
 # %% [markdown] id="looks-notice"
-# In the first head five words look at "cat", while "cat" looks at what is told of it. In the second head, "the" has no word before it and
-# looks at "was", and "cat" shares its attention between "the" and "tired". Positions are written there as the hours of a
-# clock that has only six, so the seventh word shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). If scores are divided
-# by a larger number, the weights come closer to each other.
+# <details><summary>What is to be seen</summary>
+#
+# In the first head five words look mostly at "cat", "because" looks at all alike, and "cat" looks at what is told of it. In the second
+# head, "the" has no word before it and looks at "was", and "cat" shares its attention between "the" and "tired". The reason is that places
+# are written as the hours of a clock that has only six. The hour before the first is the sixth, where "was" stands, and the seventh word
+# shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). If scores are divided by a larger number, the
+# weights of a word come closer to each other.
+#
+# </details>
 
 # %% [markdown] id="story"
 # A pronoun is a famous touchstone. In 2012 Levesque, Davis and Morgenstern proposed to test machines with sentences like this: *the
@@ -247,8 +256,8 @@ print("all outputs at once; that of it is", (weights @ value)[4].round(2))
 # %% [markdown] id="projections"
 # ### Where queries come from
 #
-# A query is made from the numbers of its word by a learned matrix, $Q = X W_Q$. A row that is multiplied by a matrix takes multiples of the rows
-# of that matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$; of the matrix $W_Q$ below the last two rows are zero, so its query is
+# A query is made from the numbers of its word by a matrix, $Q = X W_Q$; a model learns this matrix. A row that is multiplied by a matrix takes multiples of the rows
+# of that matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$, where the last two numbers are its place on the clock, called *cos* and *sin*; of the matrix $W_Q$ below the last two rows are zero, so its query is
 # twice the third row.
 
 # %% id="projections-code"
@@ -262,7 +271,7 @@ print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
 # $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \key{projection-in-columns}$$
 #
 # Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear`
-# stores $W_c$, and computes $x\, W_c^\top$:
+# stores $W_c$, and computes $x\, W_c^\top$ (plus a vector of its own, the bias, which we switch off):
 
 # %% id="projection-torch"
 import torch
@@ -274,7 +283,7 @@ print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
 
 # %% [markdown] id="order"
 # If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), and not on the
-# right. But what if the matrix is square? The smallest example has two features, $x = (1, 0)$, and a matrix that turns feature 1
+# right, where NumPy would take it as a column. But what if the matrix is square? The smallest example has two features, $x = (1, 0)$, and a matrix that turns feature 1
 # into feature 2:
 # $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
 # **Predict** $x W$ and $W x$, and whether there is an error.
@@ -285,14 +294,15 @@ print("x W =", x @ w, "  W x =", w @ x)
 
 # %% [markdown] id="order-answer" tags=["answer"]
 # $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
-# error, since both shapes fit. A network with such a mistake can be trained all the same; it is only not the network that you wanted.
+# error, since both shapes fit. A network that is trained with the other order from the start simply learns the transposed matrix. The
+# harm is done when a matrix that was trained with one order is loaded into a program with the other: it runs, and all its numbers are wrong.
 
 # %% [markdown] id="order-lesson"
-# So a square matrix hides a mistake that other shapes reveal. That is why tests in this course give every axis another
-# length.
+# A square matrix hides a mistake that other shapes reveal, so tests in this course give every axis another length.
 
 # %% [markdown] id="turned"
-# With columns as positions, the scores are turned as well: rows are keys there, and columns are queries.
+# With columns as positions, $Q_c = Q^\top$ and $K_c = K^\top$, and the scores are turned as well: rows are keys there, and columns are
+# queries. Transpose both factors of $Q K^\top$ and exchange them, which gives $K Q^\top$; then $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$:
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
 
@@ -325,9 +335,9 @@ print("as it should be:  ", np.allclose(half, softmax(scores).T))
 # ### Six dialects
 #
 # Texts differ in their letters, too. In one, $q$ is the length of a key, and in another $Z$ is what goes in. When you open a new
-# text, ask four things: Are positions rows or columns? What are the lengths called? Is $Z$ going in or coming out? Does True in a mask
-# mean "may look" or "is hidden"? The cell below folds a dictionary away; in a terminal, `attn-course notation` prints it.
-# Look things up when you need them. Section {section}`columns` has more.
+# text, ask four things: Are positions rows or columns? What are the lengths called? Is $Z$ going in or coming out? Does True in a mask,
+# the table that says who may look at whom, mean "may look" or "is hidden"? The cell below folds a dictionary away; in a terminal, `attn-course notation` prints it.
+# Section {section}`columns` has more.
 
 # %% id="dialects-table"
 from attn_course import notation
@@ -365,11 +375,11 @@ except CheckFailed as failed:
 print(get_task("scores-from-words").ok_line)
 
 # %% [markdown] id="ways-notice"
-# The check told the mistake by what came out. Where it knows no name, it says which number differs first, and by how much. Write
-# loops, einsum or torch, as you like.
+# The check recognised the mistake by the result. Where it does not know a mistake by name, it says which number differs first, and by how
+# much. You may write loops or matrix products, in NumPy or in torch.
 #
 # Your exercises lie in the folder `work/`, and your copies of the lessons in `work/lessons/`. Nothing that you write there is
-# overwritten. If a page behaves oddly, choose *Run*, then *Restart Kernel and Run All Cells*.
+# overwritten.
 #
 # <details><summary>Commands for a terminal</summary>
 #
@@ -383,14 +393,15 @@ print(get_task("scores-from-words").ok_line)
 # | `attn-course doctor` | says what is wrong with an installation |
 #
 # In your own notebook a check is advice, since you can edit everything there. Marks for a class come from a separate grader, which
-# runs the answers on fresh cases. With *Run All Cells*, a check that fails stops the run.
+# runs the answers on fresh cases. If a page behaves oddly, choose *Run*, then *Restart Kernel and Run All Cells*. A check that
+# fails stops such a run.
 #
 # </details>
 
 # %% [markdown] id="map"
 # ## The map
 #
-# Every lesson answers one question. They are meant to be read from top to bottom.
+# Every lesson answers one question. Read them from top to bottom.
 
 # %% id="map-table"
 from IPython.display import Markdown, display
@@ -400,8 +411,8 @@ from attn_course.authoring.lessons import lesson_table
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
 # %% [markdown] id="map-notice"
-# If you would rather jump, look at the arcs: they count how often a lesson uses equations of an earlier one. Before you read a lesson
-# out of order, read those from which thick arcs lead to it.
+# If you would rather jump, look at the arcs: they count how often a lesson, here called a chapter, uses equations of an earlier one.
+# First read those from which thick arcs lead to yours.
 
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map
@@ -412,8 +423,8 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # %% [markdown] id="limits"
 # ## Limits
 #
-# This head pays no attention to the order of the words, and cannot tell two
-# living things apart. Shuffle the sentence, then add a second cat at its end:
+# The first head takes no notice of the order of the words, and it cannot tell two words with the same key
+# apart. Shuffle the sentence, then add a second cat at its end:
 
 # %% id="limits-code"
 order = np.random.default_rng(0).permutation(7)
@@ -425,7 +436,7 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # %% [markdown] id="limits-notice"
 # "It" finds "cat" wherever it stands, and divides its attention between two of them. What a trained head looks at must be measured, and a
 # large weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`). And `verify` tries
-# a formula on numbers of several sizes, which is strong evidence, but no proof. The lessons prove.
+# a formula on numbers, which is strong evidence, but no proof. The lessons prove.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -440,7 +451,7 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - A query asks, a key says by what a word can be found, a value is what it hands over.
+# - A query asks, a key describes a word to those who are looking, a value is what it hands over.
 # - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
 # - The weights of a word sum to 1, even if it looks for nothing.
 # - Rows ask, columns are asked, and matrices stand on the right.
@@ -451,8 +462,7 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # %% [markdown] id="columns"
 # ## Deeper: the same attention in columns
 #
-# No section above needs what follows. It is for the day on which you meet a text that writes everything the other way round, and
-# for the last two exercises.
+# No section above needs what follows. It is for texts that write everything the other way round, and for the last two exercises.
 #
 # One query with one key is a single number, and the dot product has three spellings:
 #
@@ -466,8 +476,9 @@ verify("dot-product-in-columns")
 show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
 
 # %% [markdown] id="columns-attention"
-# For whole tables the transposition exchanges the factors, and the softmax, which always runs over the keys, changes its axis. The
-# values stand on the side of the keys in both dialects:
+# For whole tables the transposition exchanges the factors: $(P V)^\top = V^\top P^\top = V_c\, P^\top$. The softmax always runs over the
+# keys. These stand along a row of $Q K^\top$ and down a column of its transpose $K_c^\top Q_c$, {eq}`scores-in-columns`, so $P^\top$ is the
+# softmax down the columns of the turned scores:
 #
 # $$V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)
 #  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \label{attention-in-columns}$$
@@ -489,12 +500,17 @@ print("the same:", np.allclose(rows_from_columns(output), weights @ value))
 figures.notation_explorable()
 
 # %% [markdown] id="explorable-notice"
+# <details><summary>What is to be seen</summary>
+#
 # Four of the five tables are the same: those dialects differ in their letters, and PyTorch in its masks. *Columns* turns every
 # table, and the pair keeps its weight.
+#
+# </details>
 
 # %% [markdown] id="absorbed"
 # The matrices turn too. Lesson {lesson}`absorption` compares words directly, $x$ asking and $y$ answering, with one matrix made of
-# two. Put {eq}`projection-in-columns` into {eq}`dot-product-in-columns`:
+# two. Put {eq}`projection-in-columns` into {eq}`dot-product-in-columns`, and transpose $W_{Q,c}\, x_c$ as a product, to
+# $x_c^\top W_{Q,c}^\top$:
 #
 # $$(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c
 #  = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top \label{absorbed-matrix-in-columns}$$
@@ -557,7 +573,8 @@ for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend
 
 # %% [markdown] id="spot-polarity-answer" tags=["answer"]
 # The output with the inverted mask is ours, because True hides in that module. A mask of the wrong polarity hides what it should show, and
-# shows what it should hide: the future.
+# shows what it should hide: the future. The last word, from which nothing should be hidden, is left without any key, and its output is not a
+# number (nan).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

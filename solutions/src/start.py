@@ -64,7 +64,7 @@ check("shapes-in-columns", my_shapes)
 # %% [markdown] id="output-in-columns-text"
 # In a text with columns as positions, the values are the columns of $V$, shape $(d_v, T_k)$. The weights are called $A$, shape
 # $(T_k, T_q)$, and each column of $A$ sums to 1. Write $Z_{ai}$, number $a$ of the output of query $i$, as a formula of $A$ and $V$. Sizes are
-# $T_q$, $T_k$ and $d_v$. Answer in LaTeX.
+# $T_q$, $T_k$ and $d_v$. Answer in LaTeX, as a raw string: `my_formula = r"..."`, only what stands to the right of $Z_{ai} =$.
 
 # %% id="output-in-columns" tags=["task"]
 ### BEGIN SOLUTION

@@ -351,7 +351,7 @@ for optimizer in ("SGD", "Adam"):
 # %% [markdown] id="twins-answer" tags=["answer"]
 # Plain gradient descent (SGD) needs the factor $c^2 = 1/64$: by {eq}`scale-as-reparametrisation` the gradient and the movement each carry
 # a factor $c = 1/8$. Adam needs $c = 1/8$. Multiply all gradients by $c$, and $m$ and $\sqrt v$ both change by $c$, which cancels; the
-# factor of the movement stays. With the other factors that we tried the twins part: the same start is not the same training.
+# factor of the movement stays. With the other factors the twins part: the same start is not the same training.
 
 # %% id="twins-verify"
 verify("scale-as-reparametrisation")
@@ -476,9 +476,9 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
-# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$ the
-# unscaled layer with Adam still needs about four times the steps of the scaled one. With the other loss the unscaled layer is at most five
-# steps behind (with SGD at $d_k = 64$ it needs 3 or 4 steps against 1), though it starts with the same large random scores.
+# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$
+# Adam still needs about four times the steps of the scaled layer. With the other loss the unscaled layer is at most five steps behind (with
+# SGD at $d_k = 64$ it needs 3 or 4 steps against 1), from the same large random scores.
 
 # %% [markdown] id="cause-account"
 # Both results are consistent with this account: squared error reaches an item only through the weight that the item already has, so

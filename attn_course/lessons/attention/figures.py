@@ -37,7 +37,7 @@ from attn_course.figures.ticks import double
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
-CONTOURS = 17
+CONTOURS = 9
 
 # The picture of one query, in pixels: where its columns stand, how far its rows are apart, and the length of a weight of 1.
 KEY_X, DOT_X, SCORE_X, BAR_X, VALUE_X = 162, 258, 322, 366, 606

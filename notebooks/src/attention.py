@@ -145,7 +145,7 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
 # The features $d_k$ disappear in the first product and the keys $T_k$ in the second. There remains one output for each query, with as
-# many numbers as a value. Queries and keys are compared, so they have equally many numbers; values may have more or fewer. With a
+# many numbers as a value. Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer. With a
 # single key the softmax has one entry, which is 1, and every query gets that key's value.
 
 # %% id="shapes-code"
@@ -223,7 +223,7 @@ print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 # %% [markdown] id="batch"
 # ## Many examples at a time
 #
-# Training handles many sequences together. They have nothing to do with each other, so each gets an index $b$ on an axis of its own, in front:
+# Training handles many sequences together. They have nothing to do with each other, so they are numbered by an index $b$ on one more axis, in front:
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
@@ -242,7 +242,7 @@ my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="batch-own"
-# Ours agrees with the function of the course, with the one that PyTorch brings along, and with each example computed alone.
+# Ours agrees with the function of the course, with the one that PyTorch brings along, and with the second example computed alone.
 
 # %% id="batch-code"
 verify("batched-attention")
@@ -391,7 +391,8 @@ for second in ([5.0, 0.0], [0.6, 0.8]):
 # ## What one output holds
 #
 # An output has $d_v$ numbers, however many values the context has. What is lost? For one thing, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
-# let each pair occur twice. Numerator and denominator of {eq}`attention-of-one-query` both double:
+# let each pair occur twice. Then every term of the sum in {eq}`attention-of-one-query` occurs twice, and its denominator, which runs over
+# twice as many keys, doubles. So each weight halves and is counted twice:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
 #
@@ -409,8 +410,8 @@ for n in (1, 3, 9):
     print(f"{n} copies: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
 
 # %% [markdown] id="together"
-# For another, each value counts for less the more there are: with equal weights its share is $1/T_k$, and even a key with a fixed lead
-# loses its share when more and more others are added (section {section}`fade`). So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$, all
+# For another, with equal weights the share of a value is $1/T_k$, and even a key whose score leads by a fixed amount
+# loses its share as more and more others with equal scores are added (section {section}`fade`). So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$, all
 # outputs together still determine the values, for anyone who also knows $P$: multiply {eq}`attention` by $P^{-1}$, and
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
@@ -495,10 +496,10 @@ break_the_machine("softmax-over-queries")
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **Similarity is not distance.** A long key overrules a near one, {eq}`query-misses-own-key`; keys of equal length fix that.
+# - **Similarity is not distance.** A long key can overrule a near one, {eq}`query-misses-own-key`; keys of equal length fix that.
 # - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context holds a
 #   token for that.
-# - **Weights fade with length** unless the lead of a score grows with its logarithm, section {section}`fade`.
+# - **Weights fade with length** unless the lead of a score grows with the logarithm of the length, section {section}`fade`.
 # - **Quadratic work**, and quadratic memory if the scores are stored. Chapters {lesson}`flash` and {lesson}`linear` deal with that.
 
 # %% [markdown] id="card"
@@ -560,9 +561,10 @@ product = np.prod(c**c)
 print("the bound derived below:", (product / (1 + product)).round(3))
 
 # %% [markdown] id="inner-notice"
-# Three keys share the rest, so $k_1$ stays well below one half. A sharper bound: $s_1$ is the average of the other scores with the
+# Here the largest weight is far below one half. How far depends on the coefficients, as a sharper bound shows: $s_1$ is the average of the other scores with the
 # coefficients $c_l$, so $p_1 = \prod_l p_l^{c_l}$. For a given sum $1 - p_1$ of the other weights this product is largest when they are in
-# proportion to the $c_l$ (set the derivatives of its logarithm equal). So $p_1 \le (1 - p_1) \prod_l c_l^{c_l}$, which is solved for $p_1$.
+# proportion to the $c_l$ (set the derivatives of its logarithm equal). So $p_1 \le (1 - p_1) \prod_l c_l^{c_l}$, which is solved for $p_1$. (If one
+# $c_l$ is nearly 1, the bound is nearly one half.)
 
 # %% [markdown] id="plane-notice"
 # Where does the output follow the query most? The card has the same keys and values, and keeps the steepest place you visited. Press "Keys of
@@ -625,7 +627,8 @@ for n in (100, 1000, 100_000):
 # A context has $T$ random bits, one at each position: each position has a token for bit 0 and one for bit 1. In the first model a single query
 # reads them all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In the second there are
 # $T$ queries, one for each bit, and from each output ($d_v = 4$) a network that all of them share, with 64 hidden units, must recover one bit.
-# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds.
+# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds; the figure shows their
+# means.
 
 # %% [markdown] id="experiment-predict"
 # What can we expect? If the weights do not depend on the bits, the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
@@ -648,8 +651,8 @@ for name in shares:
     print(f"{name:24}: 95 % recovered up to T =", [of_seed[name] for of_seed in held])
 
 # %% [markdown] id="experiment-answer"
-# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well. A linear map could not do that
-# if the weights did not depend on the bits; whether the network or the weights make the difference, the experiment does not say. At $T = 8$ the share
+# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well. The argument above
+# does not forbid a linear map to come close, and we have not tried one. At $T = 8$ the share
 # falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. One output per question recovers all bits up to
 # $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, as if one question in 16 and three in 32 had not found their position; we
 # have not looked at their weights.
@@ -708,8 +711,8 @@ print("keys moved on:", (moved @ made).ravel(), "wanted", labels.ravel())
 # $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
 #  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
 #
-# Spread the other tokens and this grows without bound: as a map of $X$, dot-product self-attention has no global Lipschitz constant (Kim, Papamakarios
-# and Mnih, 2021). On bounded inputs it has one.
+# Spread the other tokens and this grows without bound: as a map of $X$, this self-attention has no global Lipschitz constant. It is the idea behind the
+# theorem of Kim, Papamakarios and Mnih (2021). For a fixed number of tokens and bounded inputs there is one, since the map is smooth.
 
 # %% id="deeper-lipschitz-code"
 verify("self-attention-not-lipschitz")

@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# Training changes, a little at a time, the numbers from which queries, keys and values are made, so that a loss should fall. For that it
-# must know how the loss reacts to each of them. This lesson works that out for every matrix of attention, one entry at a time, and then
-# tests the result.
+# Training changes, a little at a time, the numbers from which queries, keys and values are made, to make a loss fall. So it must know how
+# the loss reacts to each of them. This lesson goes most of the way: it finds how the loss reacts to every entry of the queries, keys and
+# values, tests the result, and leaves one matrix product for chapter {lesson}`self_attention`.
 #
 # **Afterwards you can** derive every gradient of attention from one question, write the backward pass, say which scores learn and which
 # do not, and check a gradient without trusting its formula.
@@ -274,8 +274,9 @@ figures.all_rows(TOKENS, weights, d_scores)
 verify("score-gradient-against-mixture", "score-gradient-bound")
 
 # %% [markdown] id="all-rows-notice"
-# Much weight alone is not enough: in the row of "sat", "cat" has the weight .92 and gets $-.004$, because the mixture is nearly its
-# value, while "tired" has .017 and gets .051.
+# Weight alone is not enough. In the row of "sat", "cat" has the weight .92 and gets $-.004$, because it costs 2, and the mixture costs
+# 2.005; "tired" has .017, costs 5, and gets .051. Nor is a weight near 1 always idle: in the row of "it", "cat" has .95 and gets
+# $-.26$, the most of that row.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -291,9 +292,9 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 # is twice as far above the mixture, but it has half the weight.
 
 # %% [markdown] id="card-question"
-# The card takes these values and this loss, in steps of size 1, with the other scores at 0 to begin with. Start the score $s_4$ of the
-# best value at 0, $-1$, $-2$ and $-3$, and count the steps until it has more than half of the weight. Guess first: from $-3$, ten times
-# as many as from 0, or a hundred times?
+# How much longer does the best value take if it starts with little weight? The card takes these values and this loss, in steps of
+# size 1, with the other scores at 0 to begin with. Start the score $s_4$ of the best value at 0, $-1$, $-2$ and $-3$, and count the steps
+# until it has more than half of the weight. Guess first: from $-3$, ten times as many as from 0, or a hundred times?
 
 # %% id="explorable"
 figures.steps_explorable()
@@ -496,7 +497,7 @@ def check_gradient(backward, arrays, d_output, step=1e-5):
                 ends.append(loss(*moved, d_output))
             found[entry] = (ends[0] - ends[1]) / (2 * step)
         # differences err by about 1e-10 here, and a mistake by far more than 1e-7
-        agree = np.abs(found - gradient).max() < 1e-7 * np.abs(found).max()
+        agree = np.abs(found - gradient).max() < 1e-7 * (1 + np.abs(found).max())
         print("d" + "QKV"[place], "agrees" if agree else "differs")
 
 

@@ -62,7 +62,7 @@ figures.token_weights(TOKENS, z_it, softmax(z_it))
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
 # The sum in the denominator is the **normaliser**. We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on
-# **all** scores, through the sum. In this course `verify` checks every numbered equation by machine, and `show` puts small numbers
+# **all** scores, through the sum. In this course `verify` tries every numbered equation on random numbers, and `show` puts small numbers
 # into one.
 
 # %% id="definition-verify"
@@ -74,7 +74,7 @@ show("softmax", z=[1, 2, 0], i=2)
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# A single score takes all the weight. A score of $-\infty$ gets none, which is how masks work (chapter {lesson}`masking`). And in
+# A single score takes all the weight. A score of $-\infty$ beside a finite one gets none, which is how masks work (chapter {lesson}`masking`). And in
 # float32 a score 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
 
 # %% id="range-code"
@@ -150,7 +150,7 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # %% [markdown] id="entropy"
 # ## Second derivation: score and entropy in balance
 #
-# Good weights $p$ have a large average score, $p \cdot z = \sum_i p_i z_i$. But the largest average puts everything on the best token,
+# Good weights $p$ have a large average score, $p \cdot z = \sum_i p_i z_i$. But the average is largest with everything on the best token,
 # even if the second best is only a little worse. So let us also reward weights that stay undecided. The **entropy**
 # $H(p) = -\sum_i p_i \ln p_i$, with $0 \ln 0 = 0$, measures this: it is $\ln n$ if all weights are equal, and 0 if one has everything.
 # Choose a number $T > 0$ that says what entropy is worth, and look for the weights with the largest
@@ -219,16 +219,16 @@ for p in (np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.4, 0.3]), best):
 
 # %% [markdown] id="contest-slope"
 # Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the
-# race is so close that the step decides it: there it rises by less than $h$, and the smaller $h$, the rarer this is. So the slope
-# of $M$ is a chance:
+# race is so close that the step decides it: there it rises by less than $h$, and the chance of such a race goes to 0 with $h$, because
+# a continuous noise makes no ties. So the slope of $M$ is a chance:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
-# These are weights, for **any** such noise: none is negative, and they sum to 1, because somebody wins.
+# These are weights, for **any** such noise: none is negative, and they sum to 1, because exactly one token wins.
 
 # %% [markdown] id="gumbel"
 # Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the distribution to which the longest of
-# many independent exponential waiting times of mean 1 tends, once their typical size is subtracted. The best reading is at most $t$
+# $N$ independent exponential waiting times of mean 1, less $\ln N$, tends as $N$ grows. The best reading is at most $t$
 # if *every* $z_j + \xi_j$ is. The noises are independent, so the chances multiply, and the exponents add:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
@@ -259,14 +259,15 @@ print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
 # "cat" wins in about 9,480 of them, its weight times 10,000; chance moves such a count by some 20 or 40. The mean best reading lies
-# 0.6 above $\mathrm{lse}(z)$, which is $\gamma$.
+# 0.58 above $\mathrm{lse}(z)$, close to $\gamma$.
 
 # %% id="lse-verify"
 verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="other-noise"
-# Another noise gives other weights: normal noise gives those of the *probit* model. So this derivation does not say that the weights
-# must be softmax. Gumbel noise stretched by $T$ gives $\sigma(z / T)$.
+# In general another noise gives other weights: normal noise gives those of the *probit* model. So this derivation does not say that the
+# weights must be softmax. Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$, because $z_j + T \xi_j$ is largest where
+# $z_j / T + \xi_j$ is.
 
 # %% id="other-noise-code"
 z, size = np.array([2.0, 1.0, 0.0]), (100_000, 3)
@@ -352,8 +353,8 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
 # %% [markdown] id="axes-notice"
 # A softmax along the wrong axis raises no error. Here the row sums tell: each *key* handed out a weight of 1, and the first query took
-# all three. They do not always tell: for the scores `[[0, 1], [0, 1]]` the wrong axis gives 0.5 everywhere, and these rows sum to 1 too.
-# So test with unequal rows.
+# all three. They do not always tell: for the scores `[[0, 1], [1, 0]]` the wrong axis even gives the right weights. So test with more
+# keys than queries: the wrong axis hands out a 1 for each key, and then the row sums cannot all be 1.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
@@ -435,8 +436,8 @@ check("pull-back-one-row", my_pull)
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
 # ($J$ is symmetric, so this is $J g$ too.) The gradient of a score is positive where its $g_i$ lies above the average $s \cdot g$, negative
-# where it lies below, and proportional to the weight. A step downhill moves the score the other way: a weight that costs more than the
-# average loses. All this takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
+# where it lies below. So a step downhill lowers every score whose $g_i$ lies above the average. (Its *weight* may still grow, if a larger
+# score falls further: try $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$.) All this takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
 
 # %% id="vjp-code"
 verify("softmax-vector-jacobian-product")
@@ -501,8 +502,8 @@ figures.softmax_explorable()
 verify("softmax-entropy")
 
 # %% [markdown] id="saturation"
-# You will have found one where one weight has nearly everything: every $s_i (1 - s_i)$ is small only if each $s_i$ is near 0 or 1, and
-# they sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. How small is $J$ then? If the largest weight is
+# You will have found one where one weight has nearly everything: with four scores, every $s_i (1 - s_i)$ is small only if each
+# weight is near 0 or 1, and they sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. How small is $J$ then? If the largest weight is
 # $1 - \varepsilon$, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at
 # most $\varepsilon$ and the other at most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores
 # hardly reach the weights. Section {section}`norm` bounds the whole matrix.
@@ -551,7 +552,7 @@ check("lse-over-blocks", my_lse)
 #
 # A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper neither the order
 # of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on
-# this line, and on rescaling the sum of values in the same way: blocks of scores come and go, and no full row is ever stored.
+# this line, and on rescaling the sum of values in the same way: blocks of scores come and go, and no full row need ever be stored.
 
 # %% id="merge-code"
 verify("online-softmax-update", "merge-of-softmax-sums")
@@ -769,7 +770,7 @@ figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# The figure sharpens the scores $(1.5, 1, 0, -1)$. Its dotted level, one half, bounds the norm of every softmax. A variance is at most
+# The figure sharpens the scores $(1.5, 1, 0, -1)$. Its dotted level, one half, bounds the norm of the Jacobian of every softmax. A variance is at most
 # a quarter of the squared range, because all numbers lie within half the range of its midpoint. No two entries of a vector of length 1
 # are more than $\sqrt{2}$ apart, so $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
 

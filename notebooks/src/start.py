@@ -1,15 +1,15 @@
 # %% [markdown] id="title"
 # # {lesson}`start` Start here: what one word takes from the others
 #
-# *The cat sat because it was tired.* Who was tired? You knew it before you had finished the sentence. But how can a machine
-# find out what "it" means, if all it can do is calculate? The part of a language model that looks back at other words
+# *The cat sat because it was tired.* Who was tired? You knew at once. But how can a machine
+# find out what "it" means, if all it can do is calculate? The part of a language model in which words look at each other
 # is called **attention**.
 #
-# In this lesson you do it by hand, in whole numbers, and meet every kind of question that the course will ask you.
+# In this lesson you do it by hand, with words made of small whole numbers, and meet the kinds of question that the course asks most.
 #
 # **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
 #
-# **You need** matrix products and a little Python. **Time:** 35 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
+# **You need** matrix products and a little Python. **Time:** 50 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="where"
 # Here is the whole machine. Each framed part is a link to the lesson about it, and later lessons show it again with
@@ -53,13 +53,14 @@ except ModuleNotFoundError as missing:
 # - its **key** describes the word to those who are looking,
 # - its **value** is what the word hands over.
 #
-# Such a set is called a **head**. Our sentence has two, and we take the first. Python counts from 0, so the code calls the first head `[0]`,
+# The part of the machine that makes these lists, compares and averages is called a **head**. Ours has two, and we take the first. Python counts from 0, so the code calls the first head `[0]`,
 # and "it", the fifth word, `[4]`. This cell prints all seven keys, and the query of "it".
 
 # %% id="keys"
 import numpy as np
 
 from attn_course import check, show, verify
+from attn_course.lessons.start import figures
 from attn_course.reference import softmax
 from attn_course.sentence import FEATURES, KEY, QUERY, TOKENS, VALUE, W_OUTPUT, W_QUERY
 from attn_course.sentence import W_KEY, X, labelled
@@ -208,7 +209,7 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # head, "the" has no word before it and looks at "was", and "cat" shares its attention between "the" and "tired". The reason is that places
 # are written as the hours of a clock that has only six. The hour before the first is the sixth, where "was" stands, and the seventh word
 # shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). If scores are divided by a larger number, the
-# weights of a word come closer to each other.
+# largest weight of a word falls and its smallest rises, both towards 1/7. Only "because" stays as it is.
 #
 # </details>
 
@@ -294,11 +295,12 @@ print("x W =", x @ w, "  W x =", w @ x)
 
 # %% [markdown] id="order-answer" tags=["answer"]
 # $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
-# error, since both shapes fit. A network that is trained with the other order from the start simply learns the transposed matrix. The
-# harm is done when a matrix that was trained with one order is loaded into a program with the other: it runs, and all its numbers are wrong.
+# error, since both shapes fit. A program that uses the other order from the start loses nothing: with $W^\top$ on the left it makes
+# the same numbers. The harm is done when a matrix that was trained with one order is loaded into a program with the other. It runs
+# without an error, and unless the matrix happens to be symmetric, some of its outputs are wrong.
 
 # %% [markdown] id="order-lesson"
-# A square matrix hides a mistake that other shapes reveal, so tests in this course give every axis another length.
+# A square matrix hides a mistake that other shapes reveal, so tests in this course give every axis another length wherever the task allows it.
 
 # %% [markdown] id="turned"
 # With columns as positions, $Q_c = Q^\top$ and $K_c = K^\top$, and the scores are turned as well: rows are keys there, and columns are

@@ -300,7 +300,7 @@ def traffic(lengths: ArrayLike, scores: ArrayLike, inputs: ArrayLike) -> None:
     charts.lines(
         positions,
         curves,
-        title="From a thousand positions on, nearly all traffic is for a matrix nobody asked for",
+        title="From a thousand positions on, more than nine tenths of the traffic is for scores and weights",
         alt="Megabytes moved against the length on two logarithmic axes. The traffic of scores and weights has twice the slope of that of "
         f"Q, K, V and Z: {first:.0f} times as much at {positions[0]:.0f} positions, {last:.0f} times at {positions[-1]:.0f}.",
         x_label="positions T",

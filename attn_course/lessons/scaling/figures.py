@@ -198,7 +198,7 @@ def steps_against_step_size(
         f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
         for name, layers in best.items()
     )
-    title = f"At d_k = {d_k} none of our step sizes makes the unscaled layer as fast as the other two"
+    title = f"At d_k = {d_k} the best unscaled run is slower than the best of the other two"
     with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:
         for ax, (name, layers) in zip(axes, drawn.items(), strict=True):
             x = np.asarray(sizes[name])

@@ -14,7 +14,7 @@ from attn_course.grading.classroom.feedback import feedback_page
 from attn_course.grading.classroom.marks import Marked
 from attn_course.grading.classroom.pages import sentence
 from attn_course.numbers import cite, eq, lesson_number, lessons
-from attn_course.tasks import all_tasks
+from attn_course.tasks import all_tasks, get_task
 from attn_course.tasks.core import Verdict
 from tests.grading.classroom.class_tools import SOFTMAX_POINTS, Room
 
@@ -219,7 +219,9 @@ def test_mistakes_are_counted_by_students_and_sorted_by_task_as_numbers():
     other = {"repair-softmax-temperature": None, "read-interference": "two"}
     weeks = [("ann", "week 1", first), ("ann", "week 2", second), ("bob", "week 1", other)]
     marked = [Marked(who, week, "", "softmax", "graded", tuple(verdict(*each) for each in made.items())) for who, week, made in weeks]
-    assert mistakes(marked) == [("11.6 two", 2), ("2.5 late", 1), ("10.9 less", 1), ("10.10 more", 1), ("11.5 early", 1)]
+    repairs = ("repair-softmax-temperature", "repair-decoupled-scores", "latent-decoding-step", "repair-decay-gate")
+    once = [(f"{get_task(task).number} {made}", 1) for task, made in zip(repairs, ("late", "less", "more", "early"), strict=True)]
+    assert mistakes(marked) == [(f"{get_task('read-interference').number} two", 2), *once]
 
 
 @pytest.mark.parametrize(

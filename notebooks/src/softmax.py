@@ -266,8 +266,7 @@ verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="other-noise"
 # In general another noise gives other weights: normal noise gives those of the *probit* model. So this derivation does not say that the
-# weights must be softmax. Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$, because $z_j + T \xi_j$ is largest where
-# $z_j / T + \xi_j$ is.
+# weights must be softmax. Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$.
 
 # %% id="other-noise-code"
 z, size = np.array([2.0, 1.0, 0.0]), (100_000, 3)
@@ -280,9 +279,8 @@ print("softmax:     ", softmax(z))
 
 # %% [markdown] id="story"
 # **A story.** In 1959 the psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony
-# Marley found that Gumbel's noise leads to weights with this property, and Daniel McFadden (1974) proved a converse. By Econlib's
-# account the official forecast for the BART trains of the San Francisco Bay Area was 15 percent of the travellers, and McFadden's 6.3
-# percent. In 2000 he shared the Nobel prize in economics with James Heckman.
+# Marley found that Gumbel's noise leads to weights with this property, and Daniel McFadden (1974) proved a converse. In 2000 he
+# shared the Nobel prize in economics.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it

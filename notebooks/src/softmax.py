@@ -352,7 +352,7 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # %% [markdown] id="axes-notice"
 # A softmax along the wrong axis raises no error. Here the row sums tell: each *key* handed out a weight of 1, and the first query took
 # all three. They do not always tell: for the scores `[[0, 1], [1, 0]]` the wrong axis even gives the right weights. So test with more
-# keys than queries: the wrong axis hands out a 1 for each key, and then the row sums cannot all be 1.
+# keys than queries.
 
 # %% [markdown] id="jacobian"
 # ## The derivative
@@ -434,8 +434,7 @@ check("pull-back-one-row", my_pull)
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
 # ($J$ is symmetric, so this is $J g$ too.) The gradient of a score is positive where its $g_i$ lies above the average $s \cdot g$, negative
-# where it lies below. So a step downhill lowers every score whose $g_i$ lies above the average. (Its *weight* may still grow, if a larger
-# score falls further: try $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$.) All this takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
+# where it lies below. So a step downhill lowers every score whose $g_i$ lies above the average. (Its *weight* may still grow: try $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$.) All this takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
 
 # %% id="vjp-code"
 verify("softmax-vector-jacobian-product")
@@ -810,7 +809,6 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 #
 # - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden.
-# - Econlib, [Daniel L. McFadden](https://www.econlib.org/library/Enc/bios/McFadden.html): the forecasts for BART.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -145,7 +145,7 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
 # The features $d_k$ disappear in the first product and the keys $T_k$ in the second. There remains one output for each query, with as
-# many numbers as a value. Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer. With a
+# many numbers as a value. Queries and keys are multiplied, so they have equally many numbers; values may have more or fewer. With a
 # single key the softmax has one entry, which is 1, and every query gets that key's value.
 
 # %% id="shapes-code"
@@ -391,8 +391,7 @@ for second in ([5.0, 0.0], [0.6, 0.8]):
 # ## What one output holds
 #
 # An output has $d_v$ numbers, however many values the context has. What is lost? For one thing, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
-# let each pair occur twice. Then every term of the sum in {eq}`attention-of-one-query` occurs twice, and its denominator, which runs over
-# twice as many keys, doubles. So each weight halves and is counted twice:
+# let each pair occur twice. In {eq}`attention-of-one-query` each weight halves and is counted twice:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
 #

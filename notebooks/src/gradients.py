@@ -2,8 +2,7 @@
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
 # Training changes, a little at a time, the numbers from which queries, keys and values are made, to make a loss fall. So it must know how
-# the loss reacts to each of them. This lesson goes most of the way: it finds how the loss reacts to every entry of the queries, keys and
-# values, tests the result, and leaves one matrix product for chapter {lesson}`self_attention`.
+# the loss reacts to each query, key and value. This lesson works that out, one entry at a time, and then tests the result.
 #
 # **Afterwards you can** derive every gradient of attention from one question, write the backward pass, say which scores learn and which
 # do not, and check a gradient without trusting its formula.
@@ -274,9 +273,8 @@ figures.all_rows(TOKENS, weights, d_scores)
 verify("score-gradient-against-mixture", "score-gradient-bound")
 
 # %% [markdown] id="all-rows-notice"
-# Weight alone is not enough. In the row of "sat", "cat" has the weight .92 and gets $-.004$, because it costs 2, and the mixture costs
-# 2.005; "tired" has .017, costs 5, and gets .051. Nor is a weight near 1 always idle: in the row of "it", "cat" has .95 and gets
-# $-.26$, the most of that row.
+# Weight alone is not enough: in the row of "sat", "cat" has the weight .92 and gets $-.004$, because it costs 2 and the mixture 2.005,
+# while "tired" has .017 and gets .051.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -293,8 +291,8 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 
 # %% [markdown] id="card-question"
 # How much longer does the best value take if it starts with little weight? The card takes these values and this loss, in steps of
-# size 1, with the other scores at 0 to begin with. Start the score $s_4$ of the best value at 0, $-1$, $-2$ and $-3$, and count the steps
-# until it has more than half of the weight. Guess first: from $-3$, ten times as many as from 0, or a hundred times?
+# size 1; the other scores begin at 0. Start $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps
+# until it has more than half of the weight. Guess first: from $-3$, ten times as many as from 0, or a hundred?
 
 # %% id="explorable"
 figures.steps_explorable()

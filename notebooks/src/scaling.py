@@ -219,7 +219,7 @@ verify("score-variance-from-covariances")
 
 # %% [markdown] id="arrays"
 # In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. Only the
-# transposition needs care: in NumPy `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone.
+# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone.
 # PyTorch's attention divides by $\sqrt{d_k}$ unless you pass another `scale`; with the identity for values, its output is the weights.
 
 # %% id="arrays-code"
@@ -262,7 +262,7 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # ### Spot the mistake: "`scores.var()` is as it should be, so the softmax starts well"
 #
 # The smallest counterexample has vectors of one entry. All keys are 1; the queries are $1$ and $-1$. The scores are 1, 1 and $-1$, $-1$:
-# their variance is 1, as it should be, yet both rows of weights are (0.5, 0.5).
+# their variance is 1, yet both rows of weights are (0.5, 0.5).
 #
 # Now a larger one. The queries have $d_k = 16$ independent standard normal entries. The keys have mean 1 in each entry, and independent
 # deviations of 0.1. **Predict** from {eq}`score-variance-from-covariances` and {eq}`spread-within-a-row` the two variances printed below,
@@ -384,9 +384,9 @@ figures.scale_explorable()
 
 # %% [markdown] id="pull"
 # The gradient of one query's loss with respect to its scores is, from {eq}`softmax-vector-jacobian-product`,
-# $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where $a_j$ is the derivative of the loss with respect to the weight $w_j$. Mind the factor $w_j$.
-# With squared error the bracket is made of outputs and values, which do not grow when $w_j$ shrinks, so **an item with a small weight is
-# hardly pulled.** Look at one query with three items, of which the first is the right one and has by chance the smallest score.
+# $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where $a_j$ is the derivative of the loss with respect to the weight $w_j$. Mind the factor $w_j$:
+# with squared error the bracket stays bounded, so **an item with a small weight is hardly pulled.** Look at one query with three items, of which the first is the
+# right one and has by chance the smallest score.
 
 # %% id="pull-code"
 dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
@@ -461,15 +461,14 @@ for name in sizes:
 # two are equally fast, within two steps.
 
 # %% [markdown] id="cause"
-# So with the best step size for each, the unscaled start *is* slower here. But a smaller mean length cannot be the whole reason: at $d_k = 16$ it is no smaller before the
+# So the unscaled start *is* slower here. But a smaller mean length cannot be the whole reason: at $d_k = 16$ it is no smaller before the
 # first step, and Adam, to which a common factor of all gradients means nothing, does not help at any width. Two experiments look for the
 # reason; both keep the large random scores.
 #
-# 1. **Equal lengths.** We rescale the gradient of each query to the same length, 0.3, and keep its
-#    direction, as far as float32 knows it: where one item has nearly all the weight, the rest of the gradient is rounding.
+# 1. **Equal lengths.** We rescale the gradient of each query to the same length, 0.3, and keep its direction.
 # 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient with respect to the
-#    scores is $w_r - 1$ for the right item and $w_j$ for each other. Here $a_r = -1 / w_r$, and the factor $w_r$ cancels. If the right
-#    item has a tiny weight, its gradient is almost $-1$: the pull is strongest just where squared error gives almost none.
+#    scores is $w_r - 1$ for the right item and $w_j$ for each other. If the right item has a tiny weight, its gradient is almost $-1$: the
+#    pull is strongest just where squared error gives almost none.
 
 # %% id="cause-code"
 figures.best_steps([found["best"] for found in record.results], d_k=64)
@@ -477,8 +476,8 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="cause-notice"
-# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, in most runs not all: at
-# $d_k = 256$ Adam still needs 11 or 12 steps, where the scaled layer, treated alike, needs 3. With the other loss the unscaled layer is at most five steps behind (with
+# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$
+# Adam still needs about four times the steps of the scaled layer. With the other loss the unscaled layer is at most five steps behind (with
 # SGD at $d_k = 64$ it needs 3 or 4 steps against 1), from the same large random scores.
 
 # %% [markdown] id="cause-account"
@@ -486,7 +485,7 @@ assert all(all(claims.values()) for claims in concluded)
 # many queries have almost no gradient (at $d_k = 256$ half are silent) and teach the layer almost nothing. They do not prove it. Equal
 # lengths also shorten long gradients, and the other loss is told which item is right.
 #
-# If the account is right, this is the suspected saturation, seen query by query. At $d_k = 16$ the mean length does not show it, though the layer is already slow
+# At $d_k = 16$ the mean length does not show it, though the layer is already slow
 # there. We have not measured how much of this holds in a large language model.
 
 # %% [markdown] id="turn-sparse"
@@ -524,7 +523,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to become dependent.
 #   It bounds nothing later.
 # - We have not shown that unit variance is the *best* start. Our measurement says that the start with a variance near $d_k$ was slower
-#   in one task, each start with the best of our step sizes.
+#   in one task.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -548,7 +547,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - Softmax sees the spread within a row, and not what the keys have in common.
 # - The scale is no new model. It amounts to another start of $W_Q$ and another step size for it: times $c^2$ with gradient descent, times
 #   $c$ with Adam.
-# - Without it our task was learnt more slowly, each layer with its best step size, even where first gradients were as long on average.
+# - Without it our task was learnt more slowly, even where first gradients were as long on average.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).

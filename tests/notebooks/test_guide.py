@@ -339,16 +339,16 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         ["README.md: stale; run attn-course notebooks build"],
     ),
     "a planned lesson whose equation does not hold": (
-        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"), (EQUATIONS_PY, "sum(x) / n", "sum(x)")],
+        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (EQUATIONS_PY, "sum(x) / n", "sum(x)")],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum is not confirmed: left "],
     ),
     "a planned lesson with a wrong answer that is right": (
-        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"),
+        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"),
          (TASKS_PY, "lambda x: x - x.mean(), ", "lambda x: x - x.mean(axis=-1)[..., None], ")],
         [f"{TASKS_PY} [centre-rows]: the known wrong answer “one mean for all” passes: it equals the right one in every case"],
     ),
     "a planned lesson without its notebooks": (
-        [(LIST, "minutes = 5", "minutes = 5\nplanned = true"), (LESSON_PY, None), (SOLUTION_PY, None)],
+        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (LESSON_PY, None), (SOLUTION_PY, None)],
         [],
     ),
     "a title too long for the map": (

@@ -460,14 +460,14 @@ def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
             "my_formula cannot be read: i is unknown here: the left side has no index; what",
         ),
         ("gradient-through-the-softmax", r"P \circ dP", r"for the product entry by entry write \odot"),
-        ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok 1.9 "),
-        ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok 10.13 "),
+        ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok {number} "),
+        ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok {number} "),
         ("shift-invariance-of-softmax", r"\frac{e^{z_i + c}}{\sum_{k=1}^n e^{z_k + c}}", "but the last is not yet"),
     ],
 )
 def test_what_a_learner_writes_in_the_course_is_understood_or_told_how_it_is_written(task, form, said):
     task = get_task(task)
-    assert said in assess(task, [form] if task.kind == "derivation" else form).message
+    assert said.replace("{number}", task.number) in assess(task, [form] if task.kind == "derivation" else form).message
 
 
 def test_what_must_be_used_is_a_symbol_of_a_derivation():
@@ -594,7 +594,8 @@ def test_a_search_ends_in_time_whatever_it_found():
     found = search(FORMULA, verdict, results, rights)
     words = slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=20.0)
     assert found.told(verdict, words).message.endswith(" It would be right with one part left out in `2\\, \\delta_{i}`.")
-    assert slip(FORMULA.question, answer, FORMULA.blank(cases), found.wanted, limit_s=1e-5) == ""
+    many = FORMULA.blank(cases) * 500, [*found.wanted] * 500  # the clock of work ticks every few milliseconds
+    assert slip(FORMULA.question, answer, *many, limit_s=1e-5) == ""
 
 
 def test_what_takes_too_long_is_stopped():

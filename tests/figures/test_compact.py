@@ -58,8 +58,8 @@ def test_a_compact_style_holds_the_same_rules(page):
         const rules = (list, outer, where) => [...list].flatMap((rule) => {
             if ("conditionText" in rule) return rules(rule.cssRules, outer, rule.conditionText);
             const name = rule.selectorText?.replaceAll("&", outer) ?? rule.cssText;
-            const says = rule.style?.length ? [`${where} ${name} { ${rule.style.cssText} }`.replace(/([,:]) /g, "$1").replaceAll('"', "'")] : [];
-            return [...says, ...rules(rule.cssRules ?? [], name, where)];
+            const says = `${where} ${name} { ${rule.style?.cssText} }`.replace(/([,:]) /g, "$1").replaceAll('"', "'");
+            return [...(rule.style?.length ? [says] : []), ...rules(rule.cssRules ?? [], name, where)];
         });
         return rules(sheet.cssRules, "", "");
     }"""

@@ -3,26 +3,26 @@
 #
 # *The cat sat because it was tired.* Who was tired? You knew at once. But how can a machine
 # find out what "it" means, if all it can do is calculate? The part of a language model in which words look at each other
-# is called **attention**.
-#
-# In this lesson you do it by hand, with words made of small whole numbers, and meet the kinds of question that the course asks most.
+# is called **attention**. In this lesson you do it by hand, with words made of small whole numbers.
 #
 # **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
 #
-# **You need** matrix products and a little Python. **Time:** 50 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
+# **You need** matrix products and a little Python. **Time:** 55 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="where"
-# Here is the whole machine. Each framed part is a link to the lesson about it, and later lessons show it again with
-# their own part lit. You need not understand it yet.
+# Here is the whole machine. Each framed part is a link to the lesson about it. You need not understand it yet.
 
 # %% id="machine"
 from attn_course.lessons.start import figures
 
 figures.machine()
 
-# %% [markdown] id="move"
-# **Play with it first.** Below, the machine is at work on four words, and every number can be changed. The card explains each word
-# as you need it. Later levels use what later lessons explain, so stop when you like, and come back after any lesson.
+# %% [markdown] id="plan"
+# ## The first ten minutes
+#
+# **Play first.** Below, the machine is at work on four words, and every number can be changed. The first of its six trials takes two
+# minutes, and the card explains each word as you need it. The other five take six minutes more, now or later. The levels after them use
+# what later lessons explain.
 
 # %% id="move-card"
 from attn_course.figures.broken import break_the_machine
@@ -30,9 +30,9 @@ from attn_course.figures.broken import break_the_machine
 break_the_machine()
 
 # %% [markdown] id="environment"
-# ## The first ten minutes
-#
-# **Run a cell.** Click into the next one and press **Shift+Enter**. If your installation lacks something, it says how to mend it.
+# **Run a cell.** Click into the next one and press **Shift+Enter**. If your installation lacks something, it says how to mend it. Then run
+# the cells below it one by one, down to the first *Your turn*. There the ten minutes end, and you will have calculated what
+# decides who is meant.
 
 # %% id="setup"
 try:
@@ -52,9 +52,11 @@ except ModuleNotFoundError as missing:
 # - its **query** says what the word is looking for,
 # - its **key** describes the word to those who are looking,
 # - its **value** is what the word hands over.
-#
-# The part of the machine that makes these lists, compares and averages is called a **head**. Ours has two, and we take the first. Python counts from 0, so the code calls the first head `[0]`,
-# and "it", the fifth word, `[4]`. This cell prints all seven keys, and the query of "it".
+
+# %% [markdown] id="head"
+# The part of the machine that makes these three lists of every word, and then compares and averages them, is called a **head**. Ours has
+# two, and we take the first, which the code calls `[0]`, because Python counts from 0. So "it", the fifth word, is `[4]`. This cell prints all
+# seven keys, and the query of "it".
 
 # %% id="keys"
 import numpy as np
@@ -90,8 +92,7 @@ for asked, found in ((2, 2), (0, 0), (-2, 0), (2, 2)):
 
 # %% [markdown] id="hook-predict"
 # **Predict.** The key of "sat" is $(0, 2, 0, -2)$, and the key of "it" itself is $(0, 0, 2, 0)$. Which scores does "it" have with
-# these two? Say your answer aloud or write it down before you run the cell. Until then its output is folded, and so is the answer
-# below it.
+# these two? Write your answer down before you run the cell. Until then its output is folded, and so is the answer below it.
 
 # %% id="hook-code" tags=["predicted"]
 scores = key @ query[4]
@@ -102,13 +103,27 @@ print(labelled(scores[:, None], columns=("score",)))
 # The word "it" does not even fit itself, $(-2) \cdot 2$, because it looks for no other open word. Of all seven words only "cat" has a
 # positive score.
 
+# %% [markdown] id="check-turn"
+# ### Your turn
+#
+# **Check an answer.** The word "tired" asks too: somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat",
+# "sat" and "tired" on paper, from the keys printed above. Then put three whole numbers in the place of the dots, such as
+# `(1, 2, 3)`, and run the cell. As long as the dots are there, the check waits.
+
+# %% id="check-turn-code" tags=["your-turn"]
+my_three = ...  # three whole numbers
+check("scores-by-hand", my_three)
+
 # %% [markdown] id="weights"
-# A score of 8 against 0 is a clear lead. How much attention should "cat" get for it? Scores become **weights**, which are positive
-# and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four numbers (lesson
-# {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the results by their sum
-# (lesson {lesson}`softmax` says why). With two digits the smallest weights print as 0.00, but none is zero:
+# ## From scores to an answer
+#
+# For "it", the score 8 of "cat" against 0 for the next best is a clear lead. How much attention should "cat" get for it? Scores become
+# **weights**, which are positive and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four
+# numbers (lesson {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the results
+# by their sum (lesson {lesson}`softmax` says why). With two digits the smallest weights print as 0.00, but none is zero:
 
 # %% id="weights-table"
+scores = key @ query[4]
 half = scores / 2
 powers = np.exp(half)
 weights = powers / powers.sum()
@@ -129,8 +144,9 @@ print("average:", output.round(2))
 
 # %% [markdown] id="meaning"
 # Compare, weigh, average: this is all that one head does. The last step of the machine multiplies the averages of all heads by one more
-# matrix and adds the result to the word's own numbers. Here we add only what the first head found, with its three rows of that matrix.
-# A word has five numbers, *alive*, *tells*, *open*, and two for its place in the sentence. Look at what happens to the first three:
+# matrix and adds the result to the word's own numbers. These are five: *alive*, *tells*, *open*, and two for its place in the
+# sentence. The three rows of the matrix that belong to our head say where its three numbers go: the first is added to *alive*, the second
+# to *tells*, and the third is **subtracted** from *open*. This is what becomes of "it":
 
 # %% id="meaning-code"
 after = X[4] + output @ W_OUTPUT[:3]
@@ -138,32 +154,21 @@ rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
 # %% [markdown] id="meaning-notice"
-# Before, "it" was an open word. Now it is alive, and hardly open any more: these three numbers are almost those of "cat".
-# No line of the program mentions pronouns. It multiplied, took a softmax and an average, and found the cat because of the
-# numbers in its matrices. We chose those numbers so that it would; a model learns its own.
-
-# %% [markdown] id="check-turn"
-# ### Your turn
-#
-# **Check an answer.** The word "tired" asks too: somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat",
-# "sat" and "tired" on paper, from the keys printed above. Then put three whole numbers in the place of the dots, such as
-# `(1, 2, 3)`, and run the cell. As long as the dots are there, the check waits.
-
-# %% id="check-turn-code" tags=["your-turn"]
-my_three = ...  # three whole numbers
-check("scores-by-hand", my_three)
+# Before, "it" was an open word. Now it is alive, and hardly open any more, since $2 - 1.90 = 0.10$. These three numbers are almost those of
+# "cat". No line of the program mentions pronouns. It multiplied, took a softmax and an average, and found the cat because of the numbers in
+# its matrices and in its words. We chose both so that it would; a model learns its own.
 
 # %% [markdown] id="formula"
-# ### A formula for all words
+# ## A formula for all words
 #
-# To do all words at once, we write the queries below each other as the rows of a matrix $Q$, and the keys as the
+# To do all words at once, we write the queries as the rows of a matrix $Q$, and the keys as the
 # rows of $K$. Then $Q_{ia}$ is number $a$ of query $i$, and the score of query $i$ with key $j$ is
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
 # where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so
-# one product makes all scores. The frame marks a formula to keep. `verify` reads it as it
-# stands and tries both sides on random numbers; `show` puts in the numbers of "it" (word 5) and "cat" (word 2).
+# one product makes all scores. The frame marks a formula to keep. `verify` tries both of its sides on random numbers; `show` puts in
+# the numbers of "it" (word 5) and "cat" (word 2).
 
 # %% id="formula-code"
 verify("score-entry-by-entry")
@@ -174,51 +179,72 @@ print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
 
 # %% [markdown] id="formula-turn"
 # **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
-# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of the output of query $i$, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, in the
-# way in which the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
+# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of the output of query $i$, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, as
+# the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
 
 # %% id="formula-turn-code" tags=["your-turn"]
 my_output = ...  # r"..."
 check("output-as-formula", my_output)
 
 # %% [markdown] id="because"
-# One more prediction, and an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven
-# weights.
+# Now an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven weights, and the three
+# numbers that it takes home. The seven values are printed above.
 
 # %% id="because-code" tags=["predicted"]
-weights = softmax(query @ key.T / np.sqrt(4))
-print(labelled(weights[[3]], rows=("because",), columns=TOKENS))
+shares = softmax(key @ query[3] / np.sqrt(4))
+home = shares @ value
+print("weights of because:", shares.round(2))
+print(labelled([home], ("takes home",), columns=("alive", "tells", "alive - open")))
 
 # %% [markdown] id="because-answer" tags=["answer"]
-# All seven weights are $1/7$, about 0.14. A query of zeros makes every score 0, and $e^0 = 1$ for every word, so the shares are equal.
-# Weights always sum to 1, so a word that looks for nothing cannot decline to pay attention. This one takes home the plain average of
-# all values.
+# All seven weights are $1/7$, about 0.14. A query of zeros makes every score 0, and $e^0 = 1$ for every word, so the shares are equal. What
+# "because" takes home is therefore the plain average of all values, $(3/7, 5/7, 0)$, which is about $(0.43, 0.71, 0)$. Weights always sum
+# to 1, so a word that looks for nothing cannot decline to pay attention.
 
 # %% [markdown] id="looks"
-# The card below shows all seven words at once. Whom does each word look at? Press a word, and follow its lines. Then choose the second
-# head. Its queries and keys are made from the two numbers for the place, so that each word looks at the word before it. Two of the
-# seven do not manage. Which two are they? And what becomes of the lines if the scores are divided by a larger number than 2?
+# Whom does each of the seven words look at? Press a word, and follow its lines. Then choose the second
+# head. Its queries and keys are made from the two numbers for the place, so that each word looks at the word before it. For two of the
+# seven this fails. Which two? And what becomes of the lines if the scores are divided by a larger number than 2?
 
 # %% id="looks-card"
 figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 
 # %% [markdown] id="looks-notice"
-# <details><summary>What is to be seen</summary>
+# <details><summary>What you should see</summary>
 #
-# In the first head five words look mostly at "cat", "because" looks at all alike, and "cat" looks at what is told of it. In the second
-# head, "the" has no word before it and looks at "was", and "cat" shares its attention between "the" and "tired". The reason is that places
-# are written as the hours of a clock that has only six. The hour before the first is the sixth, where "was" stands, and the seventh word
-# shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). If scores are divided by a larger number, the
-# largest weight of a word falls and its smallest rises, both towards 1/7. Only "because" stays as it is.
+# In the first head five words look mostly at "cat", "because" looks at all alike, and "cat" looks at what is told of it. In the second,
+# "the" has no word before it and looks at "was", and "cat" looks at "the" and "tired" alike: places are hours of a clock that has only six,
+# so the seventh word shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). With a larger divisor the
+# largest weight of a word falls and its smallest rises, both towards 1/7.
+#
+# </details>
+
+# %% [markdown] id="needle"
+# ### Now you ask
+#
+# The keys stay, and the query is yours. Change its four numbers and run the cell again, until "because" gets more than 0.9. Its key is all
+# zeros, so its own score is 0 whatever you ask. Then try the same for "was".
+
+# %% id="needle-code"
+my_query = [2, 0, -2, 2]  # alive, tells, open, alive - tells; now as "it" asks
+asked = softmax(key @ my_query / 2)
+print(labelled([key @ my_query, asked], ("score", "weight"), columns=TOKENS))
+print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
+
+# %% [markdown] id="needle-notice"
+# <details><summary>What you should see</summary>
+#
+# For "because", all other scores must be negative: `[-10, -10, -10, 0]` gives it 0.99. For "was" nothing helps. You can bring it close to
+# one third, but never there, and section {section}`single` proves it.
 #
 # </details>
 
 # %% [markdown] id="story"
-# A pronoun is a famous touchstone. In 2012 Levesque, Davis and Morgenstern proposed to test machines with sentences like this: *the
-# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other thing.
-# Five years later the authors of the Transformer drew what their trained model does at the word "its", and found two heads "apparently
-# involved in anaphora resolution" (Vaswani et al., 2017, appendix). That is the linguists' name for finding out what a pronoun stands
-# for. The model had been trained to translate, and nobody had asked for such heads.
+# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern proposed sentences like this one: *the
+# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other
+# thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
+# trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
+# appendix), which is finding out what a pronoun stands for. Nobody had asked for such heads.
 
 # %% [markdown] id="rows"
 # ## Rows ask, columns are asked
@@ -226,48 +252,51 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # The one convention to remember: in this course **rows are positions**. Every word is a row, from the input to the output.
 
 # %% id="rows-shapes"
+P = softmax(query @ key.T / np.sqrt(4))
 arrays = {
     "X, a row is a word": X,
     "W_Q, a row is a feature": W_QUERY[0],
     "Q, a row is a query": query,
     "K, a row is a key": key,
     "scores, a row asks": query @ key.T,
-    "P, a row is one word's weights": weights,
+    "P, a row is one word's weights": P,
     "V, a row is a value": value,
-    "Z, a row is an output": weights @ value,
+    "Z, a row is an output": P @ value,
 }
 for name, array in arrays.items():
     print(f"{name:31} {array.shape}")
 
 # %% [markdown] id="rows-notice"
-# In the table of scores, row 5 and column 2 is where "it" asks "cat". Rows ask, columns are asked. The softmax runs along each row, so each row of $P$
-# sums to 1. A column need not: many words ask "cat". The average that you wrote as a formula runs along one row of $P$ (here $T_q = T_k = 7$):
+# In the table of scores, "it" asks "cat" in row 5 and column 2. Rows ask, columns are asked. The softmax runs along each row, so each
+# row of $P$ sums to 1. A column need not: many words ask "cat". The average that you wrote as a formula runs along one row of $P$:
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# Put together, with the softmax along each row, it is the formula by which attention is known, and which lesson
-# {lesson}`attention` is about: $Z = \mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$.
+# Together with the softmax along each row this is the best-known formula of attention, the subject of lesson
+# {lesson}`attention`: $Z = \mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. (In the picture of the machine, the $Z$ of
+# all heads stand side by side.)
 
 # %% id="rows-code"
 verify("output-entry-by-entry")
-print("rows of P sum to   ", weights.sum(axis=1))
-print("columns of P sum to", weights.sum(axis=0).round(1))
-print("all outputs at once; that of it is", (weights @ value)[4].round(2))
+print("rows of P sum to   ", P.sum(axis=1))
+print("columns of P sum to", P.sum(axis=0).round(1))
+print("all outputs at once; that of it is", (P @ value)[4].round(2))
 
 # %% [markdown] id="projections"
 # ### Where queries come from
 #
-# A query is made from the numbers of its word by a matrix, $Q = X W_Q$; a model learns this matrix. A row that is multiplied by a matrix takes multiples of the rows
-# of that matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$, where the last two numbers are its place on the clock, called *cos* and *sin*; of the matrix $W_Q$ below the last two rows are zero, so its query is
-# twice the third row.
+# A query is made from the numbers of its word by a matrix, $Q = X W_Q$, and a model learns this matrix. Keys and values are made in the same
+# way, $K = X W_K$ and $V = X W_V$, each with a matrix of its own. A row that is multiplied by a matrix takes multiples of the rows of that
+# matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$. Its last two numbers, *cos* and *sin*, say where it stands in the sentence.
+# The last two rows of $W_Q$ below are zero, so only the 2 counts, and the query of "it" is twice the third row.
 
 # %% id="projections-code"
 print(labelled(W_QUERY[0], rows=FEATURES))
 print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
 
 # %% [markdown] id="projection-columns"
-# Many books write a word as a **column** instead, $x_c = x^\top$, and put the matrix on its left. (The subscript $c$ marks what is
-# written in columns.) To transpose a product is to transpose the factors and to exchange them, so that
+# Many books write a word as a **column** instead, $x_c = x^\top$ (the $c$ says so), and put the matrix on its left. To transpose a
+# product is to transpose the factors and to exchange them, so that
 #
 # $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \key{projection-in-columns}$$
 #
@@ -283,9 +312,9 @@ linear.weight.data = torch.tensor(W_QUERY[0].T)
 print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
 
 # %% [markdown] id="order"
-# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), and not on the
-# right, where NumPy would take it as a column. But what if the matrix is square? The smallest example has two features, $x = (1, 0)$, and a matrix that turns feature 1
-# into feature 2:
+# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), but not on the
+# right, where NumPy would take it as a column. What if the matrix is square? The smallest example has two features,
+# $x = (1, 0)$, and the matrix
 # $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
 # **Predict** $x W$ and $W x$, and whether there is an error.
 
@@ -295,16 +324,14 @@ print("x W =", x @ w, "  W x =", w @ x)
 
 # %% [markdown] id="order-answer" tags=["answer"]
 # $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
-# error, since both shapes fit. A program that uses the other order from the start loses nothing: with $W^\top$ on the left it makes
-# the same numbers. The harm is done when a matrix that was trained with one order is loaded into a program with the other. It runs
-# without an error, and unless the matrix happens to be symmetric, some of its outputs are wrong.
-
-# %% [markdown] id="order-lesson"
-# A square matrix hides a mistake that other shapes reveal, so tests in this course give every axis another length wherever the task allows it.
+# error, since both shapes fit. That does harm when a matrix was trained with one order and is loaded into a program with the other: unless
+# the matrix happens to be symmetric, some outputs are wrong, and nothing complains. A square matrix hides this mistake, and other shapes
+# reveal it. So tests in this course give every axis another length wherever the task allows it.
 
 # %% [markdown] id="turned"
-# With columns as positions, $Q_c = Q^\top$ and $K_c = K^\top$, and the scores are turned as well: rows are keys there, and columns are
-# queries. Transpose both factors of $Q K^\top$ and exchange them, which gives $K Q^\top$; then $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$:
+# With columns as positions, $Q_c = Q^\top$ and $K_c = K^\top$, and the table of scores is **turned** as well, which in this course means
+# transposed: its rows are keys and its columns are queries. Transpose both factors of $Q K^\top$ and exchange them, which gives
+# $K Q^\top$; then $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$:
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
 
@@ -315,18 +342,17 @@ verify("projection-in-columns", "scores-in-columns")
 # ### Spot the mistake: half a translation
 #
 # A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
-# table of scores is turned, but the softmax still runs along the last axis, as always. Two words are enough to see what
-# happens. Before the table is turned, its scores are
+# table of scores is turned, but the softmax still runs along the last axis, as always. Take two words, with the scores
 # $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
-# so that the first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after the half
+# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after the half
 # translation, do the rows still sum to 1? And do the weights that each word gives?
 
 # %% id="spot-axis-code" tags=["predicted"]
-scores = np.log([[1, 3], [1, 1]])
-half = softmax(scores.T, axis=-1)
-print("each row sums to  ", half.sum(axis=1))
-print("each word gives   ", half.sum(axis=0))
-print("as it should be:  ", np.allclose(half, softmax(scores).T))
+S = np.log([[1, 3], [1, 1]])
+mixed = softmax(S.T, axis=-1)
+print("each row sums to  ", mixed.sum(axis=1))
+print("each word gives   ", mixed.sum(axis=0))
+print("as it should be:  ", np.allclose(mixed, softmax(S).T))
 
 # %% [markdown] id="spot-axis-answer" tags=["answer"]
 # Each row sums to 1, so a test of the rows notices nothing. But in the turned table the words that ask are the columns, and they
@@ -336,15 +362,15 @@ print("as it should be:  ", np.allclose(half, softmax(scores).T))
 # %% [markdown] id="dialects"
 # ### Six dialects
 #
-# Texts differ in their letters, too. In one, $q$ is the length of a key, and in another $Z$ is what goes in. When you open a new
-# text, ask four things: Are positions rows or columns? What are the lengths called? Is $Z$ going in or coming out? Does True in a mask,
-# the table that says who may look at whom, mean "may look" or "is hidden"? The cell below folds a dictionary away; in a terminal, `attn-course notation` prints it.
-# Section {section}`columns` has more.
+# Texts differ in their letters, too. When you open a new one, ask four things. Are positions rows or columns? What are the lengths called?
+# Is $Z$ going in or coming out? Does True in a mask, the table that says who may look at whom, mean "may look" or "is hidden"? The cell
+# below holds a dictionary, folded up. Section {section}`columns` has more.
 
 # %% id="dialects-table"
 from attn_course import notation
 
-figures.folded("A dictionary of six dialects (open)", notation.table())
+known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
+figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
 figures.folded("One letter, several meanings (open)", notation.letters())
 
 # %% [markdown] id="ways"
@@ -352,58 +378,37 @@ figures.folded("One letter, several meanings (open)", notation.letters())
 #
 # You have met nearly all of it already:
 #
-# - `Predict`: decide first, then run the cell. The answer below it folds out.
+# - `Predict`: decide first, then run the cell. The answer below it opens with a click.
 # - `Your turn`: replace the dots. It counts for no points.
-# - A framed formula is on the card at the end.
-# - `Deeper` in a heading: read it now, later or never. It stands behind the summary.
-# - The **exercises** have a difficulty from 1 to 5, minutes, points, three hints that fold out, and a check.
+# - `Deeper` in a heading: read it now, later or never. These sections come after the summary.
+# - The **exercises** have points, minutes, three hints that you can open, and a check.
 #
-# A check runs your function on several cases. Task {task}`scores-from-words` asks for
-# all scores of a sentence. Here is an answer with a mistake, and the line that a right one prints:
+# A check tries your answer on several cases. Here is the formula that you wrote above, with a mistake in it, and then the line that a
+# right one prints:
 
 # %% id="ways-check"
 from attn_course.tasks import get_task
 from attn_course.tasks.notebook import CheckFailed
 
-
-def my_scores(x, w_query, w_key):
-    return ((x @ w_query) * (x @ w_key)).sum(axis=1)
-
-
+turn = "output-as-formula"
+mistaken = r"\frac{1}{T_k} \sum_{j=1}^{T_k} P_{ij} V_{ja}"
 try:
-    check("scores-from-words", my_scores)
+    check(turn, mistaken)
 except CheckFailed as failed:
     print("the check has raised", type(failed).__name__)
-print(get_task("scores-from-words").ok_line)
+print(get_task(turn).ok_line)
 
 # %% [markdown] id="ways-notice"
-# The check recognised the mistake by the result. Where it does not know a mistake by name, it says which number differs first, and by how
-# much. You may write loops or matrix products, in NumPy or in torch.
+# The check recognised the mistake by the result. Where it does not know the mistake, it says what is true of your result: that its shape is
+# wrong, for example, or which number differs first. You may write loops or matrix products, in NumPy or in torch.
 #
 # Your exercises lie in the folder `work/`, and your copies of the lessons in `work/lessons/`. Nothing that you write there is
-# overwritten.
-#
-# <details><summary>Commands for a terminal</summary>
-#
-# | command | what it does |
-# |---|---|
-# | `attn-course lab` | opens the course in JupyterLab |
-# | `attn-course check` | runs your exercises afresh, with the original checks, and lists points and hints |
-# | `attn-course progress` | shows which tasks you have passed; the record stays on your machine |
-# | `attn-course formulas softmax` | shows all that is known of one equation |
-# | `attn-course notation` | prints the dictionary of dialects; with `--letters`, what one letter may mean |
-# | `attn-course doctor` | says what is wrong with an installation |
-#
-# In your own notebook a check is advice, since you can edit everything there. Marks for a class come from a separate grader, which
-# runs the answers on fresh cases. If a page behaves oddly, choose *Run*, then *Restart Kernel and Run All Cells*. A check that
-# fails stops such a run.
-#
-# </details>
+# overwritten. Section {section}`commands` has the commands for a terminal.
 
 # %% [markdown] id="map"
 # ## The map
 #
-# Every lesson answers one question. Read them from top to bottom.
+# Read the lessons from top to bottom. Beside each stands the question that it answers.
 
 # %% id="map-table"
 from IPython.display import Markdown, display
@@ -413,8 +418,8 @@ from attn_course.authoring.lessons import lesson_table
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
 # %% [markdown] id="map-notice"
-# If you would rather jump, look at the arcs: they count how often a lesson, here called a chapter, uses equations of an earlier one.
-# First read those from which thick arcs lead to yours.
+# If you would rather jump, look at the arcs: the more often a lesson uses equations of an earlier one, the thicker the arc. (The figure
+# says "chapter" for lesson.) If a thick arc leads from an earlier lesson to yours, read that one first.
 
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map
@@ -437,8 +442,8 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 
 # %% [markdown] id="limits-notice"
 # "It" finds "cat" wherever it stands, and divides its attention between two of them. What a trained head looks at must be measured, and a
-# large weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`). And `verify` tries
-# a formula on numbers, which is strong evidence, but no proof. The lessons prove.
+# large weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`). `verify` tries
+# a formula on numbers, which is strong evidence, but no proof. Proofs are in the lessons.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -461,10 +466,35 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 #
 # Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
 
+# %% [markdown] id="single"
+# ## Deeper: a word that nobody can single out
+#
+# Whatever you asked, "was" got less than a third. Its key $(0, 1, 0, -1)$ lies halfway between that of "sat", $(0, 2, 0, -2)$, and that of
+# "because", $(0, 0, 0, 0)$. A score adds up multiples of the numbers of a key, so for every query the score of "was" is halfway between
+# theirs.
+
+# %% [markdown] id="single-root"
+# Let $s$ be these scores after the division by 2, and $N$ the sum of all seven powers. Since $e^{a+b} = e^a e^b$,
+#
+# $$p_\text{was} = \frac{e^{(s_\text{sat} + s_\text{because})/2}}{N} = \sqrt{\frac{e^{s_\text{sat}}}{N} \cdot
+# \frac{e^{s_\text{because}}}{N}} = \sqrt{p_\text{sat}\; p_\text{because}}$$
+#
+# For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$.
+# These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$. Together,
+# $3\, p_\text{was} < 1$.
+#
+# A third is the best possible bound, for some query comes as close as you like:
+
+# %% id="single-code"
+for size in (2, 10, 20):
+    asked = softmax(key @ [-size, 0, -size, 0] / 2)
+    print(labelled([asked], (f"{size:2}",), columns=TOKENS, digits=4))
+
 # %% [markdown] id="columns"
 # ## Deeper: the same attention in columns
 #
-# No section above needs what follows. It is for texts that write everything the other way round, and for the last two exercises.
+# No section above needs what follows. It is for texts that write everything the other way round, and for the exercises
+# {task}`shapes-in-columns` and {task}`columns-to-rows`.
 #
 # One query with one key is a single number, and the dot product has three spellings:
 #
@@ -485,7 +515,7 @@ show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k pr
 # $$V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)
 #  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \label{attention-in-columns}$$
 #
-# Converters turn arrays in both directions. On our sentence, the two ways agree:
+# On our sentence, the two ways agree:
 
 # %% id="columns-code"
 from attn_course.notation import columns_from_rows, rows_from_columns
@@ -493,18 +523,18 @@ from attn_course.notation import columns_from_rows, rows_from_columns
 verify("attention-in-columns")
 q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
 output = v_c @ softmax(k_c.T @ q_c / 2, axis=0)
-print("the same:", np.allclose(rows_from_columns(output), weights @ value))
+print("the same:", np.allclose(rows_from_columns(output), P @ value))
 
 # %% [markdown] id="explorable-intro"
-# Which way of writing attention turns its tables on their side? Try the five, and watch the outlined pair.
+# Which way of writing attention transposes its tables? Here are ours and four of the six dialects. Watch the outlined pair.
 
 # %% id="explorable"
 figures.notation_explorable()
 
 # %% [markdown] id="explorable-notice"
-# <details><summary>What is to be seen</summary>
+# <details><summary>What you should see</summary>
 #
-# Four of the five tables are the same: those dialects differ in their letters, and PyTorch in its masks. *Columns* turns every
+# Four of the five tables are the same: those dialects differ in their letters, and PyTorch in its masks. *Columns* transposes every
 # table, and the pair keeps its weight.
 #
 # </details>
@@ -535,14 +565,15 @@ print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 # not, let $M$ mark the hidden cells where rows are queries, and $M_c$ where columns are:
 #
 # $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \label{causal-mask-in-columns}$$
-#
-# **Predict** in which corner the hidden cells lie when columns are queries.
 
 # %% id="mask-verify"
 verify("causal-mask-in-columns")
+may_attend = np.tril(np.ones((7, 7), dtype=bool))
+
+# %% [markdown] id="mask-predict"
+# **Predict** in which corner the hidden cells lie when columns are queries. (Exercise {task}`repair-column-mask` needs it.)
 
 # %% id="mask-figure" tags=["predicted"]
-may_attend = np.tril(np.ones((7, 7), dtype=bool))
 masked = softmax(np.where(may_attend, query @ key.T / 2, -np.inf))
 figures.two_orientations(masked, may_attend)
 
@@ -555,9 +586,12 @@ figures.two_orientations(masked, may_attend)
 #
 # True means *may attend* in this course and in PyTorch's `scaled_dot_product_attention`, but *hide* in its `nn.MultiheadAttention`.
 # We put the same weights into that module (`to_torch_weights` transposes and packs them), and pass our mask, first as it is, then
-# through `invert_mask`. **Predict** which output is ours.
+# through `invert_mask`. **Predict** what the module gives for the last word if the mask is not inverted. In ours, this word may
+# look at all seven.
 
 # %% id="spot-polarity-code" tags=["predicted"]
+import torch
+
 from attn_course.notation import invert_mask, to_torch_weights
 from attn_course.reference import multi_head_attention
 
@@ -570,13 +604,29 @@ module.load_state_dict({name: torch.tensor(array) for name, array in packed.item
 ours = multi_head_attention(x, x, **square, n_heads=2, mask=may_attend)
 token = torch.tensor(x)
 for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend))):
-    theirs, _ = module(token, token, token, attn_mask=torch.tensor(mask))
-    print(f"{name}: {np.allclose(ours, theirs.detach().numpy())}")
+    theirs = module(token, token, token, attn_mask=torch.tensor(mask))[0].detach()
+    same = np.allclose(ours, theirs.numpy())
+    print(f"{name}: as ours {same}, last word {theirs[-1, :2].numpy().round(2)}")
 
 # %% [markdown] id="spot-polarity-answer" tags=["answer"]
-# The output with the inverted mask is ours, because True hides in that module. A mask of the wrong polarity hides what it should show, and
-# shows what it should hide: the future. The last word, from which nothing should be hidden, is left without any key, and its output is not a
-# number (nan).
+# With our mask as it is, the last word gets no number at all (nan). True hides in that module, so the word that may see everything sees
+# nothing, and a softmax without any key is 0 divided by 0. All other words see only the future. With the inverted mask the output is ours.
+
+# %% [markdown] id="commands"
+# ## Deeper: commands for a terminal
+#
+# | command | what it does |
+# |---|---|
+# | `attn-course lab` | opens the course in JupyterLab |
+# | `attn-course check` | runs your exercises afresh, with the original checks, and lists points and hints |
+# | `attn-course progress` | shows which tasks you have passed; the record stays on your machine |
+# | `attn-course formulas softmax` | finds equations, each with its reason, its assumptions and the mistakes that are known |
+# | `attn-course notation` | prints the dictionary of dialects; with `--letters`, what one letter may mean |
+# | `attn-course doctor` | says what is wrong with an installation |
+
+# %% [markdown] id="commands-notice"
+# In your own notebook a check is advice. Marks for a class come from a separate grader, which
+# runs the answers on fresh cases.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -1,13 +1,12 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`start`: start here
 #
-# Five small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 7 points, about 23 minutes. They
-# train shapes, the axis of a softmax, and how to do a task. Each stands on its own.
+# Five small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 7 points, about 24 minutes. They
+# train scores, shapes, the axis of a softmax, and how to do a task. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
-# the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
+# the check below it. Run the cells one by one (Shift+Enter), because a check that fails stops "Run All". A check that
+# passes prints one line that begins with `ok`; one that fails says what is wrong. Three hints below each question open with a click. You may add cells, but leave the check cells as they are. In a
 # terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
@@ -45,7 +44,7 @@ check("scores-from-words", my_scores)
 
 # %% [markdown] id="shapes-in-columns-text"
 # A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are $T_q$ queries and $T_k$
-# keys; queries and keys have $d_k$ features, values have $d_v$; the cell below prints your numbers. Which shapes have $K^\top Q$ and the output? Write four
+# keys; queries and keys have $d_k$ features, values have $d_v$; the cell below prints your numbers. What are the shapes of $K^\top Q$ and of the output? Write four
 # numbers in one tuple, `my_shapes = (a, b, c, d)`: rows `a` and columns `b` of $K^\top Q$, then rows `c` and columns `d` of the
 # output.
 
@@ -61,22 +60,23 @@ check("shapes-in-columns", my_shapes)
 # **Why.** $K^\top Q$ is $(T_k \times d_k)(d_k \times T_q)$, and $V$ times the weights is $(d_v \times T_k)(T_k \times T_q)$. Inner lengths
 # vanish. One output per query, as long as a value: in every dialect.
 
-# %% [markdown] id="output-in-columns-text"
-# In a text with columns as positions, the values are the columns of $V$, shape $(d_v, T_k)$. The weights are called $A$, shape
-# $(T_k, T_q)$, and each column of $A$ sums to 1. Write $Z_{ai}$, number $a$ of the output of query $i$, as a formula of $A$ and $V$. Sizes are
-# $T_q$, $T_k$ and $d_v$. Answer in LaTeX, as a raw string: `my_formula = r"..."`, only what stands to the right of $Z_{ai} =$.
+# %% [markdown] id="weight-between-two-text"
+# Somebody asks our sentence with a query that you do not know. The keys of the first head are fixed: "the" has $(0, 0, 1, 0)$, "because" has
+# $(0, 0, 0, 0)$, and "it" has $(0, 0, 2, 0)$. Scores are divided by 2, and the softmax makes weights of them. The cell below prints the weights
+# that "because" and "it" got. Which weight did "the" get? Answer with a number, `my_weight`, exact to six digits.
 
-# %% id="output-in-columns" tags=["task"]
+# %% id="weight-between-two" tags=["task"]
 ### BEGIN SOLUTION
-my_formula = r"\sum_{j=1}^{T_k} V_{aj} A_{ji}"
+my_weight = np.sqrt(because * it)
 ### END SOLUTION
 
-# %% id="output-in-columns-check" tags=["check"]
-check("output-in-columns", my_formula)
+# %% id="weight-between-two-check" tags=["check"]
+check("weight-between-two", my_weight)
 
-# %% [markdown] id="output-in-columns-why" tags=["solution-only"]
-# **Why.** It is {eq}`output-entry-by-entry` with every pair of indices exchanged. The weights of query $i$ stand in column $i$ of $A$, and
-# the sum runs down this column, over the keys. As a product of matrices it is $Z = V A$.
+# %% [markdown] id="weight-between-two-why" tags=["solution-only"]
+# **Why.** The key of "the" is half the sum of the other two, so for every query its score is half the sum of theirs. A power of $e$ turns the
+# sum into a product and the half into a root, and the common divisor $N$ fits: $\sqrt{a/N \cdot b/N} = \sqrt{ab}/N$. So the weight is
+# $\sqrt{p_\text{because}\, p_\text{it}}$, whatever the query was.
 
 # %% [markdown] id="columns-to-rows-text"
 # In the same text, columns are positions and the softmax runs down each column:
@@ -109,7 +109,7 @@ check("columns-to-rows", my_rows)
 # shape `(d_k, length)`, a table of shape `(length, length)` with keys in rows and queries in columns. Each column sums
 # to 1, and key $j$ has the weight 0, exactly, for query $i$ whenever $j > i$; a position may see itself. Scores may have any
 # size and sign. Two lines were copied from a program in which rows are queries. Repair it. (`softmax` is given again, and
-# it is a stable one.)
+# it copes with scores of any size.)
 
 
 # %% id="repair-column-mask" tags=["task"]

@@ -116,7 +116,7 @@ BY_HAND = Task(
     hints=[
         "Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the four products.",
         "A minus in the key makes its product negative.",
-        "With “cat”: 2 · 2 + 1 · 0 + 0 · 0 + 2 · 2.",
+        "With “it”, whose key is (0, 0, 2, 0), it would be 2 · 0 + 1 · 0 + 0 · 2 + 2 · 0. Do the same with the other three keys.",
     ],
 )
 
@@ -157,7 +157,7 @@ OUTPUT = Task(
     hints=[
         "Whose weights are they, and over what do they sum to 1? The sum runs over that.",
         "The index i of the query stays on P, and the index a of the feature stays on V.",
-        r"It has the form `\sum_{j=1}^{T_k} P_{..} V_{..}`.",
+        "It is a sum over j, from 1 to the number of keys, of a weight times a number of a value.",
     ],
 )
 
@@ -208,46 +208,46 @@ SHAPES = Task(
 )
 
 
-def _column_averages(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> dict[str, Any]:
-    weights, value = softmax(rng.normal(size=(T_k, T_q)), 0), rng.normal(size=(d_v, T_k))
-    output = np.array([np.average(value, axis=1, weights=column) for column in weights.T]).T
-    return {"A": weights, "V": value, "Z": output, "T_q": T_q, "T_k": T_k, "d_v": d_v}
-
-
-COLUMN_FORMULA = Task(
-    id="output-in-columns",
-    title="An output in the other dialect",
-    entry="my_formula",
-    kind="formula",
-    equation="output-entry-by-entry",
+BETWEEN = Task(
+    id="weight-between-two",
+    title="A key between two others",
+    entry="my_weight",
+    kind="predict",
+    equation="score-entry-by-entry",
     points=1,
     difficulty=2,
-    minutes=4,
-    trains="keeping index and meaning together when every table is turned",
-    symbols=("A", "V", "T_q", "T_k", "d_v"),
-    left="Z_{ai}",
-    cases=at_sizes("T_q T_k d_v", _column_averages),
-    answer=r"\sum_{j=1}^{T_k} V_{aj} A_{ji}",
+    minutes=5,
+    trains="following a score through the softmax without knowing the query",
+    tolerance=1e-6,
+    variants=every(because=(0.36, 0.16, 0.25), it=(0.09, 0.04, 0.01)),
+    answer=lambda because, it: math.sqrt(because * it),
     wrong=[
-        Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{aj}", "each value counts with its weight"),
         Wrong(
-            "the values left out", r"\sum_{j=1}^{T_k} A_{ji}", "that is the sum of the weights, which is 1; each of them multiplies a value"
+            "the mean of the two weights",
+            lambda because, it: (because + it) / 2,
+            "its score is the mean of the two scores, but powers come after that",
         ),
         Wrong(
-            "a plain mean",
-            r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj}",
-            "that gives every value the same weight; the weights are the entries of A",
+            "the product of the two weights",
+            lambda because, it: because * it,
+            "a product of weights belongs to a sum of scores; the score of “the” is only half of that sum",
         ),
         Wrong(
-            "divided by the number of keys",
-            r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{aj} A_{ji}",
-            "the weights of a column sum to 1 already: do not divide by the number of keys",
+            "what the two leave over",
+            lambda because, it: 1 - because - it,
+            "what the two leave is shared by five words, and “the” is only one of them",
+        ),
+        Wrong("half of the weight of it", lambda because, it: it / 2, "half a key makes half a score, and that is not half a weight"),
+        Wrong(
+            "a quarter of each",
+            lambda because, it: (because + it) / 4,
+            "weights are not proportional to scores: go through the powers of e",
         ),
     ],
     hints=[
-        "Which index of A is the query, and which is the key? Its columns sum to 1.",
-        "The sum runs over the keys: they are the columns of V and the rows of A.",
-        r"It has the form `\sum_{j=1}^{T_k} V_{..} A_{..}`; in V the feature comes first.",
+        "Which number times the key of “it” is the key of “the”? And what is the key of “because”?",
+        "So the score of “the” is the mean of two scores that you know something about. What does the power of $e$ make of a mean?",
+        "The weights are powers of $e$, all divided by the same sum $N$. Write each of the two given weights so, and multiply them.",
     ],
 )
 
@@ -409,4 +409,4 @@ ORIENTATION = Task(
     ],
 )
 
-TASKS = [SCORES, BY_HAND, OUTPUT, SHAPES, COLUMN_FORMULA, TRANSLATE, ORIENTATION]
+TASKS = [SCORES, BY_HAND, OUTPUT, SHAPES, BETWEEN, TRANSLATE, ORIENTATION]

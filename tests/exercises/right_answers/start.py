@@ -104,7 +104,7 @@ RIGHT = {
     "scores-from-words": [scores_by_loops, scores_with_einsum, scores_in_torch, scores_in_float32, scores_of_columns_turned],
     "scores-by-hand": [lambda: [8, -2, 2], lambda: np.array([8.0, -2.0, 2.0]), lambda: torch.tensor([8, -2, 2])],
     "output-as-formula": [r"\sum_k P_{ik} V_{ka}", r"(P V)_{ia}", r"\sum_{n=1}^{T_k} V_{na} \, P_{in}"],
-    "output-in-columns": [r"(V A)_{ai}", r"\sum_{k=1}^{T_k} A_{ki} V_{ak}", r"\sum_j A^\top_{ij} V_{aj}"],
+    "weight-between-two": [lambda: 0.18, lambda: np.float64(0.6 * 0.3), lambda: torch.tensor([0.18], dtype=torch.float64)[0]],
     "shapes-in-columns": [lambda: [11, 5, 6, 5], lambda: np.array([11.0, 5.0, 6.0, 5.0]), lambda: torch.tensor([11, 5, 6, 5])],
     "columns-to-rows": [rows_in_the_other_dialect, rows_by_loops, rows_in_torch, rows_in_float32],
     "repair-column-mask": [weights_in_rows_and_turned, weights_by_loops, weights_with_an_added_mask, weights_in_torch, weights_in_float32],

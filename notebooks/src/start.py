@@ -7,7 +7,8 @@
 #
 # **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
 #
-# **You need** matrix products and a little Python. **Time:** 55 minutes, without the [exercises](../work/ex_{lesson}`start`_start.ipynb).
+# **You need** matrix products and a little Python. **Time:** 55 minutes, or an hour with all six trials of the first card, and then the
+# [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="where"
 # Here is the whole machine. Each framed part is a link to the lesson about it. You need not understand it yet.
@@ -342,7 +343,7 @@ verify("projection-in-columns", "scores-in-columns")
 # ### Spot the mistake: half a translation
 #
 # A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
-# table of scores is turned, but the softmax still runs along the last axis, as always. Take two words, with the scores
+# table of scores is turned, but the softmax still runs along the last axis. Take two words, with the scores
 # $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
 # before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after the half
 # translation, do the rows still sum to 1? And do the weights that each word gives?
@@ -418,8 +419,8 @@ from attn_course.authoring.lessons import lesson_table
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
 # %% [markdown] id="map-notice"
-# If you would rather jump, look at the arcs: the more often a lesson uses equations of an earlier one, the thicker the arc. (The figure
-# says "chapter" for lesson.) If a thick arc leads from an earlier lesson to yours, read that one first.
+# If you would rather jump, look at the arcs: the more often a lesson uses equations of an earlier one, the thicker the arc. If a thick
+# arc leads from an earlier lesson (the figure says "chapter") to yours, read that one first.
 
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map
@@ -483,12 +484,12 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$. Together,
 # $3\, p_\text{was} < 1$.
 #
-# A third is the best possible bound, for some query comes as close as you like:
+# With a large $c$, the query $(-c, 0, -c, 0)$ comes as close to a third as you like:
 
 # %% id="single-code"
-for size in (2, 10, 20):
-    asked = softmax(key @ [-size, 0, -size, 0] / 2)
-    print(labelled([asked], (f"{size:2}",), columns=TOKENS, digits=4))
+sizes = (2, 10, 20)
+close = [softmax(key @ [-size, 0, -size, 0] / 2) for size in sizes]
+print(labelled(close, [str(size) for size in sizes], columns=TOKENS, digits=4))
 
 # %% [markdown] id="columns"
 # ## Deeper: the same attention in columns

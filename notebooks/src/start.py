@@ -159,34 +159,6 @@ print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 # "cat". No line of the program mentions pronouns. It multiplied, took a softmax and an average, and found the cat because of the numbers in
 # its matrices and in its words. We chose both so that it would; a model learns its own.
 
-# %% [markdown] id="formula"
-# ## A formula for all words
-#
-# To do all words at once, we write the queries as the rows of a matrix $Q$, and the keys as the
-# rows of $K$. Then $Q_{ia}$ is number $a$ of query $i$, and the score of query $i$ with key $j$ is
-#
-# $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
-#
-# where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so
-# one product makes all scores. The frame marks a formula to keep. `verify` tries both of its sides on random numbers; `show` puts in
-# the numbers of "it" (word 5) and "cat" (word 2).
-
-# %% id="formula-code"
-verify("score-entry-by-entry")
-show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
-print("scores at once, Q times K transposed, without the row of tired:")
-table = query @ key.T
-print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
-
-# %% [markdown] id="formula-turn"
-# **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
-# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of the output of query $i$, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, as
-# the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
-
-# %% id="formula-turn-code" tags=["your-turn"]
-my_output = ...  # r"..."
-check("output-as-formula", my_output)
-
 # %% [markdown] id="because"
 # Now an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven weights, and the three
 # numbers that it takes home. The seven values are printed above.
@@ -246,6 +218,34 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
 # trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
 # appendix), which is finding out what a pronoun stands for. Nobody had asked for such heads.
+
+# %% [markdown] id="formula"
+# ## A formula for all words
+#
+# To do all words at once, we write the queries as the rows of a matrix $Q$, and the keys as the
+# rows of $K$. Then $Q_{ia}$ is number $a$ of query $i$, and the score of query $i$ with key $j$ is
+#
+# $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
+#
+# where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so
+# one product makes all scores. The frame marks a formula to keep. `verify` tries both of its sides on random numbers; `show` puts in
+# the numbers of "it" (word 5) and "cat" (word 2).
+
+# %% id="formula-code"
+verify("score-entry-by-entry")
+show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
+print("scores at once, Q times K transposed, without the row of tired:")
+table = query @ key.T
+print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
+
+# %% [markdown] id="formula-turn"
+# **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
+# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of the output of query $i$, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, as
+# the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
+
+# %% id="formula-turn-code" tags=["your-turn"]
+my_output = ...  # r"..."
+check("output-as-formula", my_output)
 
 # %% [markdown] id="rows"
 # ## Rows ask, columns are asked
@@ -420,7 +420,7 @@ display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
 # %% [markdown] id="map-notice"
 # If you would rather jump, look at the arcs: the more often a lesson uses equations of an earlier one, the thicker the arc. If a thick
-# arc leads from an earlier lesson (the figure says "chapter") to yours, read that one first.
+# arc leads from an earlier lesson to yours, read that one first.
 
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map

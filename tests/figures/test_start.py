@@ -34,7 +34,7 @@ DRAWN = [
             "Thickest arc: from 01 One to 02 Two, 3 links. Without any link: 04 Four.",
         ],
     ),
-    (partial(MAP, REAL.counts, REAL.links, REAL.titles), [f"Map of {len(REAL.counts)} chapters"]),
+    (partial(MAP, REAL.counts, REAL.links, REAL.titles), [f"Map of {len(REAL.counts)} lessons"]),
     (
         partial(figures.two_orientations, WEIGHTS, np.tril(np.ones((3, 3), dtype=bool))),
         ["3 cells are hidden", "each column sums to 1, and the hidden cells lie below the diagonal."],

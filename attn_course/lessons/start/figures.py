@@ -52,10 +52,10 @@ def map_of_chapters(counts: Mapping[int, int], links: Mapping[tuple[int, int], i
     order = sorted(chapters, key=lambda chapter: -used[chapter])
     most = order[0]
     named = {chapter: f"{chapter:02d} {titles[chapter]}" for chapter in chapters}
-    title = f"Later chapters build most on chapter {named[most]}: {used[most]} links from {users[most]} chapters"
+    title = f"Later lessons build most on lesson {named[most]}: {used[most]} links from {users[most]} lessons"
     alone = [named[chapter] for chapter in chapters if not any(chapter in pair for pair in links)]
     alt = (
-        f"Map of {len(chapters)} chapters in a column, with arcs from each chapter down to those whose equations use its own. "
+        f"Map of {len(chapters)} lessons in a column, with arcs from each lesson down to those whose equations use its own. "
         f"Most used: {', '.join(f'{named[chapter]} ({used[chapter]} links)' for chapter in order[:4])}. "
         f"Thickest arc: {_thickest(links, named)}." + (f" Without any link: {', '.join(alone)}." if alone else "")
     )
@@ -69,10 +69,10 @@ def map_of_chapters(counts: Mapping[int, int], links: Mapping[tuple[int, int], i
         ax.set(xlim=(-5.9, REACH * longest / 2 + 0.6), ylim=(row[chapters[-1]] - 0.6, 1.1))
         ax.set_axis_off()
         header: dict[str, Any] = {"fontsize": LABEL_POINTS, "color": INK, "va": "center"}
-        ax.text(-5.8, 0.9, "chapter", **header)
+        ax.text(-5.8, 0.9, "lesson", **header)
         ax.text(-1.6, 0.9, "equations", ha="right", **header)
         ax.text(-0.35, 0.9, "used", ha="right", **header)
-        ax.text(0.35, 0.9, "arcs lead down to the chapters that use it", **header)
+        ax.text(0.35, 0.9, "arcs lead down to the lessons that use it", **header)
 
 
 def _thickest(links: Mapping[tuple[int, int], int], named: Mapping[int, str]) -> str:

@@ -79,7 +79,7 @@ check("weight-between-two", my_weight)
 # $\sqrt{p_\text{because}\, p_\text{it}}$, whatever the query was.
 
 # %% [markdown] id="columns-to-rows-text"
-# In the same text, columns are positions and the softmax runs down each column:
+# A text has positions in columns, and its softmax runs down each column:
 # $V\,\mathrm{softmax}\bigl( K^\top Q / \sqrt{d_k} \bigr)$. Write `my_rows(query, key, value)`: it gets float64 arrays **as that
 # text has them**, `query` of shape `(d_k, q_len)`, `key` of shape `(d_k, kv_len)`, `value` of shape `(d_v, kv_len)`, and
 # returns the output **with rows as positions**, shape `(q_len, d_v)`. Any of these lengths may be 1. The helper
@@ -88,7 +88,7 @@ check("weight-between-two", my_weight)
 
 # %% id="columns-to-rows" tags=["task"]
 def my_rows(query, key, value):
-    """query (d_k, q_len), key (d_k, kv_len), value (d_v, kv_len) -> output (q_len, d_v), {eq}`attention-in-columns`."""
+    """query (d_k, q_len), key (d_k, kv_len), value (d_v, kv_len) -> (q_len, d_v)."""
     ### BEGIN SOLUTION
     query, key, value = query.T, key.T, value.T
     scores = query @ key.T / np.sqrt(query.shape[1])
@@ -114,7 +114,7 @@ check("columns-to-rows", my_rows)
 
 # %% id="repair-column-mask" tags=["task"]
 def column_weights(query, key):
-    """Causal weights, columns are positions: query and key (d_k, length) -> (length, length), each column a query."""
+    """query and key (d_k, length) -> causal weights (length, length), in columns."""
     ### BEGIN SOLUTION
     length = query.shape[1]
     scores = key.T @ query / np.sqrt(query.shape[0])

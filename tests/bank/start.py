@@ -13,6 +13,14 @@ my_shapes = table.shape + (values @ table).shape
 # %% shapes-in-columns | right | NumPy integers by unpacking a dictionary
 sizes = dict(queries=np.int64(5), keys=np.int64(11), d_v=np.int64(6))
 my_shapes = (*(sizes[name] for name in ("keys", "queries", "d_v", "queries")),)
+# %% weight-between-two | wrong | mean of the two weights, as if weights were scores
+my_weight = (0.36 + 0.09) / 2
+# %% weight-between-two | wrong | what is left, shared equally by the five other words
+my_weight = (1 - 0.36 - 0.09) / 5
+# %% weight-between-two | wrong | rounded to one digit
+my_weight = 0.2
+# %% weight-between-two | right | mean of the logarithms
+my_weight = np.exp((np.log(0.36) + np.log(0.09)) / 2)
 # %% columns-to-rows | wrong | scale from the number of queries, for the last axis is read before turning
 def my_rows(query, key, value):
     scale = np.sqrt(query.shape[-1])

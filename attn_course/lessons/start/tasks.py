@@ -11,7 +11,7 @@ from attn_course.tasks.core import Case, Task, Wrong, at_sizes, every
 
 
 def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
-    """Positive weights of the shape of `scores` that sum to 1 along `axis`; a score of -inf gets the weight 0."""
+    """Weights that sum to 1 along `axis`; a score of -inf gets the weight 0."""
     unnormalised = np.exp(scores - scores.max(axis=axis, keepdims=True))
     return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
 
@@ -318,7 +318,7 @@ TRANSLATE = Task(
 
 
 def _column_weights_broken(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Causal weights, columns are positions: query and key (d_k, length) -> (length, length), each column a query."""
+    """query and key (d_k, length) -> causal weights (length, length), in columns."""
     length = query.shape[1]
     scores = key.T @ query / np.sqrt(query.shape[0])
     hidden = np.triu(np.ones((length, length), dtype=bool), k=1)

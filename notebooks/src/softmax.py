@@ -98,8 +98,7 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 
 # %% [markdown] id="why-exp-predict"
 # The exponential meets the condition: the shift multiplies both of its values by $e^c$, which cancels. Now shift the scores $(3, 0)$
-# to $(6, 3)$. **Predict** for each of the other two functions whether the share of the first entry moves towards one half or away
-# from it. (At 0, 3 and 6, $\ln(1 + e^x)$ is about 0.7, 3.05 and 6.)
+# to $(6, 3)$. **Predict** for $x^2 + 1$ whether the share of the first entry moves towards one half or away from it.
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-3.0, 3.0, 121)
@@ -115,8 +114,8 @@ for name, f in maps.items():
 figures.softmax_maps(difference, shares, shift=shift)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
-# It moves towards one half for both. With $x^2 + 1$ the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$
-# after it; with $\ln(1 + e^x)$ it falls from 0.81 to 0.66. Only the two curves of $e^x$ coincide.
+# It moves towards one half: the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$ after it. With
+# $\ln(1 + e^x)$ it falls from 0.81 to 0.66. Only the two curves of $e^x$ coincide.
 
 # %% [markdown] id="why-exp-solve"
 # Which functions meet the shift condition for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
@@ -162,7 +161,7 @@ verify("ratio-of-weights", "softmax-with-temperature")
 z = np.array([0.0, 1.0, 2.0])
 for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     p = np.array(p)
-    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum()  # 0 ln 0 counts as 0
+    entropy = (p * np.log(1 / np.where(p > 0, p, 1))).sum()  # 0 ln 0 counts as 0
     print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="identity"
@@ -192,16 +191,13 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # %% [markdown] id="compromise-best"
 # The last step holds because these $p_i$ sum to 1, and these $q_i$ to at most 1. Equality needs $q_i = p_i$ wherever $p_i > 0$, and
 # then these $q_i$ sum to 1 as well. No weight of a softmax is 0, so no other entry is left, and $p = q$. So **softmax is the one best
-# compromise**, its value is $T\, \mathrm{lse}(z / T)$, and the temperature $T$ is what entropy is worth. For the scores above that is
-# a little more than our third attempt had:
+# compromise**, its value is $T\, \mathrm{lse}(z / T)$, and the temperature $T$ is what entropy is worth. (The Deeper section
+# {section}`average` prescribes the average score instead, as physicists do.) For the scores above, the best is a little more than our
+# third attempt had:
 
 # %% id="identity-verify"
 print("best weights", softmax(z), f"  score + entropy = lse = {logsumexp(z):.3f}")
 verify("log-softmax", "free-energy-identity")
-
-# %% [markdown] id="identity-zero"
-# With $\beta = 0$ the identity says $H(p) = \ln n - \mathrm{KL}(p \,\|\, \text{equal weights})$: entropy measures how near $p$ is
-# to equal weights. (Physicists prescribe the average score instead; the Deeper section {section}`average` finds softmax there too.)
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
@@ -222,9 +218,8 @@ verify("log-softmax", "free-energy-identity")
 # depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
 # noises are independent, so the chances multiply, and the exponents add:
 #
-# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
-#
-# $$= \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr) = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
+# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)
+# = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr) = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
 # The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the distribution of a single noise, moved by
 # $\mathrm{lse}(z)$. Its mean is that of one noise, $\gamma \approx 0.577$, moved by the same amount:
@@ -256,6 +251,8 @@ print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
 verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="three"
+# Side by side:
+#
 # | what we assume | what we find |
 # |---|---|
 # | one function for all entries; only differences of scores count | $\sigma(\beta z)$, and nothing else |
@@ -379,7 +376,8 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-result"
-# The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$. In vectors, with $\odot$ for multiplying entry by entry,
+# The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$. In vectors, with $\odot$ for multiplying entry by entry, the gradient of the
+# scores is
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
@@ -404,7 +402,7 @@ assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 
 # %% id="step-code" tags=["predicted"]
 s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
-print("gradient of the scores:  ", softmax_vjp(s, g))
+print("gradient of the scores:   ", softmax_vjp(s, g))
 print("weights after a step of 1:", softmax(np.log(s) - softmax_vjp(s, g)))
 
 # %% [markdown] id="step-answer" tags=["answer"]
@@ -415,21 +413,21 @@ print("weights after a step of 1:", softmax(np.log(s) - softmax_vjp(s, g)))
 # ### Spot the mistake: softmax as an elementwise function
 #
 # "The derivative of softmax is $s(1 - s)$" is a common answer. That belongs to the *logistic* function, which looks at one number. Put
-# it into the backward pass:
+# it into the backward pass, for two equal weights and $g = (1, 1)$:
 
 # %% id="spot-elementwise-code"
-show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
-show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
+s, g = np.array([0.5, 0.5]), np.array([1.0, 1.0])
+print("entry by entry:", s * (1 - s) * g)
+show("softmax-vector-jacobian-product", s=s, g=g)
 
 # %% [markdown] id="spot-elementwise-notice"
-# The weights sum to 1, so a loss that adds them up, $g = (1, 1)$, cannot change, and its gradient is 0. The elementwise formula says
-# $(0.25, 0.25)$.
+# The weights sum to 1, and this loss adds them up. So it cannot change, and its gradient must be 0.
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# By {eq}`log-softmax` the log-odds of two tokens are the difference of their scores, so dividing the scores by $T$ divides them by $T$
-# too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they
+# By {eq}`log-softmax` the log-odds of two tokens are the difference of their scores, so dividing the scores by $T$ divides
+# the log-odds too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they
 # are $e^4 \approx 55$: our division by 2 **is** a temperature.
 #
 # Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and the
@@ -448,8 +446,8 @@ figures.temperature_bars(scores, weights, temperatures)
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# With four scores, every $s_i (1 - s_i)$ is small only if each weight is near 0 or 1; they sum to 1, so one of them is near 1. Adding
-# 100 moves nothing, by {eq}`softmax-shift-invariance`. If the largest weight is $1 - \varepsilon$, every entry of $J$,
+# One weight must have nearly everything: with four scores, every $s_i (1 - s_i)$ is small only if each weight is near 0 or 1, and they
+# sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. If the largest weight is $1 - \varepsilon$, every entry of $J$,
 # $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most $\varepsilon$ and the other at
 # most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores hardly reach the weights.
 
@@ -598,7 +596,8 @@ print("softmax:     ", softmax(z))
 # ## Deeper: the average as a condition
 #
 # Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Many choices of $p$ have that
-# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.)
+# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.) Without the condition it is equal
+# weights: with $\beta = 0$, {eq}`free-energy-identity` says $H(p) = \ln n - \mathrm{KL}(p \,\|\, \text{equal weights})$.
 
 # %% [markdown] id="multiplier"
 # **Lagrange multipliers.** With three weights the conditions leave a path across a hill. At its highest point, the hill may still

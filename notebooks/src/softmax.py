@@ -218,8 +218,9 @@ verify("log-softmax", "free-energy-identity")
 # depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
 # noises are independent, so the chances multiply, and the exponents add:
 #
-# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)
-# = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr) = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
+# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
+#
+# $$= \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr) = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
 # The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the distribution of a single noise, moved by
 # $\mathrm{lse}(z)$. Its mean is that of one noise, $\gamma \approx 0.577$, moved by the same amount:
@@ -584,7 +585,7 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # $z_j / T + \xi_j$ is.
 
 # %% id="other-noise-code"
-z, size = np.array([2.0, 1.0, 0.0]), (100_000, 3)
+z, size, rng = np.array([2.0, 1.0, 0.0]), (1_000_000, 3), np.random.default_rng(1)
 spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
 gumbel, normal = rng.gumbel(size=size), rng.normal(scale=spread, size=size)
 for name, noise in (("Gumbel", gumbel), ("normal", normal)):

@@ -2,19 +2,20 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
-# that are not negative and sum to 1. Softmax turns scores into weights, with an exponential. Why that? This lesson answers three
-# times, and each time it starts somewhere else.
+# that are not negative and sum to 1. Softmax makes them, with an exponential. Why that? This lesson answers three times, and each
+# time it starts somewhere else.
 #
-# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without writing out its
-# Jacobian, and sum its denominator one block at a time.
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without its Jacobian, and sum its
+# denominator one block at a time.
 #
-# **You need** exponentials, partial derivatives, expected value, variance, independence, and some NumPy. **Time:** 70 minutes,
+# **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes,
 # without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
 
 # %% id="setup"
 import math
 
 import numpy as np
+import torch
 
 from attn_course import check, show, verify
 from attn_course.lessons.softmax import figures
@@ -24,7 +25,7 @@ from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 np.set_printoptions(precision=4, suppress=True)
 
 # %% [markdown] id="where"
-# The scores are there, and each row of them has to become a row of weights:
+# The machine has its scores. Now each row of scores must become a row of weights:
 
 # %% id="machine"
 figures.machine()
@@ -61,9 +62,8 @@ figures.token_weights(TOKENS, z_it, softmax(z_it))
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# The sum in the denominator is the **normaliser**. We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on
-# **all** scores, through the sum. In this course `verify` tries every numbered equation on random numbers, and `show` puts small numbers
-# into one.
+# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores, through the sum. In this course
+# `verify` tries every numbered equation on random numbers, and `show` puts small numbers into one.
 
 # %% id="definition-verify"
 verify("softmax")
@@ -74,8 +74,8 @@ show("softmax", z=[1, 2, 0], i=2)
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# A single score takes all the weight. A score of $-\infty$ beside a finite one gets none, which is how masks work (chapter {lesson}`masking`). And in
-# float32 a score 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
+# A score of $-\infty$ beside a finite one gets no weight, which is how masks work (chapter {lesson}`masking`). And in float32 a score
+# 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
 
 # %% id="range-code"
 verify("softmax-inside-the-simplex")
@@ -86,9 +86,8 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 # %% [markdown] id="why-exp"
 # ## First derivation: only differences count
 #
-# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let us assume little. One continuous positive
-# function $f$ serves every entry, and we divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the ratio of two weights, their
-# **odds**, the sum cancels:
+# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let one continuous positive function $f$ serve
+# every entry, and divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the ratio of two weights, their **odds**, the sum cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 #
@@ -99,8 +98,7 @@ print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
 
 # %% [markdown] id="why-exp-predict"
 # The exponential meets the condition: the shift multiplies both of its values by $e^c$, which cancels. Now shift the scores $(3, 0)$
-# to $(6, 3)$. **Predict** for each of the other two functions whether the share of the first entry moves towards one half or away
-# from it. The figure shows that share before and after.
+# to $(6, 3)$. **Predict** for $x^2 + 1$ whether the share of the first entry moves towards one half or away from it.
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-3.0, 3.0, 121)
@@ -116,9 +114,8 @@ for name, f in maps.items():
 figures.softmax_maps(difference, shares, shift=shift)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
-# It moves towards one half for both. With $x^2 + 1$ the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$
-# after it; with $\ln(1 + e^x)$ it falls from 0.81 to 0.66. From 3 to 6 both functions grow by a smaller factor than from 0 to 3. So
-# the two curves of each of them differ, and only those of $e^x$ coincide.
+# It moves towards one half: the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$ after it. With
+# $\ln(1 + e^x)$ it falls from 0.81 to 0.66. Only the two curves of $e^x$ coincide.
 
 # %% [markdown] id="why-exp-solve"
 # Which functions meet the shift condition for *every* $c$? Compare each value with the value at zero: let $g(x) = f(x) / f(0)$, so that
@@ -126,23 +123,24 @@ figures.softmax_maps(difference, shares, shift=shift)
 #
 # $$g(x + c) = \frac{f(x + c)}{f(c)} \cdot \frac{f(c)}{f(0)} = \frac{f(x)}{f(0)} \cdot \frac{f(c)}{f(0)} = g(x)\, g(c)$$
 #
-# The first step multiplies and divides by $f(c)$. The second is the shift condition for the scores $x$ and $0$, which says that
-# $f(x + c) / f(c) = f(x) / f(0)$. So $g$ turns sums into products. Suppose that $g$ has a derivative (the Deeper section
+# The first step multiplies and divides by $f(c)$. The second is the shift condition for the scores $x$ and $0$. So $g$ turns sums into
+# products. Suppose that $g$ has a derivative (the Deeper section
 # {section}`continuity` shows that continuity is enough), and call its slope at zero $\beta$. Differentiate both sides with respect to
 # $c$ and put $c = 0$:
 #
 # $$g'(x) = \beta\, g(x)$$
 
 # %% [markdown] id="why-exp-unique"
-# The function $e^{\beta x}$ solves this equation. To see that nothing else does, look at $h(x) = g(x)\, e^{-\beta x}$. Its
-# derivative is $(g'(x) - \beta g(x))\, e^{-\beta x} = 0$, so $h$ is a constant, and $h(0) = g(0) = 1$. Hence $g(x) = e^{\beta x}$
-# and $f(x) = f(0)\, e^{\beta x}$. The factor $f(0)$ cancels in the weights, and one number is left to choose:
+# The function $e^{\beta x}$ solves this equation. To see that nothing else with $g(0) = 1$ does, look at
+# $h(x) = g(x)\, e^{-\beta x}$. Its derivative is $(g'(x) - \beta g(x))\, e^{-\beta x} = 0$, so $h$ is a constant, and
+# $h(0) = g(0) = 1$. Hence $g(x) = e^{\beta x}$ and $f(x) = f(0)\, e^{\beta x}$. The factor $f(0)$ cancels in the weights, and one
+# number is left to choose:
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For $\beta = 0$ all weights are equal
-# (there is no $T$), and a negative $\beta$ prefers small scores.
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For $\beta = 0$ all weights are equal,
+# and a negative $\beta$ prefers small scores.
 
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
@@ -151,20 +149,24 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # ## Second derivation: score and entropy in balance
 #
 # Good weights $p$ have a large average score, $p \cdot z = \sum_i p_i z_i$. But the average is largest with everything on the best token,
-# even if the second best is only a little worse. So let us also reward weights that stay undecided. The **entropy**
-# $H(p) = -\sum_i p_i \ln p_i$, with $0 \ln 0 = 0$, measures this: it is $\ln n$ if all weights are equal, and 0 if one has everything.
-# Choose a number $T > 0$ that says what entropy is worth, and look for the weights with the largest
+# even if the second best is only a little worse. So let us also reward weights that stay undecided. Their **entropy**
+# $H(p) = -\sum_i p_i \ln p_i$, with $0 \ln 0 = 0$, is 0 if one has everything, and $\ln n$ if all are equal. Let a number $T > 0$ say
+# what entropy is worth, and look for the weights with the largest
 #
 # $$p \cdot z + T\, H(p)$$
+#
+# For the scores $(0, 1, 2)$ and $T = 1$, a compromise beats both extremes:
 
 # %% id="entropy-code"
-for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
+z = np.array([0.0, 1.0, 2.0])
+for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     p = np.array(p)
-    print(p, f"entropy {-(p * np.log(p)).sum():.2f}")
+    entropy = (p * np.log(1 / np.where(p > 0, p, 1))).sum()  # 0 ln 0 counts as 0
+    print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="identity"
-# The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's denominator. So a log-weight
-# is a score measured from it:
+# Which weights are best? The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's
+# denominator. So a log-weight is a score measured from it:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
@@ -175,61 +177,46 @@ for p in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2], [0.98, 0.01, 0.01]):
 #
 # $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
 
-# %% [markdown] id="identity-used"
+# %% [markdown] id="compromise"
 # Put $\beta = 1 / T$, multiply by $T$, and bring $p \cdot z$ to the left:
 #
 # $$p \cdot z + T\, H(p) = T\, \mathrm{lse}(z / T) - T\, \mathrm{KL}(p \,\|\, \sigma(z / T))$$
-
-# %% [markdown] id="compromise"
-# Only the last term depends on $p$, so the compromise is best where KL is smallest. How small can it be? The line $x - 1$ touches
-# $\ln x$ at $x = 1$ and lies above it everywhere else, so $\ln x \le x - 1$, and the two are equal only at $x = 1$. Take
-# $x = q_i / p_i$ and sum over the entries with $p_i > 0$:
+#
+# On the right only KL depends on $p$, so the best $p$ has the smallest KL. How small can it be? The difference $x - 1 - \ln x$ is 0 at
+# $x = 1$, and its slope $1 - 1/x$ is negative before and positive after. So $\ln x \le x - 1$, with equality only at $x = 1$. Take
+# $x = q_i / p_i$, multiply by $p_i$, and sum over the entries with $p_i > 0$:
 #
 # $$-\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln \frac{q_i}{p_i} \le \sum_i (q_i - p_i) \le 0$$
-#
-# The last step holds because these $p_i$ sum to 1, and these $q_i$ to at most 1. Equality needs $q_i = p_i$ wherever $p_i > 0$, and no
-# $q_i$ left over. Since no $q_i$ is 0 here, it needs $p = q$. So **softmax is the one best compromise**, and the temperature $T$ is what
-# entropy is worth.
+
+# %% [markdown] id="compromise-best"
+# The last step holds because these $p_i$ sum to 1, and these $q_i$ to at most 1. Equality needs $q_i = p_i$ wherever $p_i > 0$, and
+# then these $q_i$ sum to 1 as well. No weight of a softmax is 0, so no other entry is left, and $p = q$. So **softmax is the one best
+# compromise**, its value is $T\, \mathrm{lse}(z / T)$, and the temperature $T$ is what entropy is worth. (The Deeper section
+# {section}`average` prescribes the average score instead, as physicists do.) For the scores above, the best is a little more than our
+# third attempt had:
 
 # %% id="identity-verify"
+print("best weights", softmax(z), f"  score + entropy = lse = {logsumexp(z):.3f}")
 verify("log-softmax", "free-energy-identity")
-
-# %% [markdown] id="identity-tried"
-# For the scores $(0, 1, 2)$ and $T = 2$ the two sides agree, and softmax, the last row, has the most:
-
-# %% id="identity-code"
-z, temperature = np.array([0.0, 1.0, 2.0]), 2.0
-best = softmax(z, temperature=temperature)
-for p in (np.array([0.1, 0.2, 0.7]), np.array([0.3, 0.4, 0.3]), best):
-    value = p @ z - temperature * (p * np.log(p)).sum()
-    divergence = (p * np.log(p / best)).sum()
-    right = temperature * (logsumexp(z / temperature) - divergence)
-    print(f"p = {p}   compromise {value:.4f}   T (lse - KL) {right:.4f}")
-
-# %% [markdown] id="average-pointer"
-# Physicists prescribe the average score instead; section {section}`average` shows that this leads to softmax as well.
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# Let each score be read with a random error $\xi_j$, and let the token with the largest $z_j + \xi_j$ win. The errors are independent
-# and share one continuous distribution with a finite mean. The average best reading is
+# Let each score be read with a random error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent and share one
+# continuous distribution with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
-
-# %% [markdown] id="contest-slope"
+#
 # Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the
 # race is so close that the step decides it: there it rises by less than $h$, and the chance of such a race goes to 0 with $h$, because
 # a continuous noise makes no ties. So the slope of $M$ is a chance:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
-#
-# These are weights, for **any** such noise: none is negative, and they sum to 1, because exactly one token wins.
 
 # %% [markdown] id="gumbel"
-# Which weights they are depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$, the distribution to which the longest of
-# $N$ independent exponential waiting times of mean 1, less $\ln N$, tends as $N$ grows. The best reading is at most $t$
-# if *every* $z_j + \xi_j$ is. The noises are independent, so the chances multiply, and the exponents add:
+# These are weights, for **any** such noise: none is negative, and they sum to 1, because exactly one token wins. Which weights they are
+# depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
+# noises are independent, so the chances multiply, and the exponents add:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
 #
@@ -258,34 +245,29 @@ best = (z_it + noise).max(axis=-1).mean()
 print(f"mean best reading {best:.2f}, lse {logsumexp(z_it):.2f}")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# "cat" wins in about 9,480 of them, its weight times 10,000; chance moves such a count by some 20 or 40. The mean best reading lies
-# 0.58 above $\mathrm{lse}(z)$, close to $\gamma$.
+# It wins in 9,490 of them. Its weight times 10,000 is 9,478; by chance such a count is often off by 20 and rarely by more than 50.
+# The mean best reading lies 0.58 above $\mathrm{lse}(z)$, close to $\gamma$.
 
 # %% id="lse-verify"
 verify("expected-maximum", "lse-gradient")
 
-# %% [markdown] id="other-noise"
-# In general another noise gives other weights: normal noise gives those of the *probit* model. So this derivation does not say that the
-# weights must be softmax. Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$.
-
-# %% id="other-noise-code"
-z, size = np.array([2.0, 1.0, 0.0]), (100_000, 3)
-spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
-gumbel, normal = rng.gumbel(size=size), rng.normal(scale=spread, size=size)
-for name, noise in (("Gumbel", gumbel), ("normal", normal)):
-    wins = np.bincount((z + noise).argmax(axis=-1), minlength=3)
-    print(f"{name} noise: {wins / len(noise)}")
-print("softmax:     ", softmax(z))
-
-# %% [markdown] id="story"
+# %% [markdown] id="three"
+# Side by side:
+#
+# | what we assume | what we find |
+# |---|---|
+# | one function for all entries; only differences of scores count | $\sigma(\beta z)$, and nothing else |
+# | a large $p \cdot z + T\, H(p)$ is good | $\sigma(z / T)$, and nothing better |
+# | the best noisy score wins | $\sigma(z)$ for Gumbel's noise; others in general differ (section {section}`noise`) |
+#
 # **A story.** In 1959 the psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony
-# Marley found that Gumbel's noise leads to weights with this property, and Daniel McFadden (1974) proved a converse. In 2000 he
-# shared the Nobel prize in economics.
+# Marley found that Gumbel's noise leads to such weights, and Daniel McFadden (1974) that under his conditions no other noise does. In
+# 2000 he shared the Nobel prize in economics.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# Here are the two lines that everybody writes first: take exponentials, divide by their sum. Both score vectors below have the same
+# Take exponentials, divide by their sum: everybody writes these two lines first. The two score vectors below have the same
 # differences. A float64 holds numbers up to about $e^{709}$, and what is larger becomes `inf`. **Predict** what the second one gives.
 
 # %% id="overflow-code" tags=["predicted"]
@@ -295,64 +277,31 @@ with np.errstate(all="ignore"):  # keep NumPy quiet
         print(scores, "->", unnormalised / unnormalised.sum())
 
 # %% [markdown] id="overflow-answer" tags=["answer"]
-# The second gives NaN three times: $e^{1000}$ becomes inf, so the sum is inf too, and inf / inf is NaN. The formula is right, and the
-# program is wrong.
+# The second gives NaN three times: $e^{1000}$ becomes inf, so the sum is inf too, and inf / inf is NaN.
 
 # %% [markdown] id="shift"
-# The first derivation demanded that a common shift changes nothing. Softmax does this: with $\mathbf{1} = (1, \ldots, 1)$, the
-# factor $e^c$ leaves every term and cancels.
+# A common shift changes nothing: with $\mathbf{1} = (1, \ldots, 1)$, the factor $e^c$ can be taken out of every term, and cancels.
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
 # Log-sum-exp is not invariant: it moves by the same amount. Take $e^m$ out of each term of the sum, for any number $m$:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
-
-# %% [markdown] id="stable-max"
-# In a computer the maximum is a safe choice for $m$. For finite scores no term is then above 1; and the largest is 1, so the sum is
-# at least 1 and we do not divide by 0.
+#
+# In a computer the maximum is a safe $m$. For finite scores no term is then above 1, and the largest is 1, so we do not divide by 0.
+# With $c = -m$ in {eq}`softmax-shift-invariance`:
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
-#
-# The bars show for which scores $x$ the plain $e^x$ is neither 0 nor infinite.
-
-# %% id="overflow-figure"
-formats = (np.float16, np.float32, np.float64)
-highest = [math.log(np.finfo(dtype).max) for dtype in formats]
-tiniest = [np.finfo(dtype).smallest_subnormal for dtype in formats]
-lowest = [math.log(tiny) - math.log(2) for tiny in tiniest]  # below, exp rounds to 0
-figures.overflow_ranges([dtype.__name__ for dtype in formats], lowest, highest)
 
 # %% id="stable-code"
 verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
-for dtype in formats:
-    scores = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
-    shifted = np.exp(scores - scores.max())
-    print(f"{dtype.__name__}:", shifted / shifted.sum())
-ones = np.ones(4096, dtype=np.float16)
-print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
+scores = np.array([1000.0, 1001.0, 1002.0])
+shifted = np.exp(scores - scores.max())
+print(shifted / shifted.sum())
 
 # %% [markdown] id="stable-notice"
-# The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line
-# adds 4096 ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So the sum is
-# best kept in float32.
-#
-# A matrix of scores has a row for each query and a column for each key. Each row is a softmax of its own, so maximum and sum run
-# along the **last axis**; `keepdims=True` keeps that axis, with length 1, to line up with the rows.
-
-# %% id="axes-code"
-scores = np.array([[1000.0, 1001.0, 1002.0], [0.0, 0.0, 5.0]])  # queries by keys
-row_max = scores.max(axis=-1, keepdims=True)  # shape (2, 1)
-unnormalised = np.exp(scores - row_max)
-weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-assert np.allclose(weights, softmax(scores))
-print("row sums along the last axis ", weights.sum(axis=-1))
-print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
-
-# %% [markdown] id="axes-notice"
-# A softmax along the wrong axis raises no error. Here the row sums tell: each *key* handed out a weight of 1, and the first query took
-# all three. They do not always tell: for the scores `[[0, 1], [1, 0]]` the wrong axis even gives the right weights. So test with more
-# keys than queries.
+# In a matrix of scores, with a row for each query and a column for each key, each row is a softmax of its own. So maximum and sum run
+# along the **last axis**. The wrong axis raises no error (Deeper, section {section}`axes`).
 
 # %% [markdown] id="jacobian"
 # ## The derivative
@@ -365,8 +314,8 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 #
 # $$j = i: \qquad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
 #
-# For the weights $(0.5, 0.3, 0.2)$, raising the first score by a little $h$ moves the three weights by about $0.25\,h$, $-0.15\,h$ and
-# $-0.10\,h$: what one gains, the others lose.
+# For the weights $(0.5, 0.3, 0.2)$, raising the first score by a little $h$ moves them by about $0.25\,h$, $-0.15\,h$ and $-0.10\,h$:
+# what one gains, the others lose.
 
 # %% id="derivative-code"
 z, h = np.log([0.5, 0.3, 0.2]), 1e-6
@@ -376,8 +325,7 @@ for j in range(3):
 
 # %% [markdown] id="derivative-turn"
 # **Your turn.** Write both cases as *one* formula for $\partial s_i / \partial z_j$, in LaTeX: only the right side, between `r"`
-# and `"`. The Kronecker delta, which is 1 if $i = j$ and else 0, is `\delta_{ij}`; the weights are `s_i` and `s_j`. Any form that
-# is equal for all weights counts.
+# and `"`. The Kronecker delta, which is 1 if $i = j$ and else 0, is `\delta_{ij}`; the weights are `s_i` and `s_j`.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # r"..."
@@ -398,6 +346,7 @@ check("softmax-derivative", my_formula)
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
 # **Predict** the sign of each entry of $J$, and where the largest entry is, for the weights of the scores $(1.5, 1, 0, -1)$.
+# ($e^{1.5} \approx 4.5$.)
 
 # %% id="jacobian-figure" tags=["predicted"]
 weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
@@ -420,90 +369,88 @@ verify("softmax-jacobian-annihilates-constants")
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
 # **Your turn.** Split this sum in two. In the one with $\delta_{ij}$ only the term $i = j$ is left; in the other, $s_j$ does not
-# depend on $i$. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and the
-# gradient with respect to the scores comes out. Do it without any matrix, though the check cannot see that. By hand:
-# $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
+# depend on $i$. Then write `my_pull(weights, gradient)` for one row, without any matrix: two 1-D float64 arrays of one length go in, $s$
+# and $g$, and the gradient of the scores comes out. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
 
 # %% id="vjp-turn-code" tags=["your-turn"]
 my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-result"
-# The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$. In vectors, with $\odot$ for multiplying entry by entry,
+# The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$. In vectors, with $\odot$ for multiplying entry by entry, the gradient of the
+# scores is
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# ($J$ is symmetric, so this is $J g$ too.) The gradient of a score is positive where its $g_i$ lies above the average $s \cdot g$, negative
-# where it lies below. So a step downhill lowers every score whose $g_i$ lies above the average. (Its *weight* may still grow: try $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$.) All this takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries.
+# It takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries. PyTorch's automatic differentiation agrees:
 
 # %% id="vjp-code"
 verify("softmax-vector-jacobian-product")
 gradient = np.array([2.0, -1.0, 0.0, 3.0])
+z = torch.tensor([1.5, 1.0, 0.0, -1.0], dtype=torch.float64, requires_grad=True)
+torch.softmax(z, dim=-1).backward(torch.from_numpy(gradient))
 print("with J:   ", jacobian.T @ gradient)
 print("without J:", weights * (gradient - weights @ gradient))
+print("PyTorch:  ", z.grad.numpy())
 assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
+
+# %% [markdown] id="step"
+# The gradient of a score is its weight times the distance of its $g_i$ from the average $s \cdot g$: positive above it, negative
+# below. So a step downhill lowers every score whose $g_i$ lies above the average.
+#
+# Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$. The average is 0.9, so the first two lie above it. **Predict**: does a step downhill
+# make both of these weights smaller?
+
+# %% id="step-code" tags=["predicted"]
+s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
+print("gradient of the scores:   ", softmax_vjp(s, g))
+print("weights after a step of 1:", softmax(np.log(s) - softmax_vjp(s, g)))
+
+# %% [markdown] id="step-answer" tags=["answer"]
+# No. Both *scores* fall, but the first by 0.08 and the second only by 0.01. With the first, the largest, the sum of all amounts falls
+# to 0.947 of what it was; the second amount falls only to 0.990. So the second *weight* grows from 0.1 to 0.1046.
 
 # %% [markdown] id="spot-elementwise"
 # ### Spot the mistake: softmax as an elementwise function
 #
-# "The derivative of softmax is $s(1 - s)$" is a common answer. That is the derivative of the *logistic* function, which
-# looks at one number. Put it into the backward pass:
+# "The derivative of softmax is $s(1 - s)$" is a common answer. That belongs to the *logistic* function, which looks at one number. Put
+# it into the backward pass, for two equal weights and $g = (1, 1)$:
 
 # %% id="spot-elementwise-code"
-show("softmax-vector-jacobian-product", wrong="each weight with its own sigmoid")
-show("softmax-vector-jacobian-product", s=[0.5, 0.5], g=[1, 1])
+s, g = np.array([0.5, 0.5]), np.array([1.0, 1.0])
+print("entry by entry:", s * (1 - s) * g)
+show("softmax-vector-jacobian-product", s=s, g=g)
 
 # %% [markdown] id="spot-elementwise-notice"
-# The second is the smallest counterexample. The weights sum to 1, so a loss that adds them up, $g = (1, 1)$,
-# cannot change, and its gradient is 0. The elementwise formula says $(0.25, 0.25)$.
+# The weights sum to 1, and this loss adds them up. So it cannot change, and its gradient must be 0.
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# Dividing the scores by $T$ divides all log-odds by $T$ too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$
-# their odds are $e^8 \approx 3000$, at $T = 2$ they are $e^4 \approx 55$: our division by 2 **is** a temperature.
+# By {eq}`log-softmax` the log-odds of two tokens are the difference of their scores, so dividing the scores by $T$ divides
+# the log-odds too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they
+# are $e^4 \approx 55$: our division by 2 **is** a temperature.
+#
+# Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and the
+# winners, whose terms are 1, share equally. As $T \to \infty$, every term becomes 1, and every weight $1/n$. Here two scores are tied:
 
-# %% id="temperature-code"
-dots = QUERY[0, TOKENS.index("it")] @ KEY[0].T
-heat = (1.0, 2.0, 4.0, 8.0)
-rows = [softmax(dots, temperature=t) for t in heat]
-print(labelled(rows, [f"T = {t:.0f}" for t in heat], TOKENS, digits=3))
-
-# %% [markdown] id="temperature-limits"
-# **Predict** the weights of the scores $(2, 2, 1, 0)$ at $T = 0.1$.
-
-# %% id="temperature-figure" tags=["predicted"]
+# %% id="temperature-figure"
 scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
 weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
-# %% [markdown] id="temperature-notice" tags=["answer"]
-# At $T = 0.1$ each of the two tied scores has half of the weight, and the others have almost nothing. Equal scores have equal weights at
-# every temperature, so no cooling can break a tie. In general, divide numerator and denominator by $e^{\max_j z_j / T}$. As
-# $T \to 0$ from above, every term below the maximum vanishes, and tied winners share: softmax is a smooth argmax. As $T \to \infty$,
-# every term becomes 1, and every weight $1/n$.
-
-# %% [markdown] id="softmax-entropy"
-# How undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which
-# leaves
-#
-# $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
-#
-# When does the softmax stop passing changes on? Move the scores and the temperature of the card; it needs no Python. Find a setting
-# in which every entry of the Jacobian is almost zero, then press "+100 to all".
+# %% [markdown] id="card-question"
+# When does the softmax stop passing changes on? Find a setting of this card in which every entry of the Jacobian is almost zero, then
+# press "+100 to all". (The *spectral norm* is the largest factor by which $J$ stretches a vector.)
 
 # %% id="explorable"
 figures.softmax_explorable()
 
-# %% id="entropy-verify"
-verify("softmax-entropy")
-
 # %% [markdown] id="saturation"
-# You will have found one where one weight has nearly everything: with four scores, every $s_i (1 - s_i)$ is small only if each
-# weight is near 0 or 1, and they sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. How small is $J$ then? If the largest weight is
-# $1 - \varepsilon$, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at
-# most $\varepsilon$ and the other at most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores
-# hardly reach the weights. Section {section}`norm` bounds the whole matrix.
+# One weight must have nearly everything: with four scores, every $s_i (1 - s_i)$ is small only if each weight is near 0 or 1, and they
+# sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. If the largest weight is $1 - \varepsilon$, every entry of $J$,
+# $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most $\varepsilon$ and the other at
+# most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores hardly reach the weights.
 
 # %% [markdown] id="saturation-notice"
 # Two warnings. The Jacobian of many nearly equal weights is small too: with weights $1/n$, no entry is above $1/n$. And a small
@@ -513,13 +460,13 @@ verify("softmax-entropy")
 # ## Log-sum-exp, block by block
 #
 # {eq}`stable-softmax` reads the scores three times: for the maximum, for the sum, and for the weights. The first two readings can be
-# one. Keep two numbers: the largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$. A new score $x$ may
-# raise the maximum to $m'$. Then every old term was measured from the wrong place: $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, so all
-# of them get the same factor.
+# one (Milakov and Gimelshein, 2018). Keep the largest score so far, $m$, and the sum measured from it, $\ell = \sum e^{z_j - m}$. A new
+# score $x$ may raise the maximum to $m'$. Since $e^{z_j - m'} = e^{z_j - m}\, e^{m - m'}$, all old terms then get the same factor.
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Neither exponent is positive, so neither power is above 1. (Milakov and Gimelshein, 2018.)
+# Neither exponent is positive, so neither power is above 1. Before the first score $m = -\infty$ and $\ell = 0$; the factor is then
+# $e^{-\infty} = 0$.
 
 # %% id="online-code"
 row_max, row_sum = -math.inf, 0.0
@@ -532,48 +479,25 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # %% [markdown] id="online-notice"
 # At "cat" the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} = 0.0067$.
 #
-# **Your turn.** Now the scores come in blocks. Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and
-# looks at each block once: `blocks` is a list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any
-# size and either sign. Do not join the blocks, though the check cannot see it. The smallest example:
-# `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
-
-# %% id="lse-turn-code" tags=["your-turn"]
-my_lse = ...  # your function
-check("lse-over-blocks", my_lse)
-
-# %% [markdown] id="merge"
-# Our version keeps a pair for each block and merges them. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger
-# maximum, then add:
+# Whole blocks of scores work the same way. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger maximum,
+# then add:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
-# A single score is the block with $m_B = x$ and $\ell_B = 1$, which gives {eq}`online-softmax-update`. On paper neither the order
-# of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter {lesson}`flash`) rests on
-# this line, and on rescaling the sum of values in the same way: blocks of scores come and go, and no full row need ever be stored.
+# On paper neither the order of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter
+# {lesson}`flash`) rests on this line, and on rescaling the sum of values in the same way: blocks of scores are read and dropped, and no
+# full row need ever be stored. Write it yourself in the Deeper section {section}`blocks`.
 
-# %% id="merge-code"
+# %% id="merge-verify"
 verify("online-softmax-update", "merge-of-softmax-sums")
-scores = np.random.default_rng(2).normal(size=1000) * 50
-blocks = np.split(scores, [130, 700])
-maxima = np.array([block.max() for block in blocks])
-sums = np.array([np.exp(block - block.max()).sum() for block in blocks])
-merged = maxima.max() + math.log((sums * np.exp(maxima - maxima.max())).sum())
-equal = math.isclose(merged, logsumexp(scores), rel_tol=1e-12)
-print("merged lse equals lse of the whole row:", equal)
 
 # %% [markdown] id="limits"
 # ## What softmax cannot do
 #
 # - **Give exactly zero** on paper to a finite score. The small weights of many keys can add up. *Sparsemax* (Martins and
-#   Astudillo, 2016) projects the scores onto the set of all weights instead, and can reach zero.
-# - **Say "nothing fits".** Without a natural zero there are no poor scores, only poorer ones.
-# - **Notice a duplicate.** The odds of two keys do not depend on the others. So if a key stands there twice, its two copies
-#   together get up to twice its weight, and all others lose.
-
-# %% [markdown] id="limits-entrywise"
-# - **Be computed entry by entry.** Every weight needs the sum over all keys, and no fixed number of features of the query and of the
-#   key gives $e^{q \cdot k}$ for all of them. Linear attention (chapter {lesson}`linear`) replaces it by a function that has such
-#   features. It still needs the sum, but can keep it in a memory of fixed size.
+#   Astudillo, 2016) can reach zero.
+# - **Say "nothing fits".** Scores have no natural zero: if all keys fit badly, the least bad one still gets the largest weight.
+# - **Notice a duplicate.** If a key stands there twice, its two copies together get up to twice its weight, and all others lose:
 
 # %% id="duplicate-code"
 z = np.array([2.0, 1.0, 0.0])
@@ -596,13 +520,11 @@ print("the first key twice:", softmax(np.array([z[0], *z])))
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - If one continuous positive function serves all entries and odds depend on differences of scores only, it is a multiple of
-#   $e^{\beta x}$.
-# - Softmax at temperature $T$ is the one best compromise between a large average score and a large entropy, $p \cdot z + T\, H(p)$.
-# - The weights are the chances to win under Gumbel noise, and the gradient of log-sum-exp.
+# - Three roads lead to softmax: differences of scores, a compromise of score and entropy, a contest under Gumbel noise.
 # - A common shift changes nothing: subtract the maximum, and no exponential overflows.
 # - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
 # - Where one weight takes nearly all, $J$ nearly vanishes.
+# - A maximum and a sum are all that must be kept of the scores read so far.
 #
 # Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs those that follow.
@@ -622,7 +544,7 @@ print("the first key twice:", softmax(np.array([z[0], *z])))
 # %% [markdown] id="why-exp-broken"
 # ## Deeper: when every entry has its own function
 #
-# What if entry $i$ has its own function, $f_i$? With the scores $x$ and $0$ the shift condition says that
+# What if entry $i$ has its own $f_i$? With the scores $x$ and $0$ the shift condition says that
 #
 # $$\frac{f_i(x + c)}{f_i(x)} = \frac{f_j(c)}{f_j(0)} \qquad (i \ne j)$$
 #
@@ -640,8 +562,8 @@ print("softmax(z + ln a):   ", softmax(z + np.log(a)))
 # %% [markdown] id="spot-printed"
 # ## Deeper: a test for printed weights
 #
-# Suppose a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.21, 0.31, which sum to 1. But the logarithms of
-# the odds must be the differences of the scores, 0.8 and 0.2, up to rounding:
+# Suppose a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.21, 0.31, which sum to 1. But the log-odds must be the differences of the
+# scores, 0.8 and 0.2, up to rounding:
 
 # %% id="spot-printed-code"
 scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.21, 0.31])
@@ -652,17 +574,38 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # The printed weights have 0.44 where 0.2 should be, and two digits of rounding move that by 0.03 at most. So they are not the softmax
 # of these scores.
 
+# %% [markdown] id="noise"
+# ## Deeper: another noise, other weights
+#
+# Where does Gumbel's noise come from? Take $N$ independent waiting times, exponential with mean 1. The longest of them, less $\ln N$,
+# is at most $t$ with the chance $(1 - e^{-t} / N)^N$, which tends to $\exp(-e^{-t})$ as $N$ grows.
+#
+# In general another noise gives other weights: normal noise gives those of the *probit* model. So the third derivation does not say that
+# the weights must be softmax. Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$, because $z_j + T \xi_j$ is largest where
+# $z_j / T + \xi_j$ is.
+
+# %% id="other-noise-code"
+z, size, rng = np.array([2.0, 1.0, 0.0]), (1_000_000, 3), np.random.default_rng(1)
+spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
+gumbel, normal = rng.gumbel(size=size), rng.normal(scale=spread, size=size)
+for name, noise in (("Gumbel", gumbel), ("normal", normal)):
+    wins = np.bincount((z + noise).argmax(axis=-1), minlength=3)
+    print(f"{name} noise: {wins / len(noise)}")
+print("softmax:     ", softmax(z))
+
 # %% [markdown] id="average"
 # ## Deeper: the average as a condition
 #
 # Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Many choices of $p$ have that
-# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.)
+# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.) Without the condition it is equal
+# weights: with $\beta = 0$, {eq}`free-energy-identity` says $H(p) = \ln n - \mathrm{KL}(p \,\|\, \text{equal weights})$.
 
 # %% [markdown] id="multiplier"
 # **Lagrange multipliers.** With three weights the conditions leave a path across a hill. At its highest point, the hill may still
-# rise to the left or right of the path, but not along it. The conditions do not change along it either. So the slope of the hill is a
-# combination of theirs, unless these are parallel, which happens only if all scores are equal. The unknown coefficients are the
-# *multipliers*:
+# rise to the left or right of the path, but not along it. The conditions do not change along it either. In space, the
+# directions perpendicular to the path form a plane. The slope of the hill lies in it, and so do those of the two conditions, which span
+# it unless they are parallel; that happens only if all scores are equal. So the slope of the hill is a combination of theirs. The
+# unknown coefficients are the *multipliers*:
 
 # %% [markdown] id="lagrangian"
 # Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero:
@@ -678,8 +621,8 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 #
 # $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
 #
-# The sum of the $p_i$ is 1, so the first factor is one over $\sum_j e^{\beta z_j}$. This is $\sigma(\beta z)$ again,
-# {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score.
+# The first factor is the same for every $i$, and the $p_i$ sum to 1. Task {task}`multiplier-to-softmax` makes of this that $p$ is
+# $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score.
 
 # %% [markdown] id="entropy-doubts"
 # But this point may be a saddle, some $p_i$ might be 0, and perhaps no $\beta$ fits. The first two doubts are settled by
@@ -699,8 +642,19 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # from the smallest score to the largest: it takes each value strictly between them **exactly once**. At the two ends no $\beta$ fits:
 # those weights are 0 on all other scores.
 
+# %% id="bisection-code"
+z, wanted = np.array([1.0, 0.4, 0.0]), 0.8
+low, high = -50.0, 50.0
+while high - low > 1e-9:  # the average rises with beta, so halve the interval
+    middle = (low + high) / 2
+    if softmax(middle * z) @ z < wanted:
+        low = middle
+    else:
+        high = middle
+print(f"average {wanted} at beta {low:.3f}, weights", softmax(low * z))
+
 # %% [markdown] id="simplex-predict"
-# All weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take
+# All weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take the same
 # $z = (1, 0.4, 0)$, whose plain mean is 0.47, and ask for the average $\mu = 0.2$. **Predict** the sign of $\beta$.
 
 # %% id="simplex-figure" tags=["predicted"]
@@ -750,10 +704,51 @@ lower = np.maximum(x, 0.0)
 lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
 figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 
+# %% [markdown] id="formats"
+# ## Deeper: what a number format can hold
+#
+# The bars show where the plain $e^x$ is neither 0 nor infinite.
+
+# %% id="overflow-figure"
+formats = (np.float16, np.float32, np.float64)
+highest = [math.log(np.finfo(dtype).max) for dtype in formats]
+tiniest = [np.finfo(dtype).smallest_subnormal for dtype in formats]
+lowest = [math.log(tiny) - math.log(2) for tiny in tiniest]  # below, exp rounds to 0
+figures.overflow_ranges([dtype.__name__ for dtype in formats], lowest, highest)
+
+# %% id="formats-code"
+for dtype in formats:
+    scores = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
+    shifted = np.exp(scores - scores.max())
+    print(f"{dtype.__name__}:", shifted / shifted.sum())
+ones = np.ones(4096, dtype=np.float16)
+print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
+
+# %% [markdown] id="formats-notice"
+# The shifted sum cannot overflow, as long as the format can hold the number of scores. That does not make it exact. The last line
+# adds 4096 ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So the sum is
+# best kept in float32.
+
+# %% [markdown] id="axes"
+# ## Deeper: the wrong axis
+#
+# For scores with queries in rows, a softmax along the first axis raises no error. Do its row sums tell?
+
+# %% id="axes-code"
+scores = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 5.0]])  # queries by keys
+print("row sums along the last axis ", softmax(scores, axis=-1).sum(axis=-1))
+print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
+
+# %% [markdown] id="axes-notice"
+# Here they give it away: each *key* handed out a weight of 1, three in all, for two queries. They do not always: for the scores
+# `[[0, 1], [1, 0]]` the wrong axis even gives the right weights. So test with more keys than queries: then the wrong axis cannot make all
+# row sums 1.
+
 # %% [markdown] id="norm"
 # ## Deeper: the norm of a saturated Jacobian
 #
-# For the whole matrix, take the spectral norm $\|J\|_2$, the largest factor by which $J$ stretches a vector. **Recall:** if a
+# In the core we saw that each entry of a saturated $J$ is small. For the whole matrix, take the spectral norm $\|J\|_2$, the largest
+# factor by which $J$ stretches a vector. **Recall:** if a
 # symmetric matrix has no negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the
 # sum of the diagonal. For an eigenvector $x$ of length 1, the eigenvalue is $x^\top J x$. By {eq}`softmax-jacobian`,
 #
@@ -767,12 +762,21 @@ figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# The figure sharpens the scores $(1.5, 1, 0, -1)$. Its dotted level, one half, bounds the norm of the Jacobian of every softmax. A variance is at most
-# a quarter of the squared range, because all numbers lie within half the range of its midpoint. No two entries of a vector of length 1
-# are more than $\sqrt{2}$ apart, so $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
+# One half bounds it for every softmax. A variance is at most a quarter of the squared range, because all numbers lie within half the
+# range of its midpoint. No two entries of a vector of length 1 are more than $\sqrt{2}$ apart, so
+# $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
+
+# %% [markdown] id="softmax-entropy"
+# And how undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which
+# leaves
+#
+# $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
+#
+# The figure sharpens the scores $(1.5, 1, 0, -1)$. Its dotted levels are one half above and $\ln 4$, the entropy of equal weights,
+# below.
 
 # %% id="saturation-figure"
-verify("saturated-softmax-jacobian-vanishes")
+verify("saturated-softmax-jacobian-vanishes", "softmax-entropy")
 scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.1, 50.0, 600)
 sharpened = sharpness[:, None] * scores
 rows = softmax(sharpened)
@@ -803,6 +807,30 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # %% [markdown] id="cross-entropy-notice"
 # The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
 # {eq}`softmax-derivative`. The squared error gives less than 0.005 in every entry, because $J$ is nearly 0.
+
+# %% [markdown] id="blocks"
+# ## Deeper: blocks in code
+#
+# **Your turn.** The scores come in blocks, as FlashAttention reads them. Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all
+# scores as a float and looks at each block once: `blocks` is a list of one or more 1-D float64 arrays, none of them empty; the scores
+# are finite, of any size and either sign. Do not join the blocks, though the check cannot see it. The smallest example:
+# `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
+
+# %% id="lse-turn-code" tags=["your-turn"]
+my_lse = ...  # your function
+check("lse-over-blocks", my_lse)
+
+# %% [markdown] id="blocks-ours"
+# Our version keeps the pair of {eq}`merge-of-softmax-sums` for each block and merges all of them at the end:
+
+# %% id="merge-code"
+scores = np.random.default_rng(2).normal(size=1000) * 50
+blocks = np.split(scores, [130, 700])
+maxima = np.array([block.max() for block in blocks])
+sums = np.array([np.exp(block - block.max()).sum() for block in blocks])
+merged = maxima.max() + math.log((sums * np.exp(maxima - maxima.max())).sum())
+equal = math.isclose(merged, logsumexp(scores), rel_tol=1e-12)
+print("merged lse equals lse of the whole row:", equal)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

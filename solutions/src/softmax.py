@@ -1,8 +1,9 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`softmax`: softmax
 #
-# Twelve tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 28 points,
-# about 120 minutes. Each stands on its own, so take them in any order.
+# Ten tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 24 points,
+# about 96 minutes. Take them in any order. Tasks {task}`entropy-by-hand`, {task}`entropy-as-scores-sharpen`,
+# {task}`multiplier-to-softmax` and {task}`cauchy-to-exponential` lean on *Deeper* sections, the others on the core alone.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
@@ -132,29 +133,6 @@ check("repair-softmax-temperature", tempered_weights)
 # exponential cancels against the sum; the temperature must divide the scores. (3) `axis=0` normalised over the
 # queries: every *key* handed out a total weight of 1.
 
-# %% [markdown] id="softmax-backward-text"
-# Write the backward pass of softmax: `my_softmax_vjp(weights, d_weights)` takes weights $s$ of shape `(..., n)`, which
-# sum to 1 along the last axis, and the gradient $g$ of a loss with respect to them, of the same shape. It returns
-# the gradient with respect to the scores, of that shape too. Though the check cannot
-# see it, do it without the $n \times n$ matrix.
-
-
-# %% id="softmax-backward" tags=["task"]
-def my_softmax_vjp(weights, d_weights):
-    """weights, d_weights (..., n) -> d_scores (..., n), {eq}`softmax-vector-jacobian-product`."""
-    ### BEGIN SOLUTION
-    mean_gradient = (weights * d_weights).sum(axis=-1, keepdims=True)
-    return weights * (d_weights - mean_gradient)
-    ### END SOLUTION
-
-
-# %% id="softmax-backward-check" tags=["check"]
-check("softmax-backward", my_softmax_vjp)
-
-# %% [markdown] id="softmax-backward-why" tags=["solution-only"]
-# **Why.** $(\mathrm{diag}(s) - s s^\top)\,g = s \odot g - s\,(s \cdot g)$, and $s \cdot g$ is one number for each row:
-# the mean of the gradient under the weights. Only what differs from that mean moves a score.
-
 # %% [markdown] id="tempered-cross-entropy-gradient-text"
 # A classifier uses a temperature $T > 0$: $s = \sigma(z / T)$, with the loss $-\ln s_y$ for the right class $y$. Derive
 # $\dfrac{\partial}{\partial z_i}(-\ln s_y)$ and write it with the symbols `s_i`, `delta_iy` (1 if $i = y$, else 0) and
@@ -196,33 +174,6 @@ check("entropy-as-scores-sharpen", my_cooling)
 # first term has the slope $\bar{z}$; the second has $\bar{z}$ plus $\beta$ times the slope of $\bar{z}$, which is the variance of
 # the scores. The two $\bar{z}$ cancel. So moving $\beta$ away from 0, to either side, always makes the weights less undecided,
 # unless all scores are equal.
-
-# %% [markdown] id="blockwise-normaliser-text"
-# A row of scores arrives in blocks, and only two numbers are remembered between them: the largest score so far, $m$,
-# and the sum measured from it, $\ell = \sum_j e^{z_j - m}$. Write the step that takes in one block:
-# `my_update(row_max, row_sum, block)` returns the new pair as the tuple `(row_max, row_sum)`.
-#
-# `block` is a 1-D float64 array of one or more finite scores, perhaps a thousand and more, of either sign. Before the
-# first block the pair is `(-np.inf, 0.0)`. Both results are floats.
-
-
-# %% id="blockwise-normaliser" tags=["task"]
-def my_update(row_max, row_sum, block):
-    """(largest score so far, its sum) and a block (n,) -> the same two numbers with the block taken in, {eq}`merge-of-softmax-sums`."""
-    ### BEGIN SOLUTION
-    new_max = max(row_max, block.max())
-    row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block - new_max).sum()
-    return new_max, row_sum
-    ### END SOLUTION
-
-
-# %% id="blockwise-normaliser-check" tags=["check"]
-check("blockwise-normaliser", my_update)
-
-# %% [markdown] id="blockwise-normaliser-why" tags=["solution-only"]
-# **Why.** The old sum was measured from the old maximum; the factor $e^{m - m'}$ moves it to the new one, and is never
-# above 1. For the first block it is $e^{-\infty} = 0$, times a sum of 0: no special case. FlashAttention (chapter {lesson}`flash`)
-# keeps a third thing, the sum of values, and rescales it in the same way.
 
 # %% [markdown] id="shift-invariance-of-softmax-text"
 # Show that softmax does not change when $c$ is added to every score: a list of lines in LaTeX, each equal to the one

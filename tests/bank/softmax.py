@@ -86,34 +86,6 @@ def tempered_weights(scores: np.ndarray, temperature: float) -> np.ndarray:
     columns = scores.T
     columns = np.exp((columns - columns.max(0)) / temperature)
     return (columns / columns.sum(0)).T
-# %% softmax-backward | wrong | diagonal of the Jacobian only
-def my_softmax_vjp(weights, d_weights):
-    return weights * (1 - weights) * d_weights
-# %% softmax-backward | wrong | one sum for the whole array instead of one a row
-def my_softmax_vjp(weights, d_weights):
-    return weights * (d_weights - np.sum(weights * d_weights))
-# %% softmax-backward | wrong | right result, but the caller's gradient is shifted in place
-def my_softmax_vjp(weights, d_weights):
-    d_weights -= np.sum(weights * d_weights, axis=-1, keepdims=True)
-    return weights * d_weights
-# %% softmax-backward | wrong | automatic differentiation through a softmax of log weights (forbidden)
-import torch
-
-
-def my_softmax_vjp(weights, d_weights):
-    scores = torch.log(torch.tensor(weights)).requires_grad_()
-    (d_scores,) = torch.autograd.grad(scores.softmax(-1), scores, torch.tensor(d_weights))
-    return d_scores.numpy()
-# %% softmax-backward | right | einsum for the one number of each row
-def my_softmax_vjp(weights, d_weights):
-    average = np.einsum("...i,...i->...", weights, d_weights)
-    return np.einsum("...i,...i->...i", weights, d_weights - average[..., None])
-# %% softmax-backward | right | recursion over leading axes, differences from every other gradient
-def my_softmax_vjp(weights, d_weights):
-    if weights.ndim > 1:
-        pairs = zip(weights, d_weights)
-        return np.array([my_softmax_vjp(w, g) for w, g in pairs]).reshape(weights.shape)
-    return np.array([s * sum(r * (g - f) for r, f in zip(weights, d_weights)) for s, g in zip(weights, d_weights)])
 # %% tempered-cross-entropy-gradient | wrong | inner derivative forgotten
 my_gradient = s_i - delta_iy
 # %% tempered-cross-entropy-gradient | wrong | sign of the logarithm, not of the loss
@@ -127,37 +99,3 @@ my_gradient = (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) / T
 # %% tempered-cross-entropy-gradient | right | inverse temperature as a factor of each term
 beta = T**-1
 my_gradient = -(beta * delta_iy) + beta * s_i
-# %% blockwise-normaliser | wrong | block's maximum taken as the new one even if it is smaller
-def my_update(row_max, row_sum, block):
-    new_max = float(block.max())
-    return new_max, float(row_sum * np.exp(row_max - new_max) + np.exp(block - new_max).sum())
-# %% blockwise-normaliser | wrong | sums measured from 0 in between: overflow and underflow
-def my_update(row_max, row_sum, block):
-    total = row_sum * np.exp(row_max) + np.exp(block).sum()
-    new_max = max(row_max, block.max())
-    return float(new_max), float(total / np.exp(new_max))
-# %% blockwise-normaliser | wrong | right pair, but the block is shifted in place
-def my_update(row_max, row_sum, block):
-    new_max = float(np.maximum(row_max, block.max()))
-    block -= new_max
-    return new_max, float(row_sum * np.exp(row_max - new_max) + np.exp(block).sum())
-# %% blockwise-normaliser | wrong | -inf replaced by 0 at the start: a row of negative scores has maximum 0
-def my_update(row_max, row_sum, block):
-    old = 0.0 if np.isinf(row_max) else row_max
-    new_max = max(old, float(block.max()))
-    return new_max, float(row_sum * np.exp(old - new_max) + np.exp(block - new_max).sum())
-# %% blockwise-normaliser | right | one score after the other
-from math import exp
-
-
-def my_update(row_max, row_sum, block):
-    for score in block.tolist():
-        if score > row_max:
-            row_max, row_sum = score, row_sum * exp(row_max - score) + 1.0
-        else:
-            row_sum += exp(score - row_max)
-    return row_max, row_sum
-# %% blockwise-normaliser | right | old pair put in front of the block as one more term
-def my_update(row_max, row_sum, block):
-    levels, counts = np.insert(block, 0, row_max), np.insert(np.ones(len(block)), 0, row_sum)
-    return (top := float(np.max(levels))), float(np.exp(levels - top).dot(counts))

@@ -25,7 +25,7 @@ WRONG = {  # by task id: what some hand in
     "stable-softmax": "def my_softmax(scores, axis):\n    e = np.exp(scores)\n    return e / e.sum(axis=axis, keepdims=True)",
     "entropy-by-hand": "my_entropy = 1.5",
     "softmax-jacobian": "def my_jacobian(weights):\n    return weights[..., None] * np.eye(weights.shape[-1])",
-    "softmax-backward": None,  # not answered
+    "repair-softmax-temperature": None,  # not answered
 }
 REQUIREMENTS = {"nbgrader": ROOT / "tests" / "nbgrader" / "requirements.txt", "otter": Path(__file__).with_name("otter.txt")}
 

@@ -1,12 +1,11 @@
 """The graded tasks on softmax."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from attn_course.lessons.softmax.tasks_derivations import CAUCHY, MULTIPLIER
-from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE, VJP
+from attn_course.lessons.softmax.tasks_derivatives import CROSS_ENTROPY_GRADIENT, JACOBIAN, LOG_SOFTMAX_DERIVATIVE
 from attn_course.lessons.softmax.tasks_formulas import COOLING, SHIFT_INVARIANCE
 from attn_course.lessons.softmax.tasks_turns import TURNS
 from attn_course.reference import logsumexp, softmax
@@ -92,7 +91,7 @@ STABLE_SOFTMAX = Task(
     ],
     hints=[
         "Two reductions run along `axis`: a maximum and a sum. What do `keepdims=True` results broadcast against?",
-        "Subtract the maximum along `axis`, take the exponential, divide by the sum along `axis`.",
+        "A slice may lie anywhere, and its exponentials must neither overflow nor all vanish. Which number may you subtract from it?",
         "For scores of shape (2, 5, 3) and `axis=1`, the maximum and the sum both have the shape (2, 1, 3).",
     ],
 )
@@ -219,116 +218,14 @@ TEMPERED_REPAIR = Task(
 )
 
 
-def _updated(row_max: float, row_sum: float, block: np.ndarray, factor: Callable[[float, float], float]) -> tuple[np.ndarray, np.ndarray]:
-    """Take in one block; `factor` says by what the old sum is multiplied, from the old and the new maximum."""
-    new_max = max(row_max, block.max())
-    kept = row_sum * factor(row_max, new_max) if row_sum else 0.0
-    return np.asarray(new_max), np.asarray(kept + np.exp(block - new_max).sum())
-
-
-def _right_update(row_max: float, row_sum: float, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return _updated(row_max, row_sum, block, lambda old, new: math.exp(old - new))
-
-
-def _updated_lse(row_max: float, row_sum: float, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    new_max, new_sum = _right_update(row_max, row_sum, block)
-    return new_max, new_max + np.log(new_sum)
-
-
-def _pair_after(scores: np.ndarray) -> dict[str, float]:
-    """The pair (m, l) of scores that have been taken in already."""
-    return {"row_max": float(scores.max()), "row_sum": float(np.exp(scores - scores.max()).sum())}
-
-
-ONLINE_SOFTMAX = Task(
-    id="blockwise-normaliser",
-    title="The normaliser, block by block",
-    entry="my_update",
-    kind="write",
-    equation="merge-of-softmax-sums",
-    points=2,
-    difficulty=3,
-    minutes=12,
-    trains="the running maximum and sum of FlashAttention",
-    answer=_right_update,
-    forbid=(forbidden.SOFTMAX,),
-    cases=lambda rng: [
-        Case("the first block", row_max=-math.inf, row_sum=0.0, block=rng.normal(size=5)),
-        Case("a block that raises the maximum", **_pair_after(rng.normal(size=7)), block=4.0 + rng.normal(size=3)),
-        Case("a block that raises the maximum a little", **_pair_after(2.0 - rng.uniform(size=5)), block=2.0 + rng.uniform(size=3)),
-        Case("a block far below the maximum", **_pair_after(5.0 + rng.uniform(size=3)), block=rng.normal(size=7)),
-        Case("scores near a thousand", **_pair_after(1000.0 + rng.normal(size=3)), block=1003.0 + rng.normal(size=2)),
-        Case("scores near minus a thousand", **_pair_after(-1050.0 + rng.normal(size=2)), block=-1051.0 + rng.normal(size=5)),
-        Case("the first block, near minus two thousand", row_max=-math.inf, row_sum=0.0, block=-2000.0 + rng.normal(size=3)),
-        Case("a block of one score", **_pair_after(rng.normal(size=2)), block=rng.normal(size=1)),
-    ],
-    wrong=[
-        Wrong(
-            "the old sum not rescaled",
-            lambda row_max, row_sum, block: _updated(row_max, row_sum, block, lambda old, new: 1.0),
-            "when the maximum grows, the old sum is still measured from the old one: multiply it by exp(old maximum - new maximum)",
-        ),
-        Wrong(
-            "rescaled in the wrong direction",
-            lambda row_max, row_sum, block: _updated(row_max, row_sum, block, lambda old, new: math.exp(new - old)),
-            "the old terms shrink when the maximum grows: the factor is exp(old - new), at most 1",
-        ),
-        Wrong(
-            "the old sum forgotten",
-            lambda row_max, row_sum, block: _updated(row_max, row_sum, block, lambda old, new: 0.0),
-            "the new sum holds the terms of this block only; those taken in before belong to it too",
-        ),
-        Wrong(
-            "the maximum of this block only",
-            lambda row_max, row_sum, block: (np.asarray(block.max()), _right_update(row_max, row_sum, block)[1]),
-            "the maximum must be the largest score so far, not that of the block at hand",
-        ),
-        Wrong(
-            "the block measured from its own maximum",
-            lambda row_max, row_sum, block: (
-                np.asarray(max(row_max, block.max())),
-                np.asarray(row_sum + np.exp(block - block.max()).sum()),
-            ),
-            "sums measured from different maxima cannot simply be added: bring both to the larger one first, {eq}`merge-of-softmax-sums`",
-        ),
-        Wrong(
-            "the block measured from the old maximum",
-            lambda row_max, row_sum, block: (np.asarray(max(row_max, block.max())), np.asarray(row_sum + np.exp(block - row_max).sum())),
-            "the exponents of a block above the old maximum are positive and may overflow: measure all from the new maximum",
-        ),
-        Wrong(
-            "no maximum subtracted",
-            lambda row_max, row_sum, block: (np.asarray(max(row_max, block.max())), np.asarray(row_sum + np.exp(block).sum())),
-            "the sum holds e^z, not e^(z - m): it overflows for large scores",
-        ),
-        Wrong(
-            "the logarithm of the sum",
-            _updated_lse,
-            "the second number is the sum of exp(z - m) itself, not lse, {eq}`shifted-lse`",
-        ),
-        Wrong(
-            "the two numbers exchanged",
-            lambda row_max, row_sum, block: _right_update(row_max, row_sum, block)[::-1],
-            "the maximum comes first, then the sum",
-        ),
-    ],
-    hints=[
-        "From where must the old terms be measured, once a larger score has come?",
-        "The new maximum first; then the old sum times exp(old maximum - new maximum), plus the block's own terms.",
-        "The block adds its terms measured from the new maximum. Which factor is 1 if the maximum did not move, and below 1 if it did?",
-    ],
-)
-
 TASKS = [
     STABLE_SOFTMAX,
     ENTROPY,
     LOG_SOFTMAX_DERIVATIVE,
     JACOBIAN,
     TEMPERED_REPAIR,
-    VJP,
     CROSS_ENTROPY_GRADIENT,
     COOLING,
-    ONLINE_SOFTMAX,
     SHIFT_INVARIANCE,
     MULTIPLIER,
     CAUCHY,

@@ -1,11 +1,11 @@
-"""The graded tasks of lesson softmax about derivatives: of ln s, the Jacobian, the backward pass, cross-entropy."""
+"""The graded tasks of lesson softmax about derivatives: of ln s, the Jacobian, cross-entropy."""
 
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from attn_course.reference import softmax, softmax_jacobian, softmax_vjp
+from attn_course.reference import softmax, softmax_jacobian
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
 
@@ -173,88 +173,6 @@ JACOBIAN = Task(
 )
 
 
-VJP = Task(
-    id="softmax-backward",
-    title="The backward pass without the Jacobian",
-    entry="my_softmax_vjp",
-    kind="write",
-    equation="softmax-vector-jacobian-product",
-    points=2,
-    difficulty=3,
-    minutes=12,
-    trains="the product every backward pass needs",
-    answer=softmax_vjp,
-    forbid=(forbidden.AUTOGRAD,),
-    cases=lambda rng: [
-        Case("one row", weights=softmax(rng.normal(size=5)), d_weights=rng.normal(size=5)),
-        Case("three rows", weights=softmax(rng.normal(size=(3, 7))), d_weights=rng.normal(size=(3, 7))),
-        Case("two batch axes", weights=softmax(rng.normal(size=(2, 3, 5))), d_weights=rng.normal(size=(2, 3, 5))),
-        Case("a saturated row", weights=softmax(40.0 * rng.normal(size=7)), d_weights=rng.normal(size=7)),
-        Case("a gradient equal for all entries", weights=softmax(rng.normal(size=(2, 5))), d_weights=np.full((2, 5), 3.0)),
-        Case("rows of one entry", weights=np.ones((3, 1)), d_weights=rng.normal(size=(3, 1))),
-        Case("a leading axis of length 1", weights=softmax(rng.normal(size=(1, 7))), d_weights=rng.normal(size=(1, 7))),
-    ],
-    wrong=[
-        Wrong(
-            "softmax treated entry by entry",
-            lambda weights, d_weights: weights * (1.0 - weights) * d_weights,
-            "s (1 - s) is only the diagonal of J; the entries of a softmax depend on each other",
-        ),
-        Wrong(
-            "the mean of the products subtracted, not their sum",
-            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).mean(axis=-1, keepdims=True)),
-            "the weights sum to 1 already: s . g is a sum, and nothing divides it by the length",
-        ),
-        Wrong(
-            "s and g exchanged in the second term",
-            lambda weights, d_weights: weights * d_weights - d_weights * (weights * weights).sum(axis=-1, keepdims=True),
-            "the second term is s (s . g): the weights stand in front, and the product inside is that of s and g",
-        ),
-        Wrong(
-            "the mean subtracted, not the weighted mean",
-            lambda weights, d_weights: weights * (d_weights - d_weights.mean(axis=-1, keepdims=True)),
-            "what is subtracted is s . g, the mean of g under the weights s",
-        ),
-        Wrong(
-            "the sum of g subtracted",
-            lambda weights, d_weights: weights * (d_weights - d_weights.sum(axis=-1, keepdims=True)),
-            "what is subtracted is s . g: each g_j counts with its weight s_j",
-        ),
-        Wrong("nothing subtracted", lambda weights, d_weights: weights * d_weights, "that is diag(s) g; the part from -s s^T is missing"),
-        Wrong(
-            "one sum over all rows",
-            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).sum()),
-            "each row has its own s . g: sum along the last axis and keep it",
-        ),
-        Wrong(
-            "the sums taken along the first axis",
-            lambda weights, d_weights: weights * (d_weights - (weights * d_weights).sum(axis=0, keepdims=True)),
-            "each row has its own s . g: the sum runs along the last axis",
-        ),
-        Wrong(
-            "the backward pass of log-softmax",
-            lambda weights, d_weights: d_weights - weights * d_weights.sum(axis=-1, keepdims=True),
-            "that pulls back a gradient on ln s; here g is the gradient on s itself",
-        ),
-        Wrong(
-            "the second term not weighted",
-            lambda weights, d_weights: weights * d_weights - (weights * d_weights).sum(axis=-1, keepdims=True),
-            "s s^T g is s times the number s . g: both terms carry the factor s",
-        ),
-        Wrong(
-            "the sign turned round",
-            lambda weights, d_weights: weights * ((weights * d_weights).sum(axis=-1, keepdims=True) - d_weights),
-            "J is diag(s) minus the outer product: g comes first, s . g is subtracted",
-        ),
-    ],
-    hints=[
-        "Multiply J = diag(s) - s s^T with g on paper, and do not write out the matrix.",
-        "diag(s) g is an elementwise product; s s^T g is s times one number for each row.",
-        "For weights of shape (2, 3, 5) that number has the shape (2, 3, 1), so that it broadcasts over its row.",
-    ],
-)
-
-
 def _cross_entropy_points(rng: np.random.Generator) -> list[Case]:
     s_i, temperature = rng.uniform(0.05, 0.95, size=16), rng.uniform(0.3, 3.0, size=16)
     return [Case("16 points", s_i=s_i, delta_iy=np.repeat([0.0, 1.0], 8), T=temperature)]
@@ -303,7 +221,7 @@ CROSS_ENTROPY_GRADIENT = Task(
     ],
     hints=[
         "The loss is minus the logarithm of a weight, {eq}`log-softmax`, with z / T in place of z.",
-        "Loss = lse(z / T) - z_y / T. The derivative of lse is the softmax; what does the inner function z / T add?",
+        "Which two terms does the loss have, and in which of them does z_i stand? What does the inner function z / T add?",
         "First differentiate as if T were 1, with {eq}`lse-gradient`. Then ask in which places T stands.",
     ],
 )

@@ -104,16 +104,11 @@ def tempered_in_torch(scores, temperature):
     return torch.exp(shifted - shifted.exp().sum(-1, True).log())
 
 
-# --- vector-Jacobian product -----------------------------------------------------------------------
+# --- a gradient pulled back through one row --------------------------------------------------------
 
 
 def vjp_with_einsum(weights, d_weights):
     return weights * d_weights - weights * np.einsum("...i,...i->...", weights, d_weights)[..., None]
-
-
-def vjp_with_matmul(weights, d_weights):
-    mean = weights[..., None, :] @ d_weights[..., :, None]
-    return weights * (d_weights - mean[..., 0])
 
 
 def vjp_in_torch(weights, d_weights):
@@ -130,37 +125,6 @@ def vjp_by_pairs(weights, d_weights):
     # sum_j s_i s_j (g_i - g_j): differences only
     difference = d_weights[..., :, None] - d_weights[..., None, :]
     return (weights[..., :, None] * weights[..., None, :] * difference).sum(-1)
-
-
-# --- the normaliser, block by block ----------------------------------------------------------------
-
-
-def update_score_by_score(row_max, row_sum, block):
-    for score in block.tolist():
-        if score > row_max:
-            row_max, row_sum = score, row_sum * math.exp(row_max - score) + 1.0
-        else:
-            row_sum += math.exp(score - row_max)
-    return row_max, row_sum
-
-
-def update_as_a_merge_of_two_pairs(row_max, row_sum, block):
-    (m_a, l_a), (m_b, l_b) = (row_max, row_sum), (np.max(block), np.sum(np.exp(block - np.max(block))))
-    m = np.maximum(m_a, m_b)
-    return m, l_a * np.exp(m_a - m) + l_b * np.exp(m_b - m)
-
-
-def update_of_the_logarithm(row_max, row_sum, block):
-    lse = np.logaddexp(row_max + np.log(row_sum), np.logaddexp.reduce(block))
-    new_max = np.append(block, row_max).max()
-    return new_max, np.exp(lse - new_max)
-
-
-def update_in_torch(row_max, row_sum, block):
-    scores = torch.tensor(block, dtype=torch.float32)
-    row_max, row_sum = torch.tensor(row_max, dtype=torch.float32), torch.tensor(row_sum, dtype=torch.float32)
-    new_max = torch.maximum(row_max, scores.max())
-    return new_max, row_sum * torch.exp(row_max - new_max) + torch.exp(scores - new_max).sum()
 
 
 # --- log-sum-exp over blocks -----------------------------------------------------------------------
@@ -225,7 +189,6 @@ RIGHT = {
     ],
     "softmax-jacobian": [jacobian_as_diagonal_minus_outer, jacobian_by_loops, jacobian_in_torch, jacobian_in_float32],
     "repair-softmax-temperature": [tempered_by_powers, tempered_row_by_row, tempered_in_torch],
-    "softmax-backward": [vjp_with_einsum, vjp_with_matmul, vjp_in_torch, vjp_in_float32, vjp_by_pairs],
     "entropy-as-scores-sharpen": [
         r"-\beta \sum_i s_i \left( z_i - \sum_j s_j z_j \right)^2",
         r"\beta \left( \left( \sum_i s_i z_i \right)^2 - \sum_i s_i z_i^2 \right)",
@@ -239,7 +202,6 @@ RIGHT = {
         lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,
         lambda s_i, delta_iy, t: -(delta_iy - s_i) / t,
     ],
-    "blockwise-normaliser": [update_score_by_score, update_as_a_merge_of_two_pairs, update_of_the_logarithm, update_in_torch],
     "softmax-derivative": [
         r"\delta_{ij} s_i - s_i s_j",
         r"-s_j (s_i - \delta_{ij})",

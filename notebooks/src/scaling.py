@@ -48,7 +48,7 @@ print("\nweights")
 print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, digits=4))
 
 # %% [markdown] id="hook-notice"
-# Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0. With the division, the weight of
+# Divided or not, "it" means the cat. But take "because", which has the score 0. With the division, the weight of
 # "cat" is $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2
 # takes the square root of every ratio of weights.
 #
@@ -108,7 +108,7 @@ figures.largest_weights(largest)
 
 # %% [markdown] id="strip-notice"
 # Not divided, a wide layer starts by reading almost a single key, chosen by chance. Divided by $\sqrt{d_k}$, it starts with much the same
-# soft choice at every width from 16 on. Let us see why the root does that.
+# soft choice at every width from 16 on. Why the root?
 
 # %% [markdown] id="mean"
 # ## The variance of a score
@@ -195,20 +195,20 @@ for d_k in (4, 64):
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 #
-# The second is a common slip. The first is a rule of **muP**, a recipe for widening models, with a reason of its own (the Deeper section
+# The second is a mistake where $\sqrt{d_k}$ was meant. The first is a rule of **muP**, a recipe for widening models, with a reason of its own (the Deeper section
 # {section}`correlated`): a smaller variance is no mistake in itself.
 
 # %% [markdown] id="arrays"
 # In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. In NumPy, `K.T`
 # reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone. PyTorch's attention divides by
-# $\sqrt{d_k}$ unless you pass another `scale`; with the identity for values, its output is the weights.
+# $\sqrt{d_k}$ unless you pass another `scale`.
 
 # %% id="arrays-code"
 Q = np.linspace(-2, 2, 42).reshape(2, 3, 7)  # 2 examples, 3 queries, d_k = 7
 K = np.linspace(-1, 3, 70).reshape(2, 5, 7)  # 2 examples, 5 keys
 print("K.T", K.T.shape, "  K.swapaxes(-1, -2)", K.swapaxes(-1, -2).shape)
 weights = softmax(scaled_dot_scores(Q, K))
-identity = np.stack([np.eye(5), np.eye(5)])
+identity = np.stack([np.eye(5), np.eye(5)])  # as values: the output is the weights
 tensors = [torch.tensor(array) for array in (Q, K, identity)]
 theirs = torch.nn.functional.scaled_dot_product_attention(*tensors)
 assert np.allclose(weights, theirs)
@@ -225,7 +225,9 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 #
 # Two abbreviations help. The **trace** of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $A B$ is $\sum_j A_{ij} B_{ji}$,
 # hence
+#
 # $$\mathrm{tr}(A B) = \sum_i \sum_j A_{ij} B_{ji}, \qquad m^\top S\, m = \sum_i \sum_j m_i\, S_{ij}\, m_j$$
+#
 # As a covariance matrix is symmetric, $(S_k)_{ji} = (S_k)_{ij}$, the three sums of {eq}`score-variance-by-entries` are
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
@@ -283,8 +285,8 @@ verify("score-variance-from-covariances", "spread-within-a-row")
 # smaller by $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
 
 # %% [markdown] id="chain"
-# So the two have the same scores at the start. Do they learn alike? The loss $\mathcal{L}$ sees $W$ only through $c W$. By the chain rule
-# its gradient with respect to $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves,
+# So the two have the same scores at the start. Do they learn alike? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$ only through $c W$.
+# By the chain rule its gradient with respect to $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves,
 # $W' = c W$ moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
@@ -329,7 +331,7 @@ figures.scale_explorable()
 
 # %% [markdown] id="explorable-notice"
 # Without the scale more and more queries lie near 0 as $d_k$ grows. At 1024 most of them do: one key has won, and a small change of the
-# scores does not matter. Divided by $\sqrt{d_k}$, not one query is that still there. So far the suspicion holds. Does it slow a training?
+# scores does not matter. Divided by $\sqrt{d_k}$, no query is below 0.01 even there. So far the suspicion fits. Does it slow a training?
 
 # %% [markdown] id="pull"
 # For that we need the gradient of a loss. From {eq}`softmax-vector-jacobian-product`, the gradient of one query's loss with respect to its
@@ -358,9 +360,9 @@ for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
 # item with a small weight is hardly pulled.** Minus log weight pulls it with almost full strength, for there the factor cancels.
 
 # %% [markdown] id="slow-predict"
-# Now a training. In each example a query looks for one of 16 items: it is that item, rotated as in all examples. A layer with $d_k = 64$
-# learns $W_Q$ and $W_K$ so that the query finds it. With and without the scale, both matrices start alike. We count the steps until 90 % of
-# new lookups are right, in three ways:
+# Now a training. Each example has 16 items of random numbers, each with a value. The query is one of the items, multiplied by an orthogonal
+# matrix that is the same in all examples, and the output should be the value of that item. A layer with $d_k = 64$ learns $W_Q$ and $W_K$;
+# with and without the scale they start alike. We count the steps until 90 % of new lookups are right, in three ways:
 #
 # - with squared error;
 # - with **equal lengths**: squared error, but every query's gradient is brought to one length and keeps its direction;
@@ -484,8 +486,6 @@ figures.broken_assumptions(scaled)
 # to $16 \cdot 0.25 / 4 = 1$. By {eq}`score-variance-from-covariances` the variance becomes 1.5: to the 1 comes
 # $m_q^\top S_k\, m_q / 16 = 16 \cdot 0.5^2 / 16 = 0.25$, and the same again for $m_k$. Larger deviations and the long query change the
 # variance alone, to $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
-#
-# One assumption stands in all panels: $q$ is independent of $k$. Section {section}`correlated` gives it up.
 
 # %% [markdown] id="measured"
 # ## Deeper: the training, measured in full
@@ -553,8 +553,8 @@ assert all(all(claims.values()) for claims in concluded)
 # optimizer. With equal lengths, and with minus log weight, it is at most five steps behind the scaled layer that is treated alike.
 #
 # The equal lengths need care. Where one key has nearly all the weight, the gradient is a difference of almost equal numbers, and in
-# float32 its direction is rounding error. In a first run, made so, Adam needed 11 or 12 steps at $d_k = 256$; now it needs 5 to 8. We
-# compute the gradient in float64, from sums of differences.
+# float32 its direction is rounding error. In a first run, made so, Adam needed 11 or 12 steps at $d_k = 256$; now, in float64,
+# it needs 5 to 8.
 
 # %% [markdown] id="correlated"
 # ## Deeper: when query and key are not independent
@@ -647,7 +647,7 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 # side and a lower one from the others.
 
 # %% [markdown] id="cosine-bound"
-# A cosine also costs something. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper
+# The scores of a cosine lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper
 # is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
@@ -677,8 +677,8 @@ verify("cosine-weight-bound")
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 #
-# A normal number has 3. A score has heavier tails and a sharper peak because it mixes normal curves: short queries give narrow ones,
-# long queries wide ones.
+# A normal number has 3. A score has heavier tails and a sharper peak because it mixes narrow normal curves of short queries and wide
+# ones of long queries.
 
 # %% id="kurtosis-figure"
 x = np.linspace(-6, 6, 121)
@@ -742,8 +742,7 @@ figures.initial_variances(list(bounds), expected, measured)
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 #
-# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes. With a learnt factor in place of
-# $\sqrt{d_k}$, the size of that factor is the bound.
+# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes.
 
 # %% id="qk-norm-code"
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))

@@ -396,7 +396,7 @@ my_divisor = ...  # r"..."
 check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-after"
-# Take $d_k = 64$ and $p = 0.1$. The variance of $q \cdot k$ is $64\, p^2 = 0.64$ without a divisor, and 0.01 with the usual one.
+# Here are the usual divisor and none at all, for $d_k = 64$ and $p = 0.1$:
 
 # %% id="turn-sparse-measured"
 draw, on = rng.normal(size=(2, 500, 64)), rng.random(size=(2, 500, 64)) < 0.1
@@ -408,10 +408,10 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
     print(f"{'':21s} largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# The usual scale leaves a deviation of 0.1 instead of 1, and nearly uniform weights (1/16 is 0.06). With no divisor at all the spread is
-# closer to 1. Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the rows. And it is
-# right only on average: by {eq}`spread-within-a-row`, a query three times as long has nine times the variance in its row. For a
-# layer of your own, print `scores.var(axis=-1).mean()` before the training.
+# Without a divisor the variance is near $64 \cdot 0.1^2 = 0.64$. The usual scale leaves 0.01, a deviation of 0.1 instead of 1, and nearly
+# uniform weights (1/16 is 0.06). Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the
+# rows. And it is right only on average: by {eq}`spread-within-a-row`, a query three times as long has nine times the variance in its row.
+# For a layer of your own, print `scores.var(axis=-1).mean()` before the training.
 
 # %% [markdown] id="limits"
 # ### Limits
@@ -493,7 +493,7 @@ figures.broken_assumptions(scaled)
 # **The task.** An example holds 16 items of 16 standard normal entries, and for each item a value of 4 such numbers. The query is one of
 # the items, multiplied by an orthogonal matrix that is the same in all examples; the answer is the value of that item. The output is the
 # mean of the values under the softmax weights, and the loss its squared error, averaged over the 4 numbers. A batch has 32 examples.
-# Both matrices start with entries of variance 1/16, so within a row unscaled scores have a variance near $d_k$, and scaled ones near 1.
+# Both matrices start with entries of variance 1/16, and so queries and keys with variance 1.
 
 # %% [markdown] id="first"
 # **Before the first step** we look at 2,048 queries of a fresh layer, each alone: at the *mean* length of the gradient $g$ with respect to
@@ -510,7 +510,7 @@ figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% [markdown] id="first-notice"
 # At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32, so it does not show why this layer is slow.
-# (In the card, too, the mean is *larger* without the scale from $d_k = 2$ to 256: where two keys share the weight, the Jacobian is large.)
+# (In the card the mean norm is even *larger* without the scale from $d_k = 2$ to 256: where two keys share the weight, the Jacobian is large.)
 #
 # The other two differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. (A query whose right
 # item has won is silent too, but no fresh layer ranks it first for more than one query in seven.) The pull on the right item is about half
@@ -553,8 +553,8 @@ assert all(all(claims.values()) for claims in concluded)
 # optimizer. With equal lengths, and with minus log weight, it is at most five steps behind the scaled layer that is treated alike.
 #
 # The equal lengths need care. Where one key has nearly all the weight, the gradient is a difference of almost equal numbers, and in
-# float32 its direction is rounding error. In a first run, made so, Adam needed 11 or 12 steps at $d_k = 256$; now, in float64,
-# it needs 5 to 8.
+# float32 its direction can be rounding error. In a first run, made so, Adam needed 11 or 12 steps at $d_k = 256$. Now the gradient is
+# computed in float64, from sums of differences, and Adam needs 5 to 8.
 
 # %% [markdown] id="correlated"
 # ## Deeper: when query and key are not independent
@@ -644,7 +644,7 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 # **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the query
 # $(1, 0)$, and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and
 # the cosine the first, 1 against $1 / \sqrt{2}$. In a dot product a longer key gets a higher score from queries on its
-# side and a lower one from the others.
+# side and a lower one from those on the other.
 
 # %% [markdown] id="cosine-bound"
 # The scores of a cosine lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper
@@ -652,7 +652,7 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
-# For 64 keys that is 0.105: without a temperature, even a perfect match gets at most about a tenth of the weight.
+# For 64 keys that is 0.105: without a temperature, even a perfect match gets about a tenth of the weight at most.
 
 # %% id="spot-cosine-code"
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])

@@ -72,6 +72,7 @@ print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, di
 # %% [markdown] id="coins-predict"
 # The root of the mean square says how far from 0 a typical score lies. **Predict** it for $d_k = 1024$.
 
+
 # %% id="coins-code" tags=["predicted"]
 def coin_chances(d_k):
     chances = np.ones(1)
@@ -195,8 +196,8 @@ for d_k in (4, 64):
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 #
-# The second is a mistake where $\sqrt{d_k}$ was meant. The first is a rule of **muP**, a recipe for widening models, with a reason of its own (the Deeper section
-# {section}`correlated`): a smaller variance is no mistake in itself.
+# The second is a mistake where $\sqrt{d_k}$ was meant. The first is a rule of **muP**, a recipe for widening models, with a reason of its
+# own (the Deeper section {section}`correlated`): a smaller variance is no mistake in itself.
 
 # %% [markdown] id="arrays"
 # In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. In NumPy, `K.T`
@@ -285,9 +286,9 @@ verify("score-variance-from-covariances", "spread-within-a-row")
 # smaller by $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
 
 # %% [markdown] id="chain"
-# So the two have the same scores at the start. Do they learn alike? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$ only through $c W$.
-# By the chain rule its gradient with respect to $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves,
-# $W' = c W$ moves $c$ times as far. Together:
+# So the two have the same scores at the start. Do they learn alike? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$ only through
+# $c W$. By the chain rule its gradient with respect to $W$ carries the factor $c$:
+# $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
@@ -510,7 +511,8 @@ figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% [markdown] id="first-notice"
 # At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32, so it does not show why this layer is slow.
-# (In the card the mean norm is even *larger* without the scale from $d_k = 2$ to 256: where two keys share the weight, the Jacobian is large.)
+# (In the card the mean norm is even *larger* without the scale from $d_k = 2$ to 256: where two keys share the weight, the Jacobian is
+# large.)
 #
 # The other two differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. (A query whose right
 # item has won is silent too, but no fresh layer ranks it first for more than one query in seven.) The pull on the right item is about half

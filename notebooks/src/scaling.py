@@ -1,15 +1,14 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. Most models divide by $\sqrt{d_k}$, the root of the
-# number of entries of a query. Why by a root? What does the division assume? And does a layer without it really learn more slowly, and why?
+# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. The usual divisor is $\sqrt{d_k}$, the root of the
+# number of entries of a query. Why a root? What does the division assume? And does a layer without it really learn more slowly?
 #
 # **Afterwards you can** derive the variance of a dot product from its assumptions, say what softmax sees of it, and tell when the scale
 # helps and when it does not.
 #
-# **You need** chapter {lesson}`softmax`, expectations and variances. Covariances and traces are recalled where they are used; gradient
-# descent is not. **Time:** 80 minutes, without the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb). The sections marked *Deeper*
-# take extra time.
+# **You need** chapter {lesson}`softmax`, expectations and variances, and gradient descent. Covariances, traces and Adam are explained
+# where they are used. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="setup"
 import math
@@ -49,7 +48,7 @@ print("\nweights")
 print(labelled(weights, rows=["divided by 2", "not divided"], columns=TOKENS, digits=4))
 
 # %% [markdown] id="hook-notice"
-# Divided or not, "it" means the cat. But the other tokens fare differently. "because" has the score 0. With the division, the weight of
+# Divided or not, "it" means the cat. But take "because", which has the score 0. With the division, the weight of
 # "cat" is $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2
 # takes the square root of every ratio of weights.
 #
@@ -88,11 +87,29 @@ for d_k in (1, 3, 16, 1024):
 
 # %% [markdown] id="coins-answer" tags=["answer"]
 # A typical score is 32 at $d_k = 1024$, because the mean square is 1024. A further coin turns a sum $s$ into $s + 1$ or $s - 1$, each half
-# of the time, and the mean of $(s + 1)^2$ and $(s - 1)^2$ is $s^2 + 1$. So each coin adds 1 to the mean square, for it was 0 without coins.
-# Between two keys with the scores 32 and $-32$ the ratio of weights is $e^{64}$.
+# of the time, and the mean of $(s + 1)^2$ and $(s - 1)^2$ is $s^2 + 1$. Without coins the sum is 0, and each coin adds 1 to the mean
+# square: after 1024 coins it is 1024. Between two keys with the scores 32 and $-32$ the ratio of weights is $e^{64}$.
 
 # %% id="coins-figure"
 figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
+
+# %% [markdown] id="strip"
+# What does softmax make of such scores? We draw 64 queries and 64 keys with standard normal entries, and look at the largest weight in
+# each row, on average.
+
+# %% id="strip-code"
+rng = np.random.default_rng(5)
+largest = {"not divided": {}, "divided by √d_k": {}}
+for d_k in (1, 16, 64, 1024):
+    query, key = rng.normal(size=(2, 64, d_k))
+    scores = dot_scores(query, key)
+    for name, divisor in zip(largest, (1, math.sqrt(d_k)), strict=True):
+        largest[name][d_k] = softmax(scores / divisor).max(axis=1).mean()
+figures.largest_weights(largest)
+
+# %% [markdown] id="strip-notice"
+# Not divided, a wide layer starts by reading almost a single key, chosen by chance. Divided by $\sqrt{d_k}$, it starts with much the same
+# soft choice at every width from 16 on. Why the root?
 
 # %% [markdown] id="mean"
 # ## The variance of a score
@@ -153,47 +170,16 @@ my_variance_formula = ...  # r"..."
 check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="turn-correlated-after"
-# At $\rho = 0$ your formula must give $d_k$. At $\rho = 1$ all entries of $q$ are one number $a$ and all of $k$ one number $b$, so
-# $q \cdot k = d_k\, a b$, and the variance is $d_k^2$. In between, the spread of a score grows faster than $\sqrt{d_k}$. Work out from your
-# formula what $v / d_k$ is for $\rho = 0.5$, at $d_k = 4$ and at 64. Then measure it:
+# Two checks: at $\rho = 0$ your formula must give $d_k$. At $\rho = 1$ all entries of $q$ are one number $a$ and all of $k$ one number
+# $b$, so $q \cdot k = d_k\, a b$, and the variance is $d_k^2$. In between, $v / d_k$ grows with $d_k$, as a measurement with $\rho = 0.5$
+# shows:
 
 # %% id="turn-correlated-measured"
-rng = np.random.default_rng(5)
 for d_k in (4, 64):
     own, shared = rng.normal(size=(2, 20_000, d_k)), rng.normal(size=(2, 20_000, 1))
     query, key = math.sqrt(0.5) * (own + shared)  # variance 1, covariance 0.5
     variance = (query * key).sum(axis=-1).var()
     print(f"d_k = {d_k:2d}   variance / d_k: {variance / d_k:4.1f}")
-
-# %% [markdown] id="trace"
-# ## The same with matrices
-#
-# Papers write {eq}`score-variance-by-entries` with a trace, so we translate it. The **trace** of a square matrix is the sum of its
-# diagonal. In a product $A B$ the diagonal entry number $i$ is $\sum_j A_{ij} B_{ji}$, hence
-#
-# $$\mathrm{tr}(A B) = \sum_i \sum_j A_{ij} B_{ji}, \qquad m^\top S\, m = \sum_i \sum_j m_i\, S_{ij}\, m_j$$
-#
-# A covariance matrix is symmetric, $(S_k)_{ji} = (S_k)_{ij}$. So the first term of {eq}`score-variance-by-entries` is a trace, and the
-# other two are of the second form:
-#
-# $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
-#
-# Note the pairing: the mean of the *queries* goes with the covariance of the *keys*. We try it on vectors of 3 entries. If $n$ has
-# independent entries of mean 0 and variance 1, then $A\, n$ has the covariance $A A^\top$, for the mean of $(A n)_i (A n)_j$ is
-# $\sum_l A_{il} A_{jl}$.
-
-# %% id="trace-code"
-A, B = rng.normal(size=(2, 3, 3))
-m_q, m_k = rng.normal(size=(2, 3))
-query = m_q + rng.normal(size=(400_000, 3)) @ A.T
-key = m_k + rng.normal(size=(400_000, 3)) @ B.T
-S_q, S_k = A @ A.T, B @ B.T
-formula = np.trace(S_q @ S_k) + m_q @ S_k @ m_q + m_k @ S_q @ m_k
-measured = (query * key).sum(axis=-1).var()
-print(f"formula {formula:.0f}   measured {measured:.0f}")
-
-# %% id="trace-verify"
-verify("score-variance-from-covariances")
 
 # %% [markdown] id="scale"
 # ## The scale
@@ -203,37 +189,31 @@ verify("score-variance-from-covariances")
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# In the words of chapter {lesson}`softmax`, $\sqrt{d_k}$ is a temperature.
-#
-# Two other divisors are common: $d_k$ itself, and $\sqrt{d_{\text{model}}}$. In chapter {lesson}`heads` a model of $d_{\text{model}}$
-# features is cut into $h$ parts, the heads, with $d_k = d_{\text{model}} / h$ entries each. Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$
-# into $c^2 d_k$:
+# In the words of chapter {lesson}`softmax`, $\sqrt{d_k}$ is a temperature. And other divisors? In chapter {lesson}`heads` a model of
+# $d_{\text{model}}$ features is cut into $h$ parts, the heads, with $d_k = d_{\text{model}} / h$ entries each. Put $c = 1 / d_k$ and
+# $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
-
-# %% [markdown] id="scale-not-wrong"
-# Is a smaller variance a mistake? Not in itself. Layers are often started with scores of a smaller variance (section
-# {section}`layer-norm`), and dividing by $d_k$ is a rule with a reason, which section {section}`correlated` gives. What is a mistake is
-# $\sqrt{d_{\text{model}}}$ where $\sqrt{d_k}$ was meant.
+#
+# The second is a mistake where $\sqrt{d_k}$ was meant. The first is a rule of **muP**, a recipe for widening models, with a reason of its
+# own (the Deeper section {section}`correlated`): a smaller variance is no mistake in itself.
 
 # %% [markdown] id="arrays"
-# In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. Only the
-# transposition needs care: `K.T` reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone.
-# PyTorch's attention divides by $\sqrt{d_k}$ unless you pass another `scale`; with the identity for values, its output is the weights.
+# In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. In NumPy, `K.T`
+# reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone. PyTorch's attention divides by
+# $\sqrt{d_k}$ unless you pass another `scale`.
 
 # %% id="arrays-code"
 Q = np.linspace(-2, 2, 42).reshape(2, 3, 7)  # 2 examples, 3 queries, d_k = 7
 K = np.linspace(-1, 3, 70).reshape(2, 5, 7)  # 2 examples, 5 keys
 print("K.T", K.T.shape, "  K.swapaxes(-1, -2)", K.swapaxes(-1, -2).shape)
-scores = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
-print("scores", scores.shape)
-assert np.allclose(scores, scaled_dot_scores(Q, K))
-identity = np.stack([np.eye(5), np.eye(5)])
+weights = softmax(scaled_dot_scores(Q, K))
+identity = np.stack([np.eye(5), np.eye(5)])  # as values: the output is the weights
 tensors = [torch.tensor(array) for array in (Q, K, identity)]
-weights = torch.nn.functional.scaled_dot_product_attention(*tensors)
-assert np.allclose(weights, softmax(scores))
-print("the weights of PyTorch are ours", tuple(weights.shape))
+theirs = torch.nn.functional.scaled_dot_product_attention(*tensors)
+assert np.allclose(weights, theirs)
+print("the weights of PyTorch are ours", weights.shape)
 
 # %% id="scale-verify"
 verify("scaled-score-variance", "variance-under-wrong-scales")
@@ -242,9 +222,22 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # ## What softmax sees: one row
 #
 # Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row changes
-# nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**. We have it already: for a fixed query the
-# covariance is 0 and the mean is $q$ itself, and {eq}`score-variance-from-covariances` keeps one term, $q^\top S_k\, q$. Now average it
-# over the queries:
+# nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**.
+#
+# Two abbreviations help. The **trace** of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $A B$ is $\sum_j A_{ij} B_{ji}$,
+# hence
+#
+# $$\mathrm{tr}(A B) = \sum_i \sum_j A_{ij} B_{ji}, \qquad m^\top S\, m = \sum_i \sum_j m_i\, S_{ij}\, m_j$$
+#
+# As a covariance matrix is symmetric, $(S_k)_{ji} = (S_k)_{ij}$, the three sums of {eq}`score-variance-by-entries` are
+#
+# $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
+#
+# The mean of the *queries* goes with the covariance of the *keys*, and the other way round.
+
+# %% [markdown] id="row-fixed"
+# Within a row the query is fixed: its covariance is 0 and its mean is $q$ itself. One term is left, $q^\top S_k\, q$. Now average it over
+# the queries, with the definition of a covariance:
 #
 # $$\mathbb{E}_q\bigl[ q^\top S_k\, q \bigr] = \sum_i \sum_j \mathbb{E}[q_i q_j]\, (S_k)_{ij}
 # = \sum_i \sum_j \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) (S_k)_{ij}$$
@@ -262,7 +255,7 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # ### Spot the mistake: "`scores.var()` is as it should be, so the softmax starts well"
 #
 # The smallest counterexample has vectors of one entry. All keys are 1; the queries are $1$ and $-1$. The scores are 1, 1 and $-1$, $-1$:
-# their variance is 1, yet both rows of weights are (0.5, 0.5).
+# their variance is 1, as it should be, yet both rows of weights are (0.5, 0.5).
 #
 # Now a larger one. The queries have $d_k = 16$ independent standard normal entries. The keys have mean 1 in each entry, and independent
 # deviations of 0.1. **Predict** from {eq}`score-variance-from-covariances` and {eq}`spread-within-a-row` the two variances printed below,
@@ -278,45 +271,12 @@ figures.rows_of_scores(scores[:8, :12])
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, $\mathrm{tr}(S_q S_k)$ is
-# $16 \cdot 0.01 = 0.16$, and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones; divided by 16 they are 0.01 and 1. Softmax sees the 0.01
-# alone, so its weights are nearly equal.
+# $16 \cdot 0.01 = 0.16$; $m_q = 0$, so $m_q^\top S_k\, m_q$ is 0; and $m_k^\top S_q\, m_k$ is 16, the sum of sixteen ones. Divided by 16
+# they are 0.01, 0 and 1. Together that is 1.01, and a sample of 2,000 queries comes near it. Softmax sees the 0.01 alone, so its weights
+# are nearly equal.
 
 # %% id="row-verify"
-verify("spread-within-a-row")
-
-# %% [markdown] id="broken"
-# ## One assumption broken at a time
-#
-# The figure has six panels, for normal entries, $d_k = 16$ and divided scores. In the first, all assumptions hold. Each other one breaks
-# something: different entries of $q$ have the covariance 0.5; so have those of $q$ and also those of $k$; all entries have the deviation
-# 1.5; all have the mean 0.5; and in the last panel one given query with $\|q\|^2 = 3 \cdot 16$ meets keys that satisfy all assumptions.
-# **Predict** for each panel whether its mean, its variance, both or neither differ from 0 and 1.
-
-# %% id="broken-code" tags=["predicted"]
-n, d_k = 40_000, 16
-q, k, e = rng.normal(size=(3, n, d_k))
-related_q, related_k = (q + e[:, :1]) / math.sqrt(2), (k + e[:, 1:2]) / math.sqrt(2)
-long_query = q[0] * math.sqrt(3 * d_k) / np.linalg.norm(q[0])
-drawn = {
-    "all hold": (q * k).sum(-1),
-    "related entries in q": (related_q * k).sum(-1),
-    "related entries in q and in k": (related_q * related_k).sum(-1),
-    "σ = 1.5 for both": (2.25 * q * k).sum(-1),
-    "means 0.5": ((q + 0.5) * (k + 0.5)).sum(-1),
-    "one long query": k @ long_query,
-}
-scaled = {name: s / math.sqrt(d_k) for name, s in drawn.items()}
-figures.broken_assumptions(scaled)
-
-# %% [markdown] id="broken-answer" tags=["answer"]
-# The first *two* panels keep mean 0 and variance 1. In the second, each covariance of two entries of $q$ is multiplied by one of $k$, which
-# is 0. So less is enough: if $q$ has mean 0, and the entries of $k$ are uncorrelated, with mean 0 and variance
-# 1, then the variance is $\mathrm{tr}(S_q)$, whatever the correlations in $q$. With related entries in both it is your formula over
-# 16, $1 + 15 \cdot 0.25 = 4.75$. Only means of 0.5 change the mean, to $16 \cdot 0.25 / 4 = 1$; the variance becomes
-# $1 + 0.25 + 0.25$ by {eq}`score-variance-from-covariances`. Larger deviations and the long query change the variance alone, to
-# $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
-#
-# One assumption stands in all panels: $q$ is independent of $k$. Section {section}`correlated` gives it up.
+verify("score-variance-from-covariances", "spread-within-a-row")
 
 # %% [markdown] id="reparametrise"
 # ## What the scale is not
@@ -326,20 +286,21 @@ figures.broken_assumptions(scaled)
 # smaller by $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
 
 # %% [markdown] id="chain"
-# So the two have the same scores at the start. Do they learn alike? The loss $\mathcal{L}$ sees $W$ only through $c W$. By the chain rule
-# its gradient with respect to $W$ carries the factor $c$: $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves,
-# $W' = c W$ moves $c$ times as far. Together:
+# So the two have the same scores at the start. Do they learn alike? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$ only through
+# $c W$. By the chain rule its gradient with respect to $W$ carries the factor $c$:
+# $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 
 # %% [markdown] id="twins"
 # Gradient descent moves $W$ by $-\eta$ times the gradient. **Adam** moves each entry by $-\eta\, m / (\sqrt v + \varepsilon)$, where $m$ is
-# a running average of its gradient, and $v$ one of the square of its gradient; we set $\varepsilon$ to $10^{-20}$.
+# a running average of its gradient, and $v$ one of the square of its gradient (both corrected for their start at 0). Here $\varepsilon$ is
+# $10^{-20}$, so it plays no part.
 #
-# We train a scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$ with the step for $W'$ multiplied by a factor.
-# $W_K$ gets the same gradient in both layers, so its step stays. **Predict** for each optimizer which factor gives the same attention
-# weights.
+# We train a scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$, with the step for $W'$ multiplied by a factor.
+# As long as $W' = c\, W_Q$, the scores agree, and $W_K$ meets the same product $c\,W_Q$ in both layers; it gets the same gradient, so its
+# step stays. **Predict** for each optimizer which factor gives the same attention weights.
 
 # %% id="twins-code" tags=["predicted"]
 for optimizer in ("SGD", "Adam"):
@@ -361,132 +322,68 @@ verify("scale-as-reparametrisation")
 #
 # Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the
 # dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients" (our italics).
-# Retellings often drop the first two words. We measure it. First play with the softmax itself.
-
-# %% [markdown] id="explorable-before"
-# What happens to the softmax as $d_k$ grows, with and without the scale? The card draws 64 queries and 64 keys. Move $d_k$ and watch the
-# *mean* norm of the softmax Jacobian, and the dots of which it is the mean. At which $d_k$ is the mean larger **without** the scale?
+#
+# First look at the softmax alone. The card draws 64 queries and 64 keys. Its third picture has a dot for each query: the *norm of the
+# Jacobian*, the largest factor by which softmax stretches a small change of the scores. Move $d_k$. How many of the 64 queries have a norm
+# below 0.01, and does one key hold their weight?
 
 # %% id="explorable"
 figures.scale_explorable()
 
 # %% [markdown] id="explorable-notice"
-# From $d_k = 2$ to 256 the mean is larger *without* the scale; only at 512 and 1024 is it smaller. Where two keys share the weight, the
-# Jacobian is large; where one has won, it is almost 0. With the scale neither is usual: from $d_k = 16$ on, some 28 keys share the
-# weight, and the norm stays near 0.1.
-
-# %% [markdown] id="task"
-# Now a training. Each example holds 16 items of 16 standard normal entries, and for each item a value of 4 numbers. The query is one of
-# the items, multiplied by an orthogonal matrix that is the same in all examples; the answer is the value of that item. A layer has to
-# learn $W_Q$ and $W_K$ so that the turned item finds its original. The loss is the squared error of the output, and 32 examples make a
-# batch. Both matrices start with entries of variance 1/16, so queries and keys start with variance 1, and unscaled scores with a variance
-# near $d_k$. With the scale it is near 1.
+# Without the scale more and more queries lie near 0 as $d_k$ grows. At 1024 most of them do: one key has won, and a small change of the
+# scores does not matter. Divided by $\sqrt{d_k}$, no query is below 0.01 even there. So far the suspicion fits. Does it slow a training?
 
 # %% [markdown] id="pull"
-# The gradient of one query's loss with respect to its scores is, from {eq}`softmax-vector-jacobian-product`,
-# $g_j = w_j\, (a_j - \sum_l w_l a_l)$, where $a_j$ is the derivative of the loss with respect to the weight $w_j$. Mind the factor $w_j$:
-# with squared error the bracket stays bounded, so **an item with a small weight is hardly pulled.** Look at one query with three items, of which the first is the
-# right one and has by chance the smallest score.
+# For that we need the gradient of a loss. From {eq}`softmax-vector-jacobian-product`, the gradient of one query's loss with respect to its
+# scores is
+#
+# $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \frac{\partial \mathcal{L}}{\partial w_j}$$
+#
+# Let the output be $o = \sum_j w_j v_j$, and let item 1 be the right one. We compare two losses. For the **squared error** $(o - v_1)^2$,
+# $a_j = 2\,(o - v_1)\,v_j$. For **minus log weight**, $-\ln w_1$, we have $a_1 = -1 / w_1$ and the other $a_j$ are 0; so
+# $\sum_l w_l\, a_l = -1$, and $g_1 = w_1 - 1$, $g_j = w_j$ for the others.
+#
+# Take three items with the values 1, 0 and $-1$. By chance the right one has the smallest score.
 
 # %% id="pull-code"
 dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
 for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
     w = softmax(dots / divisor)
-    a = 2 * (w @ value - value[0]) * value  # the loss is (output - 1) ** 2
-    g = w * (a - w @ a)
-    print(f"{name:8s}  weights {w}  g {g}  length {np.linalg.norm(g):.2f}")
+    a = 2 * (w @ value - value[0]) * value
+    print(f"{name:8s}  weights {w}")
+    print("   squared error     g", w * (a - w @ a))
+    print("   minus log weight  g", w - [1, 0, 0])
 
 # %% [markdown] id="pull-notice"
-# Both gradients are long. But the unscaled one moves almost only the two wrong items against each other; the right one gets next to
-# nothing.
+# Unscaled, the squared error moves almost only the two wrong items against each other. The right one gets next to nothing: its bracket is
+# made of outputs and values, which do not grow when $w_1$ shrinks, and the factor $w_1$ makes the product tiny. So **with squared error an
+# item with a small weight is hardly pulled.** Minus log weight pulls it with almost full strength, for there the factor cancels.
 
-# %% [markdown] id="first"
-# Now 2,048 queries of a fresh layer, each alone. The scaled and the unscaled layer have the same $W_Q$ and $W_K$, and so rank the items
-# alike. For each $d_k$ we print:
+# %% [markdown] id="slow-predict"
+# Now a training. Each example has 16 items of random numbers, each with a value. The query is one of the items, multiplied by an orthogonal
+# matrix that is the same in all examples, and the output should be the value of that item. A layer with $d_k = 64$ learns $W_Q$ and $W_K$;
+# with and without the scale they start alike. We count the steps until 90 % of new lookups are right, in three ways:
 #
-# - *mean*: the mean length of $g$;
-# - *silent*: the share of queries with a length below 0.01;
-# - *pull*: the mean of $-g_r$, with $r$ the right item;
-# - *agreement*: each query has a gradient with respect to the matrix $W_Q W_K^\top$. Divide the length of their mean by the root mean
-#   square of their lengths: 1 if all are equal, length included, near 0 if they cancel.
-#
-# In the card, with 64 keys, the mean without the scale fell below the other between $d_k = 256$ and 512. Here are only 16 items.
-# **Predict** whether the *mean* falls below the other at a smaller or at a larger $d_k$.
+# - with squared error;
+# - with **equal lengths**: squared error, but every query's gradient is brought to one length and keeps its direction;
+# - with minus log weight.
 
-# %% id="first-code" tags=["predicted"]
+# %% [markdown] id="slow-question"
+# Each bar has the best of several step sizes, for gradient descent (SGD) and for Adam, and is the mean of three seeds. **Predict** in which
+# of the three ways the layer without the scale needs at least ten steps more.
+
+# %% id="slow-code" tags=["predicted"]
 record = experiments.SCALE.load()
-kinds = ("scaled", "unscaled")
-print("means of three seeds     ", *kinds)
-for d_k in ("16", "64", "256"):
-    for what in ("mean", "silent", "pull", "agreement"):
-        pair = [record.values("first", d_k, kind, what).mean() for kind in kinds]
-        print(f"d_k = {d_k:>3s}   {what:10s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
-
-# %% [markdown] id="first-answer" tags=["answer"]
-# At a smaller one, between 16 and 64: at $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32, and at 64
-# and 256 it is smaller without. That is consistent with what the card showed. Of 16 random scores, the two largest lie further apart on
-# average than of 64, so two items that compete for the lead are rarer.
-#
-# The other three numbers differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. The pull on
-# the right item is about half as strong at 16, and less than a seventh at 256. And the agreement is lower: unequal lengths lower it, and so
-# does cancelling.
-
-# %% id="first-figure"
-figures.gradient_lengths([found["first"] for found in record.results])
-
-# %% [markdown] id="steps"
-# These are gradients before the first step. How many steps does the training need, until the right item has the largest score in more than
-# 90 % of 512 new lookups? To give each layer its own best step size, we try 8 for SGD and 7 for Adam, with three seeds. The third layer is
-# the twin of the last section: no scale, the factor in $W_Q$. **Predict** whether Adam, which normalises gradients, makes the unscaled
-# layer as fast as the scaled one.
-
-# %% id="steps-code" tags=["predicted"]
-every = [found["steps"] for found in record.results]
-sizes, layers = experiments.STEP_SIZES, experiments.LAYERS
-figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
-print("fewest steps of any step size, for each of three seeds")
-print(f"{'':14s}", *(f"{kind:>14s}" for kind in layers))
-for name in sizes:
-    for d_k in ("16", "64", "256"):
-        best = [found["best"][name][d_k]["squared error"] for found in record.results]
-        cells = [" ".join(f"{seed[kind]:2d}" for seed in best) for kind in layers]
-        print(f"{name:4s} d_k = {d_k:>3s}", *(f"{cell:>14s}" for cell in cells))
-
-# %% [markdown] id="steps-answer" tags=["answer"]
-# Adam does not. Each with its best step size, the unscaled layer needs more than twice the steps of the scaled one at $d_k = 16$ and more
-# than nine times at 256, with Adam as with SGD. Yet with one *small* step size of SGD, at the left of the figure, the unscaled layer is the
-# faster of the two. One reason is plain: without the scale the gradients with respect to $W_Q$ and $W_K$ lack the factor $c$. The twin with
-# the factor in $W_Q$ starts with the scores of the scaled layer and is far faster at small steps of SGD: by
-# {eq}`scale-as-reparametrisation`, its step for $W_Q$ has the effect of one that is 64 times as long. Each with its best step size, these
-# two are equally fast, within two steps.
-
-# %% [markdown] id="cause"
-# So the unscaled start *is* slower here. But a smaller mean length cannot be the whole reason: at $d_k = 16$ it is no smaller before the
-# first step, and Adam, to which a common factor of all gradients means nothing, does not help at any width. Two experiments look for the
-# reason; both keep the large random scores.
-#
-# 1. **Equal lengths.** We rescale the gradient of each query to the same length, 0.3, and keep its direction.
-# 2. **Minus log weight.** We change the loss to $-\ln w_r$. By {eq}`log-softmax` and {eq}`lse-gradient` its gradient with respect to the
-#    scores is $w_r - 1$ for the right item and $w_j$ for each other. If the right item has a tiny weight, its gradient is almost $-1$: the
-#    pull is strongest just where squared error gives almost none.
-
-# %% id="cause-code"
 figures.best_steps([found["best"] for found in record.results], d_k=64)
-concluded = [experiments.SCALE.conclude(found) for found in record.results]
-assert all(all(claims.values()) for claims in concluded)
 
-# %% [markdown] id="cause-notice"
-# The figure shows $d_k = 64$; 16 and 256 give a similar picture. Equal lengths remove most of the delay, though not all: at $d_k = 256$
-# Adam still needs about four times the steps of the scaled layer. With the other loss the unscaled layer is at most five steps behind (with
-# SGD at $d_k = 64$ it needs 3 or 4 steps against 1), from the same large random scores.
-
-# %% [markdown] id="cause-account"
-# Both results are consistent with this account: squared error reaches an item only through the weight that the item already has, so
-# many queries have almost no gradient (at $d_k = 256$ half are silent) and teach the layer almost nothing. They do not prove it. Equal
-# lengths also shorten long gradients, and the other loss is told which item is right.
-#
-# At $d_k = 16$ the mean length does not show it, though the layer is already slow
-# there. We have not measured how much of this holds in a large language model.
+# %% [markdown] id="slow-answer" tags=["answer"]
+# Only with squared error, and there Adam does not help: without the scale it takes 29 steps against 4 with SGD, and 41 against 5 with
+# Adam. With equal lengths or with the other loss it is at most three steps behind in every seed, from the *same* large scores. So large
+# scores alone did not make this layer slow. The result is consistent with this account: squared error reaches an item only through the
+# weight that it already has, so many queries teach the layer almost nothing. It is no proof. Equal lengths also shorten long gradients,
+# and minus log weight is told which item is right. Other widths and all step sizes are in the Deeper section {section}`measured`; a large
+# model we did not measure.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale does not help
@@ -500,7 +397,7 @@ my_divisor = ...  # r"..."
 check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-after"
-# Take $d_k = 64$ and $p = 0.1$. Work out the variance with the usual scale, and without.
+# Here are the usual divisor and none at all, for $d_k = 64$ and $p = 0.1$:
 
 # %% id="turn-sparse-measured"
 draw, on = rng.normal(size=(2, 500, 64)), rng.random(size=(2, 500, 64)) < 0.1
@@ -512,10 +409,10 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
     print(f"{'':21s} largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# The variance of $q \cdot k$ is $64\, p^2 = 0.64$. The usual scale divides it by 64 and leaves 0.01, a deviation of a tenth of what it
-# should be, and nearly uniform weights (1/16 is 0.06). With no divisor at all the spread is closer to 1. Nor does the scale help where the
-# factor is in $W_Q$ already, as in T5: dividing again would flatten the rows. And it is right only on average over queries: by
-# {eq}`spread-within-a-row`, a query that is three times as long has nine times the variance in its row.
+# Without a divisor the variance is near $64 \cdot 0.1^2 = 0.64$. The usual scale leaves 0.01, a deviation of 0.1 instead of 1, and nearly
+# uniform weights (1/16 is 0.06). Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the
+# rows. And it is right only on average: by {eq}`spread-within-a-row`, a query three times as long has nine times the variance in its row.
+# For a layer of your own, print `scores.var(axis=-1).mean()` before the training.
 
 # %% [markdown] id="limits"
 # ### Limits
@@ -523,7 +420,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to become dependent.
 #   It bounds nothing later.
 # - We have not shown that unit variance is the *best* start. Our measurement says that the start with a variance near $d_k$ was slower
-#   in one task.
+#   in one task with squared error, each start with the best of our step sizes.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -546,16 +443,123 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can ask for other divisors.
 # - Softmax sees the spread within a row, and not what the keys have in common.
 # - The scale is no new model. It amounts to another start of $W_Q$ and another step size for it: times $c^2$ with gradient descent, times
-#   $c$ with Adam.
-# - Without it our task was learnt more slowly, even where first gradients were as long on average.
+#   $c$ with Adam if $\varepsilon$ is negligible.
+# - With squared error our task was learnt more slowly without it, each layer with its best step size; with minus log weight hardly.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
-# %% [markdown] id="correlated"
-# ## Deeper: when query and key are not independent
+# %% [markdown] id="broken"
+# ## Deeper: one assumption broken at a time
 #
 # No core section needs what follows.
+#
+# The figure has six panels, for normal entries, $d_k = 16$ and divided scores:
+#
+# 1. all assumptions hold;
+# 2. any two entries of $q$ have the covariance 0.5;
+# 3. the same in $q$ and in $k$;
+# 4. all entries have the deviation 1.5;
+# 5. all entries have the mean 0.5;
+# 6. one fixed query with $\|q\|^2 = 3 \cdot 16$ meets keys that satisfy all assumptions.
+#
+# **Predict** for each panel whether its mean, its variance, both or neither differ from 0 and 1.
+
+# %% id="broken-code" tags=["predicted"]
+n, d_k = 40_000, 16
+q, k, e = rng.normal(size=(3, n, d_k))
+related_q, related_k = (q + e[:, :1]) / math.sqrt(2), (k + e[:, 1:2]) / math.sqrt(2)
+long_query = q[0] * math.sqrt(3 * d_k) / np.linalg.norm(q[0])
+drawn = {
+    "all hold": (q * k).sum(-1),
+    "related entries in q": (related_q * k).sum(-1),
+    "related entries in q and in k": (related_q * related_k).sum(-1),
+    "σ = 1.5 for both": (2.25 * q * k).sum(-1),
+    "means 0.5": ((q + 0.5) * (k + 0.5)).sum(-1),
+    "one long query": k @ long_query,
+}
+scaled = {name: s / math.sqrt(d_k) for name, s in drawn.items()}
+figures.broken_assumptions(scaled)
+
+# %% [markdown] id="broken-answer" tags=["answer"]
+# The first *two* panels keep mean 0 and variance 1. In the second, each covariance of two entries of $q$ is multiplied by one of $k$, which
+# is 0. With related entries in both, the variance is your formula over 16, $1 + 15 \cdot 0.25 = 4.75$. Only means of 0.5 change the mean,
+# to $16 \cdot 0.25 / 4 = 1$. By {eq}`score-variance-from-covariances` the variance becomes 1.5: to the 1 comes
+# $m_q^\top S_k\, m_q / 16 = 16 \cdot 0.5^2 / 16 = 0.25$, and the same again for $m_k$. Larger deviations and the long query change the
+# variance alone, to $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
+
+# %% [markdown] id="measured"
+# ## Deeper: the training, measured in full
+#
+# **The task.** An example holds 16 items of 16 standard normal entries, and for each item a value of 4 such numbers. The query is one of
+# the items, multiplied by an orthogonal matrix that is the same in all examples; the answer is the value of that item. The output is the
+# mean of the values under the softmax weights, and the loss its squared error, averaged over the 4 numbers. A batch has 32 examples.
+# Both matrices start with entries of variance 1/16, and so queries and keys with variance 1.
+
+# %% [markdown] id="first"
+# **Before the first step** we look at 2,048 queries of a fresh layer, each alone: at the *mean* length of the gradient $g$ with respect to
+# the scores; at the *silent* share, with a length below 0.01; and at the *pull*, the mean of $-g_r$ with $r$ the right item.
+
+# %% id="first-code"
+kinds = ("scaled", "unscaled")
+print("means of three seeds  ", *kinds)
+for d_k in ("16", "64", "256"):
+    for what in ("mean", "silent", "pull"):
+        pair = [record.values("first", d_k, kind, what).mean() for kind in kinds]
+        print(f"d_k = {d_k:>3s}   {what:7s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
+figures.gradient_lengths([found["first"] for found in record.results])
+
+# %% [markdown] id="first-notice"
+# At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32, so it does not show why this layer is slow.
+# (In the card the mean norm is even *larger* without the scale from $d_k = 2$ to 256: where two keys share the weight, the Jacobian is
+# large.)
+#
+# The other two differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. (A query whose right
+# item has won is silent too, but no fresh layer ranks it first for more than one query in seven.) The pull on the right item is about half
+# as strong at 16, and about an eighth at 256.
+
+# %% [markdown] id="steps"
+# **Steps against step sizes.** A layer has learnt when the right item has the largest score in more than 90 % of 512 new lookups; it gets
+# 100 steps at most. The third layer is the twin of section {section}`reparametrise`: no scale, the factor in $W_Q$. (Adam has its usual
+# $\varepsilon = 10^{-8}$ here.)
+
+# %% id="steps-code"
+every = [found["steps"] for found in record.results]
+sizes = experiments.STEP_SIZES
+figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
+
+# %% [markdown] id="steps-notice"
+# At a small step size of SGD, the same for both (0.1 or 0.2, at the left), the unscaled layer is the faster of the two. One reason is
+# plain: with the scale, the gradients with respect to $W_Q$ and $W_K$ carry the factor $c$. The twin is far faster at these steps: by
+# {eq}`scale-as-reparametrisation`, its step for $W_Q$ has the effect of one that is 64 times as long. With the best of our step sizes for
+# each, twin and scaled layer are equally fast, within two steps, and the unscaled layer is slower.
+#
+# **All widths.** The fewest steps of any step size, for each of three seeds:
+
+# %% id="widths-code"
+best = [found["best"] for found in record.results]
+print(f"{'':38s}", *(f"{kind:>9s}" for kind in kinds))
+for loss in experiments.LOSSES:
+    shown = loss.replace("each query alike", "equal lengths")
+    for name in sizes:
+        for d_k in ("16", "64", "256"):
+            seeds = [found[name][d_k][loss] for found in best]
+            cells = [" ".join(f"{seed[kind]:2d}" for seed in seeds) for kind in kinds]
+            row = f"{shown:16s}  {name:4s}  d_k = {d_k:>3s}"
+            print(f"{row:38s} {cells[0]:>9s} {cells[1]:>9s}")
+concluded = [experiments.SCALE.conclude(found) for found in record.results]
+assert all(all(claims.values()) for claims in concluded)
+
+# %% [markdown] id="widths-notice"
+# With squared error the unscaled layer needs more than twice the steps at $d_k = 16$ and at least nine times as many at 256, with either
+# optimizer. With equal lengths, and with minus log weight, it is at most five steps behind the scaled layer that is treated alike.
+#
+# The equal lengths need care. Where one key has nearly all the weight, the gradient is a difference of almost equal numbers, and in
+# float32 its direction can be rounding error. In a first run, made so, Adam needed 11 or 12 steps at $d_k = 256$. Now the gradient is
+# computed in float64, from sums of differences, and Adam needs 5 to 8.
+
+# %% [markdown] id="correlated"
+# ## Deeper: when query and key are not independent
 #
 # A layer learns to make $q$ and $k$ dependent. Let standard normal entries be correlated:
 # $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, where $e_i$ is standard normal and independent of all $q_i$, and different $i$ are
@@ -618,7 +622,8 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # $$\sigma_j\Bigl( -\frac{\|q - k_j\|^2}{2 h^2} \Bigr)_i = \sigma_j\Bigl( \frac{q \cdot k_j}{h^2} \Bigr)_i
 # \label{equal-length-gaussian-weights}$$
 #
-# So on keys of equal length the softmax of dot products gives the weights of a Gaussian kernel, with $h^2$ as the temperature. Make one key longer, and the two part:
+# So on keys of equal length the softmax of dot products gives the weights of a Gaussian kernel, with $h^2$ as the temperature. Make one
+# key longer, and the two part:
 
 # %% id="similar-code"
 query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
@@ -640,18 +645,16 @@ show("cosine-similarity", q=[3, 4], k=[4, 3])
 # %% [markdown] id="spot-cosine"
 # **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the query
 # $(1, 0)$, and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and
-# the cosine the first, 1 against $1 / \sqrt{2}$. In a dot product the length of a key counts: a longer key gets a higher score from queries
-# on its side and a lower one from those on the other. A cosine ignores it.
+# the cosine the first, 1 against $1 / \sqrt{2}$. In a dot product a longer key gets a higher score from queries on its
+# side and a lower one from those on the other.
 
 # %% [markdown] id="cosine-bound"
-# A cosine also costs something. Its scores lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper
+# The scores of a cosine lie in $[-1, 1]$. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper
 # is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
-# For 64 keys that is 0.105: without a temperature, even a perfect match gets at most about a tenth of the weight. With many queries and
-# keys the norms cost little, $(T_q + T_k)\, d_k$ multiplications against $T_q T_k\, d_k$ for the dot products. With a single query they
-# double the work, unless the lengths of the keys are stored.
+# For 64 keys that is 0.105: without a temperature, even a perfect match gets about a tenth of the weight at most.
 
 # %% id="spot-cosine-code"
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
@@ -665,10 +668,10 @@ verify("cosine-weight-bound")
 # %% [markdown] id="kurtosis"
 # ## Deeper: normal only in the limit
 #
-# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The normal is wrong. Let all entries be independent and standard normal, and fix
-# $q$. Then $q \cdot k$ is a sum of independent normal numbers, so it *is* normal, with variance $\|q\|^2$, and its fourth moment is
-# $3 \|q\|^4$. Now average over $q$. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for the $d_k (d_k - 1)$ ordered pairs
-# $i \ne j$,
+# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The variance is right, but the score is not normal. Let all entries be
+# independent and standard normal, and fix $q$. Then $q \cdot k$ is a sum of independent normal numbers, so it *is* normal, with variance
+# $\|q\|^2$, and its fourth moment is $3 \|q\|^4$. Now average over $q$, with $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for
+# $i \ne j$:
 #
 # $$\mathbb{E}\bigl[ \|q\|^4 \bigr] = \sum_i \sum_j \mathbb{E}[q_i^2 q_j^2] = 3\,d_k + d_k (d_k - 1) = d_k^2 + 2\,d_k$$
 #
@@ -676,8 +679,8 @@ verify("cosine-weight-bound")
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 #
-# A normal number has 3. A score has heavier tails and a sharper peak because it mixes normal curves: short queries give narrow ones, and
-# long queries wide ones.
+# A normal number has 3. A score has heavier tails and a sharper peak because it mixes narrow normal curves of short queries and wide
+# ones of long queries.
 
 # %% id="kurtosis-figure"
 x = np.linspace(-6, 6, 121)
@@ -741,8 +744,7 @@ figures.initial_variances(list(bounds), expected, measured)
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 #
-# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes. With a learnt factor in place of
-# $\sqrt{d_k}$, the size of that factor is the bound.
+# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes.
 
 # %% id="qk-norm-code"
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))

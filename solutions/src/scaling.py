@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`scaling`: the scale of a score
 #
-# Ten tasks for the lesson [{lesson}`scaling` The scale of a score](../notebooks/{lesson}`scaling`_scaling.ipynb): 21 points, about 90
+# Ten tasks for the lesson [{lesson}`scaling` The scale of a score](../notebooks/{lesson}`scaling`_scaling.ipynb): 20 points, about 90
 # minutes. Each stands on its own, so take them in any order.
 #
 # Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the check below it. Answers are
@@ -138,8 +138,8 @@ check("row-and-total-spread", my_spreads)
 
 # %% [markdown] id="score-variance-by-lines-text"
 # The lesson wrote the derivation with expectations; here every expectation is a sum, so that you see where independence is used. Let $q$
-# have the outcomes $q_1, q_2, \ldots$ with probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with $r_b$, all columns;
-# `q_{ai}` is entry $i$ of $q_a$. We know
+# have the outcomes $q_1, q_2, \ldots$ with probabilities $p_a$, and $k$, independent of it, $k_1, k_2, \ldots$ with probabilities $r_b$;
+# all are columns, and `q_{ai}` is entry $i$ of $q_a$. We know
 #
 # $$\sum_a p_a\, q_{ai} q_{aj} = (S_q)_{ij} + (m_q)_i (m_q)_j, \qquad \sum_b r_b\, k_{bi} k_{bj} = (S_k)_{ij} + (m_k)_i (m_k)_j.$$
 #

@@ -28,6 +28,10 @@ DRAWN = [
     ),
     (partial(figures.coin_scores, {1: ([-1, 0, 1], [0.5, 0.0, 0.5])}), ["d_k = 1: from -1 to 1, standard deviation 1.0."]),
     (
+        partial(figures.largest_weights, {"not divided": {2: 0.25, 8: 0.75}, "divided": {2: 0.125, 8: 0.5}}),
+        ["not divided: 0.25 and 0.75 at d_k = 2 and 8.", "divided: 0.12 and 0.50 at d_k = 2 and 8."],
+    ),
+    (
         partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
         ["variance of all these scores is 25.67", "within a row 0.67"],
     ),
@@ -62,6 +66,7 @@ REFUSED = [
     (partial(figures.initial_variances, ["small", "large"], [0.04], [0.05, 0.2]), r"expected must have shape \(2,\); got \(1,\)"),
     (partial(figures.towards_normal, X, {"a": X}, NORMAL, title="Softmax"), "title must be a text of at least 3 words"),
     (partial(figures.towards_normal, X, {"a": X[1:]}, NORMAL), r"densities\['a'\] must have shape \(41,\); got \(40,\)"),
+    (partial(figures.largest_weights, {"a": {2: 0.25, 8: 0.75}, "b": {2: 0.5}}), r"b must have shape \(2,\); got \(1,\)"),
     (partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes"),
     (partial(figures.gradient_lengths, [{"4": two({"deciles": [1]}, {"deciles": [1]})}]), r"a seed must have shape \(9,\); got \(1,\)"),
 ]

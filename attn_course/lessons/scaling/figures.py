@@ -120,6 +120,26 @@ def coin_scores(distributions: Mapping[int, tuple[ArrayLike, ArrayLike]]) -> Non
         axes[0].set_ylabel("probability")
 
 
+def largest_weights(largest: Mapping[str, Mapping[int, float]]) -> None:
+    """Show the mean largest weight of a row against d_k, a bar for each kind of scores.
+
+    Parameters
+    ----------
+    largest : mapping of str to (mapping of int to float)
+        By kind of scores, at most two, and by d_k, the same for each.
+    """
+    widths = [*next(iter(largest.values()))]
+    rows = np.stack([same_shape(name, [*found.values()], len(widths)) for name, found in largest.items()])
+    alt = "Bars of the largest weight in a row, mean over the rows. " + " ".join(
+        f"{name}: {listed(row)} at d_k = {listed(widths, 0)}." for name, row in zip(largest, rows, strict=True)
+    )
+    with picture(title="Not divided, one key takes nearly all the weight in a wide layer", alt=alt, height=3.1) as (ax,):
+        draw_bars(ax, rows, [*largest], [LAYER_COLOURS["unscaled"], LAYER_COLOURS["scaled"]])
+        ax.set_xticks(range(len(widths)), [f"d_k = {d_k}" for d_k in widths])
+        ax.set(ylabel="largest weight", ylim=(0.0, 1.12))
+        add_legend_below(ax, len(largest))
+
+
 def rows_of_scores(scores: ArrayLike) -> None:
     """Show scores as dots, one line for each query: how far a row is spread, and how far the rows lie apart.
 

@@ -68,7 +68,7 @@ SCALED_SCORES = Task(
     hints=[
         "Which axis of `query` and `key` is summed over? Its length is d_k.",
         "`key.swapaxes(-1, -2)` turns the last two axes and leaves the batch axes alone.",
-        "Transpose, multiply, divide: `... @ ... / np.sqrt(query.shape[...])`",
+        "`query @ ...`, and then one division: which array has the shape (..., d_k, kv_len)?",
     ],
 )
 

@@ -218,7 +218,7 @@ print("output", batched.shape)
 #
 # A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
 # `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
-# trained both versions on CIFAR-10. The quality of their pictures (FID) agreed to within 0.05, and after longer training the wrong
+# trained both versions on CIFAR-10. The quality of their pictures (FID, lower is better) agreed to within 0.05, and after longer training the wrong
 # version was slightly better. So such a mistake need not raise an error, nor spoil a training run.
 
 # %% [markdown] id="spot-four"
@@ -405,8 +405,8 @@ for n in (1, 3, 9):
 # %% [markdown] id="together"
 # Something else is lost, too. With equal weights the share of a value is $1/T_k$, so one output holds little of each. (Section {section}`fade`
 # has weights that are not equal.) But a layer gives one output for
-# each **query**. In an experiment with a random start, one output of $d_v = 8$ numbers told 8 random bits without error, but of 16 bits only about 85 %, where
-# guessing gets half. With one output for each of 32 bits, 95 % or more came out right in each of three trainings (section {section}`experiment`).
+# each **query**. In three trainings from a random start, one output of $d_v = 8$ numbers gave back 8 random bits without error, but of 16 bits only about 85 %, where
+# guessing gets half. With one output for each of 32 bits, 95 % or more came out right in each training (section {section}`experiment`).
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -473,9 +473,9 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 # %% [markdown] id="break"
 # ## Deeper: break the machine
 #
-# No core section needs what follows. Three mistakes of this lesson and one of the last hide in twins of a small attention, in which queries, keys and values are made from
-# tokens, $Q = X W_Q$ and so on, as in chapter {lesson}`start`. The machine and one twin stand side by side, and at the start both show the
-# same numbers. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a test, such as
+# No core section needs what follows. Three mistakes of this lesson and one of the last lesson hide in twins of a small attention, in which queries, keys and values are made from
+# tokens, $Q = X W_Q$ and so on, as in chapter {lesson}`start`. The machine and one twin get the same numbers, and at the start both give the
+# same output. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a test, such as
 # "rows sum to 1"), and say which mistake it is.
 
 # %% id="break-card"

@@ -5,12 +5,11 @@
 # whole numbers, writes it for any batch, looks at it as a function of the query, asks how much one output
 # can hold, and counts what it costs.
 #
-# **Afterwards you can** compute attention with a pencil; write it for any batch; find a wrong axis or a wrong scale
-# with the smallest test that shows it; say which outputs no query can get; and predict operations and bytes.
+# **Afterwards you can** compute attention with a pencil; write it for any batch; find a wrong axis, a wrong scale or a mixed batch
+# with four small tests; say which key wins for a given query; and predict operations and memory.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, variance and
-# covariance, and for one section partial derivatives.
-# **Time:** 75 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
+# **Time:** 60 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% id="setup"
 import math
@@ -30,9 +29,12 @@ np.set_printoptions(precision=3, suppress=True)
 # ## Who is "it"?
 #
 # *The cat sat because it was tired.* Who was tired? A model has nothing but numbers to go by. In attention every
-# token offers a **key**, which says what it can be found by, and a **value**, which it hands over. A token that wants to know
-# something sends a **query**. The keys below were made by hand (for two heads; we use the first). Three of their numbers say whether a token is something alive, whether it tells what somebody does, and
-# whether it is open, waiting for another word to give it a meaning; the fourth is alive minus tells. "it" asks for something alive that tells nothing and is not open.
+# token offers a **key**, by which it can be found, and a **value**, which it hands over. A token that wants to know
+# something sends a **query**.
+#
+# The keys below were made by hand. Three of their numbers say whether a token is alive, whether it tells what somebody does, and
+# whether it is open, waiting for another word to give it a meaning; the fourth is alive minus tells. "it" asks for somebody alive
+# who tells nothing and is not open. (There are two such sets, called heads; we use the first.)
 
 # %% id="who-code"
 it = TOKENS.index("it")
@@ -43,7 +45,7 @@ print("\n" + labelled([q], ["query of it"]))
 
 # %% [markdown] id="who-machine"
 # Which key does this query fit? The part of the machine that answers is lit, and we build it now. Chapter {lesson}`self_attention` explains where queries, keys and
-# values come from, and chapter {lesson}`heads` uses several such heads.
+# values come from, and chapter {lesson}`heads` uses several heads at once.
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
@@ -52,9 +54,8 @@ figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
 # The machine takes three steps:
 #
 # 1. **Scores.** Take the dot product of the query with each key. For "cat" it is
-#    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of
-#    a key, so by 2 (chapter {lesson}`scaling` says why): the scores are 4 and $-1$.
-# 2. **Weights.** Raise $e$ to each of the seven scores, and divide by the sum of all seven. That is the softmax.
+#    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k}$, where a key has $d_k = 4$ entries, so by 2 (chapter {lesson}`scaling` says why): the scores are 4 and $-1$.
+# 2. **Weights.** Raise $e$ to each of the seven scores, and divide by the sum of these seven powers. That is the softmax.
 # 3. **Output.** Average the seven values with these weights.
 #
 # The scores of "because" and "tired" are 0, and the value of "cat" is $(2, 0, 2)$. **Predict** how many times as much
@@ -144,8 +145,8 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
-# The features $d_k$ disappear in the first product and the keys $T_k$ in the second. There remains one output for each query, with as
-# many numbers as a value. Queries and keys are multiplied, so they have equally many numbers; values may have more or fewer. With a
+# There is one output for each query, with as
+# many numbers as a value. Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer. With a
 # single key the softmax has one entry, which is 1, and every query gets that key's value.
 
 # %% id="shapes-code"
@@ -174,52 +175,6 @@ print("one key:", attention(query, key[:1], value[:1])[0], "=", value[0])
 my_scores = ...  # your function
 check("all-scores", my_scores)
 
-# %% [markdown] id="spot-axis"
-# ### Spot the mistake: which axis does the softmax sum over?
-#
-# A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
-# `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
-# trained both versions on CIFAR-10. Their quality (FID) agreed to within 0.05, and after longer training the wrong one was slightly better. So such a mistake need not raise an error or spoil a
-# training run. A small test shows it: let **all values be 1**. **Predict** what the two lines
-# below return for one query and two keys.
-
-# %% id="spot-axis-code" tags=["predicted"]
-two_scores, ones = np.array([[1.0, 0.0]]), np.ones((2, 1))
-print("softmax over axis -1:", softmax(two_scores, axis=-1) @ ones)
-print("softmax over axis -2:", softmax(two_scores, axis=-2) @ ones)
-
-# %% [markdown] id="spot-axis-answer" tags=["answer"]
-# The first returns 1, as any average of ones must. The second returns 2: it sums over the queries, of which there is only one, so
-# both keys get the weight 1. With one query **and** one key both lines agree, so no smaller test tells them apart.
-
-# %% [markdown] id="spot-transposed"
-# A second mistake is one of reading: "$p_{ij}$ is the weight of input $i$ in output $j$". Taken at its word, this sentence sums over a column
-# of $P$. With values of 1 it returns the sum of that column, which need not be 1:
-
-# %% id="spot-transposed-code"
-show("output-of-a-query", wrong="p_ij read as the weight of input i in output j")
-print("values of 1, summed over columns:", weights.T @ np.ones(7))
-
-# %% [markdown] id="spot-shapes"
-# Can shapes at least show that the transpose is in the right place? If the keys asked, $K Q^\top$ would have the shape $(T_k, T_q)$, and the product with $V$
-# would fail, but only if $T_q \ne T_k$. In self-attention the two are equal. With one query and one key both orders give the same number,
-# so the smallest counterexample has two of each. In both lines the weights of each row sum to 1:
-
-# %% id="spot-shapes-code"
-# d_k = 1, so the scale is 1
-two_queries, two_keys = np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])
-two_values = np.array([[0.0], [4.0]])
-print("queries ask:", (softmax(two_queries @ two_keys.T) @ two_values).ravel())
-print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
-
-# %% [markdown] id="three-tests"
-# Three small tests find the mistakes of this section, in anybody's code:
-#
-# - **equal values** must come back unchanged. With $T_q \ne T_k$ this finds every softmax over the queries: its weights add up to $T_k$ in
-#   all, and they should add up to $T_q$;
-# - **different sizes**, $T_q \ne T_k$ and $d_k \ne d_v$, must run (finds exchanged roles);
-# - **one number worked out by hand** must be reproduced, such as the .95 of "cat" (finds a wrong scale, which the other two let pass).
-
 # %% [markdown] id="batch"
 # ## Many examples at a time
 #
@@ -228,13 +183,12 @@ print("keys ask:   ", (softmax(two_keys @ two_queries.T) @ two_values).ravel())
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # The last two axes are positions and features, and $b$ stands for **all** axes before them: examples now, heads in
-# chapter {lesson}`heads`. Nothing in the formula mixes two different $b$. (Sentences of a batch are seldom of
-# the same length. Chapter {lesson}`masking` fills them up and hides the filling.)
+# chapter {lesson}`heads`. Nothing in the formula mixes two different $b$.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
 # shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs,
-# $(\ldots, T_q, d_v)$. Write the softmax too, with `np.exp` and a sum that keeps its axis (`keepdims=True`); scores are moderate, below 30 in size, so no
+# $(\ldots, T_q, d_v)$. You may call your `my_scores`. Write the softmax with `np.exp` and a sum that keeps its axis (`keepdims=True`); scores are below 30 in size, so no
 # maximum has to be subtracted. Functions of the course and a library's softmax or attention are not accepted.
 
 # %% id="batch-turn-code" tags=["your-turn"]
@@ -242,7 +196,7 @@ my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="batch-own"
-# Ours agrees with the function of the course, with the one that PyTorch brings along, and with the second example computed alone.
+# Ours agrees with the function of the course, with PyTorch's own, and with each example computed alone.
 
 # %% id="batch-code"
 verify("batched-attention")
@@ -251,76 +205,109 @@ queries, batch_keys, batch_values = (rng.normal(size=shape) for shape in shapes)
 batch_scores = queries @ batch_keys.swapaxes(-1, -2) / math.sqrt(queries.shape[-1])
 batched = softmax(batch_scores) @ batch_values
 assert np.allclose(batched, attention(queries, batch_keys, batch_values))
-assert np.allclose(batched[1], attention(queries[1], batch_keys[1], batch_values[1]))
+for b in range(2):
+    alone = attention(queries[b], batch_keys[b], batch_values[b])
+    assert np.allclose(batched[b], alone)
 tensors = map(torch.from_numpy, (queries, batch_keys, batch_values))
 by_torch = torch.nn.functional.scaled_dot_product_attention(*tensors)
 assert np.allclose(batched, by_torch)
 print("output", batched.shape)
 
-# %% [markdown] id="spot-scale"
-# ### Spot the mistake: the root of the wrong axis
+# %% [markdown] id="spot"
+# ### Spot the mistake: four wrong functions, four small tests
 #
-# `scores / math.sqrt(query.shape[1])` is right for two axes. In a batch with one leading axis, axis 1 counts the queries. Nothing fails, every
-# row sums to 1, and our sentence as a batch of one is divided by $\sqrt{7}$ in place of $\sqrt{4}$. The third test, run on a batch, gives it away:
+# A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
+# `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
+# trained both versions on CIFAR-10. The quality of their pictures (FID, lower is better) agreed to within 0.05, and after longer training the wrong
+# version was slightly better. So such a mistake need not raise an error, nor spoil a training run.
 
-# %% id="spot-scale-code"
-one_batch = QUERY[:1], KEY[:1]
-for axis in (-1, 1):
-    root = math.sqrt(one_batch[0].shape[axis])
-    found = softmax(one_batch[0] @ one_batch[1].swapaxes(-1, -2) / root)
-    print(f'shape[{axis:2}]: "it" gives "cat" the weight {found[0, it, 1]:.2f}')
-
-# %% [markdown] id="spot-flat"
-# Another mistake is to join batch and positions into one long axis, as one may before a linear layer. Then every query sees the other examples.
-# The cell below runs the first two tests on such a function, and then disturbs one example and looks at **another**. **Predict** which of the
-# three notice the mistake. Would the third test, the .95 of "cat" in a batch of one, notice it?
+# %% [markdown] id="spot-four"
+# Here are four mistakes. The first function takes the softmax over the queries. The second lets the keys ask. The third takes axis 1 for the features, which is right for
+# two axes only. The last joins batch and positions into one long axis, as one may before a linear layer.
 
 
-# %% id="spot-flat-code" tags=["predicted"]
+# %% id="spot-code"
+def over_queries(q, k, v):
+    s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+    return softmax(s, axis=-2) @ v
+
+
+def keys_ask(q, k, v):
+    return softmax(k @ q.swapaxes(-1, -2) / math.sqrt(q.shape[-1])) @ v
+
+
+def axis_one(q, k, v):
+    return softmax(q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[1])) @ v
+
+
 def joined(q, k, v):
     rows = (a.reshape(-1, a.shape[-1]) for a in (q, k, v))
     return attention(*rows).reshape(*q.shape[:-1], v.shape[-1])
 
 
-print("equal values:", joined(queries, batch_keys, np.ones((2, 5, 1))).ravel())
-print("different sizes:", joined(queries, batch_keys, batch_values).shape)
-disturbed = batch_keys.copy()
-disturbed[1] += rng.normal(size=(5, 4))
-both = batch_keys, disturbed
-for name, function in (("separate", attention), ("joined", joined)):
-    before, after = (function(queries, k, batch_values) for k in both)
-    print(f"{name}: example 0 moves by {np.abs(after - before)[0].max():.2f}")
+# %% [markdown] id="spot-tests"
+# Four tests, on our sentence as a batch of one or two:
+#
+# - **equal**: values that are all 1 must come back as 1;
+# - **by hand**: "it" must give "cat" the weight .948 (values with a single 1 each show the weights);
+# - **sizes**: $T_q \ne T_k$ and $d_k \ne d_v$ must run;
+# - **alone**: when example 1 is changed, example 0 may not move.
 
-# %% [markdown] id="spot-flat-answer" tags=["answer"]
-# Only the disturbed example notices it. Joined weights still sum to 1, so equal values come back; the sizes fit; and in a batch of one there
-# is nothing to join, so "cat" keeps its .95. For batches this is the **fourth test**: disturb one example, and no other may move. Now try the
-# four tests on yours.
+# %% id="spot-tests-code"
+one, batch = (QUERY[:1], KEY[:1]), (queries, batch_keys, batch_values)
+new_keys = KEY * np.array([1.0, 3.0])[:, None, None]
+tests = {
+    "equal": lambda f: np.allclose(f(*one, np.ones((1, 7, 1))), 1),
+    "by hand": lambda f: abs(f(*one, np.eye(7)[None])[0, it, 1] - 0.948) < 0.001,
+    "sizes": lambda f: f(*batch).shape == (2, 3, 2),
+    "alone": lambda f: np.allclose(*(f(QUERY, k, VALUE)[0] for k in (KEY, new_keys))),
+}
+
+
+def passes(test, function):
+    try:
+        return test(function)
+    except ValueError:  # shapes that do not fit
+        return False
+
+
+# %% [markdown] id="spot-predict"
+# **Predict** which of the four functions fail the first test, and which of them pass the second.
+
+# %% id="spot-table" tags=["predicted"]
+for function in (attention, over_queries, keys_ask, axis_one, joined):
+    passed = [name for name, test in tests.items() if passes(test, function)]
+    print(f"{function.__name__:12} passes: {', '.join(passed)}")
+
+# %% [markdown] id="spot-answer" tags=["answer"]
+# Only `over_queries` fails the first test: in the three others each row of weights still sums to 1. The smallest example has one query and two keys: the softmax
+# over the queries gives both keys the weight 1, and values of 1 come back as 2. Only `joined` passes the second test, because in a batch of one there is nothing to join.
+#
+# The number by hand finds three of the four; the other tests say where to look. Now put `my_batched_attention` among the functions.
 
 # %% [markdown] id="function"
 # ## Attention as a function of the query
 #
 # Fix $K$ and $V$. Then {eq}`attention-of-one-query` sends **any** vector $q$ to an output $z(q)$: the context has become a function. How does it
-# change with $q$? A score is $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. A weight
-# answers to the scores by {eq}`softmax-derivative` (there the scores were called $z$ and the weights $s$), $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies them and sums over $l$:
+# change with $q$? A score is $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. The derivative of a weight
+# by a score is known from {eq}`softmax-derivative` (with other letters): $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies them and sums over $l$:
 #
 # $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
 #  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}, \qquad \bar{k} = \sum_l p_l k_l$$
 #
-# because the $\delta$ keeps the one term $l = j$, and $p_j$ does not depend on $l$. So a weight grows when the query moves in a direction in which its
-# key lies beyond the **mean key** $\bar{k}$.
+# because the $\delta$ keeps the one term $l = j$, and $p_j$ does not depend on $l$. So a weight grows fastest when the query moves in the direction
+# from the **mean key** $\bar{k}$ to its own key.
 
 # %% [markdown] id="function-centre"
-# The output is $z = \sum_j p_j v_j$, hence $\partial z / \partial q = \sum_j v_j\, (\partial p_j / \partial q)^\top$, a sum of columns times rows:
-# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$. One more step makes it readable. The deviations from a mean average to nothing,
-#
-# $$\sum_j p_j\,(k_j - \bar{k}) = \bar{k} - \bar{k} \sum_j p_j = 0,$$
-#
-# so any fixed column times the transpose of this sum may be subtracted. We choose $z$:
+# The output is $z = \sum_j p_j v_j$, and only the weights depend on $q$. So its derivative is
+# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$, a sum of columns times rows. The weighted deviations $p_j (k_j - \bar{k})$ add up to 0, and
+# therefore $z$ may be subtracted from every $v_j$ (you write these steps out in the exercises):
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 #
-# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights, the weighted mean of products of two deviations. Where one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
+# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights, the weighted mean of products of two deviations. Where
+# one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
 
 # %% id="function-code"
 verify("output-derivative-by-query")
@@ -338,92 +325,88 @@ print("finite differences agree to 1e-8:", error < 1e-8)
 #
 # Send the query far away in one direction, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) / \sqrt{d_k}$ grow in proportion to $r$, and so do their
 # differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the limit; keys that tie
-# share it. At $q = 0$ all scores are 0, and the output is the plain mean. The query of "it", made shorter and longer:
+# share it. At $q = 0$ all scores are 0. Here is the query of "it", made shorter and longer:
 
 # %% id="far-code"
 for r in (0.0, 0.5, 1.0, 2.0):
     print(f"{r} times the query:", attention(r * q[None, :], keys, values)[0])
 
 # %% [markdown] id="far-predict"
-# Now one dimension, $d_k = 1$. The keys are $-2, -0.5, 1, 2.5$, with the values $1, -1, 2, 0$. Does attention interpolate, so that a query near
-# a key returns about its value? **Predict** where the output ends for large positive and for large negative $q$, and
-# whether it gets near 2, the value of the third key, on the way.
+# At 0 it gets the plain mean, which was the output of "because". At twice its length it gets the value of "cat", almost exactly.
+#
+# Does attention interpolate, so that a query **on** a key returns about its value? Take four keys in the plane, $k_1 = (1, 0)$, $k_2 = (5, 2)$,
+# $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and $-0.2$. **Predict** the output far out to the right, $q = (r, 0)$ with large $r$,
+# and far out to the left. Which key gets the largest weight when the query sits on $k_1$?
+# (On the right the figure shows a **Gaussian** similarity for comparison. Its score is minus half the squared distance, $-\|q - k_j\|^2 / 2$.)
 
-# %% id="far-figure" tags=["predicted"]
-line = np.linspace(-6.0, 6.0, 241)[:, None]
-line_keys = np.array([[-2.0], [-0.5], [1.0], [2.5]])
-line_values = np.array([[1.0], [-1.0], [2.0], [0.0]])
-near = softmax(gaussian_scores(line, line_keys, 0.4)) @ line_values
-curves = {
-    "dot product": attention(line, line_keys, line_values)[:, 0],
-    "Gaussian, h = 0.4": near[:, 0],
+# %% id="plane-figure" tags=["predicted"]
+axis = np.linspace(-6.0, 6.0, 121)
+plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
+plane_values = np.array([[1.0], [-1.0], [0.4], [-0.2]])
+by_distance = softmax(gaussian_scores(plane, plane_keys, 1.0)) @ plane_values
+maps = {
+    "dot product": attention(plane, plane_keys, plane_values).reshape(121, 121),
+    "Gaussian, h = 1": by_distance.reshape(121, 121),
 }
-figures.function_of_query(line[:, 0], curves, line_keys[:, 0], line_values[:, 0])
+figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 
 # %% [markdown] id="far-answer" tags=["answer"]
-# For large positive $q$ the largest key wins, with the value 0; for large negative $q$ the smallest one, with the value 1. The dot product
-# never gets near 2: a larger $q$ favours the larger key, a smaller one the smaller key, and the keys in between never have the largest score, except at $q = 0$, where all tie. The
-# Gaussian similarity, which measures distance, comes near every value here.
+# To the right $k_2$ reaches furthest, so the output ends at its value, $-1$. To the left $k_3$ and $k_4$ tie, and the output ends at the mean of their values, $0.1$. On $k_1$ the
+# dot products are 1, 5, $-2$ and $-2$, so $k_2$ gets the largest weight: attention does not interpolate. The left picture has three regions, one each for $k_2$, $k_3$ and $k_4$. None is
+# left for $k_1$, which lies in the triangle of the others. With the Gaussian every key wins where it is the nearest.
 
 # %% [markdown] id="own-key"
-# It can fail even when the query sits exactly on a key. Here is an example with $d_k = 2$:
+# With the dot product a query can miss its value even when it sits exactly on its key. Two keys are enough:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# The scores are $1/\sqrt 2$ and $5/\sqrt 2$, and the longer key wins: its **norm** is 5, that of $k_1$ is 1 (from here on, the length of a vector
-# is its norm). When does the own key win? Expand
-# $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$, solve for $k_i \cdot k_j$, and subtract it from $k_i \cdot k_i = \|k_i\|^2$:
-#
-# $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
-# \label{lead-of-own-key}$$
-#
-# Among different keys of **equal length**, a query that equals one of them gives it the largest score. A longer key can
-# overtake it. Section {section}`inner` goes on from here, with a plane in which you can move the query.
+# The scores are $1/\sqrt 2$ and $5/\sqrt 2$: the longer key wins. (From here on, the length of a vector
+# is called its **norm**.) When does the own key win? If all keys have the **same norm**: then
+# $k_1 \cdot k_j$ is the square of that norm times the cosine of the angle between the two, which is largest for $k_j = k_1$. Section {section}`inner` says more.
 
 # %% id="own-key-verify"
-verify("query-misses-own-key", "lead-of-own-key")
+verify("query-misses-own-key")
 for second in ([5.0, 0.0], [0.6, 0.8]):
     pair = np.array([[1.0, 0.0], second])
     own = attention(pair[:1], pair, pair, return_weights=True)[1][0, 0]
     print(f"beside {second} the own key gets {own:.2f}")
 
+# %% [markdown] id="plane-notice"
+# The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1" again. The arrow is the derivative
+# {eq}`output-derivative-by-query`. After "Reset", where is it longest? (Section {section}`inner` tells.)
+
+# %% id="explorable"
+figures.query_explorable()
+
 # %% [markdown] id="hold"
 # ## What one output holds
 #
 # An output has $d_v$ numbers, however many values the context has. What is lost? For one thing, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
-# let each pair occur twice. In {eq}`attention-of-one-query` each weight halves and is counted twice:
+# let each pair occur twice. Then every term of the sum in {eq}`attention-of-one-query` occurs twice, and its denominator, which runs over twice as many keys, doubles. So each
+# weight halves and is counted twice:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
-#
+
+# %% [markdown] id="hold-count"
 # An output shows proportions. Yet attention can count. Put **one** reference token beside
-# $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference, $1/(1+n)$, hence
+# $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference, $z = 1/(1+n)$, hence
 #
 # $$n = \frac{1}{z} - 1 \label{count-beside-reference}$$
 #
-# A start token can play this part; Behrens, Biggio and Zdeborová (2024) study small transformers that count with its help.
+# A start token can play this part (Behrens, Biggio and Zdeborová, 2024).
 
 # %% id="hold-verify"
 verify("doubled-context-same-output", "count-beside-reference")
 for n in (1, 3, 9):
     same, is_reference = np.ones((n + 1, 1)), np.eye(n + 1)[:, :1]
-    print(f"{n} copies: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
+    print(f"n = {n}: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
 
 # %% [markdown] id="together"
-# For another, with equal weights the share of a value is $1/T_k$, and even a key whose score leads by a fixed amount
-# loses its share as more and more others with equal scores are added (section {section}`fade`). So one output is small. But a layer gives one for each **query**. With $T_q = T_k$ and an invertible $P$, all
-# outputs together still determine the values, for anyone who also knows $P$: multiply {eq}`attention` by $P^{-1}$, and
-#
-# $$V = P^{-1} Z \label{values-from-all-outputs}$$
-
-# %% id="together-code"
-verify("values-from-all-outputs")
-square_query = 2 * rng.normal(size=(5, 4))
-mixed, mixing = attention(square_query, key, value, return_weights=True)
-print("values recovered:", np.allclose(np.linalg.solve(mixing, mixed), value))
-print(f"condition number for the sentence: {np.linalg.cond(weights):.0f}")
-
-# %% [markdown] id="together-notice"
-# This holds in exact arithmetic. With the condition number of our sentence, an error of 0.001 in $Z$ can grow to order 1. What a trained layer gets out of one output, and out of one for each question, is measured in section {section}`experiment`.
+# Something else is lost, too. With equal weights the share of a value is $1/T_k$, so one output holds little of each. (Section {section}`fade`
+# has weights that are not equal.) But a layer gives one output for
+# each **query**. In three trainings from a random start, one output of $d_v = 8$ numbers gave back 8 random bits without error, but of 16 bits only about 85 %, where
+# guessing gets half. With one output for each of 32 bits, 95 % or more came out right in each training (section {section}`experiment`).
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -433,73 +416,36 @@ print(f"condition number for the sentence: {np.linalg.cond(weights):.0f}")
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# (The softmax adds a few operations for each score.) What has to be moved between memory and processor, if scores,
-# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes scores; the second reads scores and writes weights; the third
-# reads weights and values and writes the output:
-#
-# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
+# (The softmax adds a few operations for each score.) The inputs are $T_q d_k + T_k (d_k + d_v)$ numbers, and if all scores are stored, these are another $T_q T_k$.
 
 # %% [markdown] id="cost-cases"
-# Three cases with $d_k = d_v = 64$ and 16-bit numbers: a sequence that attends to itself, one eight times as long, and a **single new
-# token** that attends to 8192 old ones, as at every step when a model writes text. **Predict** the factor between the operations of the first two, and which case
-# needs the fewest operations for each byte it moves.
+# Three cases with $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each: a sequence that attends to itself, one eight times as long, and a **single new
+# token** that attends to 8192 old ones, as at every step when a model writes text. **Predict** by which factor the operations of the second exceed those of the
+# first, and how many times as many numbers its scores are as its queries.
 
 # %% id="cost-code" tags=["predicted"]
-verify("attention-flops", "attention-traffic")
+verify("attention-flops")
 for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
     flops = costs.attention_flops(q_len * kv_len, 64, 64)
-    moved = costs.materialised_attention_bytes(q_len, kv_len, 64, 64)
+    inputs = 2 * (q_len * 64 + kv_len * (64 + 64))
     sizes = f"T_q = {q_len:4}, T_k = {kv_len:4}: {flops / 1e9:8.4f} GFLOP"
-    print(f"{sizes} {moved / 1e6:7.2f} MB moved, {flops / moved:5.1f} FLOP a byte")
+    scores_mb = 2 * q_len * kv_len / 1e6
+    print(f"{sizes}, inputs {inputs / 1e6:.2f} MB, scores {scores_mb:6.2f} MB")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
-# The operations grow by $8^2 = 64$, since both lengths enter. The new token needs 8192 times fewer operations than the whole sequence, but it still
-# reads all keys and values: about one operation for each byte. An H100 can do about 300 operations in 16 bits in the time
-# in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s). If all these numbers went through that memory, it would set the pace in all three cases. (The first and
-# the third would fit into the chip's cache of 50 MB.)
-
-# %% [markdown] id="cost-grows"
-# For long sequences nearly all of the traffic is for scores and weights:
-
-# %% id="cost-figure"
-lengths = np.geomspace(64, 65536, 31).round()
-in_and_out = 2 * lengths * 128 * 2 / 1e6
-score_traffic = 4 * lengths**2 * 2 / 1e6
-figures.traffic(lengths, score_traffic, in_and_out)
-
-# %% [markdown] id="cost-yours"
-# FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, chapter {lesson}`flash`. The next cell
-# measures your own machine. Each length is twice the one before: how far from four times as long does yours take?
-
-# %% id="cost-live" tags=["live"]
-import time
-
-for length in (512, 1024, 2048):
-    x = np.random.default_rng(0).normal(size=(length, 64)).astype(np.float32)
-    start = time.perf_counter()
-    attention(x, x, x)
-    print(f"T = {length}: {1e3 * (time.perf_counter() - start):.0f} ms")
-
-# %% [markdown] id="break"
-# ## Break the machine
-#
-# Three mistakes of this lesson and one of the last hide in twins of a small attention. One at a time runs beside the machine, and on the numbers it
-# starts with both agree. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a test, such as
-# "rows sum to 1"), and say which mistake it is.
-
-# %% id="break-card"
-from attn_course.figures.broken import break_the_machine
-
-break_the_machine("softmax-over-queries")
+# The operations grow by $8^2 = 64$, since both lengths enter. The scores are $T_k / d_k = 128$ times as many numbers as the queries: 134 MB for one head of one
+# layer. The new token needs 8192 times fewer operations than the whole sequence, but it still reads all keys and values, about
+# one operation for each byte. An H100 can do about 300 operations in 16 bits in the time in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s),
+# so if keys and values come from there, it mostly waits.
 
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **Similarity is not distance.** A long key can overrule a near one, {eq}`query-misses-own-key`; keys of equal length fix that.
+# - **Similarity is not distance.** A long key can overrule a near one, {eq}`query-misses-own-key`; keys of the same norm fix that.
 # - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context holds a
 #   token for that.
-# - **Weights fade with length** unless the lead of a score grows with the logarithm of the length, section {section}`fade`.
-# - **Quadratic work**, and quadratic memory if the scores are stored. Chapters {lesson}`flash` and {lesson}`linear` deal with that.
+# - **Weights fade with length** if the scores stay within bounds, section {section}`fade`.
+# - **Quadratic work**, and quadratic memory if the scores are stored. Chapters {lesson}`linear` and {lesson}`flash` deal with that.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -516,39 +462,33 @@ break_the_machine("softmax-over-queries")
 #
 # - Weights sum to 1 over the keys; outputs are convex combinations of values.
 # - The first index asks, the second answers; leading axes are separate problems.
-# - Four small tests find such mistakes: equal values, different sizes, one number by hand, one disturbed example.
+# - Four small tests find the mistakes shown here: equal values, a number by hand, different sizes, an example left alone.
 # - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$. Far out one key wins, unless some tie.
-# - One output shows proportions; beside a reference token it can count. All outputs together lose nothing, if $P$ is known and invertible.
-# - Work grows with $T_q T_k$, and so does the traffic if scores and weights are stored.
+# - One output shows proportions; beside a reference token it can count.
+# - Work grows with $T_q T_k$, and so does the memory if the scores are stored.
 #
 # Chapter {lesson}`gradients` runs the machine backwards. First, the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
+# %% [markdown] id="break"
+# ## Deeper: break the machine
+#
+# No core section needs what follows. Three mistakes of this lesson and one of the last lesson hide in twins of a small attention, in which queries, keys and values are made from
+# tokens, $Q = X W_Q$ and so on, as in chapter {lesson}`start`. The machine and one twin get the same numbers, and at the start both give the
+# same output. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a test, such as
+# "rows sum to 1"), and say which mistake it is.
+
+# %% id="break-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine("softmax-over-queries")
+
 # %% [markdown] id="inner"
 # ## Deeper: keys that never win, and the steepest place
 #
-# No core section needs what follows. Some keys can never win. Suppose a key $k_a$ lies in the hull of other keys,
+# Some keys can never win. Suppose a key $k_a$ lies in the hull of other keys,
 # $k_a = \sum_l c_l k_l$ with $c_l \ge 0$ and $\sum_l c_l = 1$. Then for **every** query $s_a = \sum_l c_l s_l$ is an average of their scores,
-# so one of them is at least as large. Hence no query gives $k_a$ more than half of the weight.
-#
-# The plane below has four keys, each marked with its value. Which of them can never win with the dot product, on the left? Does a Gaussian
-# similarity, on the right, change that? Look for a region in which the output is near the value of the key.
-
-# %% id="plane-figure"
-axis = np.linspace(-6.0, 6.0, 121)
-plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
-plane_values = np.array([[1.0], [-1.0], [0.4], [-0.2]])
-by_distance = softmax(gaussian_scores(plane, plane_keys, 1.0)) @ plane_values
-maps = {
-    "dot product": attention(plane, plane_keys, plane_values).reshape(121, 121),
-    "Gaussian, h = 1": by_distance.reshape(121, 121),
-}
-figures.query_plane(axis, maps, plane_keys, plane_values[:, 0], mark=(1.0, 0.0))
-
-# %% [markdown] id="plane-answer"
-# With the dot product there is no region for $k_1$ (ringed), which lies inside the triangle of the other three. Far out these divide the plane into
-# cones around the origin. With the Gaussian, $k_1$ wins exactly where it is the nearest key, since these scores are ordered by distance.
+# so one of them is at least as large. Hence no query gives $k_a$ more than half of the weight. So it is with $k_1$ in the plane above:
 
 # %% id="inner-code"
 anywhere = 3 * rng.normal(size=(10_000, 2))
@@ -565,15 +505,17 @@ print("the bound derived below:", (product / (1 + product)).round(3))
 # proportion to the $c_l$ (set the derivatives of its logarithm equal). So $p_1 \le (1 - p_1) \prod_l c_l^{c_l}$, which is solved for $p_1$. (If one
 # $c_l$ is nearly 1, the bound is nearly one half.)
 
-# %% [markdown] id="plane-notice"
-# Where does the output follow the query most? The card has the same keys and values, and keeps the steepest place you visited. Press "Keys of
-# equal length" and see which key wins on key 1. Press it again, and look for the steepest place with {eq}`output-derivative-by-query`.
-
-# %% id="explorable"
-figures.query_explorable()
+# %% [markdown] id="inner-lead"
+# And when does a key win for a query that sits on it? Multiply $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$ by $\frac{1}{2}$ and compare:
+#
+# $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
+# \label{lead-of-own-key}$$
+#
+# If both norms are equal, the bracket is 0, and the own key leads, since the first term is positive for $k_j \ne k_i$. A longer
+# $k_j$ makes the bracket negative, and can overtake it.
 
 # %% [markdown] id="function-bound"
-# How steep can the output be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for vectors $a$, $b$ of length 1.
+# How steep can the output be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for vectors $a$, $b$ of norm 1.
 #
 # 1. $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$.
 # 2. A covariance is at most the product of the two standard deviations (Cauchy and Schwarz).
@@ -584,13 +526,13 @@ figures.query_explorable()
 # \label{bounded-slope-in-query}$$
 
 # %% id="bound-verify"
-verify("bounded-slope-in-query")
+verify("lead-of-own-key", "bounded-slope-in-query")
 gaps = [[np.linalg.norm(a - b) for a in rows for b in rows] for rows in (key, value)]
 bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
 print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 
 # %% [markdown] id="explorable-notice"
-# Within reach of the sliders, the slope is largest on the border between $k_2$ and $k_3$, anywhere far up on it, for instance at $q = (0.8, 5.6)$. There each has
+# Within reach of the sliders of the card, the slope is largest on the border between $k_2$ and $k_3$, anywhere far up on it, for instance at $q = (0.8, 5.6)$. There each has
 # half of the weight, and the slope is 1.75, of at most 3.04 by
 # {eq}`bounded-slope-in-query`. On the border between $k_2$ and $k_4$ it is only 1.20. These two keys are further apart, but their values are
 # closer together, and a covariance needs both.
@@ -620,20 +562,63 @@ for n in (100, 1000, 100_000):
     lead = np.array([7.0] + [0.0] * (n - 1))
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
 
+# %% [markdown] id="traffic"
+# ## Deeper: what has to be moved
+#
+# How many numbers travel between memory and processor, if scores,
+# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes scores; the second reads scores and writes weights; the third
+# reads weights and values and writes the output:
+#
+# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
+#
+# For long sequences nearly all of it is scores and weights:
+
+# %% id="cost-figure"
+verify("attention-traffic")
+for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
+    flops = costs.attention_flops(q_len * kv_len, 64, 64)
+    moved = costs.materialised_attention_bytes(q_len, kv_len, 64, 64)
+    sizes = f"T_q = {q_len:4}, T_k = {kv_len:4}: {moved / 1e6:7.2f} MB moved"
+    print(f"{sizes}, {flops / moved:5.1f} FLOP a byte")
+lengths = np.geomspace(64, 65536, 31).round()
+in_and_out = 2 * lengths * 128 * 2 / 1e6
+figures.traffic(lengths, 4 * lengths**2 * 2 / 1e6, in_and_out)
+
+# %% [markdown] id="traffic-notice"
+# With 300 operations to the byte at hand, and 32 or fewer to do, memory would set the pace in all three cases, if all these numbers went through it. (The first and
+# the third would fit into the H100's cache of 50 MB.)
+
+# %% [markdown] id="cost-yours"
+# FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, chapter {lesson}`flash`. The next cell
+# measures your own machine. Each length is twice the one before. Does yours take four times as long each time?
+
+# %% id="cost-live" tags=["live"]
+import time
+
+for length in (512, 1024, 2048):
+    x = np.random.default_rng(0).normal(size=(length, 64)).astype(np.float32)
+    start = time.perf_counter()
+    attention(x, x, x)
+    print(f"T = {length}: {1e3 * (time.perf_counter() - start):.0f} ms")
+
 # %% [markdown] id="experiment"
 # ## Deeper: an experiment with random bits
 #
 # A context has $T$ random bits, one at each position: each position has a token for bit 0 and one for bit 1. In the first model a single query
 # reads them all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In the second there are
 # $T$ queries, one for each bit, and from each output ($d_v = 4$) a network that all of them share, with 64 hidden units, must recover one bit.
-# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds; the figure shows their
-# means.
+
+# %% [markdown] id="experiment-how"
+# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds. (Tokens have 32 numbers, queries and keys 16; the
+# learning rate falls from 0.01 to 0 along a cosine; tokens and questions start with variance 1, the weights of the networks with variance 2 over the number of inputs.)
+# The figure shows means over the seeds, each tested on 2048 new contexts.
 
 # %% [markdown] id="experiment-predict"
-# What can we expect? If the weights do not depend on the bits, the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
-# the difference between the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent, and then a linear map with an offset
-# reads every bit off $z$. For $T > d_v$ they cannot, and no such map reads off all of them. But the network is not linear, and trained weights may depend
-# on the bits. Before you look: where does the share of bits recovered drop below 95 %?
+# If the weights do not depend on the bits, the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
+# the difference of the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent; then a linear map with an offset
+# reads off every bit. For $T > d_v$ a linear map with a threshold for each bit cannot get all of them right, whatever the weights: 6 thresholds cut the space of $z$ (for $d_v = 4$)
+# with 6 hyperplanes into at most $1 + 6 + 15 + 20 + 15 = 57$ pieces, and 6 bits have 64 contexts. So at least 7 contexts get a bit wrong: at
+# most $1 - 7 / (64 \cdot 6) \approx .98$ of the bits are right. The network, however, is not linear.
 
 # %% id="experiment-figure"
 record = CAPACITY.load()
@@ -650,8 +635,8 @@ for name in shares:
     print(f"{name:24}: 95 % recovered up to T =", [of_seed[name] for of_seed in held])
 
 # %% [markdown] id="experiment-answer"
-# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well. The argument above
-# does not forbid a linear map to come close, and we have not tried one. At $T = 8$ the share
+# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well, more than the .98 of any linear map with
+# thresholds, so here the hidden units are put to use. At $T = 8$ the share
 # falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. One output per question recovers all bits up to
 # $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, as if one question in 16 and three in 32 had not found their position; we
 # have not looked at their weights.
@@ -660,10 +645,25 @@ for name in shares:
 # This is what a training found at these lengths, and no law: in exact arithmetic one number can hold any count of bits in its digits. And the
 # outputs of the two models are not of equal size, since the second has $T\,d_v$ numbers to answer with.
 
+# %% [markdown] id="all-together"
+# All outputs together can determine the values, for anyone who also knows $P$. If $T_q = T_k$ and $P$ is invertible, multiply {eq}`attention` by $P^{-1}$:
+#
+# $$V = P^{-1} Z \label{values-from-all-outputs}$$
+#
+# This holds in exact arithmetic. An error in $Z$ is multiplied by $P^{-1}$ too, and the norm of that matrix is the most by which it can grow:
+
+# %% id="together-code"
+verify("values-from-all-outputs")
+square_query = 2 * rng.normal(size=(5, 4))
+mixed, mixing = attention(square_query, key, value, return_weights=True)
+print("values recovered:", np.allclose(np.linalg.solve(mixing, mixed), value))
+growth = np.linalg.norm(np.linalg.inv(weights), 2)
+print(f"for the sentence, an error in Z can grow by a factor of {growth:.0f}")
+
 # %% [markdown] id="deeper-gaussian"
 # ## Deeper: when a query does find its value
 #
-# For the Gaussian similarity of {eq}`gaussian-score-expansion` the hope becomes a theorem. **Assume** bandwidth $h$, $q = k_i$, and the
+# For the Gaussian similarity of {eq}`gaussian-score-expansion` one can prove that a query finds its value. **Assume** bandwidth $h$, $q = k_i$, and the
 # $n - 1$ other keys at least $r$ away. The own score is 0 and every other one is at most $-r^2 / (2 h^2)$. So each other key has at most the
 # share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$. All weights sum to 1, hence $p_i \ge 1 / (1 + (n - 1)\,a)$. Now
 # $z - v_i = \sum_j p_j (v_j - v_i)$, where the term of $i$ is 0 and every other difference is at most the diameter:

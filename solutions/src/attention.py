@@ -43,7 +43,7 @@ my_reading = (1, 2, 0.95)
 check("read-attention-map", my_reading)
 
 # %% [markdown] id="read-attention-map-why" tags=["solution-only"]
-# **Why.** Column 0 is largest in row 1 (0.46). Row 0 is largest in column 2 (0.62). Output 0 is the sum of row 0
+# **Why.** In the map drawn here column 0 is largest in row 1 (0.46), and row 0 is largest in column 2 (0.62). Output 0 is the sum of row 0
 # without the weight 0.05 of value 3. Rows sum to 1; columns need not.
 
 # %% [markdown] id="scaled-attention-text"
@@ -217,7 +217,7 @@ check("centre-the-values", my_derivation)
 # A query favours one key: its dot product with that key is larger by $g > 0$ than its dot products with the $n - 1$ other keys,
 # which are all equal. You may multiply the query by a factor $c$. Which $c$ gives the favoured key exactly the share $p$ of the weight, in scaled
 # dot-product attention with queries of $d$ numbers? Write $c$ with the symbols `p`, `g`, `n` and `d`; besides sums, products and
-# powers you may use `log` (the natural logarithm) and `sqrt`.
+# powers, `log` (natural) and `sqrt`. {eq}`attention-weights` is all you need.
 
 # %% id="length-of-a-query" tags=["task"]
 ### BEGIN SOLUTION

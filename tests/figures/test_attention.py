@@ -16,7 +16,6 @@ KEYS = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
 VALUES = np.array([1.0, -1.0, 0.4, -0.2])
 EQUAL_KEYS = 3.0 * KEYS / np.linalg.norm(KEYS, axis=1, keepdims=True)
 AXIS = np.linspace(-6, 6, 25)
-LINE = np.array([-2.0, 0.5, 2.0]), np.array([1.0, -1.0, 0.5])  # keys and values
 SCORES = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
 WEIGHTS = np.exp(SCORES) / np.exp(SCORES).sum(axis=1, keepdims=True)
 
@@ -27,11 +26,6 @@ def naive_attention(query, key, value) -> np.ndarray:
     return sum(term * v for term, v in zip(terms, value, strict=True)) / sum(terms)
 
 
-def on_line(q) -> float:
-    return naive_attention([q], LINE[0][:, None], LINE[1])
-
-
-MISSES = [f"{abs(on_line(k) - v):.1f}" for k, v in zip(*LINE, strict=True)]
 ON_KEYS = [f"{naive_attention(key, KEYS, VALUES):.1f}".replace("-", "−") for key in KEYS]
 
 QUERY_TO_SHOW = [2.0, 0.0], [[1.0, 0.0], [0.0, 3.0]], [2.0, 0.0], [0.75, 0.25], [[4.0, 0.0], [0.0, 4.0]], [3.0, 1.0]
@@ -49,20 +43,12 @@ DRAWN = [
         ],
     ),
     (
-        partial(figures.function_of_query, AXIS, {"dot product": [*map(on_line, AXIS)], "interpolation": np.interp(AXIS, *LINE)}, *LINE),
-        [
-            "interpolation: at the keys the output misses the values by 0.0, 0.0 and 0.0.",
-            f"dot product: at the keys the output misses the values by {MISSES[0]}, {MISSES[1]} and {MISSES[2]}.",
-        ],
-    ),
-    (
         partial(
             figures.query_plane,
             AXIS,
             {"dot product": [[naive_attention((a, b), KEYS, VALUES) for a in AXIS] for b in AXIS]},
             KEYS,
             VALUES,
-            mark=(1.0, 0.0),
         ),
         [f"on top of the keys is {', '.join(ON_KEYS[:3])} and {ON_KEYS[3]}."],
     ),
@@ -80,8 +66,6 @@ REFUSED = [
         partial(figures.attention_steps, np.zeros((2, 3)), np.full((2, 2), 0.5), np.zeros((2, 3))),
         "weights must have the shape of scores and output as many rows",
     ),
-    (partial(figures.function_of_query, AXIS, {"a": AXIS}, LINE[0], LINE[1][:2]), "values must have shape"),
-    (partial(figures.function_of_query, AXIS, {}, *LINE), "curves must hold at least one"),
     (partial(figures.query_plane, AXIS, {"a": np.zeros((25, 24))}, KEYS, VALUES), r"maps\['a'\] must have shape \(25, 25\)"),
     (partial(figures.bits_held, [2, 4], {}), "shares must hold at least one"),
     (partial(figures.one_query, ["the"], *QUERY_TO_SHOW), r"tokens, keys and values must be equally many; got 1, \(2, 2\) and \(2, 2\)"),
@@ -93,7 +77,7 @@ REFUSED = [
 
 
 class TestPictures(Pictures):
-    """Steps, line, plane and bits."""
+    """Steps, plane and bits."""
 
 
 # --- the card ------------------------------------------------------------------------------------------

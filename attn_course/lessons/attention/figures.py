@@ -17,7 +17,6 @@ from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import (
-    LABEL_POINTS,
     ON_COLOUR,
     add_colour_bar,
     as_numbers,
@@ -32,7 +31,7 @@ from attn_course.figures.drawing import (
 )
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.palette import DARK, INK, KEY, LIGHT, QUERY, SIGNED_MAP, VALUE
+from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
 from attn_course.figures.ticks import double
 from attn_course.figures.words import listed, number, short
 
@@ -174,61 +173,11 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
         axes[0].set_ylabel("queries")
 
 
-def function_of_query(query: ArrayLike, curves: Mapping[str, ArrayLike], keys: ArrayLike, values: ArrayLike) -> None:
-    """Show outputs over a query that is one number, one panel per similarity, with the pairs (key, value) as points.
-
-    Parameters
-    ----------
-    query : (n,) array_like
-        Positions of the query.
-    curves : mapping of str to (n,) array_like
-        The output there, by the name of the similarity.
-    keys, values : (m,) array_like
-        The pairs.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or there is no curve.
-    """
-    q, k = as_numbers("query", query, 1), as_numbers("keys", keys, 1)
-    v = same_shape("values", values, len(k))
-    outputs = each_of_shape("curves", curves, len(q))
-    misses = {name: np.abs(np.interp(k, q, curve) - v) for name, curve in outputs.items()}
-    title = "The dot product reaches the values at the ends only; the Gaussian passes near every pair"
-    alt = (
-        f"One panel per similarity: the output against the query from {short(q.min())} to {short(q.max())}, with pairs at keys "
-        f"{listed(k, 1)} and values {listed(v, 1)}. "
-        + " ".join(f"{name}: at the keys the output misses the values by {listed(miss, 1)}." for name, miss in misses.items())
-    )
-    with picture(title=title, alt=alt, height=3.5, columns=len(outputs), sharey=True) as axes:
-        for ax, (name, curve) in zip(axes, outputs.items(), strict=True):
-            draw_lines(ax, q, {name: curve}, colours={name: INK})
-            ax.plot(k, v, "o", color=VALUE, markersize=8, label="pairs")
-            for position, (k_j, v_j) in enumerate(zip(k, v, strict=True)):
-                above = v_j >= np.interp(k_j, q, curve)
-                ax.annotate(
-                    f"$(k_{position + 1}, v_{position + 1})$",
-                    (k_j, v_j),
-                    xytext=(0, 8 if above else -8),
-                    textcoords="offset points",
-                    ha="center",
-                    va="bottom" if above else "top",
-                    fontsize=LABEL_POINTS,
-                )
-            ax.margins(y=0.18)
-            ax.set(title=name, xlabel="query q", xlim=(q.min(), q.max()))
-            ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
-        axes[0].set_ylabel("output z(q)")
-
-
 def query_plane(
     axis: ArrayLike,
     maps: Mapping[str, ArrayLike],
     keys: ArrayLike,
     values: Sequence[float] | np.ndarray,
-    *,
-    mark: tuple[float, float] | None = None,
 ) -> None:
     """Show the output over all queries of a square in the plane, one panel per similarity, with the keys as points.
 
@@ -242,8 +191,6 @@ def query_plane(
         The keys.
     values : (m,) array_like
         One number for each key.
-    mark : (float, float), optional
-        A query to mark.
 
     Raises
     ------
@@ -254,7 +201,7 @@ def query_plane(
     v = same_shape("values", values, len(k))
     fields = each_of_shape("maps", maps, len(x), len(x))
     at_keys = {name: [_nearest(x, field, point) for point in k] for name, field in fields.items()}
-    title = "The dot product cuts the plane into cones around the origin, the Gaussian into neighbourhoods of the keys"
+    title = "The dot product cuts the plane into cones around the origin, the Gaussian into cells around the keys"
     pairs = "; ".join(f"({number(a, 1)}, {number(b, 1)}) with value {number(c, 1)}" for (a, b), c in zip(k, v, strict=True))
     alt = (
         f"Colour maps of the output over queries from {short(x.min())} to {short(x.max())} in both directions, one panel per similarity. "
@@ -268,8 +215,6 @@ def query_plane(
             ax.contour(x, x, field, levels[1:-1], colors=DARK, linewidths=0.35, alpha=0.5)
             ax.plot([0.0], [0.0], "+", color=DARK, markersize=9)
             _draw_keys(ax, k, v)
-            if mark is not None:
-                ax.plot(*mark, "o", markersize=15, markerfacecolor="none", markeredgecolor=QUERY, markeredgewidth=2.4)
             ax.grid(False)
             ax.set(title=name, xlabel="first entry of q", aspect="equal")
         axes[0].set_ylabel("second entry of q")

@@ -79,7 +79,7 @@ BATCHED_ATTENTION = Task(
     equation="batched-attention",
     points=2,
     difficulty=2,
-    minutes=8,
+    minutes=5,
     trains="the whole formula, for any leading axes",
     your_turn=True,
     answer=attention,
@@ -135,7 +135,7 @@ BATCHED_ATTENTION = Task(
         ),
     ],
     hints=[
-        "Three steps: scores, weights, output. The first you have already written.",
+        "Three steps: scores, weights, output. The first is `my_scores`, which you have written.",
         "Only the scores need a transposition, and it must exchange the last two axes alone.",
         "terms = np.exp(...) of shape (..., T_q, T_k); weights = terms / terms.sum(axis=..., keepdims=True)",
     ],

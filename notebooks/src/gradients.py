@@ -213,7 +213,8 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 #
 # So each value is compared with the **present mixture** $z_i$. A small step of the scores against their gradient raises $s_{ij}$ if
 # $p_{ij} > 0$ and $dZ_i \cdot (v_j - z_i) < 0$, that is, if to first order the loss falls as the output moves from $z_i$ towards $v_j$.
-# The weight that the key already has is a factor.
+# The weight that the key already has is a factor. The card in section {section}`deeper-vanishes` shows how slowly even the best value can
+# start.
 #
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
@@ -224,19 +225,6 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 # %% id="gradient-turn-code" tags=["your-turn"]
 my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
-
-# %% [markdown] id="gains-predict"
-# Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
-# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step against the gradient.
-
-# %% id="gains-figure" tags=["predicted"]
-p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
-figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
-
-# %% [markdown] id="gains-answer" tags=["answer"]
-# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the
-# value 2 is twice as far above the mixture, but it has half the weight. How much longer does the best value take if it starts with little
-# weight? The card in section {section}`deeper-vanishes` lets you try.
 
 # %% id="gains-verify"
 verify("score-gradient-against-mixture")
@@ -315,32 +303,23 @@ def backward(query, key, value, d_output, subtract=1.0):  # subtract: for a test
     return d_scores @ key / root, d_scores.T @ query / root, d_value
 
 
-# %% [markdown] id="autograd"
-# Does torch agree? Its autograd records every operation that a tensor with `requires_grad=True` goes into, and then goes back through the
-# record, with a rule for each. For $dZ$ we take whole random numbers, and keep the row of "because".
-
-# %% id="autograd-code"
-d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
-d_output[TOKENS.index("because")] = [-1, 2, 0]
-ours = backward(query, key, value, d_output)
-
-leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
-p = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=1)
-(p @ leaves[2]).backward(torch.tensor(d_output))
-for name, tensor, gradient in zip("QKV", leaves, ours, strict=True):
-    print(f"autograd agrees on d{name}:", np.allclose(tensor.grad, gradient))
 verify("query-key-gradient-entries", "query-and-key-gradients")
 
 # %% [markdown] id="fall"
-# Does the loss fall? $L = \sum_{ia} dZ_{ia} Z_{ia}$, with $dZ$ fixed, has the gradient $dZ$. Take from each of the 77 numbers a tenth of
-# its gradient. To first order, that lowers the loss by a tenth of the sum of all squared gradients:
-
+# Does a loss fall? We take whole random numbers for $dZ$, but keep the row of "because", and the loss
+# $L = \sum_{ia} dZ_{ia} Z_{ia}$, whose gradient at $Z$ is this $dZ$. Then we take from each of the 77 numbers a tenth of its gradient. To
+# first order, that lowers the loss by a tenth of the sum of all squared gradients:
 
 # %% id="fall-code"
+d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
+d_output[TOKENS.index("because")] = [-1, 2, 0]
+
+
 def loss(query, key, value, d_output):
     return (d_output * attention(query, key, value)).sum()
 
 
+ours = backward(query, key, value, d_output)
 stepped = [a - 0.1 * g for a, g in zip((query, key, value), ours, strict=True)]
 now = loss(query, key, value, d_output)
 print(f"loss now:            {now:.2f}")
@@ -408,8 +387,8 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 # %% [markdown] id="check-inputs"
 # A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident. Avoid symmetric matrices, put
 # more than one example into a batch, and use numbers like those in real use. In July 2026 a user reported right outputs and wrong gradients
-# from a fast attention library: by the report it took at least two sequences and the activations of a real model, and random normal inputs
-# did not show it ([TransformerEngine issue 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)).
+# from a fast attention library, which random normal inputs did not show
+# ([TransformerEngine issue 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)).
 
 # %% [markdown] id="limits"
 # ## Limits
@@ -418,7 +397,6 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 #   unless the loss is linear in the output, as those of this lesson are.
 # - **What gets no weight gets no gradient**, {eq}`score-gradient-against-mixture` and {eq}`gradient-of-values`. If every query gives a key
 #   weight 0 (by a mask, or by rounding: a softmax of finite scores has no exact 0), then neither the key nor its value learns.
-# - **Differences are slow**, two losses for each number, and they check one point only.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -460,7 +438,7 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 
 # %% [markdown] id="vanishes-notice"
 # So in a plain gradient step a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes up for it.
-# (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the comparison with torch.
+# (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the step above.
 
 # %% id="all-rows-figure"
 print(labelled(d_output, columns=("dZ 1", "dZ 2", "dZ 3")))
@@ -474,6 +452,18 @@ verify("score-gradient-bound")
 # 2.005; "tired" has .017, costs 5, and gets .051. Nor is a weight near 1 always idle: in the row of "it", "cat" has .95 and gets $-.26$,
 # the most of that row: it costs $-4$, and the mixture $-3.72$.
 
+# %% [markdown] id="gains-predict"
+# Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
+# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step against the gradient.
+
+# %% id="gains-figure" tags=["predicted"]
+p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
+figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
+
+# %% [markdown] id="gains-answer" tags=["answer"]
+# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the
+# value 2 is twice as far above the mixture, but it has half the weight.
+
 # %% [markdown] id="card-question"
 # How much longer does the best value take if it starts with little weight? The card takes the four values $-1, 0, 1, 2$ and the loss $-z$,
 # in steps of size 1; the other scores begin at 0. Start $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has more than half
@@ -484,9 +474,24 @@ figures.steps_explorable()
 
 # %% [markdown] id="explorable-notice"
 # From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108: almost 370 times as many as from 0. The score of the best value
-# rises in every one of these steps, and yet from $-3$ its weight *falls* until step 346, from .016 to .0012, because the score of the value
+# rises in every one of these steps, and yet from $-3$ its weight *falls* from step 1 to step 346, from .016 to .0012, because the score of the value
 # 1 rises faster. Then that value has nearly all the weight, $z$ is almost 1, and a step of $s_4$ is about $p_4 (2 - 1)$, hardly more than
 # its weight.
+
+# %% [markdown] id="autograd"
+# ## Deeper: the same by autograd
+#
+# The autograd of torch records every operation that a tensor with `requires_grad=True` goes into, and then goes back through the record,
+# with a rule for each. Its `backward` gets $dZ$, as ours does.
+
+# %% id="autograd-code"
+leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
+p = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=1)
+(p @ leaves[2]).backward(torch.tensor(d_output))
+for name, tensor, gradient in zip("QKV", leaves, ours, strict=True):
+    print(f"autograd agrees on d{name}:", np.allclose(tensor.grad, gradient))
+theirs = attention_backward(query, key, value, d_output)
+print("and so does the package:", all(map(np.allclose, ours, theirs)))
 
 # %% [markdown] id="deeper-covariance"
 # ## Deeper: the gradient of a query is a covariance

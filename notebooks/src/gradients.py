@@ -218,6 +218,11 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 #
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
+# %% id="which-gains-code"
+z = weights @ value
+print("7 z:", (7 * z[0]).round(9), "  dZ . z:", (d_output[0] @ z[0]).round(9))
+verify("score-gradient-against-mixture")
+
 # %% [markdown] id="gradient-turn"
 # **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
 # arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and $(T_q, d_v)$, without a loop.
@@ -225,9 +230,6 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 # %% id="gradient-turn-code" tags=["your-turn"]
 my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
-
-# %% id="gains-verify"
-verify("score-gradient-against-mixture")
 
 # %% [markdown] id="backward-qk"
 # ## Back through the scores: $dQ$ and $dK$
@@ -362,7 +364,7 @@ def check_gradient(backward, arrays, d_output, step=1e-5):
                 moved[place][entry] += way
                 ends.append(loss(*moved, d_output))
             found[entry] = (ends[0] - ends[1]) / (2 * step)
-        # differences err by about 1e-10 here, and the mistake below by far more than 1e-7
+        # differences err by about 1e-10 here, the mistake below by far more
         agree = np.abs(found - gradient).max() < 1e-7 * (1 + np.abs(found).max())
         print("d" + "QKV"[place], "agrees" if agree else "differs")
 
@@ -424,10 +426,9 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
-# No core section needs what follows. When does a score learn nothing? By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if
-# $p_{ij} = 0$ or if $v_j$ and $z_i$ cost the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. With $p_{ij} = 1$ the mixture
-# is $v_j$ itself, so this is a case of the second kind. How small is $dS_{ij}$ *near* $p_{ij} = 0$ and near $p_{ij} = 1$? Since the
-# weights sum to 1,
+# No core section needs what follows. By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ cost
+# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. If $p_{ij} = 1$, they do, because then $z_i = v_j$. How small is
+# $dS_{ij}$ *near* these weights, 0 and 1? Since the weights sum to 1,
 #
 # $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
 #
@@ -465,9 +466,8 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 # value 2 is twice as far above the mixture, but it has half the weight.
 
 # %% [markdown] id="card-question"
-# How much longer does the best value take if it starts with little weight? The card takes the four values $-1, 0, 1, 2$ and the loss $-z$,
-# in steps of size 1; the other scores begin at 0. Start $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has more than half
-# of the weight.
+# The card takes these four values and the loss $-z$, in steps of size 1; the first three scores begin at 0. Start $s_4$ at 0, $-1$, $-2$
+# and $-3$. How many steps does the best value need each time until it has more than half of the weight?
 
 # %% id="explorable"
 figures.steps_explorable()
@@ -493,6 +493,40 @@ for name, tensor, gradient in zip("QKV", leaves, ours, strict=True):
 theirs = attention_backward(query, key, value, d_output)
 print("and so does the package:", all(map(np.allclose, ours, theirs)))
 
+# %% [markdown] id="touched-question"
+# ## Deeper: what an entry touches, seen
+#
+# The next cell moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven outputs change.
+
+# %% id="touched"
+before = attention(query, key, value)
+cat, it = TOKENS.index("cat"), TOKENS.index("it")
+for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
+    moved = [query.copy(), key.copy(), value.copy()]
+    moved[place][token, 0] += 0.1
+    changed = attention(*moved) != before
+    print(f"entry 0 of {name} of {TOKENS[token]} touches:")
+    for reader, features in zip(TOKENS, changed, strict=True):
+        print(f"   {reader:8}", *np.where(features, "x", "."))
+print(labelled(query))
+
+# %% [markdown] id="touched-notice"
+# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
+# rows are spared here: the queries of "cat" and of "because" have a 0 in that entry.
+
+# %% [markdown] id="by-index"
+# With three loops, one for each index, $dK$ comes out as the product says:
+
+# %% id="by-index-code"
+d_weights = d_output @ value.T
+d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
+by_index = np.zeros((7, 4))
+for j in range(7):
+    for c in range(4):
+        for i in range(7):  # the touched scores: those of column j
+            by_index[j, c] += d_scores[i, j] * query[i, c] / math.sqrt(4)
+print("dK, index by index, agrees:", np.allclose(by_index, ours[1]))
+
 # %% [markdown] id="deeper-covariance"
 # ## Deeper: the gradient of a query is a covariance
 #
@@ -502,6 +536,16 @@ print("and so does the package:", all(map(np.allclose, ours, theirs)))
 #
 # because $\sum_j p_{ij} (v_j - z_i) = 0$, so $\bar k$ may be subtracted from each key. It is the covariance of keys and values under row
 # $i$, applied to $dZ_i$ and divided by $\sqrt{d_k}$: the transpose of the slope {eq}`output-derivative-by-query`, applied to $dZ_i$.
+
+# %% id="deeper-covariance-code"
+row = TOKENS.index("it")
+p, mixture = weights[row], output[row]
+mean_key = p @ key
+covariance = np.zeros((4, 3))
+for j in range(7):
+    covariance += p[j] * np.outer(key[j] - mean_key, value[j] - mixture)
+print("by the covariance:", covariance @ d_output[row] / math.sqrt(4))
+print("by the program:   ", ours[0][row])
 
 # %% [markdown] id="cost"
 # ## Deeper: what it costs, and what has to be kept
@@ -537,9 +581,8 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # ## Deeper: hidden keys, and what is added to the scores
 #
 # Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then $p_{ij} = 0$, whatever this key and its value
-# are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$. The mask proves it; no calculation is
-# needed. The converse fails. A gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest
-# gives a weight that is rounded to 0, and its key would get weight again if it moved far enough.
+# are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$. But a
+# gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives a weight that is rounded to 0.
 
 # %% id="deeper-mask-code"
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
@@ -550,10 +593,6 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 # %% [markdown] id="deeper-bias"
 # Each entry of a **bias** $B$ that is added to the scores touches one score, at the rate 1, so $dB = dS$. If one number of $B$ is used
 # for many pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
-#
-# Some losses read the log-sum-exp $L_i$ of a row as well. A score touches it at the rate $p_{ij}$, {eq}`lse-gradient`, so its gradient
-# $dL_i$ joins the row: $dS_{ij} = p_{ij} (dP_{ij} - \delta_i + dL_i)$, and such a row sums to $dL_i$. Chapter {lesson}`flash` needs that
-# where partial results are merged, and computes the weights again from $L_i$: $p_{ij} = e^{s_{ij} - L_i}$.
 
 # %% [markdown] id="deeper-step"
 # ## Deeper: the best step of a difference
@@ -571,8 +610,7 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 
 # %% [markdown] id="deeper-step-rounding"
 # By this a smaller step errs less. But each loss is rounded. Count only the last rounding: a loss of size $F$ is stored with an error up to
-# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. (This $F$
-# counts no operations.) The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of
 # $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step
 # lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
 #
@@ -601,8 +639,7 @@ steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
 figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: here,
-# with numbers of size 1, about ten decimal places can be checked in float64, and about five in float32.
+# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$.
 
 # %% id="step-verify"
 verify("central-difference-error", "best-difference-step")

@@ -38,6 +38,10 @@ check("score-gradient", my_score_gradient)
 # raises
 # $s_j$ if $v_j$ lies on the same side of $z$ as the target: the scores of helpful values grow.
 
+# %% [markdown] id="formulas"
+# Four tasks want formulas in LaTeX. With `from attn_course import read`, `read("delta-without-weights", my_delta)` shows how a formula is
+# understood. What cannot be read is no attempt.
+
 # %% [markdown] id="delta-without-weights-text"
 # Row $i$ of $dP$ has the weighted mean $\delta_i = \sum_j p_{ij}\, dP_{ij}$. Write the column of all $\delta_i$ as one formula that
 # holds neither weights nor values, only the right side, between `r"` and `"`:
@@ -46,8 +50,6 @@ check("score-gradient", my_score_gradient)
 #
 # `Z` is the output and `dZ` the gradient there, both $(T_q, d_v)$. The left side is a column with an entry for each query, so the right
 # side has no index; `\odot` multiplies entry by entry, and `\mathbf{1}` is a column of ones. Any form that is equal counts.
-# `read("delta-without-weights", my_delta)` shows how your formula is understood, with `from attn_course import read`; what cannot be read
-# is no attempt.
 
 # %% id="delta-without-weights" tags=["task"]
 ### BEGIN SOLUTION
@@ -69,8 +71,7 @@ check("delta-without-weights", my_delta)
 # $$dS = \ldots$$
 #
 # The left side has no index, so the right side has none: `\odot` multiplies entry by entry, `\mathbf{1}` is a column of
-# ones, `\mathrm{diag}(...)` puts a column on a diagonal. The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be
-# written out. Any equal form counts, and `read` shows it as before.
+# ones, `\mathrm{diag}(...)` puts a column on a diagonal. Write out the row sums, $\delta$. Any equal form counts.
 
 # %% id="gradient-through-the-softmax" tags=["task"]
 ### BEGIN SOLUTION
@@ -151,14 +152,11 @@ check("from-jacobian-to-output", my_derivation)
 
 # %% [markdown] id="attention-backward-text"
 # Let the **queries compete**: the scores are $S = Q K^\top / \sqrt{d_k}$ as always, but the softmax runs down each *column*, over the
-# queries, so that each key divides a weight of 1 among them. The output is $Z = P V$. (Slot attention,
-# [arXiv:2006.15055](https://arxiv.org/abs/2006.15055), makes its weights in this way.)
+# queries. The output is $Z = P V$.
 #
-# Write the backward pass for one example: `my_attention_backward(query, key, value, d_output)` takes $(T_q, d_k)$, $(T_k, d_k)$,
-# $(T_k, d_v)$ and the gradient of a loss with respect to the output, $(T_q, d_v)$. It returns the tuple `(d_query, d_key, d_value)`, each
-# of the shape of what it belongs to. Scores are moderate.
-#
-# Test it yourself before you run the check: `d_key` against central differences of `(d_output * Z).sum()`.
+# Write the backward pass: `my_attention_backward(query, key, value, d_output)` takes $(T_q, d_k)$, $(T_k, d_k)$, $(T_k, d_v)$ and the
+# gradient at the output, $(T_q, d_v)$. It returns `(d_query, d_key, d_value)`, each of the shape of what it belongs to. Scores are
+# moderate. Before you run the check, test `d_key` with central differences of `(d_output * Z).sum()`.
 
 
 # %% id="attention-backward" tags=["task"]
@@ -185,7 +183,8 @@ check("attention-backward", my_attention_backward)
 # **Why.** How the weights were made does not matter for $dV$ and $dP$, and how the scores reach the weights does not matter for $dQ$ and
 # $dK$: four products stay as they are. But now $s_{ij}$ touches the weights $p_{lj}$ of its *column*, at the rate
 # $p_{lj} (\delta_{li} - p_{ij})$, so $dS_{ij} = \sum_l dP_{lj}\, p_{lj} (\delta_{li} - p_{ij}) = p_{ij} \bigl( dP_{ij} - \sum_l p_{lj}\,
-# dP_{lj} \bigr)$. Every column of $dS$ sums to 0, and what is subtracted is no longer $dZ_i \cdot z_i$.
+# dP_{lj} \bigr)$. Every column of $dS$ sums to 0. (Slot attention, [arXiv:2006.15055](https://arxiv.org/abs/2006.15055), lets queries
+# compete in this way.)
 
 # %% [markdown] id="repair-symmetric-backward-text"
 # A backward pass for as many queries as keys was tried on one example:
@@ -279,26 +278,7 @@ def my_batched_backward(query, key, value, d_output):
 check("batched-backward", my_batched_backward)
 
 # %% [markdown] id="batched-backward-why" tags=["solution-only"]
-# **Why.** A check of your own, for two examples that share their keys:
-#
-# ```python
-# rng = np.random.default_rng(0)
-# query, d_output = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 6))
-# key, value = rng.normal(size=(5, 4)), rng.normal(size=(5, 6))
-#
-#
-# def loss(key):
-#     weights = np.exp(query @ key.T / np.sqrt(4))
-#     return (d_output * (weights / weights.sum(axis=-1, keepdims=True) @ value)).sum()
-#
-#
-# nudge = np.zeros_like(key)
-# nudge[1, 2] = 1e-5
-# print((loss(key + nudge) - loss(key - nudge)) / 2e-5)
-# print(my_batched_backward(query, key, value, d_output)[1][1, 2])
-# ```
-#
-# Every product carries the leading axes along, as in the forward pass. An entry of a shared key touches the outputs of all
+# **Why.** Every product carries the leading axes along, as in the forward pass. An entry of a shared key touches the outputs of all
 # examples, and {eq}`gradient-collects-all-outputs` sums over everything that is touched. (With no surplus axis, `sum(axis=())` adds
 # nothing up and returns the array as it is.) Heads that share a key, chapter {lesson}`heads`, learn in the same way.
 

@@ -2,13 +2,14 @@
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
 # Training changes, a little at a time, the numbers from which queries, keys and values are made, to make a loss fall. So it must know how
-# the loss reacts to each query, key and value. This lesson works that out, one entry at a time, and then tests the result.
+# the loss reacts to each of them. This lesson goes most of the way: it finds how the loss reacts to every entry of the queries, keys and
+# values, and tests the result. One matrix product is left for chapter {lesson}`self_attention`.
 #
-# **Afterwards you can** derive every gradient of attention from one question, write the backward pass, say which scores learn and which
-# do not, and check a gradient without trusting its formula.
+# **Afterwards you can** derive every gradient of attention from one question, write the backward pass of attention and of its variants, say
+# which scores a step raises, and check a gradient without trusting its formula.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, the chain rule, and Taylor's expansion.
-# **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, and the chain rule.
+# **Time:** 60 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% id="setup"
 import math
@@ -55,24 +56,22 @@ figures.machine()
 # counts in this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time would also take far too long in training: two losses for each of 77 numbers here, and for each of a billion
-# in a large model. The machine above is drawn with its arrows turned round: the gradient
-# comes in at the output, and one sweep to the left finds all the others.
+# Moving one number at a time answers such questions, but slowly: training would need two losses for each of 77 numbers here, and two for
+# each of a billion in a large model. The machine above is drawn with its arrows turned round: the gradient comes in at the output, and one
+# sweep to the left finds all the others.
 
 # %% [markdown] id="backward"
 # ## One question for every entry
 #
-# Let a loss $L$ depend on the output $Z$, and on all that went before only through $Z$. Write $dX$ for the matrix of all derivatives of
-# the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$, and the gradient of a
-# matrix has the name of that matrix: the gradient at the output $Z$ is $dZ$. (Elsewhere $dX$ may be a differential; here it is always a
-# gradient.) We are given $dZ$, by the layers that follow or by the loss. For the loss above, the row of "because" in $dZ$ is $(-1, 2,
-# 0)$, and all other rows are 0.
+# Let a loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all derivatives of
+# the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$. (Elsewhere $dX$ may be a
+# differential; here it is always a gradient.) The layers that follow, or the loss itself, give us $dZ$. For the loss above, the row of
+# "because" in $dZ$ is $(-1, 2, 0)$, and all other rows are 0.
 
 # %% [markdown] id="collect"
 # Now let $x$ be any one number that goes into $Z$, and move it by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
 # $\varepsilon\, \partial Z_{ia} / \partial x$. Each change counts in the loss with its own factor $dZ_{ia}$, and small changes add up. So
-# $dx =
-# \partial L / \partial x$ is
+# $dx = \partial L / \partial x$ is
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 
@@ -83,35 +82,13 @@ figures.machine()
 # 2. How fast does it move each of them?
 # 3. What is the sum over all that are touched?
 #
-# Any stage that all effects of $x$ must pass through can take the place of $Z$. Scores reach the loss only through the weights, so once
-# $dP$ is known, a score collects over the weights that it touches.
-
-# %% [markdown] id="touched-question"
-# The next cell moves one entry of $V$, of $K$ and of $Q$, and marks which features of
-# the seven
-# outputs change.
-
-# %% id="touched"
-query, key = QUERY[0], KEY[0]
-before = attention(query, key, value)
-cat, it = TOKENS.index("cat"), TOKENS.index("it")
-for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
-    arrays = [query.copy(), key.copy(), value.copy()]
-    arrays[place][token, 0] += 0.1
-    moved = attention(*arrays) != before
-    print(f"entry 0 of {name} of {TOKENS[token]} touches:")
-    for output, features in zip(TOKENS, moved, strict=True):
-        print(f"   {output:8}", *np.where(features, "x", "."))
-
-# %% [markdown] id="touched-notice"
-# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
-# rows are spared here: the queries of "cat" and of "because" have a 0 in that entry.
+# Any stage that all effects of $x$ must pass through can take the place of $Z$. Scores, for example, reach the loss only through the
+# weights, so once $dP$ is known, a score collects over the weights that it touches.
 
 # %% [markdown] id="story"
 # Collecting from the end is called *reverse mode*. Seppo Linnainmaa described it in his master's thesis (1970, in Finnish) and in a paper
 # of 1976, for another purpose. Every operation of a long calculation may make a rounding error; how much does each of them add to the
-# error of the result? That is our question, with a rounding error in the place of $\varepsilon$, and one sweep from the result answers it
-# for all, to first order.
+# error of the result? That is our question, with a rounding error in the place of $\varepsilon$.
 
 # %% [markdown] id="backward-values"
 # ## Back through the average: $dV$ and $dP$
@@ -130,7 +107,7 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well, and in general it is wrong unless $P$ is symmetric.
+# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well, and it is right for every $dZ$ only if $P$ is symmetric.
 # The index decides.
 #
 # Now **one weight**, $p_{ij}$.
@@ -166,8 +143,9 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # Take **one score**, $s_{ij}$, an entry of $S = Q K^\top / \sqrt{d_k}$.
 #
 # 1. It touches all weights of row $i$, since they share one normaliser, and no weight of another row.
-# 2. It moves $p_{il}$ at the rate $p_{il} (\delta_{lj} - p_{ij})$, {eq}`softmax-derivative`. (The Kronecker symbol $\delta_{lj}$ is 1 if
-#    $l = j$, and 0 otherwise.)
+# 2. It moves $p_{il} = e^{s_{il}} / \sum_m e^{s_{im}}$ at the rate $p_{il} (\delta_{lj} - p_{ij})$, {eq}`softmax-derivative`. Here
+#    $\delta_{lj}$ is 1 if $l = j$, and 0 otherwise: the numerator of $p_{il}$ moves only if $l = j$. The denominator always moves, and
+#    lowers $p_{il}$ at the rate $p_{il}\, p_{ij}$.
 # 3. The touched weights differ in $l$, so the sum runs over $l$:
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, (\delta_{lj} - p_{ij}) \label{score-gradient-over-row}$$
@@ -175,8 +153,7 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # %% [markdown] id="backward-softmax-sum"
 # Multiply the bracket out. Of the terms with $\delta_{lj}$ only the one with $l = j$ is left, and it is $p_{ij}\, dP_{ij}$. In the other
 # terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$
-# of
-# $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
+# of $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
 # entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
@@ -187,14 +164,15 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # Here are the sevenths. The row of $dP$ is $0, -2, 4, 0, 0, 2, 3$, its sum is 7, and so its mean is $\delta = 1$. Subtract 1 from
 # each and divide by 7: $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" costs the loss 0, and that is *less than
 # the mean*: a rise of its score takes weight from the six others, which cost $\frac76$ on average, and gives it to one that costs 0. The
-# weight moves at the rate $\frac17 \cdot \frac67$, and $\frac17 \cdot \frac67 \cdot \frac76$ is the seventh.
+# weight moves at the rate $\frac17 \cdot \frac67$, and $\frac17 \cdot \frac67 \cdot \frac76$ is the seventh by which the loss falls.
+# "Because" and "it" cost 0 as well, so the same holds for them.
 
 # %% id="sevenths-figure"
-delta = (weights * d_weights).sum(axis=1, keepdims=True)
-d_scores = weights * (d_weights - delta)
-print("7 dS:", *(7 * d_scores[0]).round(9))
+cost = d_weights[0]
+d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
+print("7 dS:", *(7 * d_scores).round(9))
 print("sum: ", np.abs(d_scores.sum()).round(9))
-figures.row_of_gains(TOKENS, d_weights[0], weights[0])
+figures.row_of_gains(TOKENS, cost, weights[0])
 
 # %% [markdown] id="zero-sum"
 # The seven numbers sum to 0, and so does every row of $dS$:
@@ -218,8 +196,7 @@ print("mean subtracted: ", p * (cost - p @ cost))
 
 # %% [markdown] id="spot-mean-answer" tags=["answer"]
 # $dS$ must be $(0, 0)$, because both values are 3, so the output is 3 whatever the scores are. The short formula says $(1.5, 1.5)$: it
-# would
-# push both scores down for ever, and nothing would change. It forgets that a weight can only rise at the expense of the others.
+# would push both scores down for ever, and nothing would change. It forgets that a weight can only rise at the expense of the others.
 
 # %% id="softmax-verify"
 verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradients")
@@ -234,10 +211,17 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 #
-# So each value is compared with the **present mixture** $z_i$. A small step against the gradient raises the score of key $j$ if moving the
-# output from $z_i$ towards $v_j$ lowers the loss, and, for the same $v_j - z_i$, it does so in proportion to the weight that the key
-# already has. For "because", $z =
-# (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
+# So each value is compared with the **present mixture** $z_i$. A small step of the scores against their gradient raises $s_{ij}$ if
+# $p_{ij} > 0$ and $dZ_i \cdot (v_j - z_i) < 0$, that is, if to first order the loss falls as the output moves from $z_i$ towards $v_j$.
+# The weight that the key already has is a factor. The card in section {section}`deeper-vanishes` shows how slowly even the best value can
+# start.
+#
+# For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
+
+# %% id="which-gains-code"
+z = weights @ value
+print("7 z:", (7 * z[0]).round(9), "  dZ . z:", (d_output[0] @ z[0]).round(9))
+verify("score-gradient-against-mixture")
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
@@ -247,119 +231,59 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
 
-# %% [markdown] id="vanishes"
-# When does a score learn nothing? By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ cost
-# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. With $p_{ij} = 1$ the mixture is $v_j$ itself, so this is a case of
-# the second kind. How small is $dS_{ij}$ *near* $p_{ij} = 0$ and near $p_{ij} = 1$? Since the weights sum to 1,
-#
-# $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
-#
-# The term with $l = j$ is 0. The others have the weights $1 - p_{ij}$ in all, and no difference exceeds the range of the row:
-#
-# $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
-
-# %% [markdown] id="vanishes-notice"
-# So a score learns hardly anything if its weight is very small or very near 1, unless the range of $dP$ makes up for it. Here are all
-# rows of the sentence, with whole random numbers for $dZ$.
-
-# %% id="all-rows-figure"
-d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
-d_output[TOKENS.index("because")] = [-1, 2, 0]
-_, weights = attention(query, key, value, return_weights=True)
-d_weights = d_output @ value.T
-delta = (weights * d_weights).sum(axis=1, keepdims=True)
-d_scores = weights * (d_weights - delta)
-figures.all_rows(TOKENS, weights, d_scores)
-verify("score-gradient-against-mixture", "score-gradient-bound")
-
-# %% [markdown] id="all-rows-notice"
-# Weight alone is not enough: in the row of "sat", "cat" has the weight .92 and gets $-.004$, because it costs 2 and the mixture 2.005,
-# while "tired" has .017 and gets .051.
-
-# %% [markdown] id="gains-predict"
-# Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
-# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step against the gradient.
-
-# %% id="gains-figure" tags=["predicted"]
-p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
-figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
-
-# %% [markdown] id="gains-answer" tags=["answer"]
-# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the
-# value 2
-# is twice as far above the mixture, but it has half the weight.
-
-# %% [markdown] id="card-question"
-# How much longer does the best value take if it starts with little weight? The card takes these values and this loss, in steps of
-# size 1; the other scores begin at 0. Start $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps
-# until it has more than half of the weight. Guess first: from $-3$, ten times as many as from 0, or a hundred?
-
-# %% id="explorable"
-figures.steps_explorable()
-
-# %% [markdown] id="explorable-notice"
-# From 0 it takes 3 steps, and from $-1$, $-2$ and $-3$ it takes 8, 54 and 1108, almost 370 times as long. From the lower starts the value
-# 1 first takes most of the weight,
-# and meanwhile the best value learns at a rate that its own small weight bounds, {eq}`score-gradient-bound`.
-
 # %% [markdown] id="backward-qk"
 # ## Back through the scores: $dQ$ and $dK$
 #
-# A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$.
+# A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$. Queries and keys reach the loss
+# only through the scores, so $S$ takes the place of $Z$ in {eq}`gradient-collects-all-outputs`:
+# $dx = \sum_{ij} dS_{ij}\, \partial s_{ij} / \partial x$.
 #
-# **One entry of a query**, $Q_{ic}$, touches the scores of its row, $s_{ij}$ for every $j$, and moves each at the rate
-# $K_{jc} / \sqrt{d_k}$. **One entry of a key**, $K_{jc}$, touches the scores of its column, $s_{ij}$ for every $i$, at the rate
-# $Q_{ic} / \sqrt{d_k}$. So the sums run over $j$ and over $i$:
+# **One entry of a query**, $Q_{ic}$:
 #
+# 1. It touches the scores of its row, $s_{ij}$ for every $j$.
+# 2. It moves $s_{ij}$ at the rate $K_{jc} / \sqrt{d_k}$.
+# 3. So the sum runs over $j$.
+#
+# **One entry of a key**, $K_{jc}$:
+#
+# 1. It touches the scores of its column, $s_{ij}$ for every $i$.
+# 2. It moves $s_{ij}$ at the rate $Q_{ic} / \sqrt{d_k}$.
+# 3. So the sum runs over $i$.
+
+# %% [markdown] id="backward-qk-sums"
 # $$dQ_{ic} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} dS_{ij}\, K_{jc}, \qquad
 #  dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_{i=1}^{T_q} dS_{ij}\, Q_{ic} \label{query-key-gradient-entries}$$
 #
 # In the first sum $j$ is the last index of $dS$, as in a product; in the second $i$ is the first, so $dS$ is transposed:
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
+#
+# So the gradient of a query is a weighted sum of keys, with its row of $dS$ as weights, and that of a key a weighted sum of queries, with
+# its column. For "because" the row of $dS$ is $-1, -3, 3, -1, -1, 1, 2$ sevenths, and these are the keys:
 
-# %% id="by-index-code"
-by_index = np.zeros((7, 4))
-for j in range(7):
-    for c in range(4):
-        for i in range(7):  # the touched scores: those of column j
-            by_index[j, c] += d_scores[i, j] * query[i, c] / math.sqrt(4)
-assert np.allclose(by_index, d_scores.T @ query / math.sqrt(4))
-
-by_index = np.zeros((7, 3))
-for j in range(7):
-    for a in range(3):
-        for i in range(7):  # the touched outputs: feature a of all of them
-            by_index[j, a] += weights[i, j] * d_output[i, a]
-assert np.allclose(by_index, weights.T @ d_output)
+# %% id="sevenths-keys"
+query, key = QUERY[0], KEY[0]
+print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+print("14 dq:", (14 * d_scores @ key / math.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query"
-# So the gradient of a query is a weighted sum of keys, with its row of $dS$ as weights, and that of a key a weighted sum of queries, with
-# its column. (By {eq}`score-gradient-against-mixture`, $dq_i$ is the covariance of keys and values under row $i$, applied to $dZ_i$ and
-# divided by $\sqrt{d_k}$: the slope of {eq}`output-derivative-by-query`.) For "because" the sum over
-# the keys below, with
-# $-1, -3, 3, -1, -1, 1, 2$ as factors, is $(-4, 11, -3, -15)$, and $\frac17$ and $\frac{1}{\sqrt 4}$ make it fourteenths. A step against
-# it moves the zero query to a multiple of $(4, -11, 3, 15)$: it begins to ask for what is alive and does not tell (and a little for what
-# is open).
-
-# %% [markdown] id="sevenths-query-predict"
-# **Predict** what the seven keys get from this row of $dS$.
+# In the column "alive" the sum is $-3 \cdot 2 + 2 \cdot 1 = -4$, and $\frac17$ and $\frac{1}{\sqrt 4}$ make it fourteenths. A step
+# against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$: it begins to ask for what is alive and does not tell (and a little
+# for what is open).
+#
+# And the keys? **Predict** what the seven keys get from this row of $dS$.
 
 # %% id="sevenths-query-code" tags=["predicted"]
-row = TOKENS.index("because")
-print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
-print("14 dq:", (14 * d_scores[row] @ key / math.sqrt(4)).round(9))
-from_because = np.outer(d_scores[row], query[row]) / math.sqrt(4)
+from_because = np.outer(d_scores, query[TOKENS.index("because")]) / math.sqrt(4)
 print("largest part of dK from this row:", np.abs(from_because).max())
 
 # %% [markdown] id="sevenths-query-answer" tags=["answer"]
 # The keys get nothing from this row, because its part of $dK_j$ is $dS_{ij}\, q_i / \sqrt{d_k}$, and $q_i = 0$. Its scores are 0 for any
-# keys
-# at all, so no key can change them. A query moves a key only along itself: a step against the gradient moves the key towards the
-# queries whose outputs gain from more of its value, and away from the others.
+# keys at all, so no key can change them. A query moves a key only along itself: a step against the gradient adds to the key a multiple of
+# each query, a positive one if the output of that query gains from more of the value, and a negative one if it loses.
 
 # %% [markdown] id="whole"
-# ## The whole way back
+# ## The whole backward pass
 #
 # | forward | backward | what the entry touches |
 # |---|---|---|
@@ -367,7 +291,7 @@ print("largest part of dK from this row:", np.abs(from_because).max())
 # | $P = \mathrm{softmax}(S)$ | $dS = P \odot (dP - \delta \mathbf{1}^\top)$ | a score all weights of its row |
 # | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
 #
-# Read the right side from the bottom up, and it is the program:
+# Read from the bottom up, the middle column is the program:
 
 
 # %% id="whole-code"
@@ -381,106 +305,52 @@ def backward(query, key, value, d_output, subtract=1.0):  # subtract: for a test
     return d_scores @ key / root, d_scores.T @ query / root, d_value
 
 
-ours = backward(query, key, value, d_output)
-theirs = attention_backward(query, key, value, d_output)
-for place in range(3):
-    assert np.allclose(ours[place], theirs[place])
-
-# %% [markdown] id="autograd"
-# For a batch write `swapaxes(-1, -2)` for `.T` and `shape[-1]` for `shape[1]`, and count axes from the end; `keepdims` is there already.
-#
-# The autograd of torch records every operation that a tensor with `requires_grad=True` goes into, and then goes back through the record,
-# with a rule for each. Its `backward` gets $dZ$, as ours does.
-
-# %% id="autograd-code"
-leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
-s = leaves[0] @ leaves[1].T / math.sqrt(4)
-p = torch.softmax(s, dim=-1)
-s.retain_grad(), p.retain_grad()  # otherwise autograd keeps the leaves' gradients only
-(p @ leaves[2]).backward(torch.tensor(d_output))
-found, mine = [*leaves, s, p], [*ours, d_scores, d_weights]
-for name, tensor, gradient in zip("QKVSP", found, mine, strict=True):
-    print(f"autograd agrees on d{name}:", np.allclose(tensor.grad, gradient))
 verify("query-key-gradient-entries", "query-and-key-gradients")
 
 # %% [markdown] id="fall"
-# Does a loss fall? $L = \sum_{ia} dZ_{ia} Z_{ia}$, with $dZ$ fixed, has the gradient $dZ$. Take from all 77 numbers a tenth of their
-# gradients:
+# Does a loss fall? We take whole random numbers for $dZ$, but keep the row of "because", and the loss
+# $L = \sum_{ia} dZ_{ia} Z_{ia}$, whose gradient at $Z$ is this $dZ$. Then we take from each of the 77 numbers a tenth of its gradient. To
+# first order, that lowers the loss by a tenth of the sum of all squared gradients:
 
 # %% id="fall-code"
-before = [query, key, value]
-after = [array - 0.1 * gradient for array, gradient in zip(before, ours, strict=True)]
-for when, arrays in (("before", before), ("after", after)):
-    print(f"loss {when}: {(d_output * attention(*arrays)).sum():.2f}")
-
-# %% [markdown] id="cost"
-# ### What it costs, and what has to be kept
-#
-# Forward there are two matrix products, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
-# each
-# product has two factors, and each factor needs a gradient:
-#
-# $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
-#
-# (Our program does a fifth, since it computes the weights again.) The weights appear in {eq}`gradient-of-scores` and
-# {eq}`gradient-of-values`. Whoever does not want to compute them twice keeps them, with $Q$, $K$, $V$, and with $Z$ if $\delta_i$ is
-# taken as
-# $dZ_i \cdot z_i$:
-#
-# $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
-#
-# **Predict**: for $T_q = T_k = 8192$ and $d_k = d_v = 64$, how many times as many numbers has $P$ as the other four together?
-
-# %% id="cost-code" tags=["predicted"]
-T, d = 8192, 64
-print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
-gflop = costs.attention_flops(T * T, d, d) / 1e9
-print(f"forward {gflop:.0f} GFLOP, and twice that backward")
-print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
-
-# %% [markdown] id="cost-answer" tags=["answer"]
-# It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. FlashAttention keeps no weights. It computes them again
-# on the way back, from queries and keys: chapter {lesson}`flash`.
-
-# %% id="cost-verify"
-verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
-
-# %% [markdown] id="differences"
-# ## A witness that shares no algebra
-#
-# A formula, its program and its author may share a mistake. **Differences** share none of the algebra, for they need the forward pass
-# only: move one number a step $h$ up and a step $h$ down, and look at the loss, as the first cell did. (So they say nothing about a
-# mistake in the forward pass itself.) How good are they? Recall Taylor's expansion:
-#
-# $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \ldots$$
-#
-# In the difference of the two the even powers cancel. Divide by $2h$. Up to terms with $h^4$ and higher powers,
-#
-# $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
-
-# %% [markdown] id="difference-steps"
-# Half the step leaves about a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps the term with $f''$, and half the
-# step leaves about half.) But the step must not be too small, because losses are rounded: with numbers of size 1 in float64, $10^{-5}$ is
-# a good step. Section {section}`deeper-step` says why.
+d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
+d_output[TOKENS.index("because")] = [-1, 2, 0]
 
 
-# %% id="differences-loss"
 def loss(query, key, value, d_output):
     return (d_output * attention(query, key, value)).sum()
 
 
+ours = backward(query, key, value, d_output)
+stepped = [a - 0.1 * g for a, g in zip((query, key, value), ours, strict=True)]
+now = loss(query, key, value, d_output)
+print(f"loss now:            {now:.2f}")
+print(f"first order foresees {now - 0.1 * sum((g**2).sum() for g in ours):.2f}")
+print(f"after the step:      {loss(*stepped, d_output):.2f}")
+
+# %% [markdown] id="differences"
+# ## A witness that shares no algebra
+#
+# The same mistake can sit in a formula and in its program. **Differences** share no algebra with either, for they need the forward pass
+# only: move one number $x$ a step $h$ up and a step $h$ down, and look at the loss, as the first cell did. (So they say nothing about a
+# mistake in the forward pass itself.)
+#
+# $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
+#
+# Half the step leaves about a quarter of the error, as long as the step is not so small that the rounding of the losses shows. With numbers
+# of size 1 in float64, $10^{-5}$ is a good step. Section {section}`deeper-step` derives both.
+
 # %% [markdown] id="differences-turn"
-# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of this loss for each entry of `key`,
-# as an
-# array of the shape of `key`. The loss is linear in the output, and so its gradient there is `d_output`. Leave
-# `key` itself as it was.
+# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of `loss` above for each entry of `key`,
+# as an array of the shape of `key`. Leave `key` itself as it was.
 
 # %% id="differences-turn-code" tags=["your-turn"]
 my_differences = ...  # your function
 check("key-gradient-by-differences", my_differences)
 
 # %% [markdown] id="check-gradient"
-# With any of the three arrays in the place of `key` it becomes a tool:
+# This is a gradient check of your own: the largest entry of `np.abs(my_differences(query, key, value, d_output, 1e-5) - ours[1])` should
+# be far below $10^{-7}$. The same loop, run over the entries of each of the three arrays, checks a whole backward pass:
 
 
 # %% id="check-gradient-code"
@@ -494,7 +364,7 @@ def check_gradient(backward, arrays, d_output, step=1e-5):
                 moved[place][entry] += way
                 ends.append(loss(*moved, d_output))
             found[entry] = (ends[0] - ends[1]) / (2 * step)
-        # differences err by about 1e-10 here, and a mistake by far more than 1e-7
+        # differences err by about 1e-10 here, the mistake below by far more
         agree = np.abs(found - gradient).max() < 1e-7 * (1 + np.abs(found).max())
         print("d" + "QKV"[place], "agrees" if agree else "differs")
 
@@ -514,27 +384,21 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 
 # %% [markdown] id="check-answer" tags=["answer"]
 # It reports $dQ$ and $dK$, which are made from $dS$. The gradient of the values is right, because it branches off before the
-# softmax: look at the machine. So the list of wrong gradients narrows down where on the way back the mistake was made.
+# softmax: look at the machine. So the list of wrong gradients narrows down where in the backward pass the mistake was made.
 
 # %% [markdown] id="check-inputs"
 # A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident. Avoid symmetric matrices, put
-# more than one example into the batch, and use numbers like those in real use. In July 2026 a user of NVIDIA's TransformerEngine, with a
-# beta of FlashAttention-4 behind it, reported right outputs and wrong gradients for heads of 256 features: that of the queries was about
-# five times too long, and pointed elsewhere ([issue 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)). By the report it
-# took at least two sequences and the activations of a real model; random normal inputs did not show it. The way forward looked
-# normal, and the training diverged.
-
-# %% id="differences-verify"
-verify("central-difference-error")
+# more than one example into a batch, and use numbers like those in real use. In July 2026 a user reported right outputs and wrong gradients
+# from a fast attention library, which random normal inputs did not show
+# ([TransformerEngine issue 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)).
 
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **A gradient speaks of small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite,
-#   unless the loss is linear in the output, as ours are.
-# - **What gets no weight gets no gradient**, {eq}`score-gradient-bound` and {eq}`gradient-of-values`. If every query gives a key weight 0
-#   (by a mask, or by rounding: a softmax of finite scores has no exact 0), then neither the key nor its value learns.
-# - **Differences are slow**, two losses for each number, and they check one point only.
+# - **A gradient is about small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite,
+#   unless the loss is linear in the output, as those of this lesson are.
+# - **What gets no weight gets no gradient**, {eq}`score-gradient-against-mixture` and {eq}`gradient-of-values`. If every query gives a key
+#   weight 0 (by a mask, or by rounding: a softmax of finite scores has no exact 0), then neither the key nor its value learns.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -552,23 +416,173 @@ verify("central-difference-error")
 #
 # - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
 # - A score gets what its weight costs above the mean of its row, times the weight. Each row of $dS$ sums to 0.
-# - So a value is compared with the present mixture, and its score learns in proportion to difference and weight.
+# - So a value is compared with the present mixture: $dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i)$.
 # - The gradient of a query is a weighted sum of keys, and that of a key a weighted sum of queries.
-# - With the weights kept, the matrix products of the way back take twice the operations of those forward.
 # - Differences check every gradient against the forward pass, in float64, on inputs without any symmetry.
 #
-# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). The next question: where do queries, keys and values
-# come from? See chapter {lesson}`self_attention`.
+# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared. The next
+# question: where do queries, keys and values come from? See chapter {lesson}`self_attention`.
+
+# %% [markdown] id="deeper-vanishes"
+# ## Deeper: when a score hardly moves
+#
+# No core section needs what follows. By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ cost
+# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. If $p_{ij} = 1$, they do, because then $z_i = v_j$. How small is
+# $dS_{ij}$ *near* these weights, 0 and 1? Since the weights sum to 1,
+#
+# $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
+#
+# The term with $l = j$ is 0. The others have the weights $1 - p_{ij}$ in all, and no difference exceeds the range of the row. Multiply by
+# $p_{ij}$:
+#
+# $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
+
+# %% [markdown] id="vanishes-notice"
+# So in a plain gradient step a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes up for it.
+# (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the step above.
+
+# %% id="all-rows-figure"
+print(labelled(d_output, columns=("dZ 1", "dZ 2", "dZ 3")))
+output, weights = attention(query, key, value, return_weights=True)
+mixture_cost = (d_output * output).sum(axis=1, keepdims=True)
+figures.all_rows(TOKENS, weights, weights * (d_output @ value.T - mixture_cost))
+verify("score-gradient-bound")
+
+# %% [markdown] id="all-rows-notice"
+# Weight alone is not enough. In the row of "sat", "cat" has the weight .92 and gets $-.004$, because it costs 2, and the mixture costs
+# 2.005; "tired" has .017, costs 5, and gets .051. Nor is a weight near 1 always idle: in the row of "it", "cat" has .95 and gets $-.26$,
+# the most of that row: it costs $-4$, and the mixture $-3.72$.
+
+# %% [markdown] id="gains-predict"
+# Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
+# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step against the gradient.
+
+# %% id="gains-figure" tags=["predicted"]
+p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
+figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
+
+# %% [markdown] id="gains-answer" tags=["answer"]
+# The figure shows steps, which are $-dS$, so the signs of $dS$ are $+, 0, -, -$. Two scores rise equally fast, those of 1 and 2: the
+# value 2 is twice as far above the mixture, but it has half the weight.
+
+# %% [markdown] id="card-question"
+# The card takes these four values and the loss $-z$, in steps of size 1; the first three scores begin at 0. Start $s_4$ at 0, $-1$, $-2$
+# and $-3$. How many steps does the best value need each time until it has more than half of the weight?
+
+# %% id="explorable"
+figures.steps_explorable()
+
+# %% [markdown] id="explorable-notice"
+# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108: almost 370 times as many as from 0. The score of the best value
+# rises in every one of these steps, and yet from $-3$ its weight *falls* from step 1 to step 346, from .016 to .0012, because the score of the value
+# 1 rises faster. Then that value has nearly all the weight, $z$ is almost 1, and a step of $s_4$ is about $p_4 (2 - 1)$, hardly more than
+# its weight.
+
+# %% [markdown] id="autograd"
+# ## Deeper: the same by autograd
+#
+# The autograd of torch records every operation that a tensor with `requires_grad=True` goes into, and then goes back through the record,
+# with a rule for each. Its `backward` gets $dZ$, as ours does.
+
+# %% id="autograd-code"
+leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
+p = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=1)
+(p @ leaves[2]).backward(torch.tensor(d_output))
+for name, tensor, gradient in zip("QKV", leaves, ours, strict=True):
+    print(f"autograd agrees on d{name}:", np.allclose(tensor.grad, gradient))
+theirs = attention_backward(query, key, value, d_output)
+print("and so does the package:", all(map(np.allclose, ours, theirs)))
+
+# %% [markdown] id="touched-question"
+# ## Deeper: what an entry touches, seen
+#
+# The next cell moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven outputs change.
+
+# %% id="touched"
+before = attention(query, key, value)
+cat, it = TOKENS.index("cat"), TOKENS.index("it")
+for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
+    moved = [query.copy(), key.copy(), value.copy()]
+    moved[place][token, 0] += 0.1
+    changed = attention(*moved) != before
+    print(f"entry 0 of {name} of {TOKENS[token]} touches:")
+    for reader, features in zip(TOKENS, changed, strict=True):
+        print(f"   {reader:8}", *np.where(features, "x", "."))
+print(labelled(query))
+
+# %% [markdown] id="touched-notice"
+# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
+# rows are spared here: the queries of "cat" and of "because" have a 0 in that entry.
+
+# %% [markdown] id="by-index"
+# With three loops, one for each index, $dK$ comes out as the product says:
+
+# %% id="by-index-code"
+d_weights = d_output @ value.T
+d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
+by_index = np.zeros((7, 4))
+for j in range(7):
+    for c in range(4):
+        for i in range(7):  # the touched scores: those of column j
+            by_index[j, c] += d_scores[i, j] * query[i, c] / math.sqrt(4)
+print("dK, index by index, agrees:", np.allclose(by_index, ours[1]))
+
+# %% [markdown] id="deeper-covariance"
+# ## Deeper: the gradient of a query is a covariance
+#
+# Put {eq}`score-gradient-against-mixture` into {eq}`query-key-gradient-entries`. With $\bar k = \sum_j p_{ij} k_j$,
+#
+# $$dq_i = \frac{1}{\sqrt{d_k}} \sum_j p_{ij}\, (k_j - \bar k)\, \bigl( (v_j - z_i) \cdot dZ_i \bigr)$$
+#
+# because $\sum_j p_{ij} (v_j - z_i) = 0$, so $\bar k$ may be subtracted from each key. It is the covariance of keys and values under row
+# $i$, applied to $dZ_i$ and divided by $\sqrt{d_k}$: the transpose of the slope {eq}`output-derivative-by-query`, applied to $dZ_i$.
+
+# %% id="deeper-covariance-code"
+row = TOKENS.index("it")
+p, mixture = weights[row], output[row]
+mean_key = p @ key
+covariance = np.zeros((4, 3))
+for j in range(7):
+    covariance += p[j] * np.outer(key[j] - mean_key, value[j] - mixture)
+print("by the covariance:", covariance @ d_output[row] / math.sqrt(4))
+print("by the program:   ", ours[0][row])
+
+# %% [markdown] id="cost"
+# ## Deeper: what it costs, and what has to be kept
+#
+# Forward there are two matrix products, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
+# each product has two factors, and each factor needs a gradient. $dQ = dS\, K$ and $dK = dS^\top Q$ take $2\, T_q T_k d_k$ each, as much as
+# $Q K^\top$; $dP$ and $dV$ take $2\, T_q T_k d_v$ each, as much as $P V$:
+#
+# $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
+#
+# Our program does a fifth product, since it computes the weights again. To avoid that, keep them, together with $Q$, $K$ and $V$, and with
+# $Z$ if $\delta_i$ is computed as $dZ_i \cdot z_i$:
+#
+# $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
+#
+# **Predict**: for $T_q = T_k = 8192$ and $d_k = d_v = 64$, how many times as many numbers does $P$ have as $Q$, $K$, $V$ and $Z$ together?
+
+# %% id="cost-code" tags=["predicted"]
+T, d = 8192, 64
+print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
+gflop = costs.attention_flops(T * T, d, d) / 1e9
+print(f"forward {gflop:.0f} GFLOP, and twice that backward")
+print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
+
+# %% [markdown] id="cost-answer" tags=["answer"]
+# It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. FlashAttention keeps no weights. It computes them again
+# in the backward pass, from queries and keys: chapter {lesson}`flash`.
+
+# %% id="cost-verify"
+verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# No core section needs what follows. Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then
-# $p_{ij} = 0$, whatever this key and its value are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j
-# = 0$.
-# The mask proves it; no calculation is needed. The converse fails. A gradient that *comes out* as 0 does not prove that
-# there is no influence: a score 800 below the largest gives a weight that is rounded to 0, and its key would get weight again
-# if it moved.
+# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then $p_{ij} = 0$, whatever this key and its value
+# are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$. But a
+# gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives a weight that is rounded to 0.
 
 # %% id="deeper-mask-code"
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
@@ -578,23 +592,27 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 
 # %% [markdown] id="deeper-bias"
 # Each entry of a **bias** $B$ that is added to the scores touches one score, at the rate 1, so $dB = dS$. If one number of $B$ is used
-# for many
-# pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
-#
-# Some losses read the log-sum-exp $L_i$ of a row as well. A score touches it at the rate $p_{ij}$, {eq}`lse-gradient`, so its gradient
-# $dL_i$ joins the row: $dS_{ij} = p_{ij} (dP_{ij} - \delta_i + dL_i)$, and such a row sums to $dL_i$. Chapter {lesson}`flash` needs that
-# where partial results are merged, and computes the weights again from $L_i$: $p_{ij} = e^{s_{ij} - L_i}$.
+# for many pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
 
 # %% [markdown] id="deeper-step"
 # ## Deeper: the best step of a difference
 #
-# By {eq}`central-difference-error` a smaller step errs less. But each loss is rounded. Count
-# only the
-# last rounding: a loss of size $F$ is stored with an error up to $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64
-# and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. (This $F$ counts no operations.) The errors of both losses together,
-# divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of $f'''$, and without the roundings on the way to the loss, the
-# error
-# is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+# How good is a central difference? Recall Taylor's expansion:
+#
+# $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \ldots$$
+#
+# In the difference of the two the even powers cancel. Divide by $2h$. Up to terms with $h^4$ and higher powers,
+#
+# $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
+#
+# So half the step leaves about a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps the term with $f''$, and half the
+# step leaves about half.)
+
+# %% [markdown] id="deeper-step-rounding"
+# By this a smaller step errs less. But each loss is rounded. Count only the last rounding: a loss of size $F$ is stored with an error up to
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of
+# $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step
+# lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
 #
 # $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
 #  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
@@ -621,18 +639,16 @@ steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
 figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$. The valleys differ in depth even more than in place: here,
-# with
-# numbers of size 1, about ten decimal places can be checked in float64, and about five in float32.
+# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$.
 
 # %% id="step-verify"
-verify("best-difference-step")
+verify("central-difference-error", "best-difference-step")
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
 # - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT.
-# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its way back takes our $\delta$ as the row
+# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes our $\delta$ as the row
 #   sums of $dO \odot O$, for an output called $O$.
 # - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): small finite
 #   differences, with a step of $10^{-6}$ unless told otherwise, made for float64.

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`gradients`: gradients by hand
 #
-# Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 20 points, about 95
+# Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 20 points, about 98
 # minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
@@ -38,6 +38,10 @@ check("score-gradient", my_score_gradient)
 # raises
 # $s_j$ if $v_j$ lies on the same side of $z$ as the target: the scores of helpful values grow.
 
+# %% [markdown] id="formulas"
+# Four tasks want formulas in LaTeX. With `from attn_course import read`, `read("delta-without-weights", my_delta)` shows how a formula is
+# understood. What cannot be read is no attempt.
+
 # %% [markdown] id="delta-without-weights-text"
 # Row $i$ of $dP$ has the weighted mean $\delta_i = \sum_j p_{ij}\, dP_{ij}$. Write the column of all $\delta_i$ as one formula that
 # holds neither weights nor values, only the right side, between `r"` and `"`:
@@ -67,9 +71,7 @@ check("delta-without-weights", my_delta)
 # $$dS = \ldots$$
 #
 # The left side has no index, so the right side has none: `\odot` multiplies entry by entry, `\mathbf{1}` is a column of
-# ones, `\mathrm{diag}(...)` puts a column on a diagonal. The row sums, $\delta$ in {eq}`gradient-of-scores`, have to be
-# written out. Any equal form counts. `read("gradient-through-the-softmax", my_formula)` shows how your formula is understood, with `from
-# attn_course import read`; what cannot be read is no attempt.
+# ones, `\mathrm{diag}(...)` puts a column on a diagonal. Write out the row sums, $\delta$. Any equal form counts.
 
 # %% id="gradient-through-the-softmax" tags=["task"]
 ### BEGIN SOLUTION
@@ -149,10 +151,12 @@ check("from-jacobian-to-output", my_derivation)
 # that is the output: {eq}`score-gradient-against-mixture`. It costs $d_v$ multiplications for each query, whatever the number of keys.
 
 # %% [markdown] id="attention-backward-text"
-# Write the backward pass of attention for one example: `my_attention_backward(query, key, value, d_output)` takes $(T_q, d_k)$, $(T_k,
-# d_k)$, $(T_k, d_v)$ and the gradient of a loss with respect to the output, $(T_q, d_v)$. Derive it once more without looking at the
-# lesson. It returns the tuple `(d_query, d_key, d_value)` of gradients, each of the shape of what it belongs
-# to. The forward pass has the scale $1/\sqrt{d_k}$ and a softmax over the keys; scores are moderate.
+# Let the **queries compete**: the scores are $S = Q K^\top / \sqrt{d_k}$ as always, but the softmax runs down each *column*, over the
+# queries. The output is $Z = P V$.
+#
+# Write the backward pass: `my_attention_backward(query, key, value, d_output)` takes $(T_q, d_k)$, $(T_k, d_k)$, $(T_k, d_v)$ and the
+# gradient at the output, $(T_q, d_v)$. It returns `(d_query, d_key, d_value)`, each of the shape of what it belongs to. Scores are
+# moderate. Before you run the check, test `d_key` with central differences of `(d_output * Z).sum()`.
 
 
 # %% id="attention-backward" tags=["task"]
@@ -161,13 +165,13 @@ def my_attention_backward(query, key, value, d_output):
     ### BEGIN SOLUTION
     scale = 1 / np.sqrt(query.shape[-1])
     scores = query @ key.T * scale
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    unnormalised = np.exp(scores - scores.max(axis=0))
+    weights = unnormalised / unnormalised.sum(axis=0)
 
     d_value = weights.T @ d_output
     d_weights = d_output @ value.T
-    delta = (weights * d_weights).sum(axis=-1, keepdims=True)
-    d_scores = weights * (d_weights - delta)
+    mean = (weights * d_weights).sum(axis=0)
+    d_scores = weights * (d_weights - mean)
     return d_scores @ key * scale, d_scores.T @ query * scale, d_value
     ### END SOLUTION
 
@@ -176,8 +180,11 @@ def my_attention_backward(query, key, value, d_output):
 check("attention-backward", my_attention_backward)
 
 # %% [markdown] id="attention-backward-why" tags=["solution-only"]
-# **Why.** The steps go in reverse, each with a transposed partner: $V$ and $P$ meet in the output, so each gets $dZ$
-# times the other; the softmax of each row subtracts $\delta_i$; $Q$ and $K$ meet in the scores, with one scale each.
+# **Why.** How the weights were made does not matter for $dV$ and $dP$, and how the scores reach the weights does not matter for $dQ$ and
+# $dK$: four products stay as they are. But now $s_{ij}$ touches the weights $p_{lj}$ of its *column*, at the rate
+# $p_{lj} (\delta_{li} - p_{ij})$, so $dS_{ij} = \sum_l dP_{lj}\, p_{lj} (\delta_{li} - p_{ij}) = p_{ij} \bigl( dP_{ij} - \sum_l p_{lj}\,
+# dP_{lj} \bigr)$. Every column of $dS$ sums to 0. (Slot attention, [arXiv:2006.15055](https://arxiv.org/abs/2006.15055), lets queries
+# compete in this way.)
 
 # %% [markdown] id="repair-symmetric-backward-text"
 # A backward pass for as many queries as keys was tried on one example:
@@ -219,8 +226,8 @@ check("repair-symmetric-backward", square_backward)
 # a shape: for these it takes numbers.
 
 # %% [markdown] id="memory-of-kept-weights-text"
-# A model keeps the weights $P$ of every layer, head and sequence from the way forward, in 16-bit numbers, until the way back has used
-# them. The cell below prints your `layers`, `heads`, `length` (queries and keys of a sequence) and `batch` (sequences). How many
+# A model keeps the weights $P$ of every layer, head and sequence from the forward pass, in 16-bit numbers, until the backward pass has
+# used them. The cell below prints your `layers`, `heads`, `length` (queries and keys of a sequence) and `batch` (sequences). How many
 # gigabytes, of $10^9$ bytes each, do all the weights take together? Two correct digits are enough; an expression is welcome.
 
 # %% id="memory-of-kept-weights" tags=["task"]
@@ -233,7 +240,7 @@ check("memory-of-kept-weights", my_gigabytes)
 
 # %% [markdown] id="memory-of-kept-weights-why" tags=["solution-only"]
 # **Why.** Each head of each layer has $T_q T_k$ weights for each sequence, {eq}`numbers-kept-for-gradients`, and none of them can be thrown
-# away before the way back has come to its layer. FlashAttention keeps none of them: chapter {lesson}`flash`.
+# away before the backward pass has come to its layer. FlashAttention keeps none of them: chapter {lesson}`flash`.
 
 # %% [markdown] id="batched-backward-text"
 # Write `my_batched_backward(query, key, value, d_output)`. Queries $(\ldots, T_q, d_k)$ and the gradient at the outputs,
@@ -243,7 +250,8 @@ check("memory-of-kept-weights", my_gigabytes)
 # - or **none at all**: then all examples share them. (Which outputs does an entry of a shared key touch?)
 #
 # Return `(d_query, d_key, d_value)`, each shaped like what it belongs to, for scores divided by $\sqrt{d_k}$ and a softmax over the
-# keys.
+# keys. Before you run the check, write one of your own: move one entry of a *shared* key a step up and a step down, and compare the central
+# difference of `(d_output * output).sum()` with your `d_key`.
 
 
 # %% id="batched-backward" tags=["task"]
@@ -270,7 +278,7 @@ def my_batched_backward(query, key, value, d_output):
 check("batched-backward", my_batched_backward)
 
 # %% [markdown] id="batched-backward-why" tags=["solution-only"]
-# **Why.** Every product carries the leading axes along, as on the way forward. An entry of a shared key touches the outputs of all
+# **Why.** Every product carries the leading axes along, as in the forward pass. An entry of a shared key touches the outputs of all
 # examples, and {eq}`gradient-collects-all-outputs` sums over everything that is touched. (With no surplus axis, `sum(axis=())` adds
 # nothing up and returns the array as it is.) Heads that share a key, chapter {lesson}`heads`, learn in the same way.
 

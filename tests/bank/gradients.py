@@ -16,7 +16,7 @@ import torch
 
 def my_attention_backward(query, key, value, d_output):
     def forward(q, k, v):
-        return torch.softmax(q @ k.T / q.shape[1] ** 0.5, 1) @ v
+        return torch.softmax(q @ k.T / q.shape[1] ** 0.5, 0) @ v
 
     arrays = [torch.tensor(a) for a in (query, key, value)]
     pull_back = getattr(torch.func, "v" + "jp")(forward, *arrays)[1]
@@ -25,38 +25,38 @@ def my_attention_backward(query, key, value, d_output):
 def my_attention_backward(query, key, value, d_output):
     scale = 1 / np.sqrt(query.shape[1])
     scores = query @ key.T * scale
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights = np.exp(scores - scores.max(axis=0))
+    weights /= weights.sum(axis=0)
     d_weights = d_output @ value.T
-    d_scores = weights * (d_weights - (weights * d_weights).sum(axis=1, keepdims=True))
+    d_scores = weights * (d_weights - (weights * d_weights).sum(axis=0))
     return scale * d_scores @ key, d_scores.T @ query, weights.T @ d_output
 # %% attention-backward | wrong | softmax's row sum forgotten
 def my_attention_backward(query, key, value, d_output):
     scale = 1 / np.sqrt(query.shape[1])
     weights = np.exp(query @ key.T * scale)
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights /= weights.sum(axis=0)
     d_scores = scale * weights * (d_output @ value.T)
     return d_scores @ key, d_scores.T @ query, weights.T @ d_output
 # %% attention-backward | wrong | d_scores not turned for d_key: wrong numbers if square, an error otherwise
 def my_attention_backward(query, key, value, d_output):
     scale = 1 / np.sqrt(query.shape[1])
     weights = np.exp(query @ key.T * scale)
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights /= weights.sum(axis=0)
     d_weights = d_output @ value.T
-    d_scores = scale * weights * (d_weights - (weights * d_weights).sum(axis=1, keepdims=True))
+    d_scores = scale * weights * (d_weights - (weights * d_weights).sum(axis=0))
     return d_scores @ key, d_scores @ query, weights.T @ d_output
-# %% attention-backward | right | query after query, gradients added up
+# %% attention-backward | right | key after key, gradients added up
 def my_attention_backward(query, key, value, d_output):
     d_query, d_key, d_value = np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
     root = query.shape[1] ** 0.5
-    for i, (q, g) in enumerate(zip(query, d_output)):
-        p = np.exp(key @ q / root - (key @ q / root).max())
+    for j, (k, v) in enumerate(zip(key, value)):
+        p = np.exp(query @ k / root - (query @ k / root).max())
         p = p / p.sum()
-        z = p @ value
-        d_s = p * ((value - z) @ g)
-        d_query[i] = d_s @ key / root
-        d_key += np.outer(d_s, q) / root
-        d_value += np.outer(p, g)
+        d_p = d_output @ v
+        d_s = p * (d_p - p @ d_p)
+        d_query += np.outer(d_s, k) / root
+        d_key[j] = d_s @ query / root
+        d_value[j] = p @ d_output
     return d_query, d_key, d_value
 # %% attention-backward | right | einsum with the full Jacobian of the softmax, torch tensors without gradients
 import torch
@@ -65,7 +65,7 @@ import torch
 def my_attention_backward(query, key, value, d_output):
     q, k, v, g = map(torch.tensor, (query, key, value, d_output))
     scale = q.shape[-1] ** -0.5
-    p = torch.softmax(scale * torch.einsum("id,jd->ij", q, k), dim=-1)
-    jacobian = torch.diag_embed(p) - torch.einsum("ij,il->ijl", p, p)
-    d_s = torch.einsum("ia,la,ijl->ij", g, v, jacobian) * scale
+    p = torch.softmax(scale * torch.einsum("id,jd->ij", q, k), dim=0)
+    jacobian = torch.einsum("ij,il->ilj", p, torch.eye(len(q), dtype=p.dtype)) - torch.einsum("ij,lj->ilj", p, p)
+    d_s = torch.einsum("la,ja,ilj->ij", g, v, jacobian) * scale
     return torch.einsum("ij,jd->id", d_s, k), torch.einsum("ij,id->jd", d_s, q), torch.einsum("ij,ia->ja", p, g)

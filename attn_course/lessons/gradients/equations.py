@@ -231,7 +231,7 @@ def gradients_of_one_query_and_key(rng: np.random.Generator, T_q: int, T_k: int,
     r"dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
     uses=["scaled-score", "gradient-of-scores"],
     wrong={
-        "the scale forgotten on the way back": r"dQ = dS\, K, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
+        "the scale forgotten in the backward pass": r"dQ = dS\, K, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}}",
         "the scale applied twice": r"dQ = \frac{dS\, K}{d_k}, \qquad dK = \frac{dS^\top Q}{d_k}",
         "dK without the transpose": r"dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS\, Q}{\sqrt{d_k}}",
     },
@@ -243,7 +243,7 @@ def gradients_of_queries_and_keys(rng: np.random.Generator, T_q: int, T_k: int, 
 
 # ---- What it costs
 def four_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_z: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return what the way back multiplies: dV, dP, dQ and dK (a square matrix stands for P and for dS)."""
+    """Return what the backward pass multiplies: dV, dP, dQ and dK (a square matrix stands for P and for dS)."""
     return square.T @ d_z, d_z @ v.T, square @ k, square.T @ q
 
 
@@ -251,15 +251,15 @@ def four_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_z: np.ndarray, 
     "backward-flops-weights-kept",
     r"F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F",
     uses=["attention-flops", "query-and-key-gradients"],
-    assumes=["a multiplication and its addition count 2", "the weights kept from the way forward", "the four matrix products"],
+    assumes=["a multiplication and its addition count 2", "the weights kept from the forward pass", "the four matrix products"],
     wrong={
-        "as much as the way forward": r"F_{\mathrm{back}} = 2\, T_q T_k\, (d_k + d_v) = F",
+        "as much as the forward pass": r"F_{\mathrm{back}} = 2\, T_q T_k\, (d_k + d_v) = F",
         "the scores computed again": r"F_{\mathrm{back}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v) = 2\, F",
         "linear in the lengths": r"F_{\mathrm{back}} = 4\, (T_q + T_k)\, (d_k + d_v) = 2\, F",
     },
 )
-def flops_of_the_way_back(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
-    """Two products for each one of the way forward: one for each of the two matrices that were multiplied."""
+def flops_of_the_backward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
+    """Two products for each one of the forward pass: one for each of the two matrices that were multiplied."""
     shapes = (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v), (T_q, T_k)
     forward = multiplications(lambda q, k, v: (q @ k.T) @ v, *shapes[:3])
     counted = {r"F_{\mathrm{back}}": 2 * multiplications(four_products, *shapes), "F": 2 * forward}

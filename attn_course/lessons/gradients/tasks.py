@@ -7,7 +7,7 @@ import numpy as np
 from attn_course.lessons.gradients.tasks_formulas import CHAIN_RULE, DELTA, KEY_GRADIENT, SCORE_GRADIENTS
 from attn_course.lessons.gradients.tasks_passes import PASSES
 from attn_course.lessons.gradients.tasks_turns import TURNS
-from attn_course.reference import attention_backward, softmax
+from attn_course.reference import softmax
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
 
@@ -60,7 +60,7 @@ SCORE_GRADIENT = Task(
         Wrong(
             "the derivative of the output alone",
             lambda p_j, v_j, z, t: p_j * (v_j - z),
-            "that is dz / ds_j; the loss answers to z with the factor z - t",
+            "that is dz / ds_j; the loss changes with z at the rate z - t, which is missing",
         ),
         Wrong(
             "the weight forgotten",
@@ -74,7 +74,7 @@ SCORE_GRADIENT = Task(
         ),
     ],
     hints=[
-        "The chain rule has two factors: how the loss answers to z, and how z answers to the score.",
+        "The chain rule has two factors: how the loss changes with z, and how z changes with the score.",
         "dL/dz = z - t. For the other factor put {eq}`softmax-derivative` into z = sum of p_l v_l; two terms remain.",
         "What comes out is a product of three factors: a weight, an error, and a difference of a value and a mean.",
     ],
@@ -89,22 +89,24 @@ def _backward(
     *,
     divisor: float | None = None,
     forward_divisor: float | None = None,
-    centre: str = "rows",
+    axis: int = 0,
+    centre: str = "columns",
 ) -> Gradients:
-    """The whole backward pass of attention with one step done differently; `divisor` is used on the way back."""
+    """The backward pass where the queries compete for each key, with one step done differently; `divisor` is that of dQ and dK."""
     root = math.sqrt(query.shape[-1])
-    p, d_weights = softmax(query @ key.T / (forward_divisor or root)), d_output @ value.T
-    gain = (p * d_weights).sum(axis=-1, keepdims=True)
-    subtracted = {"rows": gain, "all": gain.sum(), "none": 0.0, "plain": d_weights.mean(axis=-1, keepdims=True)}[centre]
+    p, d_weights = softmax(query @ key.T / (forward_divisor or root), axis=axis), d_output @ value.T
+    gain = p * d_weights
+    subtracted = {
+        "columns": gain.sum(axis=0),
+        "rows": gain.sum(axis=1, keepdims=True),
+        "all": gain.sum(),
+        "none": 0.0,
+        "own": gain,
+        "plain": d_weights.mean(axis=0),
+    }[centre]
     d_scores = p * (d_weights - subtracted)
     divisor = divisor or root
     return d_scores @ key / divisor, d_scores.T @ query / divisor, p.T @ d_output
-
-
-def _diagonal_backward(query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> Gradients:
-    p, d_weights = softmax(query @ key.T / math.sqrt(query.shape[-1])), d_output @ value.T
-    d_scores = p * (1 - p) * d_weights / math.sqrt(query.shape[-1])
-    return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
 def _backward_cases(rng: np.random.Generator) -> list[Case]:
@@ -112,7 +114,7 @@ def _backward_cases(rng: np.random.Generator) -> list[Case]:
     for name, q_len, kv_len, d_k, d_v in (
         ("fewer queries than keys", 3, 7, 5, 2),
         ("more queries than keys", 7, 5, 3, 11),
-        ("one query", 1, 5, 2, 3),
+        ("one key", 5, 1, 2, 3),
     ):
         cases.append(Case(name, **_draw(rng, q_len, kv_len, d_k, d_v), d_output=rng.normal(size=(q_len, d_v))))
     return cases
@@ -120,25 +122,40 @@ def _backward_cases(rng: np.random.Generator) -> list[Case]:
 
 BACKWARD = Task(
     id="attention-backward",
-    title="The backward pass",
+    title="The backward pass where queries compete",
     entry="my_attention_backward",
     kind="write",
-    equation="query-and-key-gradients",
-    points=2,
+    equation="score-gradient-over-row",
+    points=3,
     difficulty=3,
-    minutes=12,
-    trains="five gradients, five shapes",
-    answer=attention_backward,
+    minutes=15,
+    trains="asking anew which weights a score touches",
+    answer=_backward,
     forbid=(forbidden.ATTENTION, forbidden.AUTOGRAD),
     cases=_backward_cases,
     wrong=[
         Wrong(
-            "the scale forgotten on the way back",
+            "the softmax of the lesson, over the keys",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, axis=1, centre="rows"),
+            "that is the backward pass of the lesson, where each row of weights sums to 1; here each column does",
+        ),
+        Wrong(
+            "the mean of a row subtracted",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="rows"),
+            "a score shares its normaliser with the scores of its column, so it touches the weights of that column: collect over these",
+        ),
+        Wrong(
+            "the mean of a column, of weights that sum to 1 along a row",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, axis=1),
+            "the weights themselves are still those of a softmax over the keys; here the queries share out the weight of each key",
+        ),
+        Wrong(
+            "the scale forgotten in the backward pass",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0),
             "the scores are Q K^T / sqrt(d_k), so their derivative by Q or K keeps the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
         ),
         Wrong(
-            "the scale applied twice on the way back",
+            "the scale applied twice in the backward pass",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=query.shape[-1]),
             "dQ and dK hold one factor 1 / sqrt(d_k), not two",
         ),
@@ -148,35 +165,35 @@ BACKWARD = Task(
             "dQ and dK have their factor 1 / sqrt(d_k), but the weights are those of Q K^T without it",
         ),
         Wrong(
-            "no scale on either way",
+            "no scale in either pass",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, divisor=1.0, forward_divisor=1.0),
-            "the scale is missing on both ways: the weights are those of Q K^T / sqrt(d_k), and dQ and dK keep that factor",
+            "the scale is missing in both passes: the weights are those of Q K^T / sqrt(d_k), and dQ and dK keep that factor",
         ),
         Wrong(
             "nothing subtracted from dP",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="none"),
-            "dS = P * dP leaves out that weights sum to 1: subtract delta_i from each row of dP first, {eq}`gradient-of-scores`",
+            "dS = P * dP leaves out that the weights of a column sum to 1: a mean must be subtracted from dP first",
         ),
         Wrong(
             "the softmax treated entry by entry",
-            _diagonal_backward,
-            "p (1 - p) dP is the derivative of separate logistic functions; the weights of a row depend on each other",
+            lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="own"),
+            "p (1 - p) dP is the derivative of separate logistic functions; the weights of a column depend on each other",
         ),
         Wrong(
-            "one delta for all queries",
+            "one mean for all keys",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="all"),
-            "every query has a delta of its own: sum P * dP along the last axis and keep that axis",
+            "every key has a mean of its own: sum P * dP over the queries, and over nothing else",
         ),
         Wrong(
             "the plain mean subtracted",
             lambda query, key, value, d_output: _backward(query, key, value, d_output, centre="plain"),
-            "delta_i is the mean of row i of dP under the weights p_ij, not the plain mean",
+            "what is subtracted is the mean of a column of dP under the weights p_ij, not the plain mean",
         ),
     ],
     hints=[
-        "Go back through the three steps in reverse: output, softmax, scores. A gradient has the shape of what it belongs to.",
-        "For each product ask over which index it sums, as {eq}`gradient-of-values` and {eq}`query-and-key-gradients` do.",
-        "Weights again, two products, one line entry by entry with a mean of each row that keeps its axis, and two more products.",
+        "Which of the five gradients does the softmax enter, and for which does it not matter how the weights were made?",
+        "Ask the three questions of one score, as {eq}`score-gradient-over-row` does. Over which index does the sum run now?",
+        "What is subtracted from dP is one number for each key. It is no longer a dot product of dZ and the output.",
     ],
 )
 

@@ -166,7 +166,7 @@ KEY_GRADIENT = Task(
         Wrong(
             "the scale forgotten",
             r"\sum_i P_{ij}\, (dZ_i \cdot (V_j - Z_i))\, Q_i",
-            "the scores are Q K^T / sqrt(d_k), so the way back to K keeps the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
+            "the scores are Q K^T / sqrt(d_k), so dK keeps the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
         ),
         Wrong(
             "divided by d_k",
@@ -222,7 +222,7 @@ CHAIN_RULE = Task(
     entry="my_derivation",
     kind="derivation",
     equation="score-gradient-against-mixture",
-    points=3,
+    points=2,
     difficulty=3,
     minutes=12,
     trains="sums with a Kronecker delta, and a row sum that needs no weights",

@@ -26,7 +26,7 @@ def _pass(
     sums: tuple[int, ...] | None = (-1,),
     turned: bool = True,
 ) -> Gradients:
-    """The way back with a step done differently, every gradient with all the axes of the queries."""
+    """The backward pass with a step done differently, every gradient with all the axes of the queries."""
     root = math.sqrt(query.shape[-1])
     scores = query @ _turned(key) / root
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -65,7 +65,7 @@ BATCHED = Task(
     points=4,
     difficulty=5,
     minutes=20,
-    trains="leading axes on the way back, and what shared keys collect",
+    trains="leading axes in the backward pass, and what shared keys collect",
     answer=attention_backward,
     forbid=(forbidden.ATTENTION, forbidden.AUTOGRAD),
     cases=lambda rng: [
@@ -103,7 +103,7 @@ BATCHED = Task(
             "the weights of a row sum to 1, so raising one lowers the others: subtract delta_i from row i of dP, {eq}`gradient-of-scores`",
         ),
         Wrong(
-            "no scale on the way back",
+            "no scale in the backward pass",
             lambda query, key, value, d_output: _gathered(_pass(query, key, value, d_output, scale_of_query=1.0, scale_of_key=1.0), key),
             "the scores are Q K^T / sqrt(d_k), so dQ and dK keep the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`",
         ),
@@ -187,7 +187,7 @@ HIDDEN = Task(
         ),
     ],
     hints=[
-        "The test had a symmetric dS, rows of P * dP with equal sums, and d_k = 1. What can then be exchanged unnoticed?",
+        "What is special about dS, about P * dP and about d_k in that test? Compute them for the example.",
         "Ask of each sum and each product over which index it runs. One runs over the queries where it must run over the keys.",
         "Two mistakes are about an axis or an order of indices, and one is about a factor.",
     ],
@@ -195,7 +195,7 @@ HIDDEN = Task(
 
 
 def _gigabytes(layers: int, heads: int, length: int, batch: int, *, number_bytes: int = 2) -> float:
-    """What the weights of all layers take, kept for the way back."""
+    """What the weights of all layers take, kept for the backward pass."""
     return layers * heads * batch * length**2 * number_bytes / 1e9
 
 
@@ -208,7 +208,7 @@ KEPT = Task(
     points=1,
     difficulty=2,
     minutes=5,
-    trains="counting what the way back needs",
+    trains="counting what the backward pass needs",
     tolerance=5e-2,
     variants=every(layers=(24, 32), heads=(20, 12), length=(2048, 4096), batch=(4, 8)),
     answer=_gigabytes,
@@ -216,7 +216,7 @@ KEPT = Task(
         Wrong(
             "one layer",
             lambda layers, heads, length, batch: _gigabytes(1, heads, length, batch),
-            "the way back begins when the last layer is done, so the weights of all layers are kept at the same time",
+            "the backward pass begins when the last layer is done, so the weights of all layers are kept at the same time",
         ),
         Wrong(
             "one head",

@@ -40,7 +40,44 @@ def backward_with_the_jacobian(query, key, value, d_output):
     return np.einsum("ij,jd->id", d_scores, key), np.einsum("ij,id->jd", d_scores, query), np.einsum("ij,ia->ja", p, d_output)
 
 
-def backward_by_differences(query, key, value, d_output):
+def backward_in_torch(query, key, value, d_output):
+    query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
+    scale = query.shape[1] ** -0.5
+    p = torch.softmax(query @ key.T * scale, dim=1)
+    d_p = d_output @ value.T
+    d_scores = scale * p * (d_p - (p * d_p).sum(1, keepdim=True))
+    return d_scores @ key, d_scores.T @ query, p.T @ d_output
+
+
+# --- queries that compete: the softmax over the queries ------------------------------------------
+
+
+def _competing(query, key):
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    terms = np.exp(scores - scores.max(axis=0))
+    return terms / terms.sum(axis=0)
+
+
+def competing_through_the_values(query, key, value, d_output):
+    # what is subtracted is a value times its own gradient
+    p = _competing(query, key)
+    d_value = p.T @ d_output
+    d_scores = p * (d_output @ value.T - np.sum(d_value * value, axis=1)) * query.shape[1] ** -0.5
+    return d_scores @ key, d_scores.T @ query, d_value
+
+
+def competing_pair_by_pair(query, key, value, d_output):
+    p, root = _competing(query, key), math.sqrt(query.shape[1])
+    d_query, d_key, d_value = np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
+    for i, j in np.ndindex(p.shape):
+        d_score = p[i, j] * (d_output[i] - p[:, j] @ d_output) @ value[j] / root
+        d_query[i] += d_score * key[j]
+        d_key[j] += d_score * query[i]
+        d_value[j] += p[i, j] * d_output[i]
+    return d_query, d_key, d_value
+
+
+def competing_by_differences(query, key, value, d_output):
     gradients = []
     for n in range(3):
         arrays = [query.copy(), key.copy(), value.copy()]
@@ -49,19 +86,19 @@ def backward_by_differences(query, key, value, d_output):
             losses, old = [], arrays[n][index]
             for step in (1e-4, -1e-4, 2e-4, -2e-4):
                 arrays[n][index] = old + step
-                losses.append((_weights(*arrays[:2]) @ arrays[2] * d_output).sum())
+                losses.append((_competing(*arrays[:2]) @ arrays[2] * d_output).sum())
             arrays[n][index] = old
             gradient[index] = (8 * (losses[0] - losses[1]) - (losses[2] - losses[3])) / 12e-4
         gradients.append(gradient)
     return gradients  # a list is as good as a tuple
 
 
-def backward_in_torch(query, key, value, d_output):
+def competing_in_torch(query, key, value, d_output):
     query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
     scale = query.shape[1] ** -0.5
-    p = torch.softmax(query @ key.T * scale, dim=1)
+    p = torch.softmax(query @ key.T * scale, dim=0)
     d_p = d_output @ value.T
-    d_scores = scale * p * (d_p - (p * d_p).sum(1, keepdim=True))
+    d_scores = scale * p * (d_p - (p * d_p).sum(0))
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
@@ -150,11 +187,10 @@ RIGHT = {
         lambda p_j, v_j, z, t: p_j * (z * v_j - z**2 - t * v_j + t * z),
     ],
     "attention-backward": [
-        backward_through_the_output,
-        backward_query_by_query,
-        backward_with_the_jacobian,
-        backward_by_differences,
-        backward_in_torch,
+        competing_through_the_values,
+        competing_pair_by_pair,
+        competing_by_differences,
+        competing_in_torch,
     ],
     "gradient-through-the-softmax": [
         r"P \odot dP - P \odot ((P \odot dP) \mathbf{1} \mathbf{1}^\top)",

@@ -398,7 +398,7 @@ assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 # The gradient of a score is its weight times the distance of its $g_i$ from the average $s \cdot g$: positive above it, negative
 # below. So a step downhill lowers every score whose $g_i$ lies above the average.
 #
-# Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$. The average is 0.9, so the first two lie above it. **Predict**: does a step downhill
+# Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$. The average is 0.9, so $g_1$ and $g_2$ lie above it. **Predict**: does a step downhill
 # make both of these weights smaller?
 
 # %% id="step-code" tags=["predicted"]

@@ -244,7 +244,7 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 #
 # This is a trace and a form $m^\top S\, m$ again:
 #
-# $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr]
+# $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr]
 # = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q
 # \key{spread-within-a-row}$$
 #

@@ -171,16 +171,16 @@ def variance_under_other_scales(rng: np.random.Generator, d_k: int) -> Givens:
 # ---- What softmax sees of it
 @equation(
     "spread-within-a-row",
-    r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad"
+    r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad"
     r" \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
     topics=["C2"],
     uses=["score-variance-from-covariances"],
     assumes=["q independent of k", "mean m_q", "covariances S_q, S_k", "a row: one query q, many keys k"],
     wrong={
-        "the variance of all scores": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad"
+        "the variance of all scores": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad"
         r" \mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
         "the same for every query": r"\mathrm{Var}_k[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
-        "the mean query only": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \qquad"
+        "the mean query only": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad"
         r" \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = m_q^\top S_k\, m_q",
     },
 )

@@ -362,8 +362,8 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
 # The scores are $1/\sqrt 2$ and $5/\sqrt 2$: the longer key wins. (From here on, the length of a vector
-# is called its **norm**.) When does the own key win? If all keys have the **same norm**: then
-# $k_1 \cdot k_j$ is the square of that norm times the cosine of the angle between the two, which is largest for $k_j = k_1$. Section {section}`inner` says more.
+# is called its **norm**.) If all keys have the **same norm**, the own key wins:
+# $k_1 \cdot k_j$ is then the square of that norm times the cosine of the angle between the two, which is largest for $k_j = k_1$. Section {section}`inner` says more.
 
 # %% id="own-key-verify"
 verify("query-misses-own-key")

@@ -58,7 +58,7 @@ check("read-attention-map", my_reading)
 
 # %% id="scaled-attention" tags=["task"]
 def my_attention(query, key, value):
-    """(..., q_len, d_k), (..., kv_len, d_k), (..., kv_len, d_v) -> (..., q_len, d_v), {eq}`batched-attention`."""
+    """Return the outputs, of shape (..., q_len, d_v), {eq}`batched-attention`."""
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))

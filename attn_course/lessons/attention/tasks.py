@@ -245,7 +245,8 @@ def _over_examples(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.
 def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Attention inside each example: the result has shape (batch, q_len, d_v)."""
     batch, q_len, d_k = query.shape
-    rows, keys, values = query.reshape(-1, d_k), key.reshape(-1, d_k), value.reshape(-1, value.shape[-1])
+    rows, keys = query.reshape(-1, d_k), key.reshape(-1, d_k)
+    values = value.reshape(-1, value.shape[-1])
     scores = rows @ keys.T / np.sqrt(d_k)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)

@@ -70,9 +70,9 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
             ax.set_xticks(places, tokens, rotation=40, ha="right")
             ax.tick_params(axis="x", length=0)
             ax.grid(axis="x", visible=False)
-        axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--", label=f"mean {number(mean, 1)}")
-        axes[0].margins(y=0.3)
-        axes[0].legend(loc="upper left", fontsize=9.5)
+        axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--")
+        axes[0].set_title(f"dP, and dashed its mean, {number(mean, 1)}")
+        axes[0].margins(y=0.1)
         axes[0].yaxis.set_major_locator(MaxNLocator(integer=True))
 
 

@@ -325,7 +325,7 @@ ours = backward(query, key, value, d_output)
 stepped = [a - 0.1 * g for a, g in zip((query, key, value), ours, strict=True)]
 now = loss(query, key, value, d_output)
 print(f"loss now:            {now:.2f}")
-print(f"first order foresees {now - 0.1 * sum((g**2).sum() for g in ours):.2f}")
+print(f"to first order:      {now - 0.1 * sum((g**2).sum() for g in ours):.2f}")
 print(f"after the step:      {loss(*stepped, d_output):.2f}")
 
 # %% [markdown] id="differences"
@@ -337,7 +337,7 @@ print(f"after the step:      {loss(*stepped, d_output):.2f}")
 #
 # $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
 #
-# Half the step leaves about a quarter of the error, as long as the step is not so small that the rounding of the losses shows. With numbers
+# As a rule, half of a small step leaves about a quarter of the error, until the rounding of the losses shows. With numbers
 # of size 1 in float64, $10^{-5}$ is a good step. Section {section}`deeper-step` derives both.
 
 # %% [markdown] id="differences-turn"
@@ -473,10 +473,10 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 figures.steps_explorable()
 
 # %% [markdown] id="explorable-notice"
-# From 0 it takes 3 steps, from $-1$ 8, from $-2$ 54, and from $-3$ 1108: almost 370 times as many as from 0. The score of the best value
-# rises in every one of these steps, and yet from $-3$ its weight *falls* from step 1 to step 346, from .016 to .0012, because the score of the value
-# 1 rises faster. Then that value has nearly all the weight, $z$ is almost 1, and a step of $s_4$ is about $p_4 (2 - 1)$, hardly more than
-# its weight.
+# From 0, $-1$, $-2$ and $-3$ it takes 3, 8, 54 and 1108 steps: the last number is almost 370 times the first. The score of the best value
+# rises in every one of these steps, and yet from $-3$ its weight *falls* from step 1 to step 346, from .016 to .0012, because the score
+# of the value 1 rises faster. Then that value has nearly all the weight, $z$ is almost 1, and a step of $s_4$ is about $p_4 (2 - 1)$,
+# hardly more than its weight.
 
 # %% [markdown] id="autograd"
 # ## Deeper: the same by autograd
@@ -508,7 +508,8 @@ for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
     print(f"entry 0 of {name} of {TOKENS[token]} touches:")
     for reader, features in zip(TOKENS, changed, strict=True):
         print(f"   {reader:8}", *np.where(features, "x", "."))
-print(labelled(query))
+print("the queries:")
+print(labelled(query, columns=("entry 0", "1", "2", "3")))
 
 # %% [markdown] id="touched-notice"
 # One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
@@ -605,7 +606,7 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 #
 # $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
 #
-# So half the step leaves about a quarter of the error. (A difference to one side, $f(x + h) - f(x)$, keeps the term with $f''$, and half the
+# So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$. (A difference to one side, $f(x + h) - f(x)$, keeps the term with $f''$, and half the
 # step leaves about half.)
 
 # %% [markdown] id="deeper-step-rounding"

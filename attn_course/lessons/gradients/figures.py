@@ -70,14 +70,14 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
             ax.set_xticks(places, tokens, rotation=40, ha="right")
             ax.tick_params(axis="x", length=0)
             ax.grid(axis="x", visible=False)
-        axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--", label=f"mean {number(mean, 1)}")
-        axes[0].margins(y=0.3)
-        axes[0].legend(loc="upper left", fontsize=9.5)
+        axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--")
+        axes[0].set_title(f"dP, and dashed its mean, {number(mean, 1)}")
+        axes[0].margins(y=0.1)
         axes[0].yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> None:
-    """Show the weights of one example and the gradients at its scores side by side, queries in rows and keys in columns.
+    """Show the weights of one example and below them the gradients at its scores, queries in rows and keys in columns.
 
     Parameters
     ----------
@@ -99,12 +99,11 @@ def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> 
         f"{listed(p.max(axis=1))}. dS: the largest entry of each row, without its sign, is {listed(np.abs(gained).max(axis=1))}, and every "
         "row sums to 0."
     )
-    with picture(title=title, alt=alt, height=4.0, columns=2) as axes:
+    with picture(title=title, alt=alt, height=5.6, rows=2) as axes:
         for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dS", gained, True)), strict=True):
             draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=True)
             name_cells(ax, tokens, tokens, matrix.shape)
-            ax.tick_params(axis="x", rotation=45)
-            ax.set(title=name)
+            ax.set(title=name, aspect="auto")
 
 
 def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:

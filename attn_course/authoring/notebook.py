@@ -22,6 +22,7 @@ LANGUAGE_INFO = {  # what ipykernel reports, less the interpreter's version
 LIVE = "live"  # tag of a cell that runs, but whose output is neither stored nor compared
 PREDICTED = "predicted"  # tag of a cell whose output is folded until it is run or opened
 ANSWER = "answer"  # tag of a text that is folded
+OURS = "ours"  # tag of a text that is folded, behind a cell that waits for the reader
 HIDDEN = "hide-output"  # what Jupyter Book calls it
 
 

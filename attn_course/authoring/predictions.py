@@ -1,7 +1,7 @@
-"""Predictions of a lesson: what answers one is folded until the reader opens it.
+"""What answers a question of a lesson is folded until the reader opens it.
 
 A text that says **Predict** asks. The code behind it, tagged `predicted`, is built with its output folded, which opens when the cell is
-run; the text behind that, tagged `answer`, is built into a fold of its own.
+run; the text behind that, tagged `answer`, is built into a fold of its own. So is a text tagged `ours` behind a cell tagged `your-turn`.
 """
 
 import ast
@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from nbformat import NotebookNode
 
-from attn_course.authoring.notebook import ANSWER, PREDICTED, tags_of
+from attn_course.authoring.notebook import ANSWER, OURS, PREDICTED, tags_of
 from attn_course.authoring.problems import Finding
 from attn_course.authoring.source import Cell
+from attn_course.authoring.turns import YOUR_TURN
 
-SUMMARY = '<details class="answer"><summary>What came out</summary>'
+SUMMARIES = {ANSWER: "What came out", OURS: "Our answer"}
 _ASKS = re.compile(r"\*\*Predict\b")
 _TAG = re.compile(r"\(\d+\.\d+\)|\d{4}\.\d{5}|^#+ \d+\.\d+", re.MULTILINE)  # of equations, papers and sections
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
@@ -23,14 +24,19 @@ _NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
 
 def fold(cell: Cell) -> Cell:
     """Return the cell, an answer inside its fold."""
-    return replace(cell, text=f"{SUMMARY}\n\n{cell.text}\n\n</details>") if ANSWER in cell.tags else cell
+    for tag in SUMMARIES.keys() & set(cell.tags):
+        return replace(cell, text=f'<details class="answer"><summary>{SUMMARIES[tag]}</summary>\n\n{cell.text}\n\n</details>')
+    return cell
 
 
 def asking_findings(book: NotebookNode) -> Iterator[Finding]:
     """Every question has its folded outputs, and every answer stands behind some."""
-    asked, seen = "", False
+    asked, seen, before = "", False, ""
     for cell in book.cells:
         is_code, tags = cell.cell_type == "code", tags_of(cell)
+        if OURS in tags and (is_code or before != YOUR_TURN):
+            yield cell.id, f"tagged {OURS}; wanted a text right behind a cell tagged {YOUR_TURN}"
+        before = YOUR_TURN if YOUR_TURN in tags else ""
         asks = not is_code and bool(_ASKS.search(cell.source))
         if (PREDICTED in tags and not is_code) or (ANSWER in tags and is_code):
             yield cell.id, f"wanted code tagged {PREDICTED} and text tagged {ANSWER}, got {', '.join(tags)} at {cell.cell_type}"

@@ -165,7 +165,8 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="identity"
-# Which weights are best? The **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's
+# Which weights are best? We split this sum into its largest possible value and a gap, and then see which weights close the gap. First,
+# the **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's
 # denominator. So a log-weight is a score measured from it:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
@@ -202,14 +203,15 @@ verify("log-softmax", "free-energy-identity")
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# Let each score be read with a random error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent and share one
+# Psychologists met these weights in another way: whoever compares two sounds many times does not always choose the louder one. So
+# let each score be read with a random error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent and share one
 # continuous distribution with a finite mean. The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# Raise $z_i$ by a tiny step $h$. In the draws that $i$ wins, the maximum rises by $h$. In the others it stays, except where the
-# race is so close that the step decides it: there it rises by less than $h$, and the chance of such a race goes to 0 with $h$, because
-# a continuous noise makes no ties. So the slope of $M$ is a chance:
+# Raise $z_i$ by a tiny step $h$. Where $i$ wins, say by 3.1 to 3.0, the maximum rises by $h$. Where it loses, 3.0 to 3.1, the maximum
+# stays, as long as $h$ is less than the gap of 0.1. Only in a race closer than $h$ does it rise by a part of $h$, and the chance of such
+# a race goes to 0 with $h$, because a continuous noise makes no ties. So the slope of $M$ is a chance:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 
@@ -331,11 +333,10 @@ for j in range(3):
 my_formula = ...  # r"..."
 check("softmax-derivative", my_formula)
 
-# %% [markdown] id="jacobian-matrix"
-# Our formula:
-#
+# %% [markdown] id="derivative-ours" tags=["ours"]
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
-#
+
+# %% [markdown] id="jacobian-matrix"
 # Collect the entries in the Jacobian matrix, $J_{ij} = \partial s_i / \partial z_j$. The term $s_i \delta_{ij}$ is a diagonal
 # matrix, and $s_i s_j$ is a column times a row:
 #
@@ -376,8 +377,11 @@ verify("softmax-jacobian-annihilates-constants")
 my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
+# %% [markdown] id="vjp-ours" tags=["ours"]
+# The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$, so `my_pull` returns `weights * (gradient - weights @ gradient)`.
+
 # %% [markdown] id="vjp-result"
-# The two sums are $g_j s_j$ and $s_j \sum_i g_i s_i$. In vectors, with $\odot$ for multiplying entry by entry, the gradient of the
+# In vectors, with $\odot$ for multiplying entry by entry, the gradient of the
 # scores is
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
@@ -625,7 +629,7 @@ print("softmax:     ", softmax(z))
 # $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score.
 
 # %% [markdown] id="entropy-doubts"
-# But this point may be a saddle, some $p_i$ might be 0, and perhaps no $\beta$ fits. The first two doubts are settled by
+# But a zero slope alone promises no maximum, some $p_i$ might be 0, and perhaps no $\beta$ fits. The first two doubts are settled by
 # {eq}`free-energy-identity`. Among all $p$ with $p \cdot z = \mu$, its first two terms are the same number, so the entropy is largest
 # where KL is smallest. **If** $\sigma(\beta z)$ has the average $\mu$, it is therefore the one and only maximum. The third doubt is
 # settled by a derivative.

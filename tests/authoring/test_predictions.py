@@ -21,6 +21,8 @@ def book(*cells):
 
 ASK = ("ask", "markdown", "Two keys. **Predict** the weight.", "", "")
 RUN = ("run", "code", "print(weight)", "predicted", "0.73\n")
+TURN = ("turn", "code", 'my_weight = ...\ncheck("weight", my_weight)', "your-turn", "")
+OURS = ("ours", "markdown", "Ours is a sum.", "ours", "")
 ANSWER = ("told", "markdown", "It is 0.73, because one score is larger.", "answer", "")
 
 
@@ -29,6 +31,7 @@ def test_output_and_answer_are_folded():
     assert run.metadata == {"tags": ["predicted", "hide-output"], "jupyter": {"outputs_hidden": True}}
     first, *_, last = told.source.splitlines()
     assert (first, last) == ('<details class="answer"><summary>What came out</summary>', "</details>")
+    assert book(TURN, OURS).cells[1].source.startswith('<details class="answer"><summary>Our answer</summary>')
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,9 @@ def test_output_and_answer_are_folded():
         ([ASK, RUN, ("next", "markdown", "Now for more.", "", ""), ANSWER], ["told"]),
         ([ASK, RUN, ("told", "markdown", "It is large. **Predict** more.", "answer", ""), ("run2", *RUN[1:])], ["told"]),
         ([ASK, ("run", "code", "print(weight)", "answer", "")], ["run", "ask"]),
+        ([TURN, OURS], []),
+        ([TURN, ("next", "markdown", "Now for more.", "", ""), OURS], ["ours"]),
+        ([TURN, ("ours", "code", "print(weight)", "ours", "")], ["ours"]),
     ],
 )
 def test_questions_outputs_and_answers_belong_together(cells, found):

@@ -179,7 +179,7 @@ def lse_bounds(x: ArrayLike, lse: ArrayLike, lower: ArrayLike, upper: ArrayLike)
     alt = (
         f"Log-sum-exp of x and 0 for x from {short(position[0])} to {short(position[-1])}, between the maximum and the maximum plus ln 2. "
         f"At x = {short(position[tie])} it lies {number(middle[tie] - low[tie])} above the maximum, on the upper bound; "
-        f"at x = {short(position[-1])} only {number(middle[-1] - low[-1], 3)} above it, on the lower bound."
+        f"at x = {short(position[-1])} only {number(middle[-1] - low[-1], 3)} above it, close to the lower bound."
     )
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         ax.fill_between(position, low, high, color=SHADE, linewidth=0)

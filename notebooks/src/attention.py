@@ -1,60 +1,55 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# This lesson works attention out by hand on a sentence with
-# whole numbers, writes it for any batch, looks at it as a function of the query, asks how much one output
-# can hold, and counts what it costs.
+# **Attention is a weighted average.** A token compares its question with what every token offers. A softmax turns these comparisons into weights that sum to 1.
+# With these weights it averages what the tokens hand over.
 #
-# **Afterwards you can** compute attention with a pencil; write it for any batch; find a wrong axis, a wrong scale or a mixed batch
+# **Afterwards you can** compute attention with a pencil; write it for any batch, with padding; find a wrong axis, a wrong scale or a mixed batch
 # with four small tests; say which key wins for a given query; and predict operations and memory.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
 # **Time:** 60 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
-# %% id="setup"
-import math
-
-import numpy as np
-import torch
-
-from attn_course import check, costs, show, verify
-from attn_course.lessons.attention import figures
-from attn_course.lessons.attention.experiments import CAPACITY
-from attn_course.reference import attention, gaussian_scores, softmax
-from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, labelled
-
-np.set_printoptions(precision=3, suppress=True)
-
 # %% [markdown] id="who"
 # ## Who is "it"?
 #
-# *The cat sat because it was tired.* Who was tired? A model has nothing but numbers to go by. In attention every
-# token offers a **key**, by which it can be found, and a **value**, which it hands over. A token that wants to know
-# something sends a **query**.
-#
-# The keys below were made by hand. Three of their numbers say whether a token is alive, whether it tells what somebody does, and
-# whether it is open, waiting for another word to give it a meaning; the fourth is alive minus tells. "it" asks for somebody alive
-# who tells nothing and is not open. (There are two such sets, called heads; we use the first.)
+# *The cat sat because it was tired.* Who was tired? Every token offers a **key**, by which it can be found, and a **value**, which it hands
+# over. A token that wants to know something sends a **query**. Ours were made by hand: "it" asks for somebody alive, who tells nothing
+# and is not open (an open word waits for another one to give it a meaning). Whose key fits its query best?
 
 # %% id="who-code"
-it = TOKENS.index("it")
-q, keys, values = QUERY[0, it], KEY[0], VALUE[0]
-features = ("alive", "tells", "open", "alive-tells")
-print(labelled(keys, columns=features))
-print("\n" + labelled([q], ["query of it"]))
+import numpy as np
+
+q = np.array([2.0, 0, -2, 2])  # what "it" asks for
+keys = np.array(
+    [  # alive, tells, open, alive minus tells
+        [0.0, 0, 1, 0],  # the
+        [2, 0, 0, 2],  # cat
+        [0, 2, 0, -2],  # sat
+        [0, 0, 0, 0],  # because
+        [0, 0, 2, 0],  # it
+        [0, 1, 0, -1],  # was
+        [1, 2, 0, -1],  # tired
+    ]
+)
+print(keys @ q)
 
 # %% [markdown] id="who-machine"
-# Which key does this query fit? The part of the machine that answers is lit, and we build it now. Chapter {lesson}`self_attention` explains where queries, keys and
-# values come from, and chapter {lesson}`heads` uses several heads at once.
+# "cat" fits best: its dot product is $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$. The part of the machine that does
+# all this is lit:
 
 # %% id="machine"
-figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
+from attn_course.lessons.attention import figures
+from attn_course.sentence import KEY, QUERY, TOKENS, VALUE
+
+values = VALUE[0]  # [0]: the sentence has two sets of numbers, and we use the first
+figures.machine("attention", QUERY[0], KEY[0], values)
 
 # %% [markdown] id="by-hand"
-# The machine takes three steps:
+# It takes three steps:
 #
-# 1. **Scores.** Take the dot product of the query with each key. For "cat" it is
-#    $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$, for "the" it is $-2$. Divide by $\sqrt{d_k}$, where a key has $d_k = 4$ entries, so by 2 (chapter {lesson}`scaling` says why): the scores are 4 and $-1$.
+# 1. **Scores.** Take the dot product of the query with each key, and divide by $\sqrt{d_k}$, where a key has $d_k = 4$ entries, so by 2 (chapter
+#    {lesson}`scaling` says why). "cat" has the score 4, "the" $-1$.
 # 2. **Weights.** Raise $e$ to each of the seven scores, and divide by the sum of these seven powers. That is the softmax.
 # 3. **Output.** Average the seven values with these weights.
 #
@@ -63,13 +58,14 @@ figures.machine("attention", QUERY[0], KEY[0], VALUE[0])
 
 # %% id="by-hand-code" tags=["predicted"]
 dots = keys @ q
-mix = softmax(dots / math.sqrt(4))
+terms = np.exp(dots / np.sqrt(4))
+mix = terms / terms.sum()
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
 # "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. The terms are $e^4 \approx 54.6$, twice $e^0 = 1$, twice $e^{-1} \approx .37$ and twice
-# $e^{-2} \approx .14$, together 57.6, so "cat" holds $54.6 / 57.6 \approx .95$ of the weight, and the output, $(1.91, 0.05, 1.90)$, is nearly its value. (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it
-# is something alive.)
+# $e^{-2} \approx .14$, together 57.6. So "cat" holds $54.6 / 57.6 \approx .95$ of the weight, and the output, $(1.91, 0.05, 1.90)$, is nearly its value.
+# (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it is something alive.)
 
 # %% [markdown] id="one-query"
 # In symbols: a query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, and
@@ -78,13 +74,13 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
 # The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys; it needs a name of
-# its own, because $j$ already stands for one of them. The sum runs over **values**; the keys only decide how much of each
-# comes out. In Python, for "it":
+# its own, because $j$ already stands for one of them. What is averaged are the **values**; query and keys only decide how much of each
+# comes out. (`verify` tries a numbered equation on random numbers.)
 
 # %% id="one-query-verify"
+from attn_course import check, verify
+
 verify("attention-of-one-query")
-terms = [math.exp(q @ k / math.sqrt(4)) for k in keys]
-print(sum(term * v for term, v in zip(terms, values, strict=True)) / sum(terms))
 
 # %% [markdown] id="all-queries"
 # ## All queries at once
@@ -100,18 +96,16 @@ print(sum(term * v for term, v in zip(terms, values, strict=True)) / sum(terms))
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 
 # %% [markdown] id="all-outputs"
-# The numbers before the softmax are called **scores**, those after it **weights**. (Chapter {lesson}`softmax` called them $z$
-# and $s$; from here on $z$ is an output.) Output $i$ is
-# the average of the values with the weights of row $i$:
+# The numbers before the softmax are called **scores**, those after it **weights**. (Chapter {lesson}`softmax` wrote $z$ for a
+# score; from here on $s$ is a score and $z$ an output.) Output $i$ is the average of the values with the weights of row $i$:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
+#
+# For example, the weights .5, .25 and .25 make of the values $(4, 0)$, $(0, 4)$ and $(8, 8)$ the output $(4, 3)$.
 #
 # No weight is negative, and they sum to 1. A sum with such weights is a **convex combination**, and all convex combinations
 # of some points fill their **convex hull**: for three points, a triangle. So no query can get an output outside the hull
 # of the values.
-
-# %% id="all-outputs-code"
-show("output-of-a-query", p=[[0.5, 0.25, 0.25]], v=[[4, 0], [0, 4], [8, 8]])
 
 # %% [markdown] id="matrix"
 # Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, the second one answers. A sum over a common inner
@@ -123,6 +117,11 @@ show("output-of-a-query", p=[[0.5, 0.25, 0.25]], v=[[4, 0], [0, 4], [8, 8]])
 # The query of "because" is $(0, 0, 0, 0)$. **Predict** its weights, and say in words what its output is.
 
 # %% id="matrix-code" tags=["predicted"]
+import math
+
+from attn_course.reference import attention, softmax
+
+np.set_printoptions(precision=3, suppress=True)
 scores = QUERY[0] @ KEY[0].T / math.sqrt(4)
 weights = softmax(scores)
 output = weights @ VALUE[0]
@@ -132,10 +131,28 @@ figures.attention_steps(scores, weights, output, TOKENS)
 # A zero query has the score 0 with every key, and equal scores give equal weights, here 1/7, about .14. So the output of "because" is
 # the plain mean of all values. (If all keys were equal, every query would get that mean.)
 
-# %% id="matrix-verify"
-verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
+# %% [markdown] id="tokens"
+# ### From tokens
+#
+# Where do queries, keys and values come from? Each token is a row of a matrix $X$, here of five numbers: alive, tells, open, and two for its position.
+# Three matrices, the same for all tokens, make its query, its key and its value:
+#
+# $$Q = X W_Q, \qquad K = X W_K, \qquad V = X W_V$$
+#
+# "it" is $(0, 0, 2, -1, -1)$: open, and a position. So its query is twice the third row of $W_Q$, as the last two rows are 0. A model learns
+# these matrices (chapter {lesson}`self_attention`); ours were made by hand. Here is the whole way, from tokens to outputs:
+
+# %% id="tokens-code"
+from attn_course.sentence import FEATURES, W_KEY, W_QUERY, W_VALUE, X, labelled
+
+print(labelled(W_QUERY[0], FEATURES))
+layer = attention(X @ W_QUERY[0], X @ W_KEY[0], X @ W_VALUE[0])
+assert np.allclose(layer, output)
+print("tokens", X.shape, "-> outputs", layer.shape)
 
 # %% [markdown] id="shapes"
+# ### Every shape
+#
 # In general four sizes are free: $T_q$ queries, $T_k$ keys, $d_k$ numbers in a query or key, and $d_v$ numbers in
 # a value:
 #
@@ -169,11 +186,21 @@ print("one key:", attention(query, key[:1], value[:1])[0], "=", value[0])
 # $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$. The dots are **leading axes**, the same in both arrays: none, one or
 # several. They number separate problems, such as sentences of a batch. Three things to know:
 # `a @ b` multiplies the last two axes and carries leading ones along; `key.swapaxes(-1, -2)` exchanges the last two
-# axes, while `key.T` would reverse them all; `query.shape[-1]` is the size of the last axis.
+# axes, while `key.T` would reverse them all; `query.shape[-1]` is the size of the last axis. The check says `ok`, or what is wrong, such as
+# "you divided by d_k itself".
 
 # %% id="scores-turn-code" tags=["your-turn"]
 my_scores = ...  # your function
 check("all-scores", my_scores)
+
+# %% [markdown] id="scores-ours" tags=["ours"]
+# ```python
+# def my_scores(query, key):
+#     return query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
+# ```
+
+# %% id="matrix-verify"
+verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 
 # %% [markdown] id="batch"
 # ## Many examples at a time
@@ -195,23 +222,44 @@ check("all-scores", my_scores)
 my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
+# %% [markdown] id="batch-ours" tags=["ours"]
+# ```python
+# def my_batched_attention(query, key, value):
+#     terms = np.exp(my_scores(query, key))
+#     return terms / terms.sum(axis=-1, keepdims=True) @ value
+# ```
+
 # %% [markdown] id="batch-own"
-# Ours agrees with the function of the course, with PyTorch's own, and with each example computed alone.
+# The course's own function gives what PyTorch's gives, and in a batch each example gets what it gets alone:
 
 # %% id="batch-code"
-verify("batched-attention")
+import torch
+
 shapes = (2, 3, 4), (2, 5, 4), (2, 5, 2)
-queries, batch_keys, batch_values = (rng.normal(size=shape) for shape in shapes)
-batch_scores = queries @ batch_keys.swapaxes(-1, -2) / math.sqrt(queries.shape[-1])
-batched = softmax(batch_scores) @ batch_values
-assert np.allclose(batched, attention(queries, batch_keys, batch_values))
+batch = [rng.normal(size=shape) for shape in shapes]
+by_torch = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, batch))
+together = attention(*batch)
+assert np.allclose(together, by_torch)
 for b in range(2):
-    alone = attention(queries[b], batch_keys[b], batch_values[b])
-    assert np.allclose(batched[b], alone)
-tensors = map(torch.from_numpy, (queries, batch_keys, batch_values))
-by_torch = torch.nn.functional.scaled_dot_product_attention(*tensors)
-assert np.allclose(batched, by_torch)
-print("output", batched.shape)
+    assert np.allclose(together[b], attention(*(a[b] for a in batch)))
+print("output", together.shape)
+
+# %% [markdown] id="padding"
+# ### Sentences of unequal length
+#
+# A batch is one array, so short sentences are filled up with **padding**, and padded keys must get no weight. To reach that, set their scores to
+# $-\infty$: since $e^{-\infty} = 0$, each row of weights sums to 1 over the true keys. (One true key at least is needed; else it is 0/0.)
+# Let the second example have three true keys of five. The test is again to compute it **alone**:
+
+# %% id="padding-code"
+lengths = np.array([5, 3])
+true_key = np.arange(5) < lengths[:, None, None]  # (example, 1, key)
+padded = batch[0] @ batch[1].swapaxes(-1, -2) / math.sqrt(4)
+padded = softmax(np.where(true_key, padded, -np.inf))
+print(padded[1].round(2))
+alone = attention(batch[0][1], batch[1][1, :3], batch[2][1, :3])
+assert np.allclose((padded @ batch[2])[1], alone)
+verify("batched-attention")
 
 # %% [markdown] id="spot"
 # ### Spot the mistake: four wrong functions, four small tests
@@ -254,7 +302,7 @@ def joined(q, k, v):
 # - **alone**: when example 1 is changed, example 0 may not move.
 
 # %% id="spot-tests-code"
-one, batch = (QUERY[:1], KEY[:1]), (queries, batch_keys, batch_values)
+one, it = (QUERY[:1], KEY[:1]), TOKENS.index("it")
 new_keys = KEY * np.array([1.0, 3.0])[:, None, None]
 tests = {
     "equal": lambda f: np.allclose(f(*one, np.ones((1, 7, 1))), 1),
@@ -288,8 +336,25 @@ for function in (attention, over_queries, keys_ask, axis_one, joined):
 # %% [markdown] id="function"
 # ## Attention as a function of the query
 #
-# Fix $K$ and $V$. Then {eq}`attention-of-one-query` sends **any** vector $q$ to an output $z(q)$: the context has become a function. How does it
-# change with $q$? A score is $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. The derivative of a weight
+# Fix $K$ and $V$. Then {eq}`attention-of-one-query` sends **any** vector $q$ to an output $z(q)$: the context has become a function. Here
+# is the query of "it", made shorter and longer:
+
+# %% id="far-code"
+for r in (0.0, 0.5, 1.0, 2.0):
+    print(f"{r} times the query:", attention(r * q[None, :], keys, values)[0])
+
+# %% [markdown] id="far"
+# At 0 it gets the plain mean, which was the output of "because". At twice its length it gets the value of "cat", almost exactly.
+#
+# Something similar happens in every direction. Send the query far away, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) / \sqrt{d_k}$ grow in proportion to $r$, and so do their
+# differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the limit; keys that tie
+# share it.
+
+# %% [markdown] id="function-slope"
+# ### The slope
+#
+# How fast does the output change? The query moves the scores, the scores move the weights, and the weights move the output. A score is
+# $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. The derivative of a weight
 # by a score is known from {eq}`softmax-derivative` (with other letters): $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies them and sums over $l$:
 #
 # $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
@@ -300,8 +365,8 @@ for function in (attention, over_queries, keys_ask, axis_one, joined):
 
 # %% [markdown] id="function-centre"
 # The output is $z = \sum_j p_j v_j$, and only the weights depend on $q$. So its derivative is
-# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$, a sum of columns times rows. The weighted deviations $p_j (k_j - \bar{k})$ add up to 0, and
-# therefore $z$ may be subtracted from every $v_j$ (you write these steps out in the exercises):
+# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$. Each term is a column times a row, which is a matrix. The weighted deviations add up to 0, since
+# $\sum_j p_j (k_j - \bar{k}) = \bar{k} - 1 \cdot \bar{k}$. So if the same vector is subtracted from every $v_j$, nothing changes. We take $z$:
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
@@ -310,7 +375,6 @@ for function in (attention, over_queries, keys_ask, axis_one, joined):
 # one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
 
 # %% id="function-code"
-verify("output-derivative-by-query")
 z, p = attention(query[:1], key, value, return_weights=True)
 mean_key = p[0] @ key
 terms = zip(p[0], value - z[0], key - mean_key, strict=True)
@@ -320,26 +384,16 @@ up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges)
 error = np.abs((up - down).T / 2e-5 - slope).max()
 print("finite differences agree to 1e-8:", error < 1e-8)
 
-# %% [markdown] id="far"
-# ### Far out, and in between
-#
-# Send the query far away in one direction, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) / \sqrt{d_k}$ grow in proportion to $r$, and so do their
-# differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the limit; keys that tie
-# share it. At $q = 0$ all scores are 0. Here is the query of "it", made shorter and longer:
-
-# %% id="far-code"
-for r in (0.0, 0.5, 1.0, 2.0):
-    print(f"{r} times the query:", attention(r * q[None, :], keys, values)[0])
-
 # %% [markdown] id="far-predict"
-# At 0 it gets the plain mean, which was the output of "because". At twice its length it gets the value of "cat", almost exactly.
+# ### On a key
 #
 # Does attention interpolate, so that a query **on** a key returns about its value? Take four keys in the plane, $k_1 = (1, 0)$, $k_2 = (5, 2)$,
-# $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and $-0.2$. **Predict** the output far out to the right, $q = (r, 0)$ with large $r$,
-# and far out to the left. Which key gets the largest weight when the query sits on $k_1$?
-# (On the right the figure shows a **Gaussian** similarity for comparison. Its score is minus half the squared distance, $-\|q - k_j\|^2 / 2$.)
+# $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and $-0.2$. **Predict** which key gets the largest weight when the query sits on $k_1$.
+# (The cell also draws, on the right, another similarity for comparison.)
 
 # %% id="plane-figure" tags=["predicted"]
+from attn_course.reference import gaussian_scores
+
 axis = np.linspace(-6.0, 6.0, 121)
 plane = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 plane_keys = np.array([[1.0, 0.0], [5.0, 2.0], [-2.0, 3.0], [-2.0, -3.0]])
@@ -352,9 +406,9 @@ maps = {
 figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 
 # %% [markdown] id="far-answer" tags=["answer"]
-# To the right $k_2$ reaches furthest, so the output ends at its value, $-1$. To the left $k_3$ and $k_4$ tie, and the output ends at the mean of their values, $0.1$. On $k_1$ the
-# dot products are 1, 5, $-2$ and $-2$, so $k_2$ gets the largest weight: attention does not interpolate. The left picture has three regions, one each for $k_2$, $k_3$ and $k_4$. None is
-# left for $k_1$, which lies in the triangle of the others. With the Gaussian every key wins where it is the nearest.
+# On $k_1$ the dot products are 1, 5, $-2$ and $-2$, so $k_2$ gets the largest weight: attention does not interpolate. The left picture has three
+# regions, one each for $k_2$, $k_3$ and $k_4$. None is left for $k_1$, which lies in the triangle of the others. On the right the score is
+# **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$. There every key wins where it is the nearest.
 
 # %% [markdown] id="own-key"
 # With the dot product a query can miss its value even when it sits exactly on its key. Two keys are enough:
@@ -363,14 +417,14 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 #
 # The scores are $1/\sqrt 2$ and $5/\sqrt 2$: the longer key wins. (From here on, the length of a vector
 # is called its **norm**.) If all keys have the **same norm**, the own key wins:
-# $k_1 \cdot k_j$ is then the square of that norm times the cosine of the angle between the two, which is largest for $k_j = k_1$. Section {section}`inner` says more.
+# $k_1 \cdot k_j$ is then the square of that norm times the cosine of the angle between the two, which is largest for $k_j = k_1$.
 
 # %% id="own-key-verify"
-verify("query-misses-own-key")
 for second in ([5.0, 0.0], [0.6, 0.8]):
     pair = np.array([[1.0, 0.0], second])
     own = attention(pair[:1], pair, pair, return_weights=True)[1][0, 0]
     print(f"beside {second} the own key gets {own:.2f}")
+verify("output-derivative-by-query", "query-misses-own-key")
 
 # %% [markdown] id="plane-notice"
 # The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1" again. The arrow is the derivative
@@ -383,7 +437,7 @@ figures.query_explorable()
 # ## What one output holds
 #
 # An output has $d_v$ numbers, however many values the context has. What is lost? For one thing, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
-# let each pair occur twice. Then every term of the sum in {eq}`attention-of-one-query` occurs twice, and its denominator, which runs over twice as many keys, doubles. So each
+# let $D \uplus D$ contain each pair twice. Then every term of the sum in {eq}`attention-of-one-query` occurs twice, and its denominator, which runs over twice as many keys, doubles. So each
 # weight halves and is counted twice:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
@@ -397,16 +451,15 @@ figures.query_explorable()
 # A start token can play this part (Behrens, Biggio and Zdeborová, 2024).
 
 # %% id="hold-verify"
-verify("doubled-context-same-output", "count-beside-reference")
 for n in (1, 3, 9):
     same, is_reference = np.ones((n + 1, 1)), np.eye(n + 1)[:, :1]
     print(f"n = {n}: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
+verify("doubled-context-same-output", "count-beside-reference")
 
 # %% [markdown] id="together"
-# Something else is lost, too. With equal weights the share of a value is $1/T_k$, so one output holds little of each. (Section {section}`fade`
-# has weights that are not equal.) But a layer gives one output for
-# each **query**. In three trainings from a random start, one output of $d_v = 8$ numbers gave back 8 random bits without error, but of 16 bits only about 85 %, where
-# guessing gets half. With one output for each of 32 bits, 95 % or more came out right in each training (section {section}`experiment`).
+# Something else is lost, too. With equal weights the share of a value is $1/T_k$, so one output holds little of each. But a layer gives one output for
+# each **query**, and every query may look elsewhere. Section {section}`fade` has weights that are not equal, and section {section}`experiment`
+# trains both: one output that must give back many random bits, and one output for each bit.
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -424,13 +477,15 @@ for n in (1, 3, 9):
 # first, and how many times as many numbers its scores are as its queries.
 
 # %% id="cost-code" tags=["predicted"]
-verify("attention-flops")
+from attn_course import costs
+
 for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
     flops = costs.attention_flops(q_len * kv_len, 64, 64)
     inputs = 2 * (q_len * 64 + kv_len * (64 + 64))
     sizes = f"T_q = {q_len:4}, T_k = {kv_len:4}: {flops / 1e9:8.4f} GFLOP"
     scores_mb = 2 * q_len * kv_len / 1e6
     print(f"{sizes}, inputs {inputs / 1e6:.2f} MB, scores {scores_mb:6.2f} MB")
+verify("attention-flops")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
 # The operations grow by $8^2 = 64$, since both lengths enter. The scores are $T_k / d_k = 128$ times as many numbers as the queries: 134 MB for one head of one
@@ -496,14 +551,6 @@ _, given = attention(anywhere, plane_keys, plane_values, return_weights=True)
 c = np.array([3, 1, 3]) / 7
 print("k_1 is a convex combination of the others:", c @ plane_keys[1:])
 print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(3))
-product = np.prod(c**c)
-print("the bound derived below:", (product / (1 + product)).round(3))
-
-# %% [markdown] id="inner-notice"
-# Here the largest weight is far below one half. How far depends on the coefficients, as a sharper bound shows: $s_1$ is the average of the other scores with the
-# coefficients $c_l$, so $p_1 = \prod_l p_l^{c_l}$. For a given sum $1 - p_1$ of the other weights this product is largest when they are in
-# proportion to the $c_l$ (set the derivatives of its logarithm equal). So $p_1 \le (1 - p_1) \prod_l c_l^{c_l}$, which is solved for $p_1$. (If one
-# $c_l$ is nearly 1, the bound is nearly one half.)
 
 # %% [markdown] id="inner-lead"
 # And when does a key win for a query that sits on it? Multiply $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$ by $\frac{1}{2}$ and compare:
@@ -614,13 +661,18 @@ for length in (512, 1024, 2048):
 # The figure shows means over the seeds, each tested on 2048 new contexts.
 
 # %% [markdown] id="experiment-predict"
-# If the weights do not depend on the bits, the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
-# the difference of the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent; then a linear map with an offset
-# reads off every bit. For $T > d_v$ a linear map with a threshold for each bit cannot get all of them right, whatever the weights: 6 thresholds cut the space of $z$ (for $d_v = 4$)
-# with 6 hyperplanes into at most $1 + 6 + 15 + 20 + 15 = 57$ pieces, and 6 bits have 64 contexts. So at least 7 contexts get a bit wrong: at
+# What can one expect? Let the weights not depend on the bits. Then the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
+# the difference of the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent. Then a linear map with an offset
+# reads off every bit.
+
+# %% [markdown] id="experiment-pieces"
+# For $T > d_v$ let a linear map with a threshold for each bit read $z$. It cannot get all bits right. Take $d_v = 4$ and $T = 6$. Six thresholds are six hyperplanes
+# in the space of $z$, which cut it into at most $1 + 6 + 15 + 20 + 15 = 57$ pieces. But 6 bits have 64 contexts. So at least 7 contexts get a bit wrong, and at
 # most $1 - 7 / (64 \cdot 6) \approx .98$ of the bits are right. The network, however, is not linear.
 
 # %% id="experiment-figure"
+from attn_course.lessons.attention.experiments import CAPACITY
+
 record = CAPACITY.load()
 one = record.values("one output").mean(axis=0)
 many = record.values("one output per question").mean(axis=0)

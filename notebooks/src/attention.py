@@ -20,19 +20,17 @@
 # %% id="who-code"
 import numpy as np
 
-q = np.array([2.0, 0, -2, 2])  # what "it" asks for
-keys = np.array(
-    [  # alive, tells, open, alive minus tells
-        [0.0, 0, 1, 0],  # the
-        [2, 0, 0, 2],  # cat
-        [0, 2, 0, -2],  # sat
-        [0, 0, 0, 0],  # because
-        [0, 0, 2, 0],  # it
-        [0, 1, 0, -1],  # was
-        [1, 2, 0, -1],  # tired
-    ]
-)
-print(keys @ q)
+q = np.array([2, 0, -2, 2])  # what "it" asks for
+keys = [  # alive, tells, open, alive minus tells
+    [0, 0, 1, 0],  # the
+    [2, 0, 0, 2],  # cat
+    [0, 2, 0, -2],  # sat
+    [0, 0, 0, 0],  # because
+    [0, 0, 2, 0],  # it
+    [0, 1, 0, -1],  # was
+    [1, 2, 0, -1],  # tired
+]
+print(np.array(keys) @ q)
 
 # %% [markdown] id="who-machine"
 # "cat" fits best: its dot product is $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$. The part of the machine that does
@@ -42,8 +40,8 @@ print(keys @ q)
 from attn_course.lessons.attention import figures
 from attn_course.sentence import KEY, QUERY, TOKENS, VALUE
 
-values = VALUE[0]  # [0]: the sentence has two sets of numbers, and we use the first
-figures.machine("attention", QUERY[0], KEY[0], values)
+keys, values = KEY[0], VALUE[0]  # the same keys; [0] is the first of two sets
+figures.machine("attention", QUERY[0], keys, values)
 
 # %% [markdown] id="by-hand"
 # It takes three steps:
@@ -73,8 +71,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
-# The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys; it needs a name of
-# its own, because $j$ already stands for one of them. What is averaged are the **values**; query and keys only decide how much of each
+# The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys (the name $j$ is taken). The **values** are averaged; query and keys only decide how much of each
 # comes out. (`verify` tries a numbered equation on random numbers.)
 
 # %% id="one-query-verify"
@@ -145,6 +142,7 @@ figures.attention_steps(scores, weights, output, TOKENS)
 # %% id="tokens-code"
 from attn_course.sentence import FEATURES, W_KEY, W_QUERY, W_VALUE, X, labelled
 
+print("W_Q, with one row for each number of a token:")
 print(labelled(W_QUERY[0], FEATURES))
 layer = attention(X @ W_QUERY[0], X @ W_KEY[0], X @ W_VALUE[0])
 assert np.allclose(layer, output)
@@ -163,8 +161,7 @@ print("tokens", X.shape, "-> outputs", layer.shape)
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
 # There is one output for each query, with as
-# many numbers as a value. Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer. With a
-# single key the softmax has one entry, which is 1, and every query gets that key's value.
+# many numbers as a value. Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer.
 
 # %% id="shapes-code"
 rng = np.random.default_rng(4)
@@ -179,7 +176,6 @@ at_once = softmax(query @ key.T / math.sqrt(4)) @ value
 assert np.allclose(by_loops, at_once)
 assert np.allclose(attention(query, key, value), at_once)
 print("output", at_once.shape)
-print("one key:", attention(query, key[:1], value[:1])[0], "=", value[0])
 
 # %% [markdown] id="scores-turn"
 # **Your turn.** Write `my_scores(query, key)`: the scaled scores of all pairs, {eq}`scaled-score`, for queries
@@ -247,18 +243,18 @@ print("output", together.shape)
 # %% [markdown] id="padding"
 # ### Sentences of unequal length
 #
-# A batch is one array, so short sentences are filled up with **padding**, and padded keys must get no weight. To reach that, set their scores to
-# $-\infty$: since $e^{-\infty} = 0$, each row of weights sums to 1 over the true keys. (One true key at least is needed; else it is 0/0.)
+# A batch is one array, so short sentences are filled up with **padding**, and padded keys must get no weight. So set their scores to
+# $-\infty$: since $e^{-\infty} = 0$, each row of weights sums to 1 over the true keys. (At least one key must be true; else this is 0/0.)
 # Let the second example have three true keys of five. The test is again to compute it **alone**:
 
 # %% id="padding-code"
 lengths = np.array([5, 3])
 true_key = np.arange(5) < lengths[:, None, None]  # (example, 1, key)
-padded = batch[0] @ batch[1].swapaxes(-1, -2) / math.sqrt(4)
-padded = softmax(np.where(true_key, padded, -np.inf))
-print(padded[1].round(2))
+s = batch[0] @ batch[1].swapaxes(-1, -2) / math.sqrt(4)
+p = softmax(np.where(true_key, s, -np.inf))
+print(p[1].round(2))
 alone = attention(batch[0][1], batch[1][1, :3], batch[2][1, :3])
-assert np.allclose((padded @ batch[2])[1], alone)
+assert np.allclose((p @ batch[2])[1], alone)
 verify("batched-attention")
 
 # %% [markdown] id="spot"
@@ -266,8 +262,8 @@ verify("batched-attention")
 #
 # A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
 # `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
-# trained both versions on CIFAR-10. The quality of their pictures (FID, lower is better) agreed to within 0.05, and after longer training the wrong
-# version was slightly better. So such a mistake need not raise an error, nor spoil a training run.
+# trained both versions, and the quality of their pictures (FID, lower is better) agreed to within 0.05. So such a mistake need not raise an error,
+# nor spoil a training run.
 
 # %% [markdown] id="spot-four"
 # Here are four mistakes. The first function takes the softmax over the queries. The second lets the keys ask. The third takes axis 1 for the features, which is right for
@@ -294,7 +290,7 @@ def joined(q, k, v):
 
 
 # %% [markdown] id="spot-tests"
-# Four tests, on our sentence as a batch of one or two:
+# Four tests, three of them on our sentence, as a batch of one or two:
 #
 # - **equal**: values that are all 1 must come back as 1;
 # - **by hand**: "it" must give "cat" the weight .948 (values with a single 1 each show the weights);
@@ -389,7 +385,6 @@ print("finite differences agree to 1e-8:", error < 1e-8)
 #
 # Does attention interpolate, so that a query **on** a key returns about its value? Take four keys in the plane, $k_1 = (1, 0)$, $k_2 = (5, 2)$,
 # $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and $-0.2$. **Predict** which key gets the largest weight when the query sits on $k_1$.
-# (The cell also draws, on the right, another similarity for comparison.)
 
 # %% id="plane-figure" tags=["predicted"]
 from attn_course.reference import gaussian_scores
@@ -427,8 +422,8 @@ for second in ([5.0, 0.0], [0.6, 0.8]):
 verify("output-derivative-by-query", "query-misses-own-key")
 
 # %% [markdown] id="plane-notice"
-# The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1" again. The arrow is the derivative
-# {eq}`output-derivative-by-query`. After "Reset", where is it longest? (Section {section}`inner` tells.)
+# The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1" again. The arrow is the slope,
+# {eq}`output-derivative-by-query`. (Section {section}`inner` says where it is longest.)
 
 # %% id="explorable"
 figures.query_explorable()
@@ -490,8 +485,7 @@ verify("attention-flops")
 # %% [markdown] id="cost-notice" tags=["answer"]
 # The operations grow by $8^2 = 64$, since both lengths enter. The scores are $T_k / d_k = 128$ times as many numbers as the queries: 134 MB for one head of one
 # layer. The new token needs 8192 times fewer operations than the whole sequence, but it still reads all keys and values, about
-# one operation for each byte. An H100 can do about 300 operations in 16 bits in the time in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s),
-# so if keys and values come from there, it mostly waits.
+# one operation for each byte. Section {section}`traffic` says what that means for a processor.
 
 # %% [markdown] id="limits"
 # ## Limits
@@ -516,7 +510,7 @@ verify("attention-flops")
 # ## Summary
 #
 # - Weights sum to 1 over the keys; outputs are convex combinations of values.
-# - The first index asks, the second answers; leading axes are separate problems.
+# - The first index asks, the second answers; leading axes are separate problems; padded keys get the score $-\infty$.
 # - Four small tests find the mistakes shown here: equal values, a number by hand, different sizes, an example left alone.
 # - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$. Far out one key wins, unless some tie.
 # - One output shows proportions; beside a reference token it can count.
@@ -632,8 +626,8 @@ in_and_out = 2 * lengths * 128 * 2 / 1e6
 figures.traffic(lengths, 4 * lengths**2 * 2 / 1e6, in_and_out)
 
 # %% [markdown] id="traffic-notice"
-# With 300 operations to the byte at hand, and 32 or fewer to do, memory would set the pace in all three cases, if all these numbers went through it. (The first and
-# the third would fit into the H100's cache of 50 MB.)
+# An H100 can do about 300 operations in 16 bits in the time in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s). Here it has 32 or fewer to do. So
+# it would mostly wait for its memory in all three cases, if all these numbers went through it. (The first and the third would fit into its cache of 50 MB.)
 
 # %% [markdown] id="cost-yours"
 # FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, chapter {lesson}`flash`. The next cell

@@ -6,7 +6,7 @@
 # times, each time from another start.
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block. In a
-# hurry? Sections {section}`stable` and {section}`jacobian` need only the definition.
+# hurry? Go from the definition straight to section {section}`stable`.
 #
 # **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes,
 # without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
@@ -37,7 +37,8 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="by-hand"
-# Now without a computer. With $e \approx 2.7$ and $e^2 \approx 7.4$, each token gets an **amount**, $e$ to the power of its score:
+# Now without a computer, with $e \approx 2.7$ and $e^2 \approx 7.4$. Each token gets an **amount**, $e$ to the power of its score. Its
+# weight is its amount over the sum of all amounts, $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
 #
 # | token | score | amount | weight |
 # |---|---|---|---|
@@ -46,7 +47,7 @@ figures.machine()
 # | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
 # | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
 #
-# The sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$. The course's own query and keys give the same scores:
+# The course's own query and keys give the same scores:
 
 # %% id="setup"
 from attn_course.sentence import KEY, QUERY, TOKENS, labelled
@@ -223,13 +224,14 @@ share = (x + errors[:, :1] > errors[:, 1:]).mean(axis=0)
 figures.contest(x, readings[:6], readings.mean(axis=0), share)
 
 # %% [markdown] id="contest-slope"
-# So the average best reading rises with the chance to win. In general, let
+# On the right, the slope of the average is the share of contests that $x$ wins. For any number of scores, let
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
 # Raise $z_i$ by a tiny step $h$. Where $i$ wins, say by 3.1 to 3.0, the best reading rises by $h$. Where it loses, 3.0 to 3.1, it
 # stays, as long as $h$ is less than the gap of 0.1. Only in a race closer than $h$ does it rise by a part of $h$. The chance of such a
-# race goes to 0 with $h$, because a continuous noise makes no ties. Hence
+# race goes to 0 with $h$, because a continuous noise makes no ties.  (A step down
+# goes the same way.) Hence
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
@@ -278,7 +280,7 @@ verify("expected-maximum", "lse-gradient")
 #
 # | what we assume | what we find |
 # |---|---|
-# | one function for all entries; only differences of scores count | $\sigma(\beta z)$, and nothing else |
+# | one continuous function for all entries; only differences of scores count | $\sigma(\beta z)$, and nothing else |
 # | a large $p \cdot z + T\, H(p)$ is good | $\sigma(z / T)$, and nothing better |
 # | the best noisy score wins | $\sigma(z)$ for Gumbel's noise; others in general differ (section {section}`noise`) |
 
@@ -361,8 +363,7 @@ check("softmax-derivative", my_formula)
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
-# **Predict** the sign of each entry of $J$, and where the largest entry is, for the weights of the scores $(1.5, 1, 0, -1)$.
-# ($e^{1.5} \approx 4.5$.)
+# **Predict** where the largest entry of $J$ is, for the weights of the scores $(1.5, 1, 0, -1)$. ($e^{1.5} \approx 4.5$.)
 
 # %% id="jacobian-figure" tags=["predicted"]
 from attn_course.reference import softmax_jacobian
@@ -381,7 +382,7 @@ figures.jacobian_heatmap(weights, jacobian)
 #
 # $$x^\top J x = \sum_i s_i x_i^2 - \Bigl(\sum_i s_i x_i\Bigr)^2$$
 #
-# This is the variance of the numbers $x_i$ under the weights $s$: never negative, and 0 only if all $x_i$ are equal. By
+# This is the variance of the numbers $x_i$ under the weights $s$: never negative, and 0 only if all $x_i$ are equal. So $J$ has rank $n - 1$. By
 # {eq}`lse-gradient`, $J$ holds the second derivatives of log-sum-exp, so that is convex.
 
 # %% [markdown] id="vjp"
@@ -438,20 +439,6 @@ print("weights after a step of 1:", softmax(np.log(s) - softmax_vjp(s, g)))
 # No. Both *scores* fall, but the first by 0.08 and the second only by 0.01. The first amount is by far the largest, so the sum of all
 # amounts falls with it, to 0.947 of what it was. The second amount falls only to 0.990 of its own. So the second *weight* grows, from
 # 0.1 to 0.1046.
-
-# %% [markdown] id="spot-elementwise"
-# ### Spot the mistake: softmax as an elementwise function
-#
-# "The derivative of softmax is $s(1 - s)$" is a common answer. That belongs to the *logistic* function of one number. Put it
-# into the backward pass, for two equal weights and $g = (1, 1)$:
-
-# %% id="spot-elementwise-code"
-s, g = np.array([0.5, 0.5]), np.array([1.0, 1.0])
-print("entry by entry:", s * (1 - s) * g)
-show("softmax-vector-jacobian-product", s=s, g=g)
-
-# %% [markdown] id="spot-elementwise-notice"
-# The weights sum to 1, and this loss adds them up. So it cannot change, and its gradient must be 0.
 
 # %% id="jacobian-verify"
 verify("softmax-derivative", "softmax-jacobian")
@@ -776,6 +763,20 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # Here they give it away: each *key* handed out a weight of 1, three in all, for two queries. They do not always: for the scores
 # `[[0, 1], [1, 0]]` the wrong axis even gives the right weights. So test with more keys than queries: then the wrong axis cannot make all
 # row sums 1.
+
+# %% [markdown] id="spot-elementwise"
+# ## Deeper: spot the mistake in a backward pass
+#
+# "The derivative of softmax is $s(1 - s)$" is a common answer. That belongs to the *logistic* function of one number. Put it
+# into the backward pass, for two equal weights and $g = (1, 1)$:
+
+# %% id="spot-elementwise-code"
+s, g = np.array([0.5, 0.5]), np.array([1.0, 1.0])
+print("entry by entry:", s * (1 - s) * g)
+show("softmax-vector-jacobian-product", s=s, g=g)
+
+# %% [markdown] id="spot-elementwise-notice"
+# The weights sum to 1, and this loss adds them up. So it cannot change, and its gradient must be 0.
 
 # %% [markdown] id="norm"
 # ## Deeper: the norm of a saturated Jacobian

@@ -23,7 +23,7 @@ class Verified:
         if len(self.equations) == 1:
             return self.equations[0].success_line
         first, *others = [numbers.eq(equation.label).removeprefix("Eq. ") for equation in self.equations]
-        return f"Eqs. {', '.join([first, *others[:-1]])} and {others[-1]} hold as printed"
+        return f"Eqs. {', '.join([first, *others[:-1]])} and {others[-1]} hold as printed on random numbers"
 
     __repr__ = __str__
 

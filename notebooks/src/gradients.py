@@ -2,9 +2,8 @@
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
 # Training changes, a little at a time, the numbers from which queries, keys and values are made, to make a loss fall. So it must know how
-# the loss reacts to each of them. We find how it reacts to every entry of the queries, keys and values, and test the result. For each
-# entry we ask only which outputs it touches and how fast, and then we add up. The way on from there, through the matrices that make
-# queries, keys and values of words, follows in chapter {lesson}`self_attention`.
+# the loss reacts to each of them. For every entry of queries, keys and values we ask which outputs it touches and how fast, and add up.
+# The way on, through the matrices that make queries, keys and values, follows in chapter {lesson}`self_attention`.
 #
 # **Afterwards you can** derive every gradient of attention from one question, write the backward pass of attention and of its relatives
 # (another softmax, keys that a batch shares), say which scores a step raises, and check a gradient without trusting its formula.
@@ -298,7 +297,7 @@ print("largest part of dK from this row:", np.abs(from_because).max())
 # | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
 #
 # Read from the bottom up, the middle column is the program. In a batch nothing mixes two examples, so each has this backward pass to
-# itself; only what several of them share, such as one key for all, collects from all of them.
+# itself; what several share, such as one key for all, collects from all.
 
 
 # %% id="whole-code"

@@ -246,8 +246,8 @@ def label_ends(ax: Axes, share: float = 0.7) -> None:
     meet = len(late) > 1 and np.diff(np.sort(heights[late])).min() < 0.02
     panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
     for curve, end in ((curves[at], ends[at]) for at in range(len(curves)) if at not in late):
-        name = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": LABEL_POINTS}
-        ax.annotate(str(curve.get_label()), end, xycoords="axes fraction", **name)
+        name: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": LABEL_POINTS}
+        ax.annotate(str(curve.get_label()), tuple(end), xycoords="axes fraction", **name)
     for at, height in zip(late, spread_apart(heights[late], gap), strict=True):
         curve, end = curves[at], ends[at]
         if meet:

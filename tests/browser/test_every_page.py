@@ -14,13 +14,14 @@ ROOT = Path(__file__).parents[2]
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
 LOOK = Path(__file__).with_name("every_page.js").read_text(encoding="utf-8")
 WIDTHS, THEMES = (1300, 700), ("light", "dark")
+UNMOVED = "--disable-threaded-compositing"  # nobody scrolls or clicks here: what keeps a moving page smooth was a third of the time
 LINKS = "() => [...document.links].map((link) => link.href)"
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotebookPage]:
     """One browser for all pages. Formulas stay as they are written: setting them is most of the time, and test_pages.py looks at them."""
-    with open_page(required_browser(), tmp_path_factory.mktemp("profile")) as page:
+    with open_page(required_browser(), tmp_path_factory.mktemp("profile"), UNMOVED) as page:
         page.page.route("**/MathJax.js*", lambda route: route.fulfill(body="", content_type="text/javascript"))
         yield page
 

@@ -1,7 +1,5 @@
 """Fixtures of the figure tests."""
 
-import os
-import shutil
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +8,7 @@ from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from attn_course.figures import base, broken, diagram, explorable
+from tests.browser.notebook_page import CALM, required_browser
 from tests.figures.looks import faults
 from tests.figures.support import Shown
 
@@ -36,17 +35,12 @@ def shown(monkeypatch) -> Shown:
     return seen
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A browser without a window; absent, the test is skipped here and fails on CI."""
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
-    if program is None:
-        reason = "no chromium or google-chrome on PATH, so no explorable can be driven"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    """A browser without a window, for all tests of this room; absent, the test is skipped here and fails on CI."""
+    program = required_browser()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", *CALM])
         yield browser
         browser.close()
 

@@ -19,6 +19,7 @@ CALM = (
     "--disable-component-update",
     "--disable-sync",
 )
+UNMOVED = "--disable-threaded-compositing"  # where nobody scrolls or clicks: what keeps a moving page smooth was a third of the time
 CURRENT = "window.jupyterapp?.shell?.currentWidget"  # undefined until JupyterLab is up
 # A cell that waits or runs shows a star; no star left and a kernel that is idle: nothing is under way.
 IDLE = f"""() => {{

@@ -7,14 +7,13 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from attn_course.authoring.pages import write_pages
-from tests.browser.notebook_page import NotebookPage, open_page, required_browser
+from tests.browser.notebook_page import UNMOVED, NotebookPage, open_page, required_browser
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
 LOOK = Path(__file__).with_name("every_page.js").read_text(encoding="utf-8")
 WIDTHS, THEMES = (1300, 700), ("light", "dark")
-UNMOVED = "--disable-threaded-compositing"  # nobody scrolls or clicks here: what keeps a moving page smooth was a third of the time
 LINKS = "() => [...document.links].map((link) => link.href)"
 
 

@@ -85,28 +85,6 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield command
 
 
-@pytest.fixture(scope="session")
-def warm_server(warm_python: str) -> int:
-    """The process that is the parent of whatever `warm_python` runs."""
-    import subprocess
-
-    return int(subprocess.run([warm_python, "-c", "import os; print(os.getppid())"], capture_output=True, text=True, check=True).stdout)
-
-
-@pytest.fixture
-def warm_nbval(warm_python: str, warm_server: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notebooks are checked under an nbval, and in kernels, that have their libraries; these end with the server, not with the test."""
-    from attn_course.grading import nbval_run
-
-    command = nbval_run._command
-
-    def warm_command(place: Path, folder: Path, cell_timeout_s: float) -> list[str]:
-        _, *words = command(place, folder, cell_timeout_s)
-        return [warm_python, *(f"--owner={warm_server}" if word.startswith("--owner=") else word for word in words)]
-
-    monkeypatch.setattr(nbval_run, "_command", warm_command)
-
-
 @pytest.fixture
 def no_shape_check() -> Iterator[None]:
     """Let a call reach the function's own error messages: the jaxtyping check is off for one test."""

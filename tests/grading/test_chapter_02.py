@@ -31,7 +31,6 @@ def test_the_solution_earns_all_points_even_without_ids_and_under_another_name(c
     assert points == sum(task.points for task in all_tasks("softmax"))
 
 
-@pytest.mark.usefixtures("warm_nbval")
 def test_the_untouched_exercise_earns_nothing_and_every_task_is_named(check, root):
     code, tasks, points = check(notebooks.load(root, "exercises", "softmax"), "ex_02_softmax.ipynb")
     assert (code, points) == (1, 0)
@@ -41,7 +40,6 @@ def test_the_untouched_exercise_earns_nothing_and_every_task_is_named(check, roo
         assert task["hint"] == cite(get_task(task_id).hints[0])
 
 
-@pytest.mark.usefixtures("warm_nbval")
 def test_mistakes_are_named_and_a_restated_question_is_refused(check, root):
     wrong_axis = (
         "def my_softmax(scores, axis):\n    e = np.exp(scores - scores.max(0, keepdims=True))\n    return e / e.sum(0, keepdims=True)"

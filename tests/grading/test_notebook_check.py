@@ -18,8 +18,6 @@ from attn_course.grading.report import REPORT_SCHEMA, report_to_dict
 from tests.grading import toy
 from tests.processes import is_running, wait_for
 
-WARM = pytest.mark.usefixtures("warm_nbval")  # where it matters neither how Python starts nor what becomes of its children
-
 
 def judge(course, cells, **options):
     path = toy.write(course / "work" / "ex_97_toy.ipynb", cells)
@@ -61,7 +59,6 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
     jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
 
 
-@WARM
 def test_a_record_that_cannot_be_written_is_one_note_and_changes_no_verdict(toy_course):
     (toy_course / "work" / ".progress.json").mkdir()
     report = judge(toy_course, toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    return -3 * x"}))
@@ -69,7 +66,6 @@ def test_a_record_that_cannot_be_written_is_one_note_and_changes_no_verdict(toy_
     assert report.notes == (f"Your progress is not recorded: Is a directory ({toy_course / 'work' / '.progress.json'})",)
 
 
-@WARM
 def test_each_task_fails_for_its_own_reason(toy_course):
     cells = toy.cells({"twice": "def twice(x):\n    return -2 * x", "thrice": "x = 1\n\ndef thrice(x:\n    return 3 * x"})
     report = judge(toy_course, [*cells, toy.cell("a = 1\nb = 1 / 0", "scratch")])
@@ -88,7 +84,6 @@ def test_each_task_fails_for_its_own_reason(toy_course):
 WAITS = "import time\n"  # an endless loop need not keep a processor busy until it is interrupted
 
 
-@WARM
 def test_a_loop_that_swallows_interrupts_costs_only_its_own_task(toy_course):
     endless = f"{WAITS}while True:\n    try:\n        while True:\n            time.sleep(0.1)\n    except BaseException:\n        pass"
     report = judge(toy_course, toy.cells(toy.RIGHT | {"twice": endless}), cell_timeout_s=8)
@@ -105,7 +100,6 @@ def test_a_loop_is_interrupted_and_a_kernel_that_dies_is_noticed_and_takes_what_
     assert wait_for(lambda: not is_running(int((tmp_path / "child").read_text())))
 
 
-@WARM
 def test_a_kernel_that_dies_between_its_reply_and_the_end_of_its_output_has_died_and_is_not_late(tmp_path):
     dies = "import os, time\nget_ipython().kernel._publish_status = lambda *_, **__: time.sleep(0.5) or os._exit(0)"
     outcomes = run_nbval([Cell("a = 1"), Cell(dies)], folder=tmp_path, cell_timeout_s=60)
@@ -162,7 +156,6 @@ LATER = {
 WAIT_S = 2.0  # the kernels end within 1.2 s on an idle machine
 
 
-@WARM
 @pytest.mark.parametrize("what", LATER)
 def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_cells_below_it(toy_course, what, monkeypatch):
     monkeypatch.setattr(notebook_check, "_LAST_MOMENT_S", WAIT_S)
@@ -181,7 +174,6 @@ def test_python_that_ends_whatever_is_left_out_is_said_in_a_note(toy_course, dyi
     assert statuses(report)[-1] == "not judged"
 
 
-@WARM
 def test_exit_in_a_cell_is_blamed_on_that_cell_and_costs_no_task(toy_course):
     first, answer, check, *others = toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    exit()\n    return 3 * x"})
     report = judge(toy_course, [first, answer, toy.cell("print('bye')\nquit()", "leave"), check, *others])
@@ -206,7 +198,6 @@ def test_nbval_that_is_killed_within_a_line_is_an_error_of_the_engine(tmp_path):
         nbval_run._read_outcomes(tmp_path, 2, -9)
 
 
-@WARM
 def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_course):
     hidden = "def check(*anything):\n    pass\n\nprint = input = sys = attn_course = _course = None"
     first, *others = toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    return -3 * x"})
@@ -217,7 +208,6 @@ def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_cour
     assert report.problems == ()
 
 
-@WARM
 def test_a_failing_setup_cell_is_said_once_and_the_tasks_that_need_it_are_not_judged(toy_course):
     cells = toy.cells(toy.RIGHT | {"twice": "def twice(x):\n    return helpful.add(x, x)"})
     cells.insert(1, toy.cell("import no_such_module as helpful", "more-setup"))

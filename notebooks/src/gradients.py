@@ -26,7 +26,7 @@ tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
 alive = [0, 2, 0, 0, 0, 0, 1]
 tells = [0, 0, 2, 0, 0, 1, 2]
 alive_minus_open = [-1, 2, 0, 0, -2, 0, 1]
-value = np.array([alive, tells, alive_minus_open]).T  # a row is a token
+value = np.array([alive, tells, alive_minus_open], dtype=float).T  # rows: tokens
 
 
 def loss_of_scores(scores):

@@ -59,6 +59,12 @@ class Evaluation:
         self.notes = Notes()
         self.running: frozenset[str] = frozenset()
 
+    def __copy__(self) -> "Evaluation":
+        """Return the same evaluation, to be changed: it is copied for every sum and every value of a variable."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
     def value(self, node: Node) -> Value:
         """Return the value of a node; a complaint names its place."""
         self.notes.steps += 1
@@ -187,7 +193,10 @@ class Evaluation:
         """Remember the largest finite number that is added to others: it says what round-off may do."""
         if value.data.dtype.kind in "fc" and value.data.size:
             sizes = np.abs(value.data)
-            self.notes.biggest = max(self.notes.biggest, float(np.max(sizes, where=np.isfinite(sizes), initial=0.0)))
+            biggest = float(sizes.max())
+            if not math.isfinite(biggest):
+                biggest = float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
+            self.notes.biggest = max(self.notes.biggest, biggest)
 
     def defined(self, name: str, definition: Definition) -> Value:
         """Evaluate a definition: closed, but for letters of the place where it stands if it has no own ones."""

@@ -12,7 +12,7 @@ import numpy as np
 from attn_course.formulas import arithmetic, calculus, calls, sums
 from attn_course.formulas.compiled import OWN, Definition, Formula, flattened
 from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
-from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given, called
+from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
 from attn_course.formulas.values import Value, entrywise, floats, gathered, oriented, transposed
@@ -94,7 +94,7 @@ class Evaluation:
         if not isinstance(given, Of):
             return given
         if name not in self.made:
-            self.made[name] = as_given(called(given.call, self.plain(given.names), name))
+            self.made[name] = given.at(self.plain(given.names), name)
         return self.made[name]
 
     def plain(self, names: Iterable[str]) -> list[Any]:
@@ -124,6 +124,12 @@ class Evaluation:
         other.cache = {key: kept for key, kept in self.cache.items() if key not in changed and key not in self.formula.definitions}
         return other
 
+    def moved(self, name: str, raw: Any) -> "Evaluation":
+        """Return the same evaluation with another value of the given that was changed last."""
+        other = copy.copy(self)
+        other.givens, other.made = {**self.givens, name: replace(self.array(name), raw=raw)}, dict(self.made)
+        return other
+
     def with_many(self, name: str, many: np.ndarray, names: set[str]) -> "Evaluation | None":
         """Return the evaluation in which a given, and what of `names` depends on it, have many values, along the axis of outcomes.
 
@@ -133,7 +139,7 @@ class Evaluation:
             return None
         other = self.with_given(name, many[0])
         for key in self.dependents(name) & names - self.formula.definitions.keys():
-            made = [self.with_given(name, one).given(key) for one in many]
+            made = [other.moved(name, one).given(key) for one in many]
             arrays = [given for given in made if isinstance(given, Given) and given.form not in ("opaque", "set")]
             if len(arrays) < len(made):
                 return None

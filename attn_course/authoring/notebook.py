@@ -90,7 +90,7 @@ def _node(cell: Cell) -> NotebookNode:
         metadata["jupyter"] = {"outputs_hidden": True}
     if cell.nbgrader:
         metadata["nbgrader"] = cell.nbgrader
-    whole = {"id": cell.id, "cell_type": cell.kind, "source": cell.text, "metadata": metadata}
+    whole: dict[str, Any] = {"id": cell.id, "cell_type": cell.kind, "source": cell.text, "metadata": metadata}
     if cell.kind == "code":
         whole |= {"execution_count": None, "outputs": []}
     node: NotebookNode = nbformat.from_dict(whole)  # the notebook is validated as a whole, once, when it is written

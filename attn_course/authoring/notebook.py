@@ -91,6 +91,8 @@ def _node(cell: Cell) -> NotebookNode:
         metadata["jupyter"] = {"outputs_hidden": True}
     if cell.nbgrader:
         metadata["nbgrader"] = cell.nbgrader
-    new = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
-    node: NotebookNode = new(cell.text, id=cell.id, metadata=metadata)
+    whole: dict[str, Any] = {"id": cell.id, "cell_type": cell.kind, "source": cell.text, "metadata": metadata}
+    if cell.kind == "code":
+        whole |= {"execution_count": None, "outputs": []}
+    node: NotebookNode = nbformat.from_dict(whole)  # the notebook is validated as a whole, once, when it is written
     return node

@@ -1,6 +1,7 @@
 """Read a source in jupytext's percent format into cells that know their id."""
 
 import ast
+import functools
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -53,6 +54,12 @@ def parse(text: str, name: str) -> list[Cell]:
     AuthoringError
         If the text is no Python, or a cell is empty, raw, has no id, a bad one, one that is taken, or header keys besides id and tags.
     """
+    return list(_parsed(text, name))
+
+
+@functools.lru_cache(maxsize=128)
+def _parsed(text: str, name: str) -> tuple[Cell, ...]:
+    """Read a source; what has been read once is remembered: an exercise has the source of its solution."""
     import jupytext  # slow to import; a build with nothing to do gets by without
     from nbformat import ValidationError
 
@@ -73,7 +80,7 @@ def parse(text: str, name: str) -> list[Cell]:
         cells.append(cell)
     if not cells:
         raise AuthoringError(f"{name}: wanted cells that start with '# %%', got an empty file")
-    return cells
+    return tuple(cells)
 
 
 def task_id(cell: Cell, tasks: Collection[str]) -> str:
@@ -101,7 +108,7 @@ def is_called(text: str, function: str) -> bool:
     >>> is_called("print(lesson_table())", "lesson_table"), is_called("lesson_table", "lesson_table")
     (True, False)
     """
-    return any(_called(node) == function for node in ast.walk(ast.parse(text)))
+    return any(_called(node) == function for node in _calls(text))
 
 
 def literal_calls(text: str, function: str) -> list[str]:
@@ -118,7 +125,13 @@ def literal_calls(text: str, function: str) -> list[str]:
 
 def calls(text: str, function: str) -> list[ast.Call]:
     """Return all calls of `function` in a piece of Python."""
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and _called(node) == function]
+    return [node for node in _calls(text) if _called(node) == function]
+
+
+@functools.lru_cache(maxsize=512)
+def _calls(text: str) -> tuple[ast.Call, ...]:
+    """Return all calls in a piece of Python."""
+    return tuple(node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
 
 
 def _called(node: ast.AST) -> str | None:

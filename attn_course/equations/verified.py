@@ -16,10 +16,14 @@ class Verified:
     equations: Sequence[Equation]
 
     def __str__(self) -> str:
+        mistakes = sum(len(equation.wrongs) for equation in self.equations)
+        return self._holds() + (f"; {mistakes} known mistake{' does' if mistakes == 1 else 's do'} not" if mistakes else "")
+
+    def _holds(self) -> str:
         if len(self.equations) == 1:
             return self.equations[0].success_line
         first, *others = [numbers.eq(equation.label).removeprefix("Eq. ") for equation in self.equations]
-        return f"Eqs. {', '.join([first, *others[:-1]])} and {others[-1]} hold as printed"
+        return f"Eqs. {', '.join([first, *others[:-1]])} and {others[-1]} hold as printed on random numbers"
 
     __repr__ = __str__
 
@@ -50,6 +54,6 @@ def verify(*labels: str) -> None:
     Raises EquationError if one does not hold, UnknownEquation if there is none.
 
     >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
-    Eq. (...) holds as printed (n = 3, 5, 6, 7)
+    Eq. (...) holds as printed (n = 3, 5, 6, 7); 3 known mistakes do not
     """
     publish(verified(*labels))

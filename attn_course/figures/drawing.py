@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
@@ -227,6 +228,8 @@ def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
 def label_ends(ax: Axes, share: float = 0.7) -> None:
     """Write each curve's name at its right end, pushed apart where they would overlap.
 
+    Where ends meet, a piece of its curve stands before each name. A curve that ends early has its name above its end.
+
     Call it when the limits of the axes are final; `share` is the height of the panel over that of the figure.
     """
     ax.autoscale_view()
@@ -239,10 +242,21 @@ def label_ends(ax: Axes, share: float = 0.7) -> None:
     heights = np.clip([end[1] for end in ends], 0.0, 1.0)
     panel_inches = share * ax.figure.bbox.height / ax.figure.dpi
     gap = 1.35 * LABEL_POINTS / POINTS_PER_INCH / panel_inches
-    for curve, end, height in zip(curves, ends, spread_apart(heights, gap), strict=True):
-        panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
+    late = [at for at, end in enumerate(ends) if end[0] > 0.7]
+    meet = len(late) > 1 and np.diff(np.sort(heights[late])).min() < 0.02
+    panel: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
+    for curve, end in ((curves[at], ends[at]) for at in range(len(curves)) if at not in late):
+        name: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": LABEL_POINTS}
+        ax.annotate(str(curve.get_label()), tuple(end), xycoords="axes fraction", **name)
+    for at, height in zip(late, spread_apart(heights[late], gap), strict=True):
+        curve, end = curves[at], ends[at]
+        if meet:
+            piece = Line2D([1.055, 1.12], [height, height])
+            piece.update_from(curve)
+            piece.set(marker="None", label="_piece", **panel)
+            ax.add_artist(piece)
         ax.plot([end[0] + 0.012, 1.045], [np.clip(end[1], 0, 1), height], color=curve.get_color(), **LEADER, **panel)
-        ax.text(1.055, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
+        ax.text(1.135 if meet else 1.055, height, str(curve.get_label()), va="center", fontsize=LABEL_POINTS, **panel)
 
 
 def spread_apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:

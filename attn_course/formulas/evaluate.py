@@ -12,7 +12,7 @@ import numpy as np
 from attn_course.formulas import arithmetic, calculus, calls, sums
 from attn_course.formulas.compiled import OWN, Definition, Formula, flattened
 from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
-from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given, called
+from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given
 from attn_course.formulas.sums import MOST_ENTRIES
 from attn_course.formulas.tree import Node, write
 from attn_course.formulas.values import Value, entrywise, floats, gathered, oriented, transposed
@@ -59,6 +59,12 @@ class Evaluation:
         self.notes = Notes()
         self.running: frozenset[str] = frozenset()
 
+    def __copy__(self) -> "Evaluation":
+        """Return the same evaluation, to be changed: it is copied for every sum and every value of a variable."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
     def value(self, node: Node) -> Value:
         """Return the value of a node; a complaint names its place."""
         self.notes.steps += 1
@@ -88,7 +94,7 @@ class Evaluation:
         if not isinstance(given, Of):
             return given
         if name not in self.made:
-            self.made[name] = as_given(called(given.call, self.plain(given.names), name))
+            self.made[name] = given.at(self.plain(given.names), name)
         return self.made[name]
 
     def plain(self, names: Iterable[str]) -> list[Any]:
@@ -118,6 +124,12 @@ class Evaluation:
         other.cache = {key: kept for key, kept in self.cache.items() if key not in changed and key not in self.formula.definitions}
         return other
 
+    def moved(self, name: str, raw: Any) -> "Evaluation":
+        """Return the same evaluation with another value of the given that was changed last."""
+        other = copy.copy(self)
+        other.givens, other.made = {**self.givens, name: replace(self.array(name), raw=raw)}, dict(self.made)
+        return other
+
     def with_many(self, name: str, many: np.ndarray, names: set[str]) -> "Evaluation | None":
         """Return the evaluation in which a given, and what of `names` depends on it, have many values, along the axis of outcomes.
 
@@ -127,7 +139,7 @@ class Evaluation:
             return None
         other = self.with_given(name, many[0])
         for key in self.dependents(name) & names - self.formula.definitions.keys():
-            made = [self.with_given(name, one).given(key) for one in many]
+            made = [other.moved(name, one).given(key) for one in many]
             arrays = [given for given in made if isinstance(given, Given) and given.form not in ("opaque", "set")]
             if len(arrays) < len(made):
                 return None
@@ -187,7 +199,10 @@ class Evaluation:
         """Remember the largest finite number that is added to others: it says what round-off may do."""
         if value.data.dtype.kind in "fc" and value.data.size:
             sizes = np.abs(value.data)
-            self.notes.biggest = max(self.notes.biggest, float(np.max(sizes, where=np.isfinite(sizes), initial=0.0)))
+            biggest = float(sizes.max())
+            if not math.isfinite(biggest):
+                biggest = float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
+            self.notes.biggest = max(self.notes.biggest, biggest)
 
     def defined(self, name: str, definition: Definition) -> Value:
         """Evaluate a definition: closed, but for letters of the place where it stands if it has no own ones."""

@@ -13,6 +13,7 @@ from attn_course.formulas.values import FORM_AXES, Value, oriented
 DIFFERENCES = 5e-11  # what a derivative by central differences is good for, in parts of the largest number met
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # central differences of order 6
 BY_AXES = ("scalar", "vector", "matrix", "matrix")  # the form of a plain array of so many axes; of more it is a list of matrices
+MOST_KNOWN = 8192  # values of givens that are computed from others
 STEP = 2.0**-11  # of a first derivative; round-off makes the step of a second one larger
 
 
@@ -68,6 +69,18 @@ class Of:
     call: Callable[..., Any]
     names: tuple[str, ...]
 
+    def at(self, arguments: Sequence[Any], name: str) -> "AnyGiven":
+        """Return the given for these arguments; all changes of a formula move what it is differentiated by to the same places."""
+        arrays = list(map(np.asarray, arguments))
+        if any(array.dtype.hasobject for array in arrays):
+            return as_given(called(self.call, arguments, name))
+        key = tuple((array.shape, array.dtype.str, array.tobytes()) for array in arrays)
+        if (self, *key) not in _KNOWN:
+            if len(_KNOWN) >= MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[self, *key] = as_given(called(self.call, arguments, name))
+        return _KNOWN[self, *key]
+
 
 @dataclass(frozen=True)
 class Range:
@@ -88,6 +101,7 @@ class Outcomes:
 
 AnyGiven: TypeAlias = Given | Function | Of | Range | Outcomes
 Start: TypeAlias = int | tuple[int, ...]
+_KNOWN: dict[tuple[Any, ...], AnyGiven] = {}  # by an `Of` and its arguments
 
 
 def _given(entries: Any, form: str, start: Start = 1, states: bool = False) -> Given:

@@ -1,5 +1,6 @@
 """The sizes at which a formula is tried: three sets of different primes, which shapes and values tell apart, and one of equal sizes."""
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -22,11 +23,14 @@ def size_sets(letters: str, relations: Iterable[str] = (), seed: int = 0) -> lis
     free = [name for name in names if name not in products]
     rng = np.random.default_rng(seed)
     found: list[dict[str, int]] = []
+    orders_left = {*itertools.permutations(PRIMES[: len(free)])} if len(free) < 4 else {()}  # of few letters all are soon tried
     for _ in range(1000):
-        sizes = with_products(dict(zip(free, map(int, rng.permutation(PRIMES[: len(free)])), strict=True)), products)
+        drawn = tuple(map(int, rng.permutation(PRIMES[: len(free)])))
+        orders_left.discard(drawn)
+        sizes = with_products(dict(zip(free, drawn, strict=True)), products)
         if sizes not in found and len(set(sizes.values())) == len(sizes) and in_order(sizes, orders):
             found.append(sizes)
-        if len(found) == 3:
+        if len(found) == 3 or not orders_left:
             break
     if not found:
         raise ValueError(f"no sizes fulfil {', '.join(f'{a} {sign} {b}' for a, sign, b in orders)}")

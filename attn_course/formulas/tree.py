@@ -35,9 +35,10 @@ cases                              value, condition, value, condition, ...
 none                               nothing stands here
 """
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from attn_course.formulas.errors import NOWHERE, Place
 
@@ -62,7 +63,9 @@ class Node:
 
     def map(self, change: Callable[["Node"], "Node"]) -> "Node":
         """Return the tree with every node changed, children first."""
-        return change(replace(self, children=tuple(child.map(change) for child in self.children)))
+        children = tuple(child.map(change) for child in self.children)
+        same = all(map(operator.is_, children, self.children))  # what does not change is kept, and what is known of it
+        return change(self if same else Node(self.kind, children, self.value, self.place))
 
     def letters(self) -> frozenset[str]:
         """Return the letters of the indices in it that nothing in it binds."""

@@ -245,15 +245,24 @@ def _recognise(
     """
     best: tuple[Wrong | None, list[int], bool] = (None, [], False)
     most = (len(missed) - 1) // 2
+    passed = [n for n in range(len(cases)) if n not in missed]
     for wrong in task.wrong:
+        if most == len(missed):  # none can explain more
+            break
         theirs = expect(task, wrong.function, cases)
-        alike = [
-            n
-            for n, wrong_result in enumerate(theirs)
-            if wrong_result.arrays and _difference(results[n], wrong_result, _Nearby(task, wrong.function, cases, n, expect)) is None
-        ]
-        explained = [n for n in alike if n in missed]
-        if len(explained) > most and len(alike) - len(explained) == len(cases) - len(missed):
+
+        def is_alike(n: int, wrong: Wrong = wrong, theirs: Sequence[Result] = theirs) -> bool:
+            nearby = _Nearby(task, wrong.function, cases, n, expect)
+            return bool(theirs[n].arrays) and _difference(results[n], theirs[n], nearby) is None
+
+        if not all(map(is_alike, passed)):
+            continue
+        explained: list[int] = []
+        for place, n in enumerate(missed):
+            if len(explained) + len(missed) - place <= most:  # the rest cannot explain enough
+                break
+            explained += [n] * is_alike(n)
+        if len(explained) > most:
             sure = _tells_by_two(theirs, rights, explained)
             if sure or len(explained) == len(missed):
                 best, most = (wrong, explained, sure), len(explained)

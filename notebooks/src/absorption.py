@@ -107,7 +107,8 @@ verify("absorbed-attention-in-columns")
 
 # %% id="spot-transposed-code" tags=["predicted"]
 show("absorbed-attention-in-columns", wrong="W as for the inner product")
-show("absorbed-attention-in-columns", X=[[1, 0], [0, 1]], W_Q=[[1, 0], [0, 0]], W_K=[[0, 1], [1, 0]])
+unit = [[1, 0], [0, 1]]
+show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-1])
 
 # %% [markdown] id="spot-transposed-notice" tags=["answer"]
 # The scale alone is not enough, because two things are wrong. The scale is missing; and $X^\top W X$ with $W = W_Q^\top W_K$ has *queries* in its rows, so a softmax down the columns

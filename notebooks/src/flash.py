@@ -464,7 +464,7 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 # %% [markdown] id="tiles-theorem"
 # That is the $T^2 d^2 / N$ of Theorem 2 of Dao et al. (2022): twice the fast memory, half the traffic. They also show
 # (Proposition 3) that no exact algorithm beats this order for all $N$ between $d$ and $T d$. (128 FLOPs a byte is below
-# the 295 of section 12.1. Why can a kernel be near the peak, then? Programs for neighbouring blocks read the same keys
+# the 295 of section {section}`hook`. Why can a kernel be near the peak, then? Programs for neighbouring blocks read the same keys
 # at about the same time, and the GPU's cache serves them: the formula counts what the *programs* read.) **Predict**
 # from which $B_q$ on tiles move less than plain attention, at $d = 64$.
 

@@ -2,50 +2,55 @@
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
 # Training changes, a little at a time, the numbers from which queries, keys and values are made, to make a loss fall. So it must know how
-# the loss reacts to each of them. This lesson goes most of the way: it finds how the loss reacts to every entry of the queries, keys and
-# values, and tests the result. One matrix product is left for chapter {lesson}`self_attention`.
+# the loss reacts to each of them. For every entry of queries, keys and values we ask which outputs it touches and how fast, and add up.
+# The way on, through the matrices that make queries, keys and values, follows in chapter {lesson}`self_attention`.
 #
-# **Afterwards you can** derive every gradient of attention from one question, write the backward pass of attention and of its variants, say
-# which scores a step raises, and check a gradient without trusting its formula.
+# **Afterwards you can** derive every gradient of attention from one question, write the backward pass of attention and of its relatives
+# (another softmax, keys that a batch shares), say which scores a step raises, and check a gradient without trusting its formula.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, and the chain rule.
 # **Time:** 60 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
-
-# %% id="setup"
-import math
-from functools import partial
-
-import numpy as np
-import torch
-
-from attn_course import check, costs, verify
-from attn_course.lessons.gradients import figures
-from attn_course.reference import attention, attention_backward, padding_mask, softmax
-from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, labelled
-
-np.set_printoptions(precision=3, suppress=True)
 
 # %% [markdown] id="hook"
 # ## A row of sevenths
 #
 # In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
-# are $\frac17$, and its output $z$ is the plain mean of the values below. Suppose that a loss wants more of the first feature and less
-# of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a thousandth
+# are $\frac17$, and its output $z$ is the plain mean of the values in the next cell. Suppose that a loss wants more of the first feature and less
+# of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, it moves one score at a time, a thousandth up and a thousandth
 # down, and prints how fast the loss changes.
 
 # %% id="hook-code"
-value = VALUE[0]
-print(labelled(value, columns=("alive", "tells", "alive - open")))
+import numpy as np
+
+tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
+alive = [0, 2, 0, 0, 0, 0, 1]
+tells = [0, 0, 2, 0, 0, 1, 2]
+alive_minus_open = [-1, 2, 0, 0, -2, 0, 1]
+value = np.array([alive, tells, alive_minus_open], dtype=float).T  # rows: tokens
 
 
 def loss_of_scores(scores):
-    output = softmax(scores) @ value
+    weights = np.exp(scores) / np.exp(scores).sum()
+    output = weights @ value
     return -output[0] + 2 * output[1]
 
 
-for token, nudge in zip(TOKENS, 1e-3 * np.eye(7), strict=True):
+for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
     rate = (loss_of_scores(nudge) - loss_of_scores(-nudge)) / 2e-3
     print(f"{token:8}{7 * rate:+.1f} sevenths")
+
+# %% id="setup"
+import math
+from functools import partial
+
+import torch
+
+from attn_course import check, costs, verify
+from attn_course.lessons.gradients import figures
+from attn_course.reference import attention, attention_backward, padding_mask, softmax
+from attn_course.sentence import KEY, QUERY, TOKENS, labelled
+
+np.set_printoptions(precision=3, suppress=True)
 
 # %% id="machine"
 figures.machine()
@@ -143,9 +148,9 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # Take **one score**, $s_{ij}$, an entry of $S = Q K^\top / \sqrt{d_k}$.
 #
 # 1. It touches all weights of row $i$, since they share one normaliser, and no weight of another row.
-# 2. It moves $p_{il} = e^{s_{il}} / \sum_m e^{s_{im}}$ at the rate $p_{il} (\delta_{lj} - p_{ij})$, {eq}`softmax-derivative`. Here
-#    $\delta_{lj}$ is 1 if $l = j$, and 0 otherwise: the numerator of $p_{il}$ moves only if $l = j$. The denominator always moves, and
-#    lowers $p_{il}$ at the rate $p_{il}\, p_{ij}$.
+# 2. It moves $p_{il} = e^{s_{il}} / N$ with $N = \sum_m e^{s_{im}}$. The numerator moves only if $l = j$; let $\delta_{lj}$ be 1 if it is,
+#    and otherwise 0. The denominator always moves, at the rate $e^{s_{ij}}$. By the quotient rule the rate of $p_{il}$ is
+#    $(\delta_{lj}\, e^{s_{il}} N - e^{s_{il}} e^{s_{ij}}) / N^2 = p_{il} (\delta_{lj} - p_{ij})$, as in {eq}`softmax-derivative`.
 # 3. The touched weights differ in $l$, so the sum runs over $l$:
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, (\delta_{lj} - p_{ij}) \label{score-gradient-over-row}$$
@@ -153,7 +158,7 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # %% [markdown] id="backward-softmax-sum"
 # Multiply the bracket out. Of the terms with $\delta_{lj}$ only the one with $l = j$ is left, and it is $p_{ij}\, dP_{ij}$. In the other
 # terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$
-# of $dP$ under the weights of row $i$**. Call it $\delta_i$, with one index. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
+# of $dP$ under the weights of row $i$**. Call it $\delta_i$ (with one index; it has nothing to do with the $\delta_{lj}$ above). Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
 # entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
@@ -291,7 +296,8 @@ print("largest part of dK from this row:", np.abs(from_because).max())
 # | $P = \mathrm{softmax}(S)$ | $dS = P \odot (dP - \delta \mathbf{1}^\top)$ | a score all weights of its row |
 # | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
 #
-# Read from the bottom up, the middle column is the program:
+# Read from the bottom up, the middle column is the program. In a batch nothing mixes two examples, so each has this backward pass to
+# itself; what several share, such as one key for all, collects from all.
 
 
 # %% id="whole-code"
@@ -388,9 +394,10 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 
 # %% [markdown] id="check-inputs"
 # A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident. Avoid symmetric matrices, put
-# more than one example into a batch, and use numbers like those in real use. In July 2026 a user reported right outputs and wrong gradients
-# from a fast attention library, which random normal inputs did not show
-# ([TransformerEngine issue 3216](https://github.com/NVIDIA/TransformerEngine/issues/3216)).
+# more than one example into a batch, and use numbers like those in real use. In July 2026 somebody found that a backward pass in the
+# library diffusers transposed keys and values a second time. The outputs were right. With as many heads as positions, all shapes fitted as
+# well, and the gradients were wrong by more than their own size
+# ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
 
 # %% [markdown] id="limits"
 # ## Limits
@@ -428,12 +435,12 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 #
 # No core section needs what follows. By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ cost
 # the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. If $p_{ij} = 1$, they do, because then $z_i = v_j$. How small is
-# $dS_{ij}$ *near* these weights, 0 and 1? Since the weights sum to 1,
+# $dS_{ij}$ *near* these weights, 0 and 1? The weights sum to 1, so $dP_{ij} = \sum_l p_{il}\, dP_{ij}$, and
 #
 # $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
 #
-# The term with $l = j$ is 0. The others have the weights $1 - p_{ij}$ in all, and no difference exceeds the range of the row. Multiply by
-# $p_{ij}$:
+# The term with $l = j$ is 0. In the others no difference is larger than the range of the row, from its smallest entry to its largest, and
+# their weights sum to $1 - p_{ij}$. So the sum is at most $1 - p_{ij}$ times the range, and with the factor $p_{ij}$ of $dS_{ij}$
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 
@@ -449,9 +456,9 @@ figures.all_rows(TOKENS, weights, weights * (d_output @ value.T - mixture_cost))
 verify("score-gradient-bound")
 
 # %% [markdown] id="all-rows-notice"
-# Weight alone is not enough. In the row of "sat", "cat" has the weight .92 and gets $-.004$, because it costs 2, and the mixture costs
-# 2.005; "tired" has .017, costs 5, and gets .051. Nor is a weight near 1 always idle: in the row of "it", "cat" has .95 and gets $-.26$,
-# the most of that row: it costs $-4$, and the mixture $-3.72$.
+# Weight alone is not enough. In the row of "sat", "cat" has the weight .92 but gets only $-.004$, because it costs 2 and the mixture
+# costs almost the same, 2.005. There "tired" has a weight of only .017 and gets .051, because it costs 5. Nor is a weight near 1 always
+# idle. In the row of "it", "cat" has .95 and gets the most of that row, $-.26$: it costs $-4$, and the mixture costs $-3.72$.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -602,7 +609,8 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 #
 # $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \ldots$$
 #
-# In the difference of the two the even powers cancel. Divide by $2h$. Up to terms with $h^4$ and higher powers,
+# In the difference of the two the even powers cancel. Divide by $2h$. For a polynomial of degree 4 at most nothing else is left; any
+# other $f$ adds terms with $h^4$ and higher powers:
 #
 # $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
 #

@@ -111,8 +111,8 @@ show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 # $$e^{s_j + M_j} = [\,j \in A\,]\,e^{s_j},
 #  \qquad M_j = \begin{cases} 0 & j \in A \\ -\infty & j \notin A \end{cases} \label{masked-exponential-is-zero}$$
 #
-# But infinity takes part in other sums too, and there it is dangerous. **Predict** the result of three lines: a mask made as $(1
-# - \text{mask}) \cdot (-\infty)$, the shift by the row maximum if every key is hidden, and a weight of 0 on a value
+# But infinity takes part in other sums too, and there it is dangerous. **Predict** the result of three lines: a mask made as
+# $(1 - \text{mask}) \cdot (-\infty)$, the shift by the row maximum if every key is hidden, and a weight of 0 on a value
 # that is infinite.
 
 # %% id="arithmetic-verify"

@@ -394,7 +394,7 @@ figures.rope_explorable()
 
 # %% [markdown] id="explorable-notice" tags=["answer"]
 # The score stays if you press "Both one on", because the distance does. It changes if you press "Exchange": that turns the sign of the
-# distance, and the odd part of {eq}`rotated-pair-score` with it. With the clocks stopped we are back in section 5.4.
+# distance, and the odd part of {eq}`rotated-pair-score` with it. With the clocks stopped we are back in section {section}`permute`.
 
 # %% [markdown] id="residual"
 # ## Attention replaces, the residual updates

@@ -2,48 +2,43 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
-# that are not negative and sum to 1. Softmax makes them, with an exponential. Why that? This lesson answers three times, and each
-# time it starts somewhere else.
+# that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. Why that? We answer three
+# times, each time from another start.
 #
-# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it with and without its Jacobian, and sum its
-# denominator one block at a time.
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block. In a
+# hurry? Go from the definition straight to section {section}`stable`.
 #
 # **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes,
 # without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
 
-# %% id="setup"
-import math
-
-import numpy as np
-import torch
-
-from attn_course import check, show, verify
-from attn_course.lessons.softmax import figures
-from attn_course.reference import logsumexp, softmax, softmax_jacobian, softmax_vjp
-from attn_course.sentence import KEY, QUERY, TOKENS, labelled
-
-np.set_printoptions(precision=4, suppress=True)
-
-# %% [markdown] id="where"
-# The machine has its scores. Now each row of scores must become a row of weights:
-
-# %% id="machine"
-figures.machine()
-
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. Here are the dot products of this
-# one query with the seven keys, divided by 2 (chapter {lesson}`scaling` says why by 2). How much attention should each token get
-# from "it"?
+# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. The dot products of this one query
+# with the seven keys, divided by 2 (chapter {lesson}`scaling` says why by 2), are the scores below. How much attention should each
+# token get from "it"? This cell needs NumPy alone:
 
-# %% id="hook-scores"
-z_it = QUERY[0, TOKENS.index("it")] @ KEY[0].T / 2
-print(labelled(z_it[None], rows=["it"], columns=TOKENS))
+# %% id="first"
+import numpy as np
+
+tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
+scores = np.array([-1.0, 4.0, -2.0, 0.0, -2.0, -1.0, 0.0])
+amounts = np.exp(scores)
+weights = amounts / amounts.sum()
+for token, weight in zip(tokens, weights, strict=True):
+    print(f"{token:8} {weight:.2f}")
+
+# %% [markdown] id="where"
+# In the whole machine, this step turns each row of scores into a row of weights:
+
+# %% id="machine"
+from attn_course.lessons.softmax import figures
+
+figures.machine()
 
 # %% [markdown] id="by-hand"
-# Softmax gives each token an **amount**, $e$ to the power of its score, and divides it by the sum of all amounts. With
-# $e \approx 2.7$ and $e^2 \approx 7.4$ we need no computer:
+# Now without a computer, with $e \approx 2.7$ and $e^2 \approx 7.4$. Each token gets an **amount**, $e$ to the power of its score. Its
+# weight is its amount over the sum of all amounts, $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
 #
 # | token | score | amount | weight |
 # |---|---|---|---|
@@ -52,21 +47,26 @@ print(labelled(z_it[None], rows=["it"], columns=TOKENS))
 # | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
 # | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
 #
-# The sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$. So "it" gives "cat" 0.95 of its weight.
+# The course's own query and keys give the same scores:
 
-# %% id="by-hand-figure"
-figures.token_weights(TOKENS, z_it, softmax(z_it))
+# %% id="setup"
+from attn_course.sentence import KEY, QUERY, TOKENS, labelled
+
+z_it = QUERY[0, TOKENS.index("it")] @ KEY[0].T / 2
+assert np.array_equal(z_it, scores)
+figures.token_weights(TOKENS, z_it, weights)
 
 # %% [markdown] id="definition"
 # A token whose score is one higher gets 2.7 times the weight. In symbols, for scores $z = (z_1, \ldots, z_n)$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores, through the sum. In this course
-# `verify` tries every numbered equation on random numbers, and `show` puts small numbers into one.
+# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores, through the sum. In this course `show`
+# puts small numbers into a numbered equation, and `verify` tries it on random ones.
 
-# %% id="definition-verify"
-verify("softmax")
+# %% id="definition-show"
+from attn_course import check, show, verify
+
 show("softmax", z=[1, 2, 0], i=2)
 
 # %% [markdown] id="range"
@@ -78,16 +78,19 @@ show("softmax", z=[1, 2, 0], i=2)
 # 200 below the best gets 0, because $e^{-200}$ is smaller than any positive float32.
 
 # %% id="range-code"
-verify("softmax-inside-the-simplex")
+from attn_course.reference import logsumexp, softmax
+
+np.set_printoptions(precision=4, suppress=True)
 print("one score:         ", softmax(np.array([3.0])))
 print("a score of -inf:   ", softmax(np.array([1.0, 2.0, -np.inf])))
 print("float32, far apart:", softmax(np.array([0.0, 200.0], dtype=np.float32)))
+verify("softmax", "softmax-inside-the-simplex")
 
 # %% [markdown] id="why-exp"
 # ## First derivation: only differences count
 #
-# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let one continuous positive function $f$ serve
-# every entry, and divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the ratio of two weights, their **odds**, the sum cancels:
+# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let there be two or more scores. Let one
+# continuous positive function $f$ serve every entry, and divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the ratio of two weights, their **odds**, the sum cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 #
@@ -139,8 +142,8 @@ figures.softmax_maps(difference, shares, shift=shift)
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For $\beta = 0$ all weights are equal,
-# and a negative $\beta$ prefers small scores.
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. The others have none: for $\beta = 0$ all
+# weights are equal, and a negative $\beta$ prefers small scores.
 
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
@@ -165,60 +168,79 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="identity"
-# Which weights are best? We split this sum into its largest possible value and a gap, and then see which weights close the gap. First,
-# the **log-sum-exp** of scores is $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$, the logarithm of softmax's
-# denominator. So a log-weight is a score measured from it:
+# Which weights are best, and how far behind are others? The logarithm of softmax is a score, less the logarithm of the sum. The latter
+# is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# The **divergence** of weights $p$ from weights $q$ is $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln p_i - \sum_i p_i \ln q_i$. Put
-# $q = \sigma(\beta z)$. The first sum is $-H(p)$, and by {eq}`log-softmax` the second is
-# $\sum_i p_i\, (\beta z_i - \mathrm{lse}(\beta z)) = \beta\, p \cdot z - \mathrm{lse}(\beta z)$, because the $p_i$ sum to 1. Hence,
-# for every $p$ and **every real** $\beta$,
+# Take $T = 1$, write $s = \sigma(z)$, and put $z_i = \mathrm{lse}(z) + \ln s_i$ into the sum. The $p_i$ sum to 1, so
 #
-# $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
+# $$p \cdot z + H(p) = \sum_i p_i\,(\mathrm{lse}(z) + \ln s_i) - \sum_i p_i \ln p_i = \mathrm{lse}(z) - \sum_i p_i \ln \frac{p_i}{s_i}$$
+#
+# The first term is the same for all $p$. The second is the **gap** that $p$ leaves, called the *divergence*
+# $\mathrm{KL}(p \,\|\, s)$. With $p = s$ every logarithm is 0, and the gap is closed.
 
 # %% [markdown] id="compromise"
-# Put $\beta = 1 / T$, multiply by $T$, and bring $p \cdot z$ to the left:
+# Can the gap be negative? The difference $x - 1 - \ln x$ is 0 at $x = 1$, and its slope $1 - 1/x$ is negative before and positive
+# after. So $\ln x \le x - 1$, with equality only at $x = 1$. Take $x = s_i / p_i$, multiply by $p_i$, and sum over the entries with
+# $p_i > 0$:
 #
-# $$p \cdot z + T\, H(p) = T\, \mathrm{lse}(z / T) - T\, \mathrm{KL}(p \,\|\, \sigma(z / T))$$
+# $$-\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i (s_i - p_i) \le 0$$
 #
-# On the right only KL depends on $p$, so the best $p$ has the smallest KL. How small can it be? The difference $x - 1 - \ln x$ is 0 at
-# $x = 1$, and its slope $1 - 1/x$ is negative before and positive after. So $\ln x \le x - 1$, with equality only at $x = 1$. Take
-# $x = q_i / p_i$, multiply by $p_i$, and sum over the entries with $p_i > 0$:
-#
-# $$-\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln \frac{q_i}{p_i} \le \sum_i (q_i - p_i) \le 0$$
+# The last step holds because these $p_i$ sum to 1, and these $s_i$ to at most 1. Equality needs $s_i = p_i$ wherever $p_i > 0$, and
+# then these $s_i$ sum to 1 as well. No weight of a softmax is 0, so no other entry is left, and $p = s$. So **softmax is the one best
+# compromise**, and its value is $\mathrm{lse}(z)$.
 
 # %% [markdown] id="compromise-best"
-# The last step holds because these $p_i$ sum to 1, and these $q_i$ to at most 1. Equality needs $q_i = p_i$ wherever $p_i > 0$, and
-# then these $q_i$ sum to 1 as well. No weight of a softmax is 0, so no other entry is left, and $p = q$. So **softmax is the one best
-# compromise**, its value is $T\, \mathrm{lse}(z / T)$, and the temperature $T$ is what entropy is worth. (The Deeper section
-# {section}`average` prescribes the average score instead, as physicists do.) For the scores above, the best is a little more than our
-# third attempt had:
+# And for another $T$? Divide what we maximise by $T$: the scores become $z / T$, so the best weights are $\sigma(z / T)$, and the
+# temperature $T$ is what entropy is worth. For any real $\beta$ the same line, with $\beta z$ for $z$ and solved for the entropy, reads
+#
+# $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \key{free-energy-identity}$$
+#
+# For the scores above, the best is a little more than our third attempt had. The difference is its gap:
 
 # %% id="identity-verify"
-print("best weights", softmax(z), f"  score + entropy = lse = {logsumexp(z):.3f}")
+best = softmax(z)
+print("best weights", best, f"  score + entropy = lse = {logsumexp(z):.3f}")
+print(f"gap of the third attempt: {(p * np.log(p / best)).sum():.3f}")
 verify("log-softmax", "free-energy-identity")
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# Psychologists met these weights in another way: whoever compares two sounds many times does not always choose the louder one. So
-# let each score be read with a random error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent and share one
-# continuous distribution with a finite mean. The average best reading is
+# **A story.** Whoever compares two sounds many times does not always choose the louder one. In 1959 the psychologist Duncan Luce
+# demanded that the odds of two answers must not depend on the others. Tony Marley found that random errors of one kind lead to such
+# weights, and Daniel McFadden (1974) that under his conditions no other kind does. He later shared the Nobel prize in economics.
+#
+# So let each score be read with an error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent and share one
+# continuous distribution with a finite mean. Below, the scores are $(x, 0)$. Each thin line is one pair of errors: the best reading
+# stays flat while $x$ loses, and rises with it once it wins.
+
+# %% id="contest-figure"
+errors = np.random.default_rng(0).normal(size=(10_000, 2))
+x = np.linspace(-4.0, 4.0, 81)
+readings = np.maximum(x + errors[:, :1], errors[:, 1:])
+share = (x + errors[:, :1] > errors[:, 1:]).mean(axis=0)
+figures.contest(x, readings[:6], readings.mean(axis=0), share)
+
+# %% [markdown] id="contest-slope"
+# On the right, the slope of the average is the share of contests that $x$ wins. For any number of scores, let
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# Raise $z_i$ by a tiny step $h$. Where $i$ wins, say by 3.1 to 3.0, the maximum rises by $h$. Where it loses, 3.0 to 3.1, the maximum
-# stays, as long as $h$ is less than the gap of 0.1. Only in a race closer than $h$ does it rise by a part of $h$, and the chance of such
-# a race goes to 0 with $h$, because a continuous noise makes no ties. So the slope of $M$ is a chance:
+# Raise $z_i$ by a tiny step $h$. Where $i$ wins, say by 3.1 to 3.0, the best reading rises by $h$. Where it loses, 3.0 to 3.1, it
+# stays, as long as $h$ is less than the gap of 0.1. Only in a race closer than $h$ does it rise by a part of $h$. The chance of such a
+# race goes to 0 with $h$, because a continuous noise makes no ties.  (A step down
+# goes the same way.) Hence
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
+#
+# These are weights, for **any** such noise: none is negative, and they sum to 1, because exactly one token wins.
 
 # %% [markdown] id="gumbel"
-# These are weights, for **any** such noise: none is negative, and they sum to 1, because exactly one token wins. Which weights they are
-# depends on the noise. Take Gumbel's, $P(\xi \le t) = \exp(-e^{-t})$. The best reading is at most $t$ if *every* $z_j + \xi_j$ is. The
-# noises are independent, so the chances multiply, and the exponents add:
+# Which weights they are depends on the noise. We look for one whose maximum is easy to calculate. The best reading is at most $t$ if
+# *every* $z_j + \xi_j$ is, and the noises are independent, so the chances multiply. With Gumbel's noise, $P(\xi \le t) = \exp(-e^{-t})$,
+# this product becomes a sum in the exponent:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j)$$
 #
@@ -258,19 +280,14 @@ verify("expected-maximum", "lse-gradient")
 #
 # | what we assume | what we find |
 # |---|---|
-# | one function for all entries; only differences of scores count | $\sigma(\beta z)$, and nothing else |
+# | one continuous function for all entries; only differences of scores count | $\sigma(\beta z)$, and nothing else |
 # | a large $p \cdot z + T\, H(p)$ is good | $\sigma(z / T)$, and nothing better |
 # | the best noisy score wins | $\sigma(z)$ for Gumbel's noise; others in general differ (section {section}`noise`) |
-#
-# **A story.** In 1959 the psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony
-# Marley found that Gumbel's noise leads to such weights, and Daniel McFadden (1974) that under his conditions no other noise does. In
-# 2000 he shared the Nobel prize in economics.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# Take exponentials, divide by their sum: everybody writes these two lines first. The two score vectors below have the same
-# differences. A float64 holds numbers up to about $e^{709}$, and what is larger becomes `inf`. **Predict** what the second one gives.
+# Our first cell took exponentials and divided by their sum. The two score vectors below have the same differences. A float64 holds numbers up to about $e^{709}$, and what is larger becomes `inf`. **Predict** what the second one gives.
 
 # %% id="overflow-code" tags=["predicted"]
 with np.errstate(all="ignore"):  # keep NumPy quiet
@@ -286,7 +303,7 @@ with np.errstate(all="ignore"):  # keep NumPy quiet
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# Log-sum-exp is not invariant: it moves by the same amount. Take $e^m$ out of each term of the sum, for any number $m$:
+# Log-sum-exp, $\ln \sum_j e^{z_j}$, is not invariant: it moves by the same amount. Take $e^m$ out of each term of the sum, for any number $m$:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
@@ -296,10 +313,10 @@ with np.errstate(all="ignore"):  # keep NumPy quiet
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 
 # %% id="stable-code"
-verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 scores = np.array([1000.0, 1001.0, 1002.0])
 shifted = np.exp(scores - scores.max())
 print(shifted / shifted.sum())
+verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 
 # %% [markdown] id="stable-notice"
 # In a matrix of scores, with a row for each query and a column for each key, each row is a softmax of its own. So maximum and sum run
@@ -346,10 +363,11 @@ check("softmax-derivative", my_formula)
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
-# **Predict** the sign of each entry of $J$, and where the largest entry is, for the weights of the scores $(1.5, 1, 0, -1)$.
-# ($e^{1.5} \approx 4.5$.)
+# **Predict** where the largest entry of $J$ is, for the weights of the scores $(1.5, 1, 0, -1)$. ($e^{1.5} \approx 4.5$.)
 
 # %% id="jacobian-figure" tags=["predicted"]
+from attn_course.reference import softmax_jacobian
+
 weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
 jacobian = softmax_jacobian(weights)
 assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
@@ -359,9 +377,13 @@ figures.jacobian_heatmap(weights, jacobian)
 # The diagonal is positive, because $s_i (1 - s_i)$ is, and everything else is negative, because $-s_i s_j$ is. The largest entry is
 # where $s_i$ is closest to one half, because $s (1 - s)$ is largest there. Here that is the first diagonal entry.
 
-# %% id="jacobian-verify"
-verify("softmax-derivative", "softmax-jacobian")
-verify("softmax-jacobian-annihilates-constants")
+# %% [markdown] id="jacobian-variance"
+# Multiply {eq}`softmax-jacobian` by a vector $x$ from both sides:
+#
+# $$x^\top J x = \sum_i s_i x_i^2 - \Bigl(\sum_i s_i x_i\Bigr)^2$$
+#
+# This is the variance of the numbers $x_i$ under the weights $s$: never negative, and 0 only if all $x_i$ are equal. So $J$ has rank $n - 1$. By
+# {eq}`lse-gradient`, $J$ holds the second derivatives of log-sum-exp, so that is convex.
 
 # %% [markdown] id="vjp"
 # A backward pass never needs $J$ itself. A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain
@@ -389,7 +411,10 @@ check("pull-back-one-row", my_pull)
 # It takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries. PyTorch's automatic differentiation agrees:
 
 # %% id="vjp-code"
-verify("softmax-vector-jacobian-product")
+import torch
+
+from attn_course.reference import softmax_vjp
+
 gradient = np.array([2.0, -1.0, 0.0, 3.0])
 z = torch.tensor([1.5, 1.0, 0.0, -1.0], dtype=torch.float64, requires_grad=True)
 torch.softmax(z, dim=-1).backward(torch.from_numpy(gradient))
@@ -411,22 +436,13 @@ print("gradient of the scores:   ", softmax_vjp(s, g))
 print("weights after a step of 1:", softmax(np.log(s) - softmax_vjp(s, g)))
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# No. Both *scores* fall, but the first by 0.08 and the second only by 0.01. With the first, the largest, the sum of all amounts falls
-# to 0.947 of what it was; the second amount falls only to 0.990. So the second *weight* grows from 0.1 to 0.1046.
+# No. Both *scores* fall, but the first by 0.08 and the second only by 0.01. The first amount is by far the largest, so the sum of all
+# amounts falls with it, to 0.947 of what it was. The second amount falls only to 0.990 of its own. So the second *weight* grows, from
+# 0.1 to 0.1046.
 
-# %% [markdown] id="spot-elementwise"
-# ### Spot the mistake: softmax as an elementwise function
-#
-# "The derivative of softmax is $s(1 - s)$" is a common answer. That belongs to the *logistic* function, which looks at one number. Put
-# it into the backward pass, for two equal weights and $g = (1, 1)$:
-
-# %% id="spot-elementwise-code"
-s, g = np.array([0.5, 0.5]), np.array([1.0, 1.0])
-print("entry by entry:", s * (1 - s) * g)
-show("softmax-vector-jacobian-product", s=s, g=g)
-
-# %% [markdown] id="spot-elementwise-notice"
-# The weights sum to 1, and this loss adds them up. So it cannot change, and its gradient must be 0.
+# %% id="jacobian-verify"
+verify("softmax-derivative", "softmax-jacobian")
+verify("softmax-jacobian-annihilates-constants", "softmax-vector-jacobian-product")
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
@@ -435,7 +451,7 @@ show("softmax-vector-jacobian-product", s=s, g=g)
 # the log-odds too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they
 # are $e^4 \approx 55$: our division by 2 **is** a temperature.
 #
-# Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and the
+# Divide above and below by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and the
 # winners, whose terms are 1, share equally. As $T \to \infty$, every term becomes 1, and every weight $1/n$. Here two scores are tied:
 
 # %% id="temperature-figure"
@@ -457,8 +473,8 @@ figures.softmax_explorable()
 # most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores hardly reach the weights.
 
 # %% [markdown] id="saturation-notice"
-# Two warnings. The Jacobian of many nearly equal weights is small too: with weights $1/n$, no entry is above $1/n$. And a small
-# Jacobian in one row at one moment says nothing yet about training; chapter {lesson}`scaling` measures it.
+# With many equal weights, $1/n$ each, $J$ is small too: no entry is above $1/n$. And a small $J$ in one row at one moment says nothing
+# yet about training; chapter {lesson}`scaling` measures it.
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
@@ -473,6 +489,8 @@ figures.softmax_explorable()
 # $e^{-\infty} = 0$.
 
 # %% id="online-code"
+import math
+
 row_max, row_sum = -math.inf, 0.0
 for token, score in zip(TOKENS, z_it, strict=True):
     new_max = max(row_max, score)
@@ -481,32 +499,17 @@ for token, score in zip(TOKENS, z_it, strict=True):
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
 
 # %% [markdown] id="online-notice"
-# At "cat" the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} = 0.0067$.
-#
-# Whole blocks of scores work the same way. Bring the sums of two blocks, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger maximum,
-# then add:
+# At "cat" the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} = 0.0067$. Whole blocks work the same way: bring
+# the sums of two, $(m_A, \ell_A)$ and $(m_B, \ell_B)$, to the larger maximum, then add:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
 # On paper neither the order of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter
-# {lesson}`flash`) rests on this line, and on rescaling the sum of values in the same way: blocks of scores are read and dropped, and no
-# full row need ever be stored. Write it yourself in the Deeper section {section}`blocks`.
+# {lesson}`flash`) rests on this line, and on rescaling the sum of values in the same way: blocks of scores are read and dropped. Write it
+# yourself in the Deeper section {section}`blocks`.
 
 # %% id="merge-verify"
 verify("online-softmax-update", "merge-of-softmax-sums")
-
-# %% [markdown] id="limits"
-# ## What softmax cannot do
-#
-# - **Give exactly zero** on paper to a finite score. The small weights of many keys can add up. *Sparsemax* (Martins and
-#   Astudillo, 2016) can reach zero.
-# - **Say "nothing fits".** Scores have no natural zero: if all keys fit badly, the least bad one still gets the largest weight.
-# - **Notice a duplicate.** If a key stands there twice, its two copies together get up to twice its weight, and all others lose:
-
-# %% id="duplicate-code"
-z = np.array([2.0, 1.0, 0.0])
-print("three keys:         ", softmax(z))
-print("the first key twice:", softmax(np.array([z[0], *z])))
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -528,7 +531,7 @@ print("the first key twice:", softmax(np.array([z[0], *z])))
 # - A common shift changes nothing: subtract the maximum, and no exponential overflows.
 # - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
 # - Where one weight takes nearly all, $J$ nearly vanishes.
-# - A maximum and a sum are all that must be kept of the scores read so far.
+# - For the denominator, a maximum and a sum are all that must be kept of the scores read so far.
 #
 # Next: why did the machine divide by 2? That is chapter {lesson}`scaling`; first the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). No core section needs those that follow.
@@ -605,10 +608,10 @@ print("softmax:     ", softmax(z))
 # weights: with $\beta = 0$, {eq}`free-energy-identity` says $H(p) = \ln n - \mathrm{KL}(p \,\|\, \text{equal weights})$.
 
 # %% [markdown] id="multiplier"
-# **Lagrange multipliers.** With three weights the conditions leave a path across a hill. At its highest point, the hill may still
-# rise to the left or right of the path, but not along it. The conditions do not change along it either. In space, the
-# directions perpendicular to the path form a plane. The slope of the hill lies in it, and so do those of the two conditions, which span
-# it unless they are parallel; that happens only if all scores are equal. So the slope of the hill is a combination of theirs. The
+# **Lagrange multipliers.** Start at the best $p$, with all $p_i > 0$, and go a tiny step along a direction $d$. The step keeps both
+# conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$: then $d$ is perpendicular to $\mathbf{1}$ and to $z$. The entropy has no slope
+# along such a $d$, for otherwise a step forwards or backwards would raise it. So its gradient is perpendicular to every $d$ of this kind.
+# Only the combinations of $\mathbf{1}$ and $z$ are. (With three weights, $d$ points along the dashed line of the figure below.) The
 # unknown coefficients are the *multipliers*:
 
 # %% [markdown] id="lagrangian"
@@ -695,6 +698,19 @@ entropies = -(weights * np.log(weights)).sum(axis=-1)
 slope = (entropies[1] - entropies[0]) / (averages[1] - averages[0])
 print(f"slope of the entropy at beta = -2: {slope:.3f}")
 
+# %% [markdown] id="limits"
+# ## Deeper: what softmax cannot do
+#
+# - **Give exactly zero** on paper to a finite score. The small weights of many keys can add up. *Sparsemax* (Martins and
+#   Astudillo, 2016) can reach zero.
+# - **Say "nothing fits".** Scores have no natural zero: if all keys fit badly, the least bad one still gets the largest weight.
+# - **Notice a duplicate.** If a key stands there twice, its two copies together get more than it had, and all others lose:
+
+# %% id="duplicate-code"
+z = np.array([2.0, 1.0, 0.0])
+print("three keys:         ", softmax(z))
+print("the first key twice:", softmax(np.array([z[0], *z])))
+
 # %% [markdown] id="smooth-maximum"
 # ## Deeper: log-sum-exp as a smooth maximum
 #
@@ -748,17 +764,28 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # `[[0, 1], [1, 0]]` the wrong axis even gives the right weights. So test with more keys than queries: then the wrong axis cannot make all
 # row sums 1.
 
+# %% [markdown] id="spot-elementwise"
+# ## Deeper: spot the mistake in a backward pass
+#
+# "The derivative of softmax is $s(1 - s)$" is a common answer. That belongs to the *logistic* function of one number. Put it
+# into the backward pass, for two equal weights and $g = (1, 1)$:
+
+# %% id="spot-elementwise-code"
+s, g = np.array([0.5, 0.5]), np.array([1.0, 1.0])
+print("entry by entry:", s * (1 - s) * g)
+show("softmax-vector-jacobian-product", s=s, g=g)
+
+# %% [markdown] id="spot-elementwise-notice"
+# The weights sum to 1, and this loss adds them up. So it cannot change, and its gradient must be 0.
+
 # %% [markdown] id="norm"
 # ## Deeper: the norm of a saturated Jacobian
 #
 # In the core we saw that each entry of a saturated $J$ is small. For the whole matrix, take the spectral norm $\|J\|_2$, the largest
 # factor by which $J$ stretches a vector. **Recall:** if a
 # symmetric matrix has no negative eigenvalue, the largest eigenvalue is its norm, and all of them together sum to its trace, the
-# sum of the diagonal. For an eigenvector $x$ of length 1, the eigenvalue is $x^\top J x$. By {eq}`softmax-jacobian`,
-#
-# $$x^\top J x = x^\top \mathrm{diag}(s)\, x - (x^\top s)(s^\top x) = \sum_i s_i x_i^2 - \Bigl(\sum_i s_i x_i\Bigr)^2$$
-#
-# This is the variance of the numbers $x_i$ under the weights $s$, so no eigenvalue is negative.
+# sum of the diagonal. For an eigenvector $x$ of length 1, the eigenvalue is $x^\top J x$. In the core we saw that this is the variance of
+# the numbers $x_i$ under the weights $s$, so no eigenvalue is negative.
 
 # %% [markdown] id="saturation-bound"
 # So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where

@@ -19,6 +19,7 @@ CALM = (
     "--disable-component-update",
     "--disable-sync",
 )
+UNMOVED = "--disable-threaded-compositing"  # where nobody scrolls or clicks: what keeps a moving page smooth was a third of the time
 CURRENT = "window.jupyterapp?.shell?.currentWidget"  # undefined until JupyterLab is up
 # A cell that waits or runs shows a star; no star left and a kernel that is idle: nothing is under way.
 IDLE = f"""() => {{
@@ -165,12 +166,12 @@ class NotebookPage:
 
 
 @contextmanager
-def open_page(executable: str, profile: Path) -> Iterator[NotebookPage]:
+def open_page(executable: str, profile: Path, *flags: str) -> Iterator[NotebookPage]:
     """Start a browser with a new profile and give its page."""
-    flags = [*CALM, *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [])]  # chromium will not be root in a sandbox
+    root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # chromium will not be root in a sandbox
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            profile, executable_path=executable, args=flags, headless=True, viewport={"width": 1400, "height": 900}
+            profile, executable_path=executable, args=[*CALM, *root, *flags], headless=True, viewport={"width": 1400, "height": 900}
         )
         context.set_default_timeout(120_000)  # a busy machine is slow, not wrong
         try:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from tests.browser.notebook_page import required_browser
+from tests.browser.notebook_page import CALM, required_browser
 
 PACKED = """
 const packed = (numbers) => {
@@ -23,7 +23,7 @@ const packed = (numbers) => {
 def scripted(source: str) -> Iterator[Page]:
     """Yield an empty page that knows a script, and `packed`, which makes one text of many numbers."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=required_browser(), args=["--no-sandbox", *CALM])
         page = browser.new_page()
         page.add_script_tag(content=f"{source}\n{PACKED}")
         yield page

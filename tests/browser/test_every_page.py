@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from attn_course.authoring.pages import write_pages
-from tests.browser.notebook_page import NotebookPage, open_page, required_browser
+from tests.browser.notebook_page import UNMOVED, NotebookPage, open_page, required_browser
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ LINKS = "() => [...document.links].map((link) => link.href)"
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotebookPage]:
     """One browser for all pages. Formulas stay as they are written: setting them is most of the time, and test_pages.py looks at them."""
-    with open_page(required_browser(), tmp_path_factory.mktemp("profile")) as page:
+    with open_page(required_browser(), tmp_path_factory.mktemp("profile"), UNMOVED) as page:
         page.page.route("**/MathJax.js*", lambda route: route.fulfill(body="", content_type="text/javascript"))
         yield page
 

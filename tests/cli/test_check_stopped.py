@@ -21,11 +21,11 @@ from attn_course.cli import main
 sys.exit(main(["check"]))
 """
 BEGUN = """
-import os, subprocess
+import os, subprocess, time
 from pathlib import Path
 child = subprocess.Popen(["sleep", "600"])
 Path(f"begun-{os.getpid()}").write_text(f"{child.pid} {os.getpid()} {os.getppid()} .")
-while True: pass
+while True: time.sleep(0.1)
 """
 STARTING = """
 import os, time

@@ -14,6 +14,8 @@ from attn_course.formulas import derivative, function, of, row
 from attn_course.reference import softmax
 from tests.toy_numbers import toy_numbers
 
+pytestmark = pytest.mark.usefixtures("no_shape_check")
+
 
 @pytest.fixture
 def toy(monkeypatch) -> Registry:

@@ -20,6 +20,7 @@ from attn_course.equations.worked import latex, number
 from attn_course.formulas import Formula, Malformed, Refuted, judge, names_of, vector, write
 from attn_course.reference import logsumexp, softmax
 
+pytestmark = pytest.mark.usefixtures("no_shape_check")
 SCORES = [1.0, 2.0, 0.0]
 READABLE = [equation for equation in REGISTRY.all_equations() if equation.kind != "transcribed"]
 LABELS = [equation.label for equation in REGISTRY.all_equations("softmax")]

@@ -121,9 +121,3 @@ def assert_described(page: Any, name: str, given: tuple, wanted: dict, **toleran
     shown = described(page, name, *given)
     for fact, value in wanted.items():
         np.testing.assert_allclose(shown[fact], value, **tolerance, err_msg=fact)
-
-
-def stop_clock(page: Any) -> None:
-    """Let time pass on a page only where the test calls page.clock.run_for."""
-    page.clock.install(time=0)
-    page.clock.pause_at(1000)

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from attn_course.figures.compact import compact_script
 from attn_course.lessons.cross_attention import figures
-from tests.figures.support import Pictures, card_html, stop_clock
+from tests.figures.support import Pictures, card_html
 
 WEIGHTS = np.array([[0.1, 0.8, 0.1], [0.0, 1.0, 0.0], [0.3, 0.3, 0.4], [0.9, 0.05, 0.05]])
 SOURCE = ["9", "May", "1998"]
@@ -104,8 +104,8 @@ class TestInABrowser:
         expect(page.get_by_role("button", name="recurrent", exact=True)).to_have_attribute("aria-pressed", "false")
         expect(page.get_by_role("button", name="9 May 98")).to_have_count(6)
 
-    def test_play_writes_the_date_sign_by_sign_and_from_the_end_begins_anew(self, page):
-        stop_clock(page)
+    def test_play_writes_the_date_sign_by_sign_and_from_the_end_begins_anew(self, stopped_page):
+        page = stopped_page
         page.set_content(card_html("alignment", "x", card_data()))
         signs = page.locator(".attn-sign")
         page.get_by_role("slider", name="sign that is being written").press("End")

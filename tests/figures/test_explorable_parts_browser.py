@@ -5,7 +5,6 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.figures.explorable import explorable_html
-from tests.figures.support import stop_clock
 
 pytestmark = pytest.mark.browser
 
@@ -39,11 +38,11 @@ MOVE = """function start(root) {
 
 
 @pytest.fixture
-def mover(page, tmp_path):
+def mover(stopped_page, tmp_path):
     """A page with this card, its clock in the hands of the test."""
     for ending, text in {".html": MOVER, ".js": MOVE, ".css": "", "_words.html": "<p>words</p>"}.items():
         (tmp_path / f"mover{ending}").write_text(text, encoding="utf-8")
-    stop_clock(page)
+    page = stopped_page
     page.set_content(explorable_html(tmp_path / "mover", "mover"))
     return page
 

@@ -12,7 +12,7 @@ from attn_course.costs import materialised_attention_bytes, tiled_attention_byte
 from attn_course.lessons.flash import figures
 from attn_course.reference import attention, scaled_dot_scores
 from attn_course.reference.tiling import online_update
-from tests.figures.support import Pictures, card_html, described, rows_of_card, stop_clock, words_of_card
+from tests.figures.support import Pictures, card_html, described, rows_of_card, words_of_card
 
 ROOF = partial(figures.rooflines, peak_flops_per_s=100e9, bandwidth_bytes_per_s=10e9)
 
@@ -181,8 +181,8 @@ class TestInABrowser:
         assert (shown["moved"], shown["written"]) == (shown["all"], list(range(12)))
         np.testing.assert_allclose([outputs[i] for i in range(12)], attention(query, key, value, is_causal=causal), atol=1e-12)
 
-    def test_it_opens_on_its_first_tile_plays_to_the_end_and_starts_again(self, page):
-        stop_clock(page)
+    def test_it_opens_on_its_first_tile_plays_to_the_end_and_starts_again(self, stopped_page):
+        page = stopped_page
         page.set_content(card_html("tiles"))
         step = page.get_by_role("slider", name="step")
         expect(step).to_have_attribute("aria-valuetext", "1 of 12")

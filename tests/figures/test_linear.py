@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from attn_course.lessons.linear import figures
 from attn_course.reference import delta_rule_attention, linear_attention
-from tests.figures.support import Pictures, card_html, described, rows_of_card, stop_clock
+from tests.figures.support import Pictures, card_html, described, rows_of_card
 
 KEYS = np.array([[1.0, 0.0], [0.6, 0.8]])
 VALUES = np.array([[1.0, 0.0, -1.0], [2.0, 0.5, 1.0]])
@@ -112,8 +112,8 @@ def test_keys_and_buttons_move_the_card(page):
 
 
 @pytest.mark.browser
-def test_the_writes_play_one_after_the_other_and_a_new_one_replaces_those_still_to_come(page):
-    stop_clock(page)
+def test_the_writes_play_one_after_the_other_and_a_new_one_replaces_those_still_to_come(stopped_page):
+    page = stopped_page
     page.set_content(card_html("memory"))
     steps = page.locator(".attn-tape li")
     assert steps.all_inner_texts() == ["A = 1", "B = 1", "A = −1"]

@@ -79,13 +79,25 @@ def test_ticks_name_the_points_and_large_powers_of_two_are_powers(monkeypatch, x
 
 
 def test_leaders_are_thin_and_dotted_and_end_outside(monkeypatch):
-    leaders = []
-    monkeypatch.setattr(
-        base, "publish", lambda figure, alt: leaders.extend(line for line in figure.axes[0].lines if line.get_label() == "_leader")
-    )
+    panels = []
+    monkeypatch.setattr(base, "publish", lambda figure, alt: panels.append(figure.axes[0]))
     figures.lines([1, 2, 3], {"whole": [1, 2, 3], "half": [3, 2, np.nan]}, x_label="x", y_label="y", points=True, **WORDS)
-    assert len(leaders) == 2
+    leaders = [line for line in panels[0].lines if line.get_label() == "_leader"]
+    names = {text.get_text(): text for text in panels[0].texts}
+    assert len(leaders) == 1
+    assert names["half"].xy[0] < 1.0, "a leader through the whole plot looks like a curve"
     for line in leaders:
         assert line.get_linewidth() <= 0.8
         assert line.get_linestyle() == "--", "solid"  # matplotlib's name for a pattern of its own
         assert line.get_xdata()[-1] > 1.0
+
+
+@pytest.mark.parametrize(("last", "pieces"), [(3.0, 2), (1.0, 0)])
+def test_where_ends_meet_a_piece_of_its_curve_stands_before_each_name(monkeypatch, last, pieces):
+    panels = []
+    monkeypatch.setattr(base, "publish", lambda figure, alt: panels.append(figure.axes[0]))
+    figures.lines([1, 2, 3], {"one": [1, 2, 3], "other": [2, 1, last]}, x_label="x", y_label="y", **WORDS)
+    curves = {line.get_color() for line in panels[0].lines if not line.get_label().startswith("_")}
+    found = [line for line in panels[0].lines if line.get_label() == "_piece"]
+    assert len(found) == pieces
+    assert {line.get_color() for line in found} <= curves

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from attn_course.lessons.scaling import figures
 from attn_course.reference import dot_scores, scaled_dot_scores, softmax, softmax_jacobian
-from tests.figures.support import Pictures, card_html, rows_of_card, stop_clock
+from tests.figures.support import Pictures, card_html, rows_of_card
 
 X = np.linspace(-6, 6, 41)
 NORMAL = np.exp(-(X**2) / 2) / np.sqrt(2 * np.pi)
@@ -119,8 +119,8 @@ class TestInABrowser:
             means = [f"{wanted['largest'].mean():.3f}", f"{wanted['inUse'].mean():.1f}", f"{wanted['norm']:.3f}"]
             assert rows[way, str(2**power)] == [f"{wanted['deviation']:.2f}", *means, str(wanted["still"])]
 
-    def test_play_sweeps_to_the_end_and_the_table_and_the_picture_follow(self, page):
-        stop_clock(page)
+    def test_play_sweeps_to_the_end_and_the_table_and_the_picture_follow(self, stopped_page):
+        page = stopped_page
         page.set_content(card_html("scale"))
         cells = page.locator("tbody:visible td").all_inner_texts()
         assert cells[::2] == cells[1::2], "at d_k = 1 there is nothing to divide by"

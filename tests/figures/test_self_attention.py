@@ -8,7 +8,7 @@ import pytest
 
 from attn_course.lessons.self_attention import figures
 from attn_course.reference import rope
-from tests.figures.support import Pictures, card_html, described, stop_clock, words_of_card
+from tests.figures.support import Pictures, card_html, described, words_of_card
 
 EVEN = np.full((12, 12), 1 / 12)
 QUERY = np.array([[1.0, 0.0, 0.8, 0.5, 0.6, 0.8]])
@@ -118,8 +118,8 @@ def test_arrow_keys_and_buttons_move_the_tokens(page):
 
 
 @pytest.mark.browser
-def test_play_moves_both_at_one_distance_to_the_end_and_then_from_the_start(page):
-    stop_clock(page)
+def test_play_moves_both_at_one_distance_to_the_end_and_then_from_the_start(stopped_page):
+    page = stopped_page
     page.set_content(card_html("rope"))
     query, key = (page.get_by_role("slider", name=f"position {name}") for name in ("t of the query", "u of the key"))
     query.fill("39")

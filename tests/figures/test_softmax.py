@@ -67,6 +67,10 @@ DRAWN = [
         ["the 2, cat 1, it 0, was −1", "the 0.644, cat 0.237, it 0.087, was 0.032"],
     ),
     (
+        partial(figures.contest, [0.0, 1.0, 2.0], [[1.0, 1.0, 2.0], [0.5, 1.5, 2.5]], [0.5, 1.0, 2.0], [0.5, 0.75, 0.875]),
+        ["from 0 to 2", "in 2 contests", "from 0.50 to 1.00", "differ by at most 0.125"],
+    ),
+    (
         partial(figures.lse_bounds, X, [math.log(math.exp(x) + 1) for x in X], TOP, TOP + math.log(2)),
         ["At x = 0 it lies 0.69 above", "at x = 4 only 0.018 above"],
     ),
@@ -97,6 +101,8 @@ REFUSED = [
     (partial(SIMPLEX, scores=[1.0, 2.0]), r"scores must have shape \(3,\); got \(2,\)"),
     (partial(SIMPLEX, scores=SCORES[::-1]), r"optimum must have the wanted average 1.6; got 1.4"),
     (partial(figures.token_weights, ["a", "b"], [1.0, 2.0], [1.0]), r"weights must have shape \(2,\); got \(1,\)"),
+    (partial(figures.contest, X, [X[1:]], X, X), r"readings must have shape \(1, 41\); got \(1, 40\)"),
+    (partial(figures.contest, X, [X], X, X[1:]), r"share must have shape \(41,\); got \(40,\)"),
     (partial(figures.lse_bounds, X, X[1:], X, X), r"lse must have shape \(41,\); got \(40,\)"),
     (partial(figures.jacobian_heatmap, WEIGHTS, np.eye(3)), r"jacobian must have shape \(4, 4\); got \(3, 3\)"),
     (partial(BARS, np.ones((2, 3)), [1.0, 2.0]), r"weights must have shape \(2, 4\); got \(2, 3\)"),

@@ -187,7 +187,7 @@ def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     root, _ = built
     lesson = {cell.id: cell for cell in read(root, BUILT[0]).cells}
     (verified,) = lesson["sum-verify"].outputs
-    assert verified.data["text/plain"] == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 6, 7)"
+    assert verified.data["text/plain"] == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 6, 7); 1 known mistake does not"
     printed, picture, _ = lesson["sum-code"].outputs
     assert printed.text == "0.0\n"
     assert lesson["sum-answer"].source.startswith("<details")

@@ -29,8 +29,8 @@ equation = about("O7")
 def a_recurrence_is_a_mask(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
     """Unroll the recurrence: key j reaches query i through all decays in between. T steps of a state, or one masked matrix."""
     Q, K, V, a = rng.normal(size=(T, d_k)), rng.normal(size=(T, d_k)), rng.normal(size=(T, d_v)), rng.uniform(0.2, 1, size=T)
-    O = linear_attention(Q, K, V, log_decay=np.log(a)[:, None], form="recurrent")  # noqa: E741
-    return {"O": O, "Q": Q, "K": K, "V": V, "a": vector(a), "i": index(1, T), "j": index(1, T)}
+    output = linear_attention(Q, K, V, log_decay=np.log(a)[:, None], form="recurrent")
+    return {"O": output, "Q": Q, "K": K, "V": V, "a": vector(a), "i": index(1, T), "j": index(1, T)}
 
 
 @equation(

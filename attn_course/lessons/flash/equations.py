@@ -297,7 +297,7 @@ def merge_of_finished_outputs(rng: np.random.Generator, n: int, g: int, d_k: int
     },
 )
 def the_sum_cannot_overflow(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """No exponent is positive and one of them is 0: safe in any format that can hold n; a reference that lags has no such bound."""
+    """No exponent is positive and one of them is 0, so the sum cannot overflow; a reference that lags has no such bound."""
     n = 1 if draw == 1 else n
     scores = np.full(n, rng.normal()) if draw == 2 else 2 * rng.normal(size=n)
     m, row_sum = -np.inf, 0.0

@@ -71,7 +71,7 @@ def recall_at_distance(
         draw_lines(axes[0], x, needed, points=True)
         draw_level(axes[0], x, most_steps)
         note: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "fontsize": LABEL_POINTS, "color": INK}
-        axes[0].annotate("end of training; cross: not learnt", (x[0], most_steps), **note)
+        axes[0].annotate("the end; cross: not learnt", (x[0], most_steps), **note)
         for name, values in needed.items():
             failed = values >= most_steps
             colour = next(line.get_color() for line in axes[0].lines if line.get_label() == name)

@@ -40,13 +40,23 @@ def graded(root):
         @cache
         def grade_in(place):
             start = command_in(place) if place in CONTAINERS else command_as(place)  # skips where it cannot be had
-            return grade(start, root, folder, folder / place.replace(" ", "-"))
+            return grade(start, root, folder, folder / place.replace(" ", "-"), pictures=place == "this user")
 
         yield grade_in
 
 
-def grade(start, root, folder, out):
-    words = [sys.executable, "-m", "attn_course.cli", "grade", folder / "in", "--out", out, "--seed", SEED, "--jobs", "1"]
+PLAIN = """
+import sys
+from attn_course.cli import main
+from attn_course.grading.classroom import class_page
+class_page._figures = lambda *_: {}
+sys.exit(main())
+"""
+
+
+def grade(start, root, folder, out, *, pictures):
+    command = [sys.executable, *(["-m", "attn_course.cli"] if pictures else ["-c", PLAIN])]
+    words = [*command, "grade", folder / "in", "--out", out, "--seed", SEED, "--jobs", "1"]
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
     done = subprocess.run([*start, *map(str, words)], env=variables, cwd=folder, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
@@ -85,6 +95,8 @@ def test_each_attack_gets_nothing_where_it_stands_and_the_honest_get_all(graded,
 @pytest.mark.parametrize("place", PLACES)
 def test_the_level_of_the_sandbox_is_printed_and_stands_in_the_report(graded, place):
     _, report, printed = graded(place)
+    assert report["sandbox"].startswith("sandbox: ")
     assert report["sandbox"] in " ".join(printed.split())
+    assert report["sandbox_levels"] == {report["sandbox"].removeprefix("sandbox: ").partition(" (")[0]: len(QUICK) + 1}
     if place in CONTAINERS and LANDLOCK in probe().holding:
         assert report["sandbox"].startswith(f"sandbox: {CONTAINERS[place]} ("), "or what was taken away was not"

@@ -154,6 +154,13 @@ figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 # Compare, weigh, average: this is all that one head does. No line of the program mentions pronouns: it found the cat because of the numbers
 # in its matrices and in its words. We chose both so that it would; a model learns its own.
 
+# %% [markdown] id="story"
+# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern proposed sentences like this one: *the
+# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other
+# thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
+# trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
+# appendix), which is finding out what a pronoun stands for. Nobody had asked for such heads.
+
 # %% [markdown] id="because"
 # Now an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven weights, and the three
 # numbers that it takes home. The seven values are printed above.
@@ -221,13 +228,6 @@ from attn_course.figures.broken import break_the_machine
 
 break_the_machine()
 
-# %% [markdown] id="story"
-# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern proposed sentences like this one: *the
-# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other
-# thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
-# trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
-# appendix), which is finding out what a pronoun stands for. Nobody had asked for such heads.
-
 # %% [markdown] id="formula"
 # ## A formula for all words
 #
@@ -262,8 +262,8 @@ check("output-as-formula", my_output)
 # A query is made from the numbers of its word by a matrix, $Q = X W_Q$, and a model learns this matrix. Keys and values are made in the same
 # way, $K = X W_K$ and $V = X W_V$, each with a matrix of its own. A row times a matrix takes multiples of the rows of that
 # matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$. The last two numbers are its place: the six hours of the clock are the corners
-# of a hexagon, counted in steps from its middle, to the *east* and to the *north*. The last two rows of $W_Q$ below are zero, so only
-# the 2 counts, and the query of "it" is twice the third row.
+# of a hexagon, counted in steps *east* and *north* of its middle (a step north is $\sqrt 3$ times as long, which makes all of them
+# whole). The last two rows of $W_Q$ below are zero, so only the 2 counts, and the query of "it" is twice the third row.
 
 # %% id="projections-code"
 places = (*FEATURES[:3], "east", "north")

@@ -15,6 +15,11 @@ ALT = (
     "Two copies of a small attention side by side, one with a mistake; every number that goes in can be changed, numbers that differ "
     "are marked, and a game asks for the numbers that show the mistake, the test that proves it, and its name."
 )
+WARM_UP = (
+    "A small attention on four words, every number of which can be changed. A warm-up of six trials asks for one change each, such as a "
+    "query that makes 'it' look at 'cat', and says what the change has done. Then come levels with two copies side by side, one with a "
+    "mistake to be found."
+)
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -46,4 +51,4 @@ def page_of_the_machine() -> str:
 
 def break_the_machine(level: str | None = None) -> None:
     """Show the card in a notebook, open at a level or where the reader stopped."""
-    display(Explorable(card_of_the_machine(level), ALT))
+    display(Explorable(card_of_the_machine(level), ALT if level else WARM_UP))

@@ -29,6 +29,7 @@ LEAST_TEXT = 12  # pixels on the page; a narrower page scrolls
 TIP = 8.0
 CORNER = 7.0
 HATCH = 6.0
+THINNEST, THICKEST = 0.6, 16.0  # a line whose weight is 0, and one whose weight is 1
 SHIFT = {"_": 4.5, "^": -6.0}
 
 Point = tuple[float, float]
@@ -209,8 +210,8 @@ class Diagram:
         corners = [(x1, y1), (base[0] + aside[0], base[1] + aside[1]), (base[0] - aside[0], base[1] - aside[1])]
         self._add("polygon", points=" ".join(f"{_px(x)},{_px(y)}" for x, y in corners), **{"class": f"attn-tip {_state(lit)}"})
 
-    def wire(self, *points: Point, lit: bool = True) -> None:
-        """Draw a line through the points, with round corners."""
+    def wire(self, *points: Point, lit: bool = True, weight: float | None = None) -> None:
+        """Draw a line through the points, with round corners; one with a weight has the colour of weights, and is so thick."""
         path = f"M{_px(points[0][0])} {_px(points[0][1])}"
         for before, corner, after in zip(points, points[1:], points[2:], strict=False):
             room = min(CORNER, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
@@ -218,7 +219,8 @@ class Diagram:
             end = _towards(corner, after, room)
             path += f"L{_px(start[0])} {_px(start[1])}Q{_px(corner[0])} {_px(corner[1])} {_px(end[0])} {_px(end[1])}"
         path += f"L{_px(points[-1][0])} {_px(points[-1][1])}"
-        self._add("path", d=path, **{"class": f"attn-wire {_state(lit)}"})
+        look = {} if weight is None else {"style": f"stroke:{_colour('weights')};stroke-width:{_px(max(THINNEST, THICKEST * weight))}"}
+        self._add("path", d=path, **{"class": f"attn-wire {_state(lit)}"}, **look)
 
     def link(self, area: Area, address: str, name: str) -> None:
         """Lead from an area to a page; in the HTML above the drawing, where a front end finds links and keeps them working."""

@@ -7,11 +7,11 @@
 #
 # **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
 #
-# **You need** matrix products and a little Python. **Time:** 55 minutes, or an hour with all six trials of the first card, and then the
+# **You need** matrix products and a little Python. **Time:** 50 minutes, or an hour with the whole warm-up of the game, and then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="where"
-# Here is the whole machine. Each framed part is a link to the lesson about it. You need not understand it yet.
+# Here is the whole machine. You need not understand it yet: each framed part is a link to the lesson about it.
 
 # %% id="machine"
 from attn_course.lessons.start import figures
@@ -21,43 +21,31 @@ figures.machine()
 # %% [markdown] id="plan"
 # ## The first ten minutes
 #
-# **Play first.** Below, the machine is at work on four words, and every number can be changed. The first of its six trials takes two
-# minutes, and the card explains each word as you need it. The other five take six minutes more, now or later. The levels after them use
-# what later lessons explain.
+# A word can look at other words. Below, a line leads from "it" to every word, and the thicker a line is, the more "it" looks at that word.
+# The slider changes what "it" is looking for. What must "it" look for to find the cat?
 
 # %% id="move-card"
-from attn_course.figures.broken import break_the_machine
+from attn_course.sentence import KEY, QUERY, TOKENS
 
-break_the_machine()
-
-# %% [markdown] id="environment"
-# **Run a cell.** Click into the next one and press **Shift+Enter**. If your installation lacks something, it says how to mend it. Then run
-# the cells below it one by one, down to the first *Your turn*. There the ten minutes end, and you will have calculated what
-# decides who is meant.
-
-# %% id="setup"
-try:
-    from attn_course.commands.course import find_course
-    from attn_course.commands.doctor_checks import essentials, verdict
-
-    print(verdict(essentials(find_course())))
-except ModuleNotFoundError as missing:
-    print(f"{missing}: this kernel is not the course's; start it with `make lab`")
+figures.asks_explorable(KEY[0], QUERY[0][4], TOKENS, asks=4)
 
 # %% [markdown] id="hook"
 # ### Who is "it"?
 #
-# To a machine a word is a list of numbers. A model learns them; ours were chosen by hand, small and whole, so that you can do every
-# product in your head. From them each word gets three more lists, one for each role:
+# How does a line get its thickness? To a machine a word is a list of numbers. A model learns them; ours were chosen by hand, small and
+# whole, so that you can do every product in your head. From them each word gets three more lists, one for each role:
 #
-# - its **query** says what the word is looking for,
-# - its **key** describes the word to those who are looking,
-# - its **value** is what the word hands over.
+# - its **query** says what the word is looking for ("it": *somebody alive, whom I can stand for*),
+# - its **key** describes the word to those who are looking ("cat": *I am alive*),
+# - its **value** is what the word hands over when it is found.
 
 # %% [markdown] id="head"
 # The part of the machine that makes these three lists of every word, and then compares and averages them, is called a **head**. Ours has
-# two, and we take the first, which the code calls `[0]`, because Python counts from 0. So "it", the fifth word, is `[4]`. This cell prints all
-# seven keys, and the query of "it".
+# two, and we take the first, which the code calls `[0]`, because Python counts from 0. So "it", the fifth word, is `[4]`. The next cell
+# prints all seven keys, and the query of "it".
+#
+# **Run it**: click into it and press **Shift+Enter**, then run the cells below it one by one. (If one stops with a `ModuleNotFoundError`,
+# section {section}`ways` helps.) At the first *Your turn* the ten minutes end, and you will have calculated what decides who is meant.
 
 # %% id="keys"
 import numpy as np
@@ -73,13 +61,12 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("query of it:", query[4])
 
 # %% [markdown] id="keys-notice"
-# *Alive* marks a living thing; *tells* marks a word that says what somebody does or
-# is; *open* marks a word that still needs another one to mean something, such as a pronoun. ("Tired" is partly *alive*, since only
-# the living are tired.) The query of "it" is $(2, 0, -2, 2)$: it
-# looks for something alive, not for another open word, and for something that is alive rather than telling.
+# *Alive* marks a living thing; *tells* marks a word that says what somebody does or is; *open* marks a word that still needs another
+# one to mean something, such as a pronoun. ("Tired" is partly *alive*, since only the living are tired.) The query of "it" is
+# $(2, 0, -2, 2)$: it looks for something alive, not for another open word, and for something alive rather than telling.
 #
-# How well does a word fit? Multiply query and key number by number, and add up. The result is the dot product, and it is called the
-# **score**. With "tired", whose key is $(1, 2, 0, -1)$, "it" has the score
+# How well does a word fit? Multiply query and key number by number, and add up. Equal signs speak for the word, opposite ones against it.
+# This is the dot product, called the **score**. With "tired", whose key is $(1, 2, 0, -1)$, "it" has the score
 #
 # $$2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0.$$
 #
@@ -121,7 +108,8 @@ check("scores-by-hand", my_three)
 # For "it", the score 8 of "cat" against 0 for the next best is a clear lead. How much attention should "cat" get for it? Scores become
 # **weights**, which are positive and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four
 # numbers (lesson {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the results
-# by their sum (lesson {lesson}`softmax` says why). With two digits the smallest weights print as 0.00, but none is zero:
+# by their sum. Powers of $e$ are always positive, and a lead of 1 multiplies by $e$, however high both scores are (lesson {lesson}`softmax`
+# has more). The smallest weights print as 0.00, but none is zero:
 
 # %% id="weights-table"
 scores = key @ query[4]
@@ -144,10 +132,10 @@ print(labelled(value, columns=("alive", "tells", "alive - open")))
 print("average:", output.round(2))
 
 # %% [markdown] id="meaning"
-# Compare, weigh, average: this is all that one head does. The last step of the machine multiplies the averages of all heads by one more
-# matrix and adds the result to the word's own numbers. These are five: *alive*, *tells*, *open*, and two for its place in the
-# sentence. The three rows of the matrix that belong to our head say where its three numbers go: the first is added to *alive*, the second
-# to *tells*, and the third is **subtracted** from *open*. This is what becomes of "it":
+# The last step of the machine multiplies the averages of all heads by one more matrix and adds the result to the word's own numbers.
+# These are five: *alive*, *tells*, *open*, and two for its place in the sentence. Three rows of the matrix belong to our head, and they say
+# where its three numbers go: the first is added to *alive*, the second to *tells*, and the third is **subtracted** from *open*. This is
+# what becomes of "it":
 
 # %% id="meaning-code"
 after = X[4] + output @ W_OUTPUT[:3]
@@ -155,9 +143,23 @@ rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
 # %% [markdown] id="meaning-notice"
-# Before, "it" was an open word. Now it is alive, and hardly open any more, since $2 - 1.90 = 0.10$. These three numbers are almost those of
-# "cat". No line of the program mentions pronouns. It multiplied, took a softmax and an average, and found the cat because of the numbers in
-# its matrices and in its words. We chose both so that it would; a model learns its own.
+# Look at what has just happened. At first "it" was only an open word: it stood for something, and nothing in it said for what. Now it is
+# alive, and hardly open any more, since $2 - 1.90 = 0.10$. Its three numbers are almost those of "cat". The word has put a
+# question to the whole sentence, and from now on it carries the answer with it. Here is the whole step once more, drawn:
+
+# %% id="step-figure"
+figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
+
+# %% [markdown] id="step-notice"
+# Compare, weigh, average: this is all that one head does. No line of the program mentions pronouns: it found the cat because of the numbers
+# in its matrices and in its words. We chose both so that it would; a model learns its own.
+
+# %% [markdown] id="story"
+# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern proposed sentences like this one: *the
+# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other
+# thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
+# trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
+# appendix), which is finding out what a pronoun stands for. Nobody had asked for such heads.
 
 # %% [markdown] id="because"
 # Now an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven weights, and the three
@@ -175,9 +177,10 @@ print(labelled([home], ("takes home",), columns=("alive", "tells", "alive - open
 # to 1, so a word that looks for nothing cannot decline to pay attention.
 
 # %% [markdown] id="looks"
-# Whom does each of the seven words look at? Press a word, and follow its lines. Then choose the second
-# head. Its queries and keys are made from the two numbers for the place, so that each word looks at the word before it. For two of the
-# seven this fails. Which two? And what becomes of the lines if the scores are divided by a larger number than 2?
+# Whom does each word look at? Press one of the seven, and follow its lines. Then choose the second
+# head. Its queries and keys are made from the two numbers for the place, so that each word looks at the word before it. But places go round
+# like the hours of a clock with only six, and the seventh word is back at the hour of the first. For which two of the
+# seven words does the second head fail? And what becomes of the lines if the scores are divided by a larger number than 2?
 
 # %% id="looks-card"
 figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
@@ -186,9 +189,9 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # <details><summary>What you should see</summary>
 #
 # In the first head five words look mostly at "cat", "because" looks at all alike, and "cat" looks at what is told of it. In the second,
-# "the" has no word before it and looks at "was", and "cat" looks at "the" and "tired" alike: places are hours of a clock that has only six,
-# so the seventh word shows the same hour as the first (lesson {lesson}`self_attention` builds better clocks). With a larger divisor the
-# largest weight of a word falls and its smallest rises, both towards 1/7.
+# "the" has no word before it, and looks at "was", which stands at the hour before its own. And "cat" looks at "the" and "tired" alike, the
+# first word and the seventh, which share one hour (lesson {lesson}`self_attention` builds better clocks). With a larger divisor the largest
+# weight of a word falls and its smallest rises, both towards 1/7. Only the weights of "because" in the first head, which are 1/7 already, stay.
 #
 # </details>
 
@@ -212,12 +215,18 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 #
 # </details>
 
-# %% [markdown] id="story"
-# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern proposed sentences like this one: *the
-# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other
-# thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
-# trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
-# appendix), which is finding out what a pronoun stands for. Nobody had asked for such heads.
+# %% [markdown] id="game"
+# ### Now the machine is yours
+#
+# You know what a query, a key, a value and a weight are. Here is a machine for four of the words, and every number in it can be changed. Its
+# warm-up has six trials, each of which asks for one change and says what it did. Do the first now: it takes two minutes. The other
+# five take six minutes more, now or later. Behind them a game begins, in which you find the mistake in a broken machine, with
+# what later lessons explain.
+
+# %% id="game-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine()
 
 # %% [markdown] id="formula"
 # ## A formula for all words
@@ -246,6 +255,22 @@ print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
 # %% id="formula-turn-code" tags=["your-turn"]
 my_output = ...  # r"..."
 check("output-as-formula", my_output)
+
+# %% [markdown] id="projections"
+# ### Where queries come from
+#
+# A query is made from the numbers of its word by a matrix, $Q = X W_Q$, and a model learns this matrix. Keys and values are made in the same
+# way, $K = X W_K$ and $V = X W_V$, each with a matrix of its own. A row times a matrix takes multiples of the rows of that
+# matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$. The last two numbers are its place: the six hours of the clock are the corners
+# of a hexagon, counted in steps *east* and *north* of its middle (a step north is $\sqrt 3$ times as long, which makes all of them
+# whole). The last two rows of $W_Q$ below are zero, so only the 2 counts, and the query of "it" is twice the third row.
+
+# %% id="projections-code"
+places = (*FEATURES[:3], "east", "north")
+print(labelled(W_QUERY[0], rows=places))
+print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
+print("the places of all words:")
+print(labelled(X[:, 3:], columns=places[3:]))
 
 # %% [markdown] id="rows"
 # ## Rows ask, columns are asked
@@ -283,96 +308,23 @@ print("rows of P sum to   ", P.sum(axis=1))
 print("columns of P sum to", P.sum(axis=0).round(1))
 print("all outputs at once; that of it is", (P @ value)[4].round(2))
 
-# %% [markdown] id="projections"
-# ### Where queries come from
-#
-# A query is made from the numbers of its word by a matrix, $Q = X W_Q$, and a model learns this matrix. Keys and values are made in the same
-# way, $K = X W_K$ and $V = X W_V$, each with a matrix of its own. A row that is multiplied by a matrix takes multiples of the rows of that
-# matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$. Its last two numbers, *cos* and *sin*, say where it stands in the sentence.
-# The last two rows of $W_Q$ below are zero, so only the 2 counts, and the query of "it" is twice the third row.
-
-# %% id="projections-code"
-print(labelled(W_QUERY[0], rows=FEATURES))
-print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
-
-# %% [markdown] id="projection-columns"
-# Many books write a word as a **column** instead, $x_c = x^\top$ (the $c$ says so), and put the matrix on its left. To transpose a
-# product is to transpose the factors and to exchange them, so that
-#
-# $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \key{projection-in-columns}$$
-#
-# Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear`
-# stores $W_c$, and computes $x\, W_c^\top$ (plus a vector of its own, the bias, which we switch off):
-
-# %% id="projection-torch"
-import torch
-
-linear = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
-print("stored:", tuple(linear.weight.shape))
-linear.weight.data = torch.tensor(W_QUERY[0].T)
-print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
-
-# %% [markdown] id="order"
-# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), but not on the
-# right, where NumPy would take it as a column. What if the matrix is square? The smallest example has two features,
-# $x = (1, 0)$, and the matrix
-# $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
-# **Predict** $x W$ and $W x$, and whether there is an error.
-
-# %% id="order-code" tags=["predicted"]
-x, w = np.array([1, 0]), np.array([[0, 1], [0, 0]])
-print("x W =", x @ w, "  W x =", w @ x)
-
-# %% [markdown] id="order-answer" tags=["answer"]
-# $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
-# error, since both shapes fit. That does harm when a matrix was trained with one order and is loaded into a program with the other: unless
-# the matrix happens to be symmetric, some outputs are wrong, and nothing complains. A square matrix hides this mistake, and other shapes
-# reveal it. So tests in this course give every axis another length wherever the task allows it.
-
 # %% [markdown] id="turned"
-# With columns as positions, $Q_c = Q^\top$ and $K_c = K^\top$, and the table of scores is **turned** as well, which in this course means
-# transposed: its rows are keys and its columns are queries. Transpose both factors of $Q K^\top$ and exchange them, which gives
-# $K Q^\top$; then $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$:
+# ### When a text looks turned
+#
+# Many books write a word as a **column** instead, so that $Q_c = Q^\top$ and $K_c = K^\top$ (the $c$ says so). Then the table of scores is
+# **turned** as well, which in this course means transposed: its rows are keys and its columns are queries. To transpose a product is to
+# transpose its factors and to exchange them, so $Q K^\top$ becomes $K Q^\top$. Here $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$:
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
+#
+# So when a formula looks turned, ask first whether its positions are rows or columns. Section {section}`columns` translates the rest, and
+# holds a dictionary of six dialects.
 
 # %% id="turned-verify"
-verify("projection-in-columns", "scores-in-columns")
-
-# %% [markdown] id="spot-axis"
-# ### Spot the mistake: half a translation
-#
-# A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
-# table of scores is turned, but the softmax still runs along the last axis. Take two words, with the scores
-# $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
-# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after the half
-# translation, do the rows still sum to 1? And do the weights that each word gives?
-
-# %% id="spot-axis-code" tags=["predicted"]
-S = np.log([[1, 3], [1, 1]])
-mixed = softmax(S.T, axis=-1)
-print("each row sums to  ", mixed.sum(axis=1))
-print("each word gives   ", mixed.sum(axis=0))
-print("as it should be:  ", np.allclose(mixed, softmax(S).T))
-
-# %% [markdown] id="spot-axis-answer" tags=["answer"]
-# Each row sums to 1, so a test of the rows notices nothing. But in the turned table the words that ask are the columns, and they
-# give 1.25 and 0.75: the first word hands out more attention than it has. Turn the table and the axis of the softmax
-# together, or turn neither.
-
-# %% [markdown] id="dialects"
-# ### Six dialects
-#
-# Texts differ in their letters, too. When you open a new one, ask four things. Are positions rows or columns? What are the lengths called?
-# Is $Z$ going in or coming out? Does True in a mask, the table that says who may look at whom, mean "may look" or "is hidden"? The cell
-# below holds a dictionary, folded up. Section {section}`columns` has more.
-
-# %% id="dialects-table"
-from attn_course import notation
-
-known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
-figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
-figures.folded("One letter, several meanings (open)", notation.letters())
+verify("scores-in-columns")
+Q_c, K_c = query.T, key.T
+turned = K_c.T @ Q_c
+print("it asks cat, row by column:", table[4, 1], "and when turned:", turned[1, 4])
 
 # %% [markdown] id="ways"
 # ## How the course works
@@ -381,11 +333,10 @@ figures.folded("One letter, several meanings (open)", notation.letters())
 #
 # - `Predict`: decide first, then run the cell. The answer below it opens with a click.
 # - `Your turn`: replace the dots. It counts for no points.
-# - `Deeper` in a heading: read it now, later or never. These sections come after the summary.
+# - `Deeper` in a heading: read it now, later or never.
 # - The **exercises** have points, minutes, three hints that you can open, and a check.
 #
-# A check tries your answer on several cases. Here is the formula that you wrote above, with a mistake in it, and then the line that a
-# right one prints:
+# A check tries your answer on several cases. Here is a mistaken formula for the output, and then the line that a right one prints:
 
 # %% id="ways-check"
 from attn_course.tasks import get_task
@@ -400,11 +351,23 @@ except CheckFailed as failed:
 print(get_task(turn).ok_line)
 
 # %% [markdown] id="ways-notice"
-# The check recognised the mistake by the result. Where it does not know the mistake, it says what is true of your result: that its shape is
-# wrong, for example, or which number differs first. You may write loops or matrix products, in NumPy or in torch.
+# The check recognised the mistake by the result. Where it does not know the mistake, it says what is true of your result, such as
+# which number differs first. You may write loops or matrix products, in NumPy or in torch.
 #
 # Your exercises lie in the folder `work/`, and your copies of the lessons in `work/lessons/`. Nothing that you write there is
 # overwritten. Section {section}`commands` has the commands for a terminal.
+
+# %% [markdown] id="setup-intro"
+# If a cell stops with `ModuleNotFoundError`, this one says what the installation lacks:
+
+# %% id="setup"
+try:
+    from attn_course.commands.course import find_course
+    from attn_course.commands.doctor_checks import essentials, verdict
+
+    print(verdict(essentials(find_course())))
+except ModuleNotFoundError as missing:
+    print(f"{missing}: this kernel is not the course's; start it with `make lab`")
 
 # %% [markdown] id="map"
 # ## The map
@@ -453,7 +416,6 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # |---|---|---|
 # | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k)$ and $(T_k, d_k)$ make $(T_q, T_k)$ |
 # | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k)$ and $(T_k, d_v)$ make $(T_q, d_v)$ |
-# | a projection, {eq}`projection-in-columns` | {key}`projection-in-columns` | $W$ is (in, out), $W_c$ is (out, in) |
 # | the scores of a text with columns, {eq}`scores-in-columns` | {key}`scores-in-columns` | $(T_k, T_q)$ |
 
 # %% [markdown] id="summary"
@@ -463,7 +425,7 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
 # - The weights of a word sum to 1, even if it looks for nothing.
 # - Rows ask, columns are asked, and matrices stand on the right.
-# - A text with columns turns every table: turn table and softmax together. Square shapes hide the mistake.
+# - A text with columns turns every table, and its softmax runs down the columns.
 #
 # Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
 
@@ -496,6 +458,43 @@ print(labelled(close, [str(size) for size in sizes], columns=TOKENS, digits=4))
 #
 # No section above needs what follows. It is for texts that write everything the other way round, and for the exercises
 # {task}`shapes-in-columns` and {task}`columns-to-rows`.
+
+# %% [markdown] id="projection-columns"
+# Where a word is a column, $x_c = x^\top$, its matrix stands on its left, because to transpose a product is to transpose the factors and to
+# exchange them:
+#
+# $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \label{projection-in-columns}$$
+#
+# Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear`
+# stores $W_c$, and computes $x\, W_c^\top$ (plus a vector of its own, the bias, which we switch off):
+
+# %% id="projection-torch"
+import torch
+
+verify("projection-in-columns")
+linear = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
+print("stored:", tuple(linear.weight.shape))
+linear.weight.data = torch.tensor(W_QUERY[0].T)
+print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
+
+# %% [markdown] id="order"
+# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), but not on the
+# right. What if the matrix is square? The smallest example has two features, $x = (1, 0)$, and the matrix
+# $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
+# **Predict** $x W$ and $W x$, where NumPy takes $x$ as a column, and whether there is an error.
+
+# %% id="order-code" tags=["predicted"]
+x, w = np.array([1, 0]), np.array([[0, 1], [0, 0]])
+print("x W =", x @ w, "  W x =", w @ x)
+
+# %% [markdown] id="order-answer" tags=["answer"]
+# $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
+# error, since both shapes fit. If a matrix was trained with one order and is loaded into a program with the other, some outputs are wrong
+# unless it happens to be symmetric, and nothing complains. So tests in this course give every axis another length wherever the task
+# allows it.
+
+# %% [markdown] id="columns-products"
+# ### Scores and outputs
 #
 # One query with one key is a single number, and the dot product has three spellings:
 #
@@ -525,6 +524,27 @@ verify("attention-in-columns")
 q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
 output = v_c @ softmax(k_c.T @ q_c / 2, axis=0)
 print("the same:", np.allclose(rows_from_columns(output), P @ value))
+
+# %% [markdown] id="spot-axis"
+# ### Spot the mistake: half a translation
+#
+# A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
+# table of scores is turned, but the softmax still runs along the last axis. Take two words, with the scores
+# $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
+# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after the half
+# translation, do the rows still sum to 1? And do the weights that each word gives?
+
+# %% id="spot-axis-code" tags=["predicted"]
+S = np.log([[1, 3], [1, 1]])
+mixed = softmax(S.T, axis=-1)
+print("each row sums to  ", mixed.sum(axis=1))
+print("each word gives   ", mixed.sum(axis=0))
+print("as it should be:  ", np.allclose(mixed, softmax(S).T))
+
+# %% [markdown] id="spot-axis-answer" tags=["answer"]
+# Each row sums to 1, so a test of the rows notices nothing. But in the turned table the words that ask are the columns, and they
+# give 1.25 and 0.75: the first word hands out more attention than it has. Turn the table and the axis of the softmax
+# together, or turn neither.
 
 # %% [markdown] id="explorable-intro"
 # Which way of writing attention transposes its tables? Here are ours and four of the six dialects. Watch the outlined pair.
@@ -558,6 +578,18 @@ absorbed = W_QUERY[0] @ W_KEY[0].T
 print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, absorbed))
 print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 
+# %% [markdown] id="dialects"
+# ### Six dialects
+#
+# Texts differ in their letters, too. When you open a new one, ask what the lengths are called, whether $Z$ is going in or coming out, and
+# whether True in a mask, the table that says who may look at whom, means "may look" or "is hidden". Here is a dictionary, folded up.
+
+# %% id="dialects-table"
+from attn_course import notation
+
+known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
+figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
+
 # %% [markdown] id="mask"
 # ## Deeper: which triangle is hidden, and what True means
 #
@@ -572,11 +604,13 @@ verify("causal-mask-in-columns")
 may_attend = np.tril(np.ones((7, 7), dtype=bool))
 
 # %% [markdown] id="mask-predict"
-# **Predict** in which corner the hidden cells lie when columns are queries. (Exercise {task}`repair-column-mask` needs it.)
+# **Predict** in which corner the hidden cells lie when columns are queries, here for the first four words. (Exercise
+# {task}`repair-column-mask` needs it.)
 
 # %% id="mask-figure" tags=["predicted"]
-masked = softmax(np.where(may_attend, query @ key.T / 2, -np.inf))
-figures.two_orientations(masked, may_attend)
+four = may_attend[:4, :4]
+masked = softmax(np.where(four, query[:4] @ key[:4].T / 2, -np.inf))
+figures.two_orientations(masked, four)
 
 # %% [markdown] id="mask-answer" tags=["answer"]
 # They lie in the lower left corner, because the transposition moves everything from above the diagonal to below it. So "minus

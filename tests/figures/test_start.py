@@ -8,13 +8,15 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.equations.links import chapter_map
+from attn_course.figures.broken import break_the_machine
 from attn_course.lessons.start import figures
 from attn_course.notation import columns_from_rows
 from attn_course.reference import attention
+from attn_course.sentence import CONTENT, TOKENS
 from attn_course.sentence import KEY as KEY_OF_SENTENCE
 from attn_course.sentence import QUERY as ASKED
-from attn_course.sentence import TOKENS
 from attn_course.sentence import VALUE as GIVEN
+from tests.figures.diagrams import assert_sound_diagram
 from tests.figures.support import Pictures, card_html, described, rows_of_card
 
 QUERY = np.array([[1.2, -0.4, 0.6], [-0.8, 1.1, 0.3], [0.5, 0.9, -1.3], [1.6, 0.2, 0.7], [-0.3, -1.2, 0.8]])
@@ -103,6 +105,83 @@ def test_the_card_of_the_sentence_shows_every_score_weight_and_average(page, sho
     page.get_by_role("button", name="Reset").click()
     expect(page.get_by_role("status")).to_contain_text("“it” looks most at “cat”, which gets the weight 0.95")
     assert page.locator(".attn-live").inner_html() == begun
+
+
+def shares_of(wish):
+    powers = np.exp(KEY_OF_SENTENCE[0] @ np.array([wish, 0.0, -2.0, wish]) / 2)
+    return powers / powers.sum()
+
+
+def percentages(wish):
+    return [f"{100 * share:.0f}" for share in shares_of(wish)]
+
+
+def test_the_words_of_the_first_card_hold_both_ends_of_its_slider():
+    assert rows_of_card("asks") == [("what somebody does", percentages(-2)), ("somebody alive", percentages(2))]
+
+
+@pytest.mark.browser
+def test_the_first_card_finds_the_cat_when_it_looks_for_somebody_alive(page, shown):
+    figures.asks_explorable(KEY_OF_SENTENCE[0], ASKED[0, 4], TOKENS, asks=4)
+    page.set_content(shown[0].html)
+    slider, said = page.get_by_role("slider"), page.get_by_role("status")
+    begun = page.locator(".attn-live svg").inner_html()
+    for presses, wish, found in ((0, -2, "sat"), (16, 2, "cat")):
+        for _ in range(presses):
+            slider.press("ArrowRight")
+        assert page.locator(".attn-percent").all_text_contents() == [f"{share} %" for share in percentages(wish)]
+        widths = [float(path.get_attribute("stroke-width")) for path in page.locator("[data-lines] path").all()]
+        np.testing.assert_allclose(widths, np.maximum(0.6, 16 * shares_of(wish)), atol=0.006)
+        expect(said).to_contain_text(f"most at “{found}”, which gets {100 * shares_of(wish).max():.0f} %")
+    np.testing.assert_allclose(shares_of(2), WEIGHTS_OF_SENTENCE[0, 4], atol=1e-12)
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".attn-live svg").inner_html() == begun
+
+
+BEFORE, GIVEN_BY_HEAD, SHARES = CONTENT[:, :3], GIVEN[0], WEIGHTS_OF_SENTENCE[0, 4]
+AFTER = BEFORE[4] + OUTPUT_OF_SENTENCE[0, 4] * [1, 1, -1]
+STEP = partial(figures.one_step, value=GIVEN_BY_HEAD, before=BEFORE, after=AFTER, tokens=TOKENS, asks=4, found=1)
+FIRST = partial(figures.asks_explorable, query=ASKED[0, 4], tokens=TOKENS)
+SINGLE = partial(figures.one_step, [1.0], [[0, 0, -2]], [[0, 0, -1]], [0, 0, 1], ["because"], asks=0, found=0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "fact"),
+    [
+        (partial(STEP, SHARES), "cat (2, 0, 2) with 0.95, sat (0, 2, 0) with 0.00, because"),
+        (partial(STEP, SHARES), "makes (1.91, 0.05, 0.10). Beside it stands 'cat', (2, 0, 0)."),
+        (SINGLE, "because (0, 0, −2) with 1.00; the average is (0.00, 0.00, −2.00)"),
+    ],
+)
+def test_the_drawing_of_one_step_is_sound_and_its_lines_are_as_thick_as_the_weights(shown, draw, fact):
+    def drawn():
+        shown.clear()
+        draw()
+        return shown[0]
+
+    assert_sound_diagram(drawn)
+    assert fact in shown[0].alt
+    wires = [float(width) for width in re.findall(r"stroke-width:([\d.]+)", shown[0].html.partition("<svg")[2])]
+    np.testing.assert_allclose(wires, np.maximum(0.6, 16 * np.asarray(draw.args[0])), atol=0.06)
+
+
+def test_the_game_says_in_the_first_lesson_that_it_begins_with_a_warm_up(shown):
+    break_the_machine()
+    assert "warm-up of six trials" in repr(shown[0])
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (partial(STEP, SHARES, tokens="abcdefgh"), "tokens must be 1 to 7 words; got 8"),
+        (partial(STEP, SHARES / 2), "weights must sum to 1; got 0.5"),
+        (partial(FIRST, KEY_OF_SENTENCE[0], asks=7), "asks must be the number of a word, 0 to 6; got 7"),
+        (partial(FIRST, KEY_OF_SENTENCE[0, :6], asks=4), r"key must have shape \(7, 4\); got \(6, 4\)"),
+    ],
+)
+def test_a_step_that_does_not_fit_is_refused(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
 
 
 @pytest.mark.parametrize(

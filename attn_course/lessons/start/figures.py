@@ -1,4 +1,4 @@
-"""Figures of the lesson start: the machine with its links, who looks at whom, the map of the course, one table in two orientations."""
+"""Figures of the lesson start: the machine with its links, who looks at whom, one step drawn, the map, one table in two orientations."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,16 @@ from matplotlib.patches import Arc
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_heatmap
+from attn_course.figures.diagram import Area, Diagram, publish_diagram
+from attn_course.figures.drawing import LABEL_POINTS, as_numbers, draw_heatmap, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK
+from attn_course.figures.words import number
 from attn_course.numbers import cite, title
 
 CARDS = Path(__file__).parent / "explorables"
+MOST_WORDS = 7  # side by side in a drawing
 REACH = 0.62  # width of an arc by its height: flat arcs leave room for the titles
 
 
@@ -181,6 +184,113 @@ def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens:
         "with its score and weight.",
         {"tokens": list(tokens), "first": first, "heads": heads},
     )
+
+
+def asks_explorable(key: ArrayLike, query: ArrayLike, tokens: Sequence[str], asks: int) -> None:
+    """Show at whom one word looks while its wish is moved from what somebody does to somebody alive.
+
+    Parameters
+    ----------
+    key : (tokens, 4) array_like
+        Columns: alive, tells, open, alive - tells. Scores are divided by 2, the root of 4.
+    query : (4,) array_like
+        What the word looks for. The slider sets its first and its last number, and its other two stay.
+    tokens : sequence of str
+        The words.
+    asks : int
+        The number of the word that asks, from 0.
+
+    Raises
+    ------
+    ValueError
+        If there is not one key for each word, or there is no such word.
+    """
+    keys, asked = same_shape("key", key, len(tokens), 4), same_shape("query", query, 4)
+    if not 0 <= asks < len(tokens):
+        raise ValueError(f"asks must be the number of a word, 0 to {len(tokens) - 1}; got {asks}")
+    still, moved = keys[:, 1:3] @ asked[1:3] / 2, (keys[:, 0] + keys[:, 3]) / 2
+    publish_explorable(
+        CARDS / "asks",
+        f"The word '{tokens[asks]}' above the sentence '{' '.join(tokens)}', with a line to each of its words, the thicker the more it "
+        "looks there, and percentages below. A slider moves what it looks for, from what somebody does to somebody alive.",
+        {"tokens": list(tokens), "asks": asks, "still": (still + 0.0).tolist(), "moved": (moved + 0.0).tolist()},
+    )
+
+
+def one_step(
+    weights: ArrayLike, value: ArrayLike, before: ArrayLike, after: ArrayLike, tokens: Sequence[str], *, asks: int, found: int
+) -> None:
+    """Draw what one word takes home: a line from each value, as thick as its weight, their average, and the word before and after.
+
+    Parameters
+    ----------
+    weights : (tokens,) array_like
+        What each word weighs for the one that asks; they sum to 1.
+    value : (tokens, 3) array_like
+        Whole numbers.
+    before, after : (tokens, 3) and (3,) array_like
+        Every word as it comes in, in whole numbers, and the word that asks as it goes out.
+    tokens : sequence of str
+        The words, seven at most.
+    asks, found : int
+        The number of the word that asks, and of one to compare it with, from 0.
+
+    Raises
+    ------
+    ValueError
+        If there are too many words, an array has another shape, or the weights do not sum to 1.
+    """
+    count = len(tokens)
+    if not 1 <= count <= MOST_WORDS:
+        raise ValueError(f"tokens must be 1 to {MOST_WORDS} words; got {count}")
+    shares, values = same_shape("weights", weights, count), same_shape("value", value, count, 3)
+    words, result = same_shape("before", before, count, 3), same_shape("after", after, 3)
+    if not np.isclose(shares.sum(), 1.0):
+        raise ValueError(f"weights must sum to 1; got {shares.sum():.3g}")
+    average, token, other = _vector(shares @ values, 2), tokens[asks], tokens[found]
+    drawing = Diagram("one-step", 660, 330)
+    drawing.text((5, 18), "each word, and its value (alive, tells, alive − open)", anchor="start")
+    home = Area(330, 206, 290, 40)
+    for place, (word, share, entries) in enumerate(zip(tokens, shares, values, strict=True)):
+        box = Area(330 + 94 * (place - (count - 1) / 2), 56, 88, 52)
+        drawing.wire((box.x, 113), (home.x + 0.3 * (box.x - home.x), home.top[1] - 8), weight=float(share))
+        drawing.box(box, role="value", lit=place == found)
+        drawing.text((box.x, 51), word)
+        drawing.text((box.x, 73), _vector(entries))
+        drawing.text((box.x, 101), number(float(share)))
+    drawing.box(home, f"average: {average}", role="output")
+    asking, became, like = Area(83, 294, 156, 54), Area(448, 294, 166, 54), Area(598, 294, 112, 54)
+    added = drawing.circle((330, 294), "+")
+    for area, name, text in (
+        (asking, f"{token}, before", _vector(words[asks])),
+        (became, f"{token}, after", _vector(result, 2)),
+        (like, other, _vector(words[found])),
+    ):
+        drawing.box(area, role="output", lit=area is became)
+        drawing.text((area.x, 289), name)
+        drawing.text((area.x, 311), text)
+    drawing.arrow(home.bottom, added.top)
+    drawing.arrow(asking.right, added.left)
+    drawing.arrow(added.right, became.left)
+    drawing.text((346, 252), "added; the third is subtracted", anchor="start")
+    drawing.text((5, 252), "each word: (alive, tells, open)", anchor="start")
+    caption = (
+        f"Each line is as thick as the weight above it. The average is added to the numbers of “{token}”, its third number with a "
+        f"minus, and “{token}” becomes almost what “{other}” is."
+    )
+    given = ", ".join(
+        f"{word} {_vector(entries)} with {number(float(share))}" for word, entries, share in zip(tokens, values, shares, strict=True)
+    )
+    alt = (
+        f"Lines, as thick as the weights of '{token}', lead from the values of all words to their average: {given}; the average is "
+        f"{average}. It is added to '{token}', {_vector(words[asks])}, its third number with a minus, which makes {_vector(result, 2)}. "
+        f"Beside it stands '{other}', {_vector(words[found])}."
+    )
+    publish_diagram(drawing.finish(title="What one word takes home", caption=caption, alt=alt))
+
+
+def _vector(entries: np.ndarray, digits: int = 0) -> str:
+    return f"({', '.join(number(float(entry), digits) for entry in entries)})"
 
 
 @dataclass(frozen=True)

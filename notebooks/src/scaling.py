@@ -267,11 +267,11 @@ verify("mean-of-a-score", "score-variance-by-entries")
 # ### Spot the mistake: "`scores.var()` is as it should be, so the softmax starts well"
 #
 # A larger example. The queries have $d_k = 16$ independent standard normal entries. The keys have mean 1 in each entry, and independent
-# deviations of 0.1. So all covariances of different entries are 0, and each sum over $i$ and $j$ is a sum of 16 equal terms. **Predict**
+# deviations of 0.2. So all covariances of different entries are 0, and each sum over $i$ and $j$ is a sum of 16 equal terms. **Predict**
 # the two variances printed below, after the scale: of all scores, and within a row.
 
 # %% id="spot-total-code" tags=["predicted"]
-query, key = rng.normal(size=(2000, 16)), 1 + 0.1 * rng.normal(size=(2000, 16))
+query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
 scores = scaled_dot_scores(query, key)
 print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
 print("weights of 4 keys for 2 queries, in percent")
@@ -279,15 +279,15 @@ print((100 * softmax(scaled_dot_scores(query[:2], key[:4]))).round(0))
 figures.rows_of_scores(scores[:8, :12])  # 8 of the 2,000 queries, 12 of the keys
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
-# The variance of all scores is about 1, and within a row it is about 0.01. Before the scale, the three sums of
-# {eq}`score-variance-by-entries` are $16 \cdot 1 \cdot 0.01 = 0.16$, then 0, because $m_q = 0$, and $16 \cdot 1 \cdot 1 \cdot 1 = 16$.
-# Divided by 16 they are 0.01, 0 and 1. Together that is 1.01, and a sample of 2,000 queries comes near it. Softmax sees the first two
-# alone, 0.01, so its weights are nearly equal. The figure shows it for 8 of the queries.
+# The variance of all scores is about 1, and within a row it is about 0.04. Before the scale, the three sums of
+# {eq}`score-variance-by-entries` are $16 \cdot 1 \cdot 0.04 = 0.64$, then 0, because $m_q = 0$, and $16 \cdot 1 \cdot 1 \cdot 1 = 16$.
+# Divided by 16 they are 0.04, 0 and 1. Together that is 1.04, and a sample of 2,000 queries comes near it. Softmax sees the first two
+# alone, 0.04, so its weights are nearly equal. The figure shows it for 8 of the queries.
 
 # %% [markdown] id="row-matrices"
 # **The same in matrices.** The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $S_q S_k$ is
-# $\sum_j (S_q)_{ij} (S_k)_{ji}$, and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum is $\mathrm{tr}(S_q S_k)$. The second is
-# $m_q^\top S_k\, m_q$, written out. In this shorter notation {eq}`score-variance-by-entries` reads
+# $\sum_j (S_q)_{ij} (S_k)_{ji}$, and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum is $\mathrm{tr}(S_q S_k)$. The second, in
+# matrices, is $m_q^\top S_k\, m_q$. In this shorter notation {eq}`score-variance-by-entries` reads
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 #
@@ -384,7 +384,7 @@ for step_size in (0.4, 1.6, 6.4):
     print(f"step size {step_size}   scaled: {scaled:9s}   unscaled: {unscaled}")
 
 # %% [markdown] id="live-notice"
-# At the small step size the unscaled layer is the faster one, 17 steps against 25. But longer steps help only the scaled layer. With the
+# At the small step size the unscaled layer is the faster one. But longer steps help only the scaled layer. With the
 # best of these three step sizes for each, it is 4 steps against 17. Why?
 
 # %% [markdown] id="pull"

@@ -33,7 +33,7 @@ DRAWN = [
     ),
     (
         partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
-        ["variance of all these scores is 25.67", "within a row 0.67"],
+        ["means of the rows lie between −5.00 and 5.00", "within a row is 0.82"],
     ),
     (
         partial(figures.gradient_lengths, [{"16": two({"deciles": np.linspace(0.1, 0.5, 9)}, {"deciles": np.linspace(0.0, 0.8, 9)})}]),

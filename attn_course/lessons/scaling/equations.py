@@ -102,7 +102,6 @@ def scores(rng: np.random.Generator, d_k: int, sigma_q: float = 1.0, sigma_k: fl
 @equation(
     "variance-of-a-score",
     r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k",
-    uses=["score-variance-by-entries"],
     assumes=["all entries independent, mean 0, variance 1", "normality not needed"],
     wrong={
         "as if the terms were one and the same": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k^2",
@@ -119,7 +118,7 @@ def variance_is_d_k(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
 @equation(
     "score-variance-from-deviations",
     r"\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2",
-    uses=["score-variance-by-entries"],
+    uses=["variance-of-a-score"],
     assumes=["entries independent, mean 0, variances sigma_q^2 and sigma_k^2"],
     wrong={
         "the deviations instead of the variances": r"\mathrm{Var}[q \cdot k] = d_k\,\sigma_q\,\sigma_k",
@@ -128,7 +127,7 @@ def variance_is_d_k(rng: np.random.Generator, d_k: int, draw: int) -> Givens:
     },
 )
 def variance_with_any_scale(rng: np.random.Generator, d_k: int) -> Givens:
-    """Eq. score-variance-from-covariances with S_q = sigma_q^2 I and S_k = sigma_k^2 I. With one sigma for both it grows like sigma^4."""
+    """Each of the d_k terms is a product of two variances. With one sigma for both it grows like sigma^4."""
     sigma_q, sigma_k = rng.uniform(0.5, 1.8, size=2)
     return {**scores(rng, d_k, sigma_q, sigma_k), r"\sigma_q": sigma_q, r"\sigma_k": sigma_k}
 

@@ -149,10 +149,10 @@ def rows_of_scores(scores: ArrayLike) -> None:
         A row for each query.
     """
     table = as_numbers("scores", scores, 2)
-    within, in_all = float(table.var(axis=1).mean()), float(table.var())
+    means, deviation = table.mean(axis=1), float(np.sqrt(table.var(axis=1).mean()))
     alt = (
-        f"Scores of {table.shape[1]} keys as dots, one line for each of {table.shape[0]} queries. The variance of all these scores is "
-        f"{number(in_all)}, the mean variance within a row {number(within)}."
+        f"Scores of {table.shape[1]} keys as dots, one line for each of {table.shape[0]} queries. The means of the rows lie between "
+        f"{number(means.min())} and {number(means.max())}; the standard deviation within a row is {number(deviation)}."
     )
     with picture(title="Rows may lie far apart and be narrow: softmax sees one row at a time", alt=alt, height=2.9) as (ax,):
         for place, row in enumerate(table):

@@ -16,7 +16,7 @@
 #
 # In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
 # are $\frac17$, and its output $z$ is the plain mean of the values in the next cell. Suppose that a loss wants more of the first feature and less
-# of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, it moves one score at a time, a thousandth up and a thousandth
+# of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a thousandth
 # down, and prints how fast the loss changes.
 
 # %% id="hook-code"
@@ -61,14 +61,15 @@ figures.machine()
 # counts in this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time answers such questions, but slowly: training would need two losses for each of 77 numbers here, and two for
+# Moving one number at a time answers such questions, but slowly: training would need two losses for each of the $28 + 28 + 21 = 77$ numbers of queries, keys and
+# values here, and two for
 # each of a billion in a large model. The machine above is drawn with its arrows turned round: the gradient comes in at the output, and one
 # sweep to the left finds all the others.
 
 # %% [markdown] id="backward"
 # ## One question for every entry
 #
-# Let a loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all derivatives of
+# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all derivatives of
 # the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$. (Elsewhere $dX$ may be a
 # differential; here it is always a gradient.) The layers that follow, or the loss itself, give us $dZ$. For the loss above, the row of
 # "because" in $dZ$ is $(-1, 2, 0)$, and all other rows are 0.
@@ -112,8 +113,8 @@ figures.machine()
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well, and it is right for every $dZ$ only if $P$ is symmetric.
-# The index decides.
+# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well. If both of two queries read the first value only, and
+# $dZ = (1, 0)^\top$, then $P^\top dZ = (1, 0)^\top$, but $P\, dZ = (1, 1)^\top$ gives a gradient to a value that nobody reads.
 #
 # Now **one weight**, $p_{ij}$.
 #
@@ -214,8 +215,11 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 #
 # $$\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l = dZ_i \cdot z_i$$
 #
-# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
+# So $dP_{ij} - \delta_i = dZ_i \cdot v_j - dZ_i \cdot z_i$, and {eq}`gradient-of-scores` becomes
 #
+# $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
+
+# %% [markdown] id="which-gains-mixture"
 # So each value is compared with the **present mixture** $z_i$. A small step of the scores against their gradient raises $s_{ij}$ if
 # $p_{ij} > 0$ and $dZ_i \cdot (v_j - z_i) < 0$, that is, if to first order the loss falls as the output moves from $z_i$ towards $v_j$.
 # The weight that the key already has is a factor. The card in section {section}`deeper-vanishes` shows how slowly even the best value can
@@ -284,8 +288,8 @@ print("largest part of dK from this row:", np.abs(from_because).max())
 
 # %% [markdown] id="sevenths-query-answer" tags=["answer"]
 # The keys get nothing from this row, because its part of $dK_j$ is $dS_{ij}\, q_i / \sqrt{d_k}$, and $q_i = 0$. Its scores are 0 for any
-# keys at all, so no key can change them. A query moves a key only along itself: a step against the gradient adds to the key a multiple of
-# each query, a positive one if the output of that query gains from more of the value, and a negative one if it loses.
+# keys at all, so no key can change them. A query moves a key only along the direction of the query: a step against the gradient adds to the
+# key a multiple of each query. It is positive if the loss falls, to first order, as the output of that query moves towards the key's value.
 
 # %% [markdown] id="whole"
 # ## The whole backward pass
@@ -296,7 +300,7 @@ print("largest part of dK from this row:", np.abs(from_because).max())
 # | $P = \mathrm{softmax}(S)$ | $dS = P \odot (dP - \delta \mathbf{1}^\top)$ | a score all weights of its row |
 # | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
 #
-# Read from the bottom up, the middle column is the program. In a batch nothing mixes two examples, so each has this backward pass to
+# Read from the bottom up, the middle column is the program. Attention never mixes two examples of a batch, so each has this backward pass to
 # itself; what several share, such as one key for all, collects from all.
 
 
@@ -314,9 +318,10 @@ def backward(query, key, value, d_output, subtract=1.0):  # subtract: for a test
 verify("query-key-gradient-entries", "query-and-key-gradients")
 
 # %% [markdown] id="fall"
-# Does a loss fall? We take whole random numbers for $dZ$, but keep the row of "because", and the loss
-# $L = \sum_{ia} dZ_{ia} Z_{ia}$, whose gradient at $Z$ is this $dZ$. Then we take from each of the 77 numbers a tenth of its gradient. To
-# first order, that lowers the loss by a tenth of the sum of all squared gradients:
+# Does a loss fall? We take random whole numbers for $dZ$, but keep the row of "because". The loss is $L = \sum_{ia} dZ_{ia} Z_{ia}$, whose
+# gradient at $Z$ is this $dZ$. Then we take from each of the 77 numbers a tenth of its gradient. A number $x$ moves by $-0.1\, dx$, which
+# counts in the loss with the factor $dx$. So to first order the loss falls by a tenth of the sum of all squared gradients. And do the
+# weights of "because", all one seventh before, follow the signs of the first cell?
 
 # %% id="fall-code"
 d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
@@ -333,6 +338,8 @@ now = loss(query, key, value, d_output)
 print(f"loss now:            {now:.2f}")
 print(f"to first order:      {now - 0.1 * sum((g**2).sum() for g in ours):.2f}")
 print(f"after the step:      {loss(*stepped, d_output):.2f}")
+after = attention(*stepped, return_weights=True)[1][3]
+print(labelled([7 * after], rows=["7 p"], columns=TOKENS))
 
 # %% [markdown] id="differences"
 # ## A witness that shares no algebra
@@ -402,10 +409,11 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **A gradient is about small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite,
-#   unless the loss is linear in the output, as those of this lesson are.
+# - **A gradient is about small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite.
+#   (Not if the loss is linear in the output, as those of this lesson are: when one score rises alone, the output moves straight
+#   towards $v_j$.)
 # - **What gets no weight gets no gradient**, {eq}`score-gradient-against-mixture` and {eq}`gradient-of-values`. If every query gives a key
-#   weight 0 (by a mask, or by rounding: a softmax of finite scores has no exact 0), then neither the key nor its value learns.
+#   weight 0 (by a mask, or by rounding: a softmax of finite scores has no exact 0), then neither the key nor its value gets a gradient.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -439,13 +447,13 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 #
 # $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
 #
-# The term with $l = j$ is 0. In the others no difference is larger than the range of the row, from its smallest entry to its largest, and
-# their weights sum to $1 - p_{ij}$. So the sum is at most $1 - p_{ij}$ times the range, and with the factor $p_{ij}$ of $dS_{ij}$
+# The term with $l = j$ is 0. In the others no difference is larger in size than the range of the row, from its smallest entry to its largest, and
+# their weights sum to $1 - p_{ij}$. So the size of the sum is at most $1 - p_{ij}$ times the range, and with the factor $p_{ij}$ of $dS_{ij}$
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 
 # %% [markdown] id="vanishes-notice"
-# So in a plain gradient step a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes up for it.
+# So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes up for it.
 # (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the step above.
 
 # %% id="all-rows-figure"
@@ -456,13 +464,13 @@ figures.all_rows(TOKENS, weights, weights * (d_output @ value.T - mixture_cost))
 verify("score-gradient-bound")
 
 # %% [markdown] id="all-rows-notice"
-# Weight alone is not enough. In the row of "sat", "cat" has the weight .92 but gets only $-.004$, because it costs 2 and the mixture
-# costs almost the same, 2.005. There "tired" has a weight of only .017 and gets .051, because it costs 5. Nor is a weight near 1 always
-# idle. In the row of "it", "cat" has .95 and gets the most of that row, $-.26$: it costs $-4$, and the mixture costs $-3.72$.
+# A large weight is not needed for a large $dS$, nor does it exclude one. In the row of "sat", "cat" has the weight .92 but gets only $-.004$, because it costs 2 and the mixture
+# costs almost the same, 2.005. There "tired" has a weight of only .017 and gets .051, because it costs 5. In the
+# row of "it", "cat" has the weight .95, and yet its $dS$ is the largest of that row in size, $-.26$: it costs $-4$, and the mixture costs $-3.72$.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
-# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step against the gradient.
+# **Predict** the sign of each $dS_j$, and which score or scores rise fastest in a step of the scores against the gradient.
 
 # %% id="gains-figure" tags=["predicted"]
 p, v = np.array([0.4, 0.3, 0.2, 0.1]), np.array([-1.0, 0.0, 1.0, 2.0])
@@ -480,10 +488,14 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 figures.steps_explorable()
 
 # %% [markdown] id="explorable-notice"
+# <details><summary>What you should see</summary>
+#
 # From 0, $-1$, $-2$ and $-3$ it takes 3, 8, 54 and 1108 steps: the last number is almost 370 times the first. The score of the best value
 # rises in every one of these steps, and yet from $-3$ its weight *falls* from step 1 to step 346, from .016 to .0012, because the score
 # of the value 1 rises faster. Then that value has nearly all the weight, $z$ is almost 1, and a step of $s_4$ is about $p_4 (2 - 1)$,
 # hardly more than its weight.
+#
+# </details>
 
 # %% [markdown] id="autograd"
 # ## Deeper: the same by autograd
@@ -558,7 +570,7 @@ print("by the program:   ", ours[0][row])
 # %% [markdown] id="cost"
 # ## Deeper: what it costs, and what has to be kept
 #
-# Forward there are two matrix products, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
+# Of matrix products there are two forward, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
 # each product has two factors, and each factor needs a gradient. $dQ = dS\, K$ and $dK = dS^\top Q$ take $2\, T_q T_k d_k$ each, as much as
 # $Q K^\top$; $dP$ and $dV$ take $2\, T_q T_k d_v$ each, as much as $P V$:
 #
@@ -588,15 +600,15 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. Then $p_{ij} = 0$, whatever this key and its value
-# are, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$. But a
+# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. If the query sees some other key, then $p_{ij} = 0$, whatever
+# finite numbers this key and its value hold, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$. But a
 # gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives a weight that is rounded to 0.
 
 # %% id="deeper-mask-code"
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
 _, d_key, d_value = attention_backward(query, key, value, d_output, mask=seen)
 for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
-    print(f"{token:8} key learns: {of_key.any()}   value learns: {of_value.any()}")
+    print(f"{token:8} gradient of key: {of_key.any()}   of value: {of_value.any()}")
 
 # %% [markdown] id="deeper-bias"
 # Each entry of a **bias** $B$ that is added to the scores touches one score, at the rate 1, so $dB = dS$. If one number of $B$ is used
@@ -619,7 +631,7 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 
 # %% [markdown] id="deeper-step-rounding"
 # By this a smaller step errs less. But each loss is rounded. Count only the last rounding: a loss of size $F$ is stored with an error up to
-# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M$ for the size of
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size of
 # $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step
 # lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
 #

@@ -71,7 +71,7 @@ check("delta-without-weights", my_delta)
 # $$dS = \ldots$$
 #
 # The left side has no index, so the right side has none: `\odot` multiplies entry by entry, `\mathbf{1}` is a column of
-# ones, `\mathrm{diag}(...)` puts a column on a diagonal. Write out the row sums, $\delta$. Any equal form counts.
+# ones, `\mathrm{diag}(...)` puts a column on a diagonal. Write out the row sums, not `\delta`. Any equal form counts.
 
 # %% id="gradient-through-the-softmax" tags=["task"]
 ### BEGIN SOLUTION
@@ -92,7 +92,7 @@ check("gradient-through-the-softmax", my_formula)
 # $$dK_j = \ldots$$
 #
 # The scores are $Q K^\top / \sqrt{d_k}$, the outputs $Z$, and `dZ` is the gradient at $Z$. Rows are `Q_i`, `V_j`, `Z_i` and `dZ_i`, and
-# the weights are `P_{ij}`. There is no `dS` and no `dP`: put in what they are. Put a dot product in parentheses, `(dZ_i \cdot ...)`. Any
+# the weights are `P_{ij}`. `dS` and `dP` may not stand in it: write out what they are. Put a dot product in parentheses, `(dZ_i \cdot ...)`. Any
 # form that is equal counts.
 
 # %% id="gradient-of-one-key" tags=["task"]
@@ -107,7 +107,7 @@ check("gradient-of-one-key", my_key_gradient)
 # **Why.** By {eq}`query-and-key-gradients`, $dK_j = \sum_i dS_{ij}\, Q_i / \sqrt{d_k}$, and {eq}`score-gradient-against-mixture` says what
 # $dS_{ij}$ is. So a step against the gradient moves the key **towards** the queries whose outputs would gain from more of
 # its value, and away from the others, each with the weight that it already gives the key as a factor. A key to which no
-# query gives any weight does not learn.
+# query gives any weight gets no gradient.
 
 # %% [markdown] id="from-jacobian-to-output-text"
 # By {eq}`softmax-derivative` and the chain rule,
@@ -244,7 +244,7 @@ check("memory-of-kept-weights", my_gigabytes)
 
 # %% [markdown] id="batched-backward-text"
 # Write `my_batched_backward(query, key, value, d_output)`. Queries $(\ldots, T_q, d_k)$ and the gradient at the outputs,
-# $(\ldots, T_q, d_v)$, have the same leading axes, none or several. Keys $(\ldots, T_k, d_k)$ and values $(\ldots, T_k, d_v)$ have
+# $(\ldots, T_q, d_v)$, have the same leading axes (none, one or several). Keys $(\ldots, T_k, d_k)$ and values $(\ldots, T_k, d_v)$ have
 #
 # - either the same leading axes: then the examples are separate problems;
 # - or **none at all**: then all examples share them. (Which outputs does an entry of a shared key touch?)

@@ -132,14 +132,15 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
 
 
 def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, text: str, points: float) -> None:
-    """Write a number on its cell, dark on light colours and light on dark ones.
+    """Write a number on its cell, dark on light colours and light on dark ones; on middle colours it is dark with a light rim.
 
-    A dark page lifts both; on middle colours, where this leaves too little contrast, letters have a rim.
+    A dark page of the course lifts both, so that on middle colours neither of them alone can be read.
     """
     behind = image.to_rgba(np.array(value))
-    colour, other = sorted((LIGHT, DARK), key=lambda front: contrast(front, behind), reverse=True)
-    rim = [patheffects.withStroke(linewidth=1.5, foreground=other)] if contrast(lifted(colour), lifted(behind)) < 4.5 else []
-    ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=points, path_effects=rim)
+    read = {front: min(contrast(front, behind), contrast(lifted(front), lifted(behind))) for front in (LIGHT, DARK)}
+    colour, best = max(read.items(), key=lambda each: each[1])
+    look = {"color": colour} if best >= 4.5 else ON_COLOUR
+    ax.text(column, row, text, ha="center", va="center", **(look | {"fontsize": points}))
 
 
 def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:

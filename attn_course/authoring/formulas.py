@@ -15,6 +15,7 @@ from attn_course.equations import UnknownEquation, get_equation, normalise_latex
 _DISPLAY = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
 _TAG = re.compile(r"\\tag\s*\{([^{}]*)\}")
 _BOXED = re.compile(r"\s*\\boxed\{(.*)\}\s*[.,]?\s*", re.DOTALL)
+_LINES = re.compile(r"\s*\\begin\{gathered\}(.*)\\end\{gathered\}\s*", re.DOTALL)
 _LABEL = r"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
 _ONE = re.compile(rf"\bEq\.[\s#]+{_LABEL}")
 _SEVERAL = re.compile(rf"\bEqs\.[\s#]+((?:{_LABEL},[\s#]+)*{_LABEL}[\s#]+and[\s#]+{_LABEL})")
@@ -23,7 +24,15 @@ _NUMBERED = re.compile(r'(?<!")\bEqs?\.[\s#]*\(\d+\.\d+\)(?! holds)')
 
 def tagged(book: NotebookNode) -> list[tuple[str, str, str]]:
     """Return (cell id, label, formula) for each displayed formula that has a number, in order, without the frame of a key equation."""
-    return [(cell_id, label, boxed[1] if (boxed := _BOXED.fullmatch(formula)) else formula) for cell_id, label, formula in _tagged(book)]
+    return [
+        (cell_id, label, _on_one_line(boxed[1] if (boxed := _BOXED.fullmatch(formula)) else formula))
+        for cell_id, label, formula in _tagged(book)
+    ]
+
+
+def _on_one_line(formula: str) -> str:
+    r"""Return a formula without its lines on the page: in `gathered`, where a line of the source ends with ``\\``, a statement ends."""
+    return lines[1].replace("\\\\\n", "\\qquad\n") if (lines := _LINES.fullmatch(formula)) else formula
 
 
 def keys(book: NotebookNode) -> dict[str, str]:

@@ -132,10 +132,15 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
 
 
 def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, text: str, points: float) -> None:
-    """Write a number on its cell, dark on light colours and light on dark ones, as can be read on a dark page too."""
+    """Write a number on its cell, dark on light colours and light on dark ones; on middle colours it is dark with a light rim.
+
+    A dark page of the course lifts both, so that on middle colours neither of them alone can be read.
+    """
     behind = image.to_rgba(np.array(value))
-    colour = max((LIGHT, DARK), key=lambda front: min(contrast(front, behind), contrast(lifted(front), lifted(behind))))
-    ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=points)
+    read = {front: min(contrast(front, behind), contrast(lifted(front), lifted(behind))) for front in (LIGHT, DARK)}
+    colour, best = max(read.items(), key=lambda each: each[1])
+    look = {"color": colour} if best >= 4.5 else ON_COLOUR
+    ax.text(column, row, text, ha="center", va="center", **(look | {"fontsize": points}))
 
 
 def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:
@@ -207,9 +212,12 @@ def draw_level(ax: Axes, x: np.ndarray, level: float, name: str | None = None) -
 
 
 def add_colour_bar(image: ScalarMappable, axes: Axes | Sequence[Axes], label: str, **options: Any) -> None:
-    """Say beside one panel, or several, what the colours measure."""
-    first = axes if isinstance(axes, Axes) else axes[0]
-    bar = first.figure.colorbar(image, ax=axes, label=label, **options)
+    """Say beside one panel, or the last of several, what the colours measure, in a bar as high as the panel."""
+    panels = [axes] if isinstance(axes, Axes) else list(axes)
+    if "location" not in options:
+        pad, width = (options.pop(name, usual) * len(panels) for name, usual in (("pad", 0.03), ("fraction", 0.05)))
+        options["cax"] = panels[-1].inset_axes((1.0 + pad, 0.0, width, 1.0))
+    bar = panels[-1].figure.colorbar(image, ax=axes, label=label, **options)
     bar.outline.set_visible(False)
 
 
@@ -288,7 +296,7 @@ def name_cells(ax: Axes, rows: Sequence[str] | None, columns: Sequence[str] | No
     """
     for argument, names, count, axis in (("rows", rows, shape[0], ax.yaxis), ("columns", columns, shape[1], ax.xaxis)):
         if names is None:
-            axis.set_major_locator(MaxNLocator(nbins=min(count, 10), integer=True))
+            axis.set_major_locator(MaxNLocator(nbins=min(count, 10, int(2 * inches_for(ax))), integer=True))
         elif len(names) != count:
             raise ValueError(f"{argument} must name {count} of them; got {len(names)}")
         else:

@@ -61,9 +61,11 @@ def _sentence(text: str, *, open_end: bool = False) -> str:
 
 
 def _inline(text: str, *, latex: bool = False) -> str:
-    """Escaped text, with `code` in its own type, or as a formula if it is one and whole."""
+    """Escaped text, with `code` in its own type, or as a formula if it is one and whole, and *stressed* words in italics."""
 
     def quoted(found: re.Match[str]) -> str:
+        if found[2]:
+            return f"<em>{found[2]}</em>"
         return f"${found[1]}$" if latex and CUT not in found[1] else f"<code>{found[1]}</code>"
 
-    return re.sub(r"`([^`]+)`", quoted, html.escape(text))
+    return re.sub(r"`([^`]+)`|(?<![\w*])\*([a-z]+)\*(?![\w*])", quoted, html.escape(text))

@@ -129,9 +129,10 @@ show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-
 # Does $i$ look at $j$ as $j$ looks at $i$? Write $s_{ij} = x_i W x_j^\top$, and split $W$ into a part that its
 # transpose leaves as it is and a part whose sign it changes:
 #
-# $$s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad
-#  s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \qquad
-#  W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top) \label{symmetric-and-antisymmetric-scores}$$
+# $$\begin{gathered}
+# s_{ij} + s_{ji} = 2\, x_i\, W_+\, x_j^\top, \qquad
+#  s_{ij} - s_{ji} = 2\, x_i\, W_-\, x_j^\top, \\
+# W_+ = \tfrac{1}{2} (W + W^\top), \quad W_- = \tfrac{1}{2} (W - W^\top) \end{gathered} \label{symmetric-and-antisymmetric-scores}$$
 #
 # $W_+$ scores a *pair*, without regard to who asks: likeness, if its eigenvalues are positive. $W_-$ is all that makes a
 # question different from its answer. And a token's score with itself knows only the first:
@@ -301,8 +302,9 @@ for name, option in options.items():
 # With heads, each has its own block of columns of $W_V$ and of rows of $W_O$. All of multi-head attention is then two matrices
 # for each head:
 #
-# $$\mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \qquad
-#  W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \label{absorbed-multi-head-attention}$$
+# $$\begin{gathered}
+# \mathrm{MultiHead}(X) = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{X W_h X^\top}{\sqrt{d_k}}\Bigr)\, X\, U_h, \\
+# W_h = W_Q^{(h)} W_K^{(h)\top}, \quad U_h = W_V^{(h)} W_O^{(h)} \end{gathered} \label{absorbed-multi-head-attention}$$
 #
 # Elhage et al. (2021) call them the **QK circuit**, *where to look*, and the **OV circuit**, *what to write*. In both, single
 # factors mean nothing by themselves.
@@ -459,9 +461,10 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # Mind the scale: `attention` would take $1/\sqrt{5}$ from the latent vectors it sees, but the score is still one of width 3. Seen from the cache this is multi-query attention with one very wide head. Seen from the heads it is
 # more than grouped attention, which is the special case where the up-projections only *copy*:
 #
-# $$c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,], \qquad
-#  K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad
-#  r = \lfloor h / g \rfloor \label{grouped-heads-as-latent}$$
+# $$\begin{gathered}
+# c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,], \\
+# K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad
+#  r = \lfloor h / g \rfloor \end{gathered} \label{grouped-heads-as-latent}$$
 #
 # with $E_r$ the columns of the identity that pick block $r$, and $r$ the key head of query head $h$. With the same cache,
 # learned matrices can do all that copies can.
@@ -612,9 +615,10 @@ figures.latent_flow(absorbed=False)
 # In DeepSeek-V2 the queries come from a latent vector too, $C^Q = X W_{DQ}$ (for memory in training; old queries are never
 # needed). Everything together:
 #
-# $$Z = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{C^Q W_h C^\top + Q_h^R K^{R\top}}{\sqrt{d_{\mathrm{head}} + d_R}} + M\Bigr)
-# \, C\, U_h, \qquad
-#  W_h = W_{UQ}^{(h)} W_{UK}^{(h)\top}, \quad U_h = W_{UV}^{(h)} W_O^{(h)} \label{absorbed-latent-attention}$$
+# $$\begin{gathered}
+# Z = \sum_{h=1}^{H} \mathrm{softmax}\Bigl(\frac{C^Q W_h C^\top + Q_h^R K^{R\top}}{\sqrt{d_{\mathrm{head}} + d_R}} + M\Bigr)
+# \, C\, U_h, \\
+# W_h = W_{UQ}^{(h)} W_{UK}^{(h)\top}, \quad U_h = W_{UV}^{(h)} W_O^{(h)} \end{gathered} \label{absorbed-latent-attention}$$
 #
 # with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`.
 # **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$

@@ -216,7 +216,9 @@ figures.eager_over_sdpa(LENGTHS, ratios)
 # the factor $e^{m_A - m}$ to the maximum of all, since factors on the way multiply: $e^{m_A - m_{AB}} e^{m_{AB} - m} =
 # e^{m_A - m}$. Hence
 #
-# $$(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A
+# $$\begin{gathered}
+# (A \oplus B) \oplus C = A \oplus (B \oplus C), \\
+# A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A \end{gathered}
 # \label{merging-is-commutative-monoid}$$
 #
 # One after the other, as a tree, on several machines: all the same. (For empty sets read $e^{-\infty - (-\infty)}$ as
@@ -249,8 +251,10 @@ show("merge-of-attention-states", m_A=1, ell_A=1, a_A=[2, 0], m_B=0, ell_B=2, a_
 # values; each query starts with $m_i = -\infty$, $\ell_i = 0$, $a_i = 0$. Merge each block into the state, and do not
 # build the block's own state first:
 #
-# $$m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad
-#  a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j \label{tiled-attention-update}$$
+# $$\begin{gathered}
+# m'_i = \max(m_i, \max_j s_{ij}), \\
+# \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad
+#  a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j \end{gathered} \label{tiled-attention-update}$$
 #
 # **Induction.** Claim: before each turn, $(m, \ell, a)$ is the state of all keys so far. At the start it is that of the
 # empty set. If it holds before a turn, {eq}`merge-of-attention-states` with the block as $B$ says that it holds after it. After the last
@@ -420,15 +424,17 @@ def flash_counted(query, key, value, block_q, block_kv):
     outputs, moved = [], 0
     for i in range(0, len(query), block_q):
         Q = query[i : i + block_q]
-        m, row_sum, acc = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1)), np.zeros((len(Q), value.shape[1]))
-        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs and one L each out
+        m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
+        acc = np.zeros((len(Q), value.shape[1]))
+        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs and L out
         for j in range(0, len(key), block_kv):
             K, V = key[j : j + block_kv], value[j : j + block_kv]
             moved += K.nbytes + V.nbytes
             S = Q @ K.T / np.sqrt(Q.shape[1])
             m_new = np.maximum(m, S.max(axis=1, keepdims=True))
             p, factor = np.exp(S - m_new), np.exp(m - m_new)
-            m, row_sum, acc = m_new, factor * row_sum + p.sum(axis=1, keepdims=True), factor * acc + p @ V
+            row_sum = factor * row_sum + p.sum(axis=1, keepdims=True)
+            m, acc = m_new, factor * acc + p @ V
         outputs.append(acc / row_sum)
     return np.concatenate(outputs), moved
 
@@ -740,20 +746,28 @@ for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
 
 # %% id="triton-kernel"
 @triton.jit
-def forward(q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale, D: tl.constexpr, B_Q: tl.constexpr, B_KV: tl.constexpr):
-    rows, dims = (tl.program_id(0) * B_Q + tl.arange(0, B_Q))[:, None], tl.arange(0, D)[None, :]
+def forward(
+    q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale,
+    D: tl.constexpr, B_Q: tl.constexpr, B_KV: tl.constexpr,
+):  # fmt: skip
+    rows = (tl.program_id(0) * B_Q + tl.arange(0, B_Q))[:, None]
+    dims = tl.arange(0, D)[None, :]
     q = tl.load(q_ptr + rows * D + dims, mask=rows < q_len, other=0.0)
-    m, row_sum, acc = tl.full([B_Q, 1], float("-inf"), tl.float32), tl.zeros([B_Q, 1], tl.float32), tl.zeros([B_Q, D], tl.float32)
+    m = tl.full([B_Q, 1], float("-inf"), tl.float32)
+    row_sum, acc = tl.zeros([B_Q, 1], tl.float32), tl.zeros([B_Q, D], tl.float32)
     for start in range(0, kv_len, B_KV):
         cols = start + tl.arange(0, B_KV)
-        k = tl.load(k_ptr + cols[:, None] * D + dims, mask=cols[:, None] < kv_len, other=0.0)
-        v = tl.load(v_ptr + cols[:, None] * D + dims, mask=cols[:, None] < kv_len, other=0.0)
-        s = tl.where(cols[None, :] < kv_len, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
+        place, real = cols[:, None] * D + dims, cols[:, None] < kv_len
+        k = tl.load(k_ptr + place, mask=real, other=0.0)
+        v = tl.load(v_ptr + place, mask=real, other=0.0)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        s = tl.where(cols[None, :] < kv_len, s, float("-inf"))
         m_new = tl.maximum(m, tl.max(s, 1, keep_dims=True))
         p, factor = tl.exp2(s - m_new), tl.exp2(m - m_new)
         m, row_sum = m_new, factor * row_sum + tl.sum(p, 1, keep_dims=True)
         acc = factor * acc + tl.dot(p.to(v.dtype), v, input_precision="ieee")
-    tl.store(o_ptr + rows * D + dims, (acc / row_sum).to(o_ptr.dtype.element_ty), mask=rows < q_len)
+    output = (acc / row_sum).to(o_ptr.dtype.element_ty)
+    tl.store(o_ptr + rows * D + dims, output, mask=rows < q_len)
 
 
 # %% [markdown] id="triton-launch"
@@ -775,7 +789,8 @@ shapes = {"q": (37, 32), "k": (53, 32), "v": (53, 32)}
 arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes.values()]
 q, k, v = (torch.from_numpy(array).to(device) for array in arrays)
 o = torch.full_like(q, torch.nan)
-forward[(triton.cdiv(37, 16),)](q, k, v, o, 37, 53, 32**-0.5 * np.log2(np.e), D=32, B_Q=16, B_KV=16)
+scale = 32**-0.5 * np.log2(np.e)
+forward[(triton.cdiv(37, 16),)](q, k, v, o, 37, 53, scale, D=32, B_Q=16, B_KV=16)
 exact = attention(*(array.astype(np.float64) for array in arrays))
 error = np.abs(o.cpu().numpy() - exact).max()
 print("every row written:", bool(o.isfinite().all()), end="  ")

@@ -559,8 +559,9 @@ print("hidden by two masks, by one, by one:", softmax(scores + fills))
 # **Padding** hides columns, for all queries. Then the padding $K'$, $V'$ behind $n$ real rows may hold anything, and a padded
 # batch gives each sequence what it gets alone:
 #
-# $$\mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V,
-#  \qquad M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases} \label{key-padding-changes-nothing}$$
+# $$\begin{gathered}
+# \mathrm{attention}\bigl(Q,\, [K;\, K'],\, [V;\, V'],\, M\bigr) = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt{d_k}}\Bigr) V, \\
+# M_{ij} = \begin{cases} 0 & j < n \\ -\infty & j \ge n \end{cases} \end{gathered} \label{key-padding-changes-nothing}$$
 #
 # In floating point $0 \cdot \mathrm{NaN}$ is the old trap: our `attention` drops hidden rows, a plain product $P V$ does
 # not. Keep padding finite.

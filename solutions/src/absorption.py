@@ -4,10 +4,10 @@
 # Thirteen tasks to the lesson [{lesson}`absorption` Absorption](../notebooks/{lesson}`absorption`_absorption.ipynb): 30 points, about
 # 135 minutes, in any order.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the
-# check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it knows it,
-# and stops "Run All". Three hints fold out below each question. Leave the checks as they are. In a terminal,
-# `attn-course check` runs the whole notebook afresh.
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails names the
+# mistake if it knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
+# In a terminal, `attn-course check` runs the whole notebook afresh.
 
 # %% [markdown] id="conventions"
 # Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
@@ -31,7 +31,8 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% id="absorbed-head-matrices" tags=["task"]
 def my_forms(w_query, w_key, n_heads):
-    """(d_query, n_heads * d_k), (d_key, n_heads * d_k) -> (n_heads, d_query, d_key), {eq}`absorbed-score` with the scale."""
+    """(d_query, n_heads * d_k), (d_key, n_heads * d_k) -> (n_heads, d_query, d_key),
+    {eq}`absorbed-score` with the scale."""
     ### BEGIN SOLUTION
     query, key = (w.reshape(len(w), n_heads, -1).swapaxes(0, 1) for w in (w_query, w_key))
     return query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
@@ -54,7 +55,8 @@ check("absorbed-head-matrices", my_forms)
 
 # %% id="repair-columns-attention" tags=["task"]
 def columns_attention(tokens, w_query, w_key):
-    """Self-attention with columns as positions: tokens (d, T), w_query (d_k, d), w_key (d_k, d) -> Z (d, T)."""
+    """Self-attention with columns as positions: tokens (d, T), w_query (d_k, d),
+    w_key (d_k, d) -> Z (d, T)."""
     ### BEGIN SOLUTION
     scores = tokens.T @ (w_key.T @ w_query) @ tokens / np.sqrt(len(w_query))
     unnormalised = np.exp(scores - scores.max(axis=0, keepdims=True))
@@ -101,7 +103,8 @@ check("absorbed-matrix-backward", my_form_backward)
 
 # %% id="value-bias-contribution" tags=["task"]
 def my_bias_part(weights, b_value, w_output):
-    """(q_len, kv_len), (d_v,), (d_v, d) -> (q_len, d): the bias's part of the output."""
+    """(q_len, kv_len), (d_v,), (d_v, d) -> (q_len, d): the bias's part of the
+    output."""
     ### BEGIN SOLUTION
     return weights.sum(axis=1, keepdims=True) * (b_value @ w_output)
     ### END SOLUTION
@@ -169,7 +172,8 @@ check("latent-cache-size", my_cache)
 
 # %% id="joint-key-value-compression" tags=["task"]
 def my_joint(w_key, w_value, d_latent):
-    """(d, n), (d, m) -> the same shapes, side by side the nearest matrix of rank d_latent."""
+    """(d, n), (d, m) -> the same shapes, side by side the nearest matrix of rank
+    d_latent."""
     ### BEGIN SOLUTION
     left, singular, right = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
     both = left[:, :d_latent] * singular[:d_latent] @ right[:d_latent]
@@ -221,7 +225,8 @@ check("absorption-break-even", my_new_tokens)
 
 # %% id="repair-decoupled-scores" tags=["task"]
 def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
-    """Scores (n, t) of the last n tokens of a text of t with all of it, one head: content absorbed, positions decoupled."""
+    """Scores (n, t) of the last n tokens of a text of t with all of it, one head:
+    content absorbed, positions decoupled."""
     ### BEGIN SOLUTION
     new, length = len(query), len(latent)
     here, there = np.arange(length - new, length), np.arange(length)
@@ -251,7 +256,8 @@ check("repair-decoupled-scores", decoupled_scores)
 
 # %% id="latent-decoding-step" tags=["task"]
 def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    """One absorbed step -> lifted queries (H, d_latent), averages (H, d_latent), output (d,)."""
+    """One absorbed step -> lifted queries (H, d_latent), averages (H, d_latent),
+    output (d,)."""
     ### BEGIN SOLUTION
     n_heads, d_head = query.shape
     keys_up, values_up = (w.reshape(len(w), n_heads, -1).swapaxes(0, 1) for w in (w_key_up, w_value_up))  # (H, d_latent, width)

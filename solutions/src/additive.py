@@ -6,9 +6,9 @@
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
+# if it is a known one. Three hints fold out below each question. You may add cells, but leave the check cells as they
+# are. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are
 # positions. `w_query`, `w_key` and `w_score` are $W_Q$, $W_K$ and $v$ of the lesson.
@@ -33,7 +33,8 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% id="additive-attention" tags=["task"]
 def my_additive_attention(query, key, value, w_query, w_key, w_score):
-    """(..., q_len, d_q), (..., kv_len, d_k), (..., kv_len, d_v) and weights -> (..., q_len, d_v), {eq}`additive-score`."""
+    """(..., q_len, d_q), (..., kv_len, d_k), (..., kv_len, d_v) and weights ->
+    (..., q_len, d_v), {eq}`additive-score`."""
     ### BEGIN SOLUTION
     hidden = np.tanh((query @ w_query)[..., :, None, :] + (key @ w_key)[..., None, :, :])
     scores = hidden @ w_score
@@ -91,7 +92,8 @@ check("query-key-interaction", my_interaction)
 
 # %% id="concatenated-scores" tags=["task"]
 def my_concat_scores(query, key, weight, bias, w_score):
-    """(q_len, d_q), (kv_len, d_k), (d_hidden, d_q + d_k), (d_hidden,), (d_hidden,) -> (q_len, kv_len).
+    """(q_len, d_q), (kv_len, d_k), (d_hidden, d_q + d_k), (d_hidden,), (d_hidden,)
+    -> (q_len, kv_len).
 
     {eq}`concatenation-adds-projections`.
     """
@@ -123,7 +125,8 @@ check("concatenated-scores", my_concat_scores)
 
 # %% id="repair-aligner-padding" tags=["task"]
 def contexts(state, annotations, lengths, w_query, w_key, w_score):
-    """Average the annotations of each sentence under its aligner: (batch, d_q), (batch, length, d_k), (batch,) -> (batch, d_k)."""
+    """Average the annotations of each sentence under its aligner: (batch, d_q),
+    (batch, length, d_k), (batch,) -> (batch, d_k)."""
     ### BEGIN SOLUTION
     scores = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score
     real = np.arange(annotations.shape[1]) < lengths[:, None]
@@ -198,7 +201,8 @@ check("additive-training-memory", my_megabytes)
 
 # %% id="additive-backward" tags=["task"]
 def my_additive_backward(query, key, w_query, w_key, w_score, d_scores):
-    """Gradients (d_query, d_key, d_w_query, d_w_key, d_w_score) from d_scores (q_len, kv_len), {eq}`additive-derivative-by-query`."""
+    """Gradients (d_query, d_key, d_w_query, d_w_key, d_w_score) from d_scores
+    (q_len, kv_len), {eq}`additive-derivative-by-query`."""
     ### BEGIN SOLUTION
     hidden = np.tanh((query @ w_query)[:, None] + (key @ w_key)[None])
     d_before = d_scores[..., None] * w_score * (1 - hidden**2)

@@ -4,10 +4,10 @@
 # Ten tasks to the lesson [{lesson}`cross_attention` Cross-attention](../notebooks/{lesson}`cross_attention`_cross_attention.ipynb): 22
 # points, about 115 minutes. Each stands for itself.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then
-# run the check below it, cell by cell (Shift+Enter). A check that passes prints one line that begins with `ok`; one
-# that fails says what is wrong, and names the mistake if it is a known one. Three hints fold out below each question.
-# Leave the check cells as they are. In a terminal, `attn-course check` runs the whole notebook afresh.
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# the check below it, cell by cell (Shift+Enter). A check that passes shows a green card in JupyterLab, elsewhere one
+# line; one that fails says what is wrong, and names the mistake if it is a known one. Three hints fold out below each
+# question. Leave the check cells as they are. In a terminal, `attn-course check` runs the whole notebook afresh.
 
 # %% [markdown] id="conventions"
 # Answers are NumPy arrays or torch tensors of float32 or float64; the last two answers are LaTeX. A function must not change
@@ -60,7 +60,8 @@ check("cross-attention", my_cross_attention)
 
 # %% id="repair-padding-both-sides" tags=["task"]
 def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    """Cross-attention in a padded batch; rows of the output that belong to padding of the target are zero."""
+    """Cross-attention in a padded batch; rows of the output that belong to padding
+    of the target are zero."""
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
     real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
@@ -91,7 +92,8 @@ check("repair-padding-both-sides", padded_cross_attention)
 
 # %% id="loss-over-real-tokens" tags=["task"]
 def my_loss(logits, target, padding):
-    """Loss over the real tokens, and its gradient (batch, length, n_tokens), {eq}`loss-over-real-tokens`."""
+    """Loss over the real tokens, and its gradient (batch, length, n_tokens),
+    {eq}`loss-over-real-tokens`."""
     ### BEGIN SOLUTION
     real = (target != padding).astype(float)
     shifted = logits - logits.max(axis=-1, keepdims=True)
@@ -228,7 +230,8 @@ check("read-date-alignment", my_reading)
 
 # %% id="greedy-decoding" tags=["task"]
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    """Write greedily until `end`; return the logits of every step, (n_steps, n_tokens)."""
+    """Write greedily until `end`; return the logits of every step,
+    (n_steps, n_tokens)."""
     ### BEGIN SOLUTION
     key, value = y @ w_key, y @ w_value
     token, rows = start, []

@@ -5,9 +5,9 @@
 # Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
-# the check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it
-# knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are. In a terminal,
-# `attn-course check` runs the whole notebook afresh.
+# the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails names the
+# mistake if it knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
+# In a terminal, `attn-course check` runs the whole notebook afresh.
 
 # %% [markdown] id="setup-text"
 # Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 (whole numbers where the text says
@@ -112,7 +112,8 @@ check("shared-key-tile-bytes", my_bytes)
 
 # %% id="streamed-attention" tags=["task"]
 def my_stream(query, key_blocks, value_blocks):
-    """(q_len, d_k) and lists of (n, d_k), (n, d_v) -> output (q_len, d_v), lse (q_len,)."""
+    """(q_len, d_k) and lists of (n, d_k), (n, d_v) -> output (q_len, d_v), lse
+    (q_len,)."""
     ### BEGIN SOLUTION
     row_max = np.full(len(query), -np.inf)
     row_sum = np.zeros(len(query))
@@ -178,7 +179,8 @@ check("causal-tile-counts", my_tiles)
 
 # %% id="repair-tiled-loop" tags=["task"]
 def tiled_attention(query, key, value, block):
-    """Attention over blocks of keys: (q_len, d_k), (kv_len, d_k), (kv_len, d_v), block -> (q_len, d_v)."""
+    """Attention over blocks of keys: (q_len, d_k), (kv_len, d_k), (kv_len, d_v),
+    block -> (q_len, d_v)."""
     ### BEGIN SOLUTION
     row_max = np.full((len(query), 1), -np.inf)
     row_sum = np.zeros((len(query), 1))
@@ -244,7 +246,8 @@ check("tile-score-gradient", my_score_gradient)
 
 # %% id="merge-decoding-splits" tags=["task"]
 def my_gather(outputs, lses):
-    """Outputs (n_splits, n, d_v) and log-sum-exps (n_splits, n) -> those of all keys, {eq}`merge-of-finished-outputs`."""
+    """Outputs (n_splits, n, d_v) and log-sum-exps (n_splits, n) -> those of all
+    keys, {eq}`merge-of-finished-outputs`."""
     ### BEGIN SOLUTION
     top = lses.max(axis=0)
     shift = np.where(np.isneginf(top), 0.0, top)
@@ -392,7 +395,8 @@ import triton.language as tl
 
 @triton.jit
 def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
-    """One program: one row of scores (n_rows, n_columns), contiguous float32 -> one entry of lse."""
+    """One program: one row of scores (n_rows, n_columns), contiguous float32 -> one
+    entry of lse."""
     ### BEGIN SOLUTION
     row = tl.program_id(0)
     row_max = float("-inf")

@@ -5,8 +5,8 @@
 # minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
-# the check below it. A check that passes prints one line that begins with `ok`; one that fails says what is wrong, and
-# stops "Run All". You may add cells, but leave the check cells as they are.
+# the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails says what
+# is wrong, and stops "Run All". You may add cells, but leave the check cells as they are.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
 # Rows are positions: queries $(T_q, d_k)$, keys $(T_k, d_k)$, values $(T_k, d_v)$.

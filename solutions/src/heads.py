@@ -5,8 +5,8 @@
 # minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
-# the check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it
-# knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
+# the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails names the
+# mistake if it knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
 # In a terminal, `attn-course check` runs the whole notebook afresh.
 
 # %% [markdown] id="conventions"
@@ -116,7 +116,8 @@ check("cache-capacity-in-tokens", my_tokens)
 
 # %% id="repair-grouped-heads" tags=["task"]
 def grouped_attention(query, key, value):
-    """Grouped-query attention: (H, q_len, d_k), (R, kv_len, d_k), (R, kv_len, d_v) -> (H, q_len, d_v)."""
+    """Grouped-query attention: (H, q_len, d_k), (R, kv_len, d_k), (R, kv_len, d_v)
+    -> (H, q_len, d_v)."""
     ### BEGIN SOLUTION
     n_heads, _, d_k = query.shape
     group = n_heads // key.shape[0]
@@ -144,7 +145,8 @@ check("repair-grouped-heads", grouped_attention)
 
 # %% id="repair-torch-layer" tags=["task"]
 def torch_layer(x, stacked, n_heads):
-    """What torch.nn.MultiheadAttention computes from x (T, d); stacked (4 d, d) holds in_proj_weight above out_proj.weight."""
+    """What torch.nn.MultiheadAttention computes from x (T, d); stacked (4 d, d)
+    holds in_proj_weight above out_proj.weight."""
     ### BEGIN SOLUTION
     length, d_model = x.shape
     in_proj_weight, out_proj_weight = stacked[: 3 * d_model], stacked[3 * d_model :]
@@ -231,7 +233,8 @@ check("read-two-heads", my_reading)
 
 # %% id="cached-decoding-step" tags=["task"]
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    """One token with a cache: (d,), (R, t, d_k), (R, t, d_v), four weights -> (d,), (R, t + 1, d_k), (R, t + 1, d_v)."""
+    """One token with a cache: (d,), (R, t, d_k), (R, t, d_v), four weights -> (d,),
+    (R, t + 1, d_k), (R, t + 1, d_v)."""
     ### BEGIN SOLUTION
     n_kv_heads, _, d_k = keys.shape
     new_key, new_value = ((x_new @ w).reshape(n_kv_heads, 1, -1) for w in (w_key, w_value))

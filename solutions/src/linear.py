@@ -4,10 +4,10 @@
 # Eleven tasks to the lesson [{lesson}`linear` Attention without softmax](../notebooks/{lesson}`linear`_linear.ipynb): 26 points, about
 # 120 minutes. Each stands for itself, so take them in any order.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the
-# check below it. A check that passes prints one line that begins with `ok`; one that fails names the mistake if it knows it,
-# and stops "Run All". Three hints fold out below each question. Leave the checks as they are. In a terminal, `attn-course
-# check` runs the whole notebook afresh.
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails names the
+# mistake if it knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
+# In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
 # positions. A state has one row for each key feature and one column for each value feature.
@@ -74,7 +74,8 @@ check("random-feature-crossover", my_crossover)
 
 # %% id="normalised-linear-attention" tags=["task"]
 def my_linear_attention(query, key, value):
-    """Positive features (H, T, m), (H, T, m) and values (H, T, v) -> averages (H, T, v), {eq}`normalised-linear-attention`."""
+    """Positive features (H, T, m), (H, T, m) and values (H, T, v) -> averages
+    (H, T, v), {eq}`normalised-linear-attention`."""
     ### BEGIN SOLUTION
     kernel = np.tri(query.shape[-2]) * (query @ key.swapaxes(-1, -2))
     return kernel @ value / kernel.sum(axis=-1, keepdims=True)
@@ -98,7 +99,8 @@ check("normalised-linear-attention", my_linear_attention)
 
 # %% id="chunked-linear-attention" tags=["task"]
 def my_chunked(query, key, value, state, chunk):
-    """(T, d), (T, d), (T, v), state (d, v), positions in a chunk -> output (T, v), state (d, v), {eq}`chunked-linear-attention`."""
+    """(T, d), (T, d), (T, v), state (d, v), positions in a chunk -> output (T, v),
+    state (d, v), {eq}`chunked-linear-attention`."""
     ### BEGIN SOLUTION
     pieces = []
     for start in range(0, len(query), chunk):
@@ -125,7 +127,8 @@ check("chunked-linear-attention", my_chunked)
 
 # %% id="repair-decay-gate" tags=["task"]
 def gated_attention(query, key, value, gate):
-    """Gated linear attention: (T, d_k), (T, d_k), (T, d_v), gates (T, d_k) -> (T, d_v)."""
+    """Gated linear attention: (T, d_k), (T, d_k), (T, d_v), gates (T, d_k) ->
+    (T, d_v)."""
     ### BEGIN SOLUTION
     state = np.zeros((key.shape[1], value.shape[1]))
     output = np.zeros((len(query), value.shape[1]))
@@ -202,7 +205,8 @@ check("three-delta-writes", my_read)
 
 # %% id="delta-rule" tags=["task"]
 def my_delta_rule(query, key, value, beta, state):
-    """(T, d_k), (T, d_k), (T, d_v), (T, 1), state (d_k, d_v) -> output (T, d_v), state (d_k, d_v), {eq}`delta-rule`."""
+    """(T, d_k), (T, d_k), (T, d_v), (T, 1), state (d_k, d_v) -> output (T, d_v),
+    state (d_k, d_v), {eq}`delta-rule`."""
     ### BEGIN SOLUTION
     output = np.zeros((len(query), value.shape[1]))
     for t in range(len(query)):

@@ -6,9 +6,9 @@
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
+# if it is a known one. Three hints fold out below each question. You may add cells, but leave the check cells as they
+# are. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
 # change its inputs. Rows are queries, columns are pairs.
@@ -30,7 +30,8 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% id="similarities-to-weights" tags=["task"]
 def my_weights(similarity):
-    """(T_out, T_in) -> (T_out, T_in): rows in the ratios of the similarities that sum to 1, or rows of zeros."""
+    """(T_out, T_in) -> (T_out, T_in): rows in the ratios of the similarities that
+    sum to 1, or rows of zeros."""
     ### BEGIN SOLUTION
     total = similarity.sum(axis=1, keepdims=True)
     return similarity / np.where(total == 0, 1, total)
@@ -123,7 +124,8 @@ check("read-lookup-weights", my_reading)
 
 # %% id="repair-lookup-roles" tags=["task"]
 def ask_everybody(x, w_query, w_key, w_value, beta):
-    """Each token asks with its query, and gets the values of the tokens whose keys fit."""
+    """Each token asks with its query, and gets the values of the tokens whose keys
+    fit."""
     ### BEGIN SOLUTION
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     similarity = np.exp(query @ key.T) ** beta
@@ -150,7 +152,8 @@ check("repair-lookup-roles", ask_everybody)
 
 # %% id="hard-lookup" tags=["task"]
 def my_hard_lookup(query, key, value):
-    """(n, d), (m, d), (m, d_v) -> (n, d_v): values of the nearest keys, averaged over ties."""
+    """(n, d), (m, d), (m, d_v) -> (n, d_v): values of the nearest keys, averaged
+    over ties."""
     ### BEGIN SOLUTION
     distance = ((query[:, None] - key[None]) ** 2).sum(axis=-1)
     nearest = distance == distance.min(axis=1, keepdims=True)
@@ -193,7 +196,8 @@ check("derivative-by-similarity", my_gain)
 
 # %% id="feature-mixing-matrix" tags=["task"]
 def my_feature_weights(x, w_query, w_key, w_value):
-    """(m, v), (v, d_k), (v, d_k), (v, d_v) -> (v, d_v): the matrix that mixes features, {eq}`linear-attention-two-readings`."""
+    """(m, v), (v, d_k), (v, d_k), (v, d_v) -> (v, d_v): the matrix that mixes
+    features, {eq}`linear-attention-two-readings`."""
     ### BEGIN SOLUTION
     return w_query @ w_key.T @ x.T @ x @ w_value
     ### END SOLUTION

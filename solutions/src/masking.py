@@ -7,8 +7,9 @@
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are.
+# passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
+# if it is a known one. Three hints fold out below each question. You may add cells, but leave the check cells as they
+# are.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are queries,
 # columns are keys, both counted from 0. A boolean mask is True where the query may attend to the key.
@@ -33,7 +34,8 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% id="masked-weights" tags=["task"]
 def my_masked_weights(scores, mask):
-    """(..., q_len, kv_len) scores and a mask that broadcasts to them -> weights of the shape of the scores."""
+    """(..., q_len, kv_len) scores and a mask that broadcasts to them -> weights of
+    the shape of the scores."""
     ### BEGIN SOLUTION
     kept = np.where(mask, scores, -np.inf)
     top = kept.max(axis=-1, keepdims=True)
@@ -90,7 +92,8 @@ check("read-mask", my_reading)
 
 # %% id="combined-masks" tags=["task"]
 def my_masked_scores(scores, past, window, length):
-    """(q_len, kv_len) scores -> the same with -inf where query i may not attend to key j."""
+    """(q_len, kv_len) scores -> the same with -inf where query i may not attend to
+    key j."""
     ### BEGIN SOLUTION
     at = np.arange(scores.shape[0])[:, None] + past
     j = np.arange(scores.shape[1])
@@ -180,7 +183,8 @@ check("repair-cached-causal-mask", cached_attention)
 
 # %% id="repair-padded-batch" tags=["task"]
 def padded_attention(query, key, value, lengths):
-    """Attention of each example to its first `lengths[b]` keys; the keys behind are padding."""
+    """Attention of each example to its first `lengths[b]` keys; the keys behind are
+    padding."""
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     real = np.arange(key.shape[1]) < lengths[:, None, None]
@@ -233,7 +237,8 @@ check("masked-score-gradient", my_score_gradient)
 
 # %% id="leak-test" tags=["task"]
 def my_leaks(x, kind):
-    """(length, 4) -> (length, length): 1 where the later token j moves output i of layer(x, kind), else 0."""
+    """(length, 4) -> (length, length): 1 where the later token j moves output i of
+    layer(x, kind), else 0."""
     ### BEGIN SOLUTION
     leaks = np.zeros((len(x), len(x)))
     for j in range(len(x)):

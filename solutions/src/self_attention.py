@@ -7,9 +7,9 @@
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong, and names the mistake if it is a
-# known one. Three hints fold out below each question. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
+# if it is a known one. Three hints fold out below each question. You may add cells, but leave the check cells as they
+# are. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs, nor use
 # the course's own functions (`attn_course.reference`). Rows are tokens.
@@ -33,7 +33,8 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% id="self-attention" tags=["task"]
 def my_self_attention(x, w_query, w_key, w_value):
-    """(..., T, d_model), (d_model, d_k), (d_model, d_k), (d_model, d_v) -> (..., T, d_v), {eq}`self-attention`."""
+    """(..., T, d_model), (d_model, d_k), (d_model, d_k), (d_model, d_v) ->
+    (..., T, d_v), {eq}`self-attention`."""
     ### BEGIN SOLUTION
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
@@ -138,7 +139,8 @@ check("repair-residual-stack", stacked)
 
 # %% id="rotary-positions" tags=["task"]
 def my_rope(x, positions):
-    """(T, d_k), (T,) -> (T, d_k): neighbouring features turned by their position, {eq}`rotations-compose`."""
+    """(T, d_k), (T,) -> (T, d_k): neighbouring features turned by their position,
+    {eq}`rotations-compose`."""
     ### BEGIN SOLUTION
     d_k = x.shape[1]
     frequencies = 10000.0 ** (-2 * np.arange(d_k // 2) / d_k)
@@ -212,7 +214,8 @@ check("attention-and-rnn-counts", my_counts)
 
 # %% id="attention-between-features" tags=["task"]
 def my_feature_weights(table):
-    """(m, n) -> (n, n): softmax of the scaled products of standardised features, {eq}`feature-weights-from-correlations`."""
+    """(m, n) -> (n, n): softmax of the scaled products of standardised features,
+    {eq}`feature-weights-from-correlations`."""
     ### BEGIN SOLUTION
     tokens = ((table - table.mean(axis=0)) / table.std(axis=0)).T
     scores = tokens @ tokens.T / np.sqrt(tokens.shape[1])

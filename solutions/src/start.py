@@ -6,8 +6,9 @@
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), because a check that fails stops "Run All". A check that
-# passes prints one line that begins with `ok`; one that fails says what is wrong. Three hints below each question open with a click. You may add cells, but leave the check cells as they are. In a
-# terminal, `attn-course check` runs the whole notebook afresh.
+# passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong. Three hints below each
+# question open with a click. You may add cells, but leave the check cells as they are. In a terminal, `attn-course
+# check` runs the whole notebook afresh.
 #
 # Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
 # change its inputs.

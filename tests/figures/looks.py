@@ -34,7 +34,7 @@ def _ground(pixels: np.ndarray) -> Iterator[str]:
 
 
 def _pale_texts(figure: Figure, pixels: np.ndarray) -> Iterator[str]:
-    beyond = {id(text) for axes in figure.axes for text in _beyond_the_limits(axes)}
+    beyond = {id(text) for axes in figure.findobj(Axes) for text in _beyond_the_limits(axes)}
     for text in figure.findobj(Text):
         if id(text) in beyond or not text.get_text().strip() or not text.get_visible() or not _shown(text):
             continue

@@ -259,7 +259,11 @@ def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 
 def _decoupled_broken(
-    query: np.ndarray, query_rope: np.ndarray, latent: np.ndarray, key_rope: np.ndarray, w_key_up: np.ndarray
+    query: np.ndarray,
+    query_rope: np.ndarray,
+    latent: np.ndarray,
+    key_rope: np.ndarray,
+    w_key_up: np.ndarray,
 ) -> np.ndarray:
     """Scores (n, t) of the last n tokens of a text of t with all of it, one head: content absorbed, positions decoupled."""
     new, length = len(query), len(latent)

@@ -380,7 +380,12 @@ CONCAT = Task(
 
 
 def _contexts_broken(
-    state: np.ndarray, annotations: np.ndarray, lengths: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_score: np.ndarray
+    state: np.ndarray,
+    annotations: np.ndarray,
+    lengths: np.ndarray,
+    w_query: np.ndarray,
+    w_key: np.ndarray,
+    w_score: np.ndarray,
 ) -> np.ndarray:
     """Average the annotations of each sentence under its aligner: (batch, d_q), (batch, length, d_k), (batch,) -> (batch, d_k)."""
     scores = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score

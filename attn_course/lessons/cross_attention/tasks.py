@@ -124,7 +124,11 @@ def _translate(query: np.ndarray, key: np.ndarray, value: np.ndarray, source_len
 
 
 def _translate_broken(
-    query: np.ndarray, key: np.ndarray, value: np.ndarray, source_lengths: np.ndarray, target_lengths: np.ndarray
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
 ) -> np.ndarray:
     """Cross-attention in a padded batch; rows of the output that belong to padding of the target are zero."""
     scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])

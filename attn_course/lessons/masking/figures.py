@@ -18,6 +18,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.masked import masked as masked
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, GRID, NEUTRAL_STYLES, WEIGHTS
+from attn_course.figures.ticks import inches_for
 from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
@@ -202,7 +203,7 @@ def _draw_cells(ax: Axes, kinds: np.ndarray, colours: Sequence[str]) -> None:
     ax.grid(False)
     ax.tick_params(length=0)
     for axis, count in ((ax.yaxis, kinds.shape[0]), (ax.xaxis, kinds.shape[1])):
-        axis.set_major_locator(MaxNLocator(nbins=min(count, 8), integer=True))
+        axis.set_major_locator(MaxNLocator(nbins=min(count, 8, int(2 * inches_for(ax))), integer=True))
     if kinds.size <= MOST_LINED_CELLS:
         ax.set_xticks(np.arange(kinds.shape[1] + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(kinds.shape[0] + 1) - 0.5, minor=True)

@@ -10,14 +10,6 @@
 # **You need** matrix products and a little Python. **Time:** 50 minutes, or an hour with the whole warm-up of the game, and then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
-# %% [markdown] id="where"
-# Here is the whole machine. You need not understand it yet: each framed part is a link to the lesson about it.
-
-# %% id="machine"
-from attn_course.lessons.start import figures
-
-figures.machine()
-
 # %% [markdown] id="plan"
 # ## The first ten minutes
 #
@@ -25,9 +17,16 @@ figures.machine()
 # The slider changes what "it" is looking for. What must "it" look for to find the cat?
 
 # %% id="move-card"
+from attn_course.lessons.start import figures
 from attn_course.sentence import KEY, QUERY, TOKENS
 
 figures.asks_explorable(KEY[0], QUERY[0][4], TOKENS, asks=4)
+
+# %% [markdown] id="where"
+# A small machine calculates these lines. Here it is from end to end, and each framed part is a link to the lesson about it.
+
+# %% id="machine"
+figures.machine()
 
 # %% [markdown] id="hook"
 # ### Who is "it"?
@@ -134,10 +133,11 @@ print("average:", output.round(2))
 # %% [markdown] id="meaning"
 # The last step of the machine multiplies the averages of all heads by one more matrix and adds the result to the word's own numbers.
 # These are five: *alive*, *tells*, *open*, and two for its place in the sentence. Three rows of the matrix belong to our head, and they say
-# where its three numbers go: the first is added to *alive*, the second to *tells*, and the third is **subtracted** from *open*. This is
-# what becomes of "it":
+# where its three numbers go: the first is added to *alive*, the second to *tells*, and the third is **subtracted** from *open*. (The second
+# head adds a part of its own, which we leave out.) This is what becomes of "it":
 
 # %% id="meaning-code"
+print(labelled(W_OUTPUT[:3], ("first", "second", "third"), columns=FEATURES[:3]))
 after = X[4] + output @ W_OUTPUT[:3]
 rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))

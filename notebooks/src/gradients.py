@@ -570,7 +570,7 @@ print("by the program:   ", ours[0][row])
 # %% [markdown] id="cost"
 # ## Deeper: what it costs, and what has to be kept
 #
-# Of matrix products there are two forward, $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
+# Forward, two matrix products take $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
 # each product has two factors, and each factor needs a gradient. $dQ = dS\, K$ and $dK = dS^\top Q$ take $2\, T_q T_k d_k$ each, as much as
 # $Q K^\top$; $dP$ and $dV$ take $2\, T_q T_k d_v$ each, as much as $P V$:
 #

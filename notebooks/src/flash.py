@@ -424,17 +424,15 @@ def flash_counted(query, key, value, block_q, block_kv):
     outputs, moved = [], 0
     for i in range(0, len(query), block_q):
         Q = query[i : i + block_q]
-        m, row_sum = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1))
-        acc = np.zeros((len(Q), value.shape[1]))
-        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs and L out
+        m, row_sum, acc = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1)), np.zeros((len(Q), value.shape[1]))
+        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs and one L each out
         for j in range(0, len(key), block_kv):
             K, V = key[j : j + block_kv], value[j : j + block_kv]
             moved += K.nbytes + V.nbytes
             S = Q @ K.T / np.sqrt(Q.shape[1])
             m_new = np.maximum(m, S.max(axis=1, keepdims=True))
             p, factor = np.exp(S - m_new), np.exp(m - m_new)
-            row_sum = factor * row_sum + p.sum(axis=1, keepdims=True)
-            m, acc = m_new, factor * acc + p @ V
+            m, row_sum, acc = m_new, factor * row_sum + p.sum(axis=1, keepdims=True), factor * acc + p @ V
         outputs.append(acc / row_sum)
     return np.concatenate(outputs), moved
 
@@ -746,28 +744,20 @@ for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
 
 # %% id="triton-kernel"
 @triton.jit
-def forward(
-    q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale,
-    D: tl.constexpr, B_Q: tl.constexpr, B_KV: tl.constexpr,
-):  # fmt: skip
-    rows = (tl.program_id(0) * B_Q + tl.arange(0, B_Q))[:, None]
-    dims = tl.arange(0, D)[None, :]
+def forward(q_ptr, k_ptr, v_ptr, o_ptr, q_len, kv_len, scale, D: tl.constexpr, B_Q: tl.constexpr, B_KV: tl.constexpr):
+    rows, dims = (tl.program_id(0) * B_Q + tl.arange(0, B_Q))[:, None], tl.arange(0, D)[None, :]
     q = tl.load(q_ptr + rows * D + dims, mask=rows < q_len, other=0.0)
-    m = tl.full([B_Q, 1], float("-inf"), tl.float32)
-    row_sum, acc = tl.zeros([B_Q, 1], tl.float32), tl.zeros([B_Q, D], tl.float32)
+    m, row_sum, acc = tl.full([B_Q, 1], float("-inf"), tl.float32), tl.zeros([B_Q, 1], tl.float32), tl.zeros([B_Q, D], tl.float32)
     for start in range(0, kv_len, B_KV):
         cols = start + tl.arange(0, B_KV)
-        place, real = cols[:, None] * D + dims, cols[:, None] < kv_len
-        k = tl.load(k_ptr + place, mask=real, other=0.0)
-        v = tl.load(v_ptr + place, mask=real, other=0.0)
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-        s = tl.where(cols[None, :] < kv_len, s, float("-inf"))
+        k = tl.load(k_ptr + cols[:, None] * D + dims, mask=cols[:, None] < kv_len, other=0.0)
+        v = tl.load(v_ptr + cols[:, None] * D + dims, mask=cols[:, None] < kv_len, other=0.0)
+        s = tl.where(cols[None, :] < kv_len, tl.dot(q, tl.trans(k), input_precision="ieee") * scale, float("-inf"))
         m_new = tl.maximum(m, tl.max(s, 1, keep_dims=True))
         p, factor = tl.exp2(s - m_new), tl.exp2(m - m_new)
         m, row_sum = m_new, factor * row_sum + tl.sum(p, 1, keep_dims=True)
         acc = factor * acc + tl.dot(p.to(v.dtype), v, input_precision="ieee")
-    output = (acc / row_sum).to(o_ptr.dtype.element_ty)
-    tl.store(o_ptr + rows * D + dims, output, mask=rows < q_len)
+    tl.store(o_ptr + rows * D + dims, (acc / row_sum).to(o_ptr.dtype.element_ty), mask=rows < q_len)
 
 
 # %% [markdown] id="triton-launch"

@@ -422,8 +422,8 @@ for second in ([5.0, 0.0], [0.6, 0.8]):
 verify("output-derivative-by-query", "query-misses-own-key")
 
 # %% [markdown] id="plane-notice"
-# The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1" again. The arrow is the slope,
-# {eq}`output-derivative-by-query`. (Section {section}`inner` says where it is longest.)
+# The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1"
+# again. The arrow is the slope, {eq}`output-derivative-by-query`. Where does the output follow the query most? (Section {section}`inner` says where it is longest.)
 
 # %% id="explorable"
 figures.query_explorable()

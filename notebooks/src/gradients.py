@@ -481,8 +481,9 @@ figures.gains(v, p, p * (v - p @ v))  # the steps are minus dS, for dZ = -1
 # value 2 is twice as far above the mixture, but it has half the weight.
 
 # %% [markdown] id="card-question"
-# The card takes these four values and the loss $-z$, in steps of size 1; the first three scores begin at 0. Start $s_4$ at 0, $-1$, $-2$
-# and $-3$. How many steps does the best value need each time until it has more than half of the weight?
+# The card takes these four values and the loss $-z$, in steps of size 1; the first three scores begin at 0. How much longer does the best
+# value take if it starts with little weight? Start $s_4$ at 0, $-1$, $-2$ and $-3$, and count the steps until it has more than half of
+# the weight.
 
 # %% id="explorable"
 figures.steps_explorable()

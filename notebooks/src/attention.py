@@ -1,10 +1,12 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# **Attention is a weighted average.** A token compares its question with what every token offers. A softmax turns these comparisons into weights that sum to 1.
+# **Attention is a weighted average.** A token compares its question with what every token offers. A softmax turns these comparisons into
+# weights that sum to 1.
 # With these weights it averages what the tokens hand over.
 #
-# **Afterwards you can** compute attention with a pencil; write it for any batch, with padding; find a wrong axis, a wrong scale or a mixed batch
+# **Afterwards you can** compute attention with a pencil; write it for any batch, with padding; find a wrong axis, a wrong scale or a
+# mixed batch
 # with four small tests; say which key wins for a given query; and predict operations and memory.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
@@ -46,7 +48,8 @@ figures.machine("attention", QUERY[0], keys, values)
 # %% [markdown] id="by-hand"
 # It takes three steps:
 #
-# 1. **Scores.** Take the dot product of the query with each key, and divide by $\sqrt{d_k}$, where a key has $d_k = 4$ entries, so by 2 (chapter
+# 1. **Scores.** Take the dot product of the query with each key, and divide by $\sqrt{d_k}$, where a key has $d_k = 4$ entries, so by 2
+#    (chapter
 #    {lesson}`scaling` says why). "cat" has the score 4, "the" $-1$.
 # 2. **Weights.** Raise $e$ to each of the seven scores, and divide by the sum of these seven powers. That is the softmax.
 # 3. **Output.** Average the seven values with these weights.
@@ -61,9 +64,11 @@ mix = terms / terms.sum()
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. The terms are $e^4 \approx 54.6$, twice $e^0 = 1$, twice $e^{-1} \approx .37$ and twice
-# $e^{-2} \approx .14$, together 57.6. So "cat" holds $54.6 / 57.6 \approx .95$ of the weight, and the output, $(1.91, 0.05, 1.90)$, is nearly its value.
-# (The numbers of a value are alive, tells, and alive minus open: "it" has learnt that it is something alive.)
+# "cat" gets $e^4 / e^0$ times the weight of "because", about 55 times as much. The terms are $e^4 \approx 54.6$, twice $e^0 = 1$, twice
+# $e^{-1} \approx .37$ and twice
+# $e^{-2} \approx .14$, together 57.6. So "cat" holds $54.6 / 57.6 \approx .95$ of the weight, and the output, $(1.91, 0.05, 1.90)$, is
+# nearly its value.
+# (The numbers of a value are alive, tells, and alive minus open: "it" now says that it is something alive.)
 
 # %% [markdown] id="one-query"
 # In symbols: a query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, and
@@ -71,7 +76,8 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
-# The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys (the name $j$ is taken). The **values** are averaged; query and keys only decide how much of each
+# The fraction is the weight of key $j$. In its denominator $l$ runs over the same keys (the name $j$ is taken). The **values** are
+# averaged; query and keys only decide how much of each
 # comes out. (`verify` tries a numbered equation on random numbers.)
 
 # %% id="one-query-verify"
@@ -83,7 +89,8 @@ verify("attention-of-one-query")
 # ## All queries at once
 #
 # Seven tokens ask seven separate questions. From here on, $i$ counts the queries, from 1 to $T_q$, and $j$ the keys,
-# from 1 to $T_k$; queries and keys are the rows of $Q$ and $K$. Entry $(i, j)$ of a matrix product is row $i$ of the first factor times column $j$
+# from 1 to $T_k$; queries and keys are the rows of $Q$ and $K$. Entry $(i, j)$ of a matrix product is row $i$ of the first factor times
+# column $j$
 # of the second, and column $j$ of $K^\top$ is row $j$ of $K$. So all dot products are one matrix product:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
@@ -94,7 +101,7 @@ verify("attention-of-one-query")
 
 # %% [markdown] id="all-outputs"
 # The numbers before the softmax are called **scores**, those after it **weights**. (Chapter {lesson}`softmax` wrote $z$ for a
-# score; from here on $s$ is a score and $z$ an output.) Output $i$ is the average of the values with the weights of row $i$:
+# score, and {lesson}`start` did not divide; here $z$ is an output.) Output $i$ is the average of the values with the weights of row $i$:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
@@ -131,18 +138,20 @@ figures.attention_steps(scores, weights, output, TOKENS)
 # %% [markdown] id="tokens"
 # ### From tokens
 #
-# Where do queries, keys and values come from? Each token is a row of a matrix $X$, here of five numbers: alive, tells, open, and two for its position.
+# Where do queries, keys and values come from? Each token is a row of a matrix $X$, here of five numbers: alive, tells, open, and two for
+# its position.
 # Three matrices, the same for all tokens, make its query, its key and its value:
 #
 # $$Q = X W_Q, \qquad K = X W_K, \qquad V = X W_V$$
 #
-# "it" is $(0, 0, 2, -1, -1)$: open, and a position. So its query is twice the third row of $W_Q$, as the last two rows are 0. A model learns
+# "it" is $(0, 0, 2, -1, -1)$: open, and a position. So its query is twice the third row of $W_Q$, as the last two rows are 0. A model
+# learns
 # these matrices (chapter {lesson}`self_attention`); ours were made by hand. Here is the whole way, from tokens to outputs:
 
 # %% id="tokens-code"
 from attn_course.sentence import FEATURES, W_KEY, W_QUERY, W_VALUE, X, labelled
 
-print("W_Q, with one row for each number of a token:")
+print("W_Q (cos and sin: the position, up to scale):")
 print(labelled(W_QUERY[0], FEATURES))
 layer = attention(X @ W_QUERY[0], X @ W_KEY[0], X @ W_VALUE[0])
 assert np.allclose(layer, output)
@@ -201,7 +210,8 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 # %% [markdown] id="batch"
 # ## Many examples at a time
 #
-# Training handles many sequences together. They have nothing to do with each other, so they are numbered by an index $b$ on one more axis, in front:
+# Training handles many sequences together. They have nothing to do with each other, so they are numbered by an index $b$ on one more
+# axis, in front:
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
@@ -210,8 +220,10 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
-# shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs,
-# $(\ldots, T_q, d_v)$. You may call your `my_scores`. Write the softmax with `np.exp` and a sum that keeps its axis (`keepdims=True`); scores are below 30 in size, so no
+# shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the
+# outputs,
+# $(\ldots, T_q, d_v)$. You may call your `my_scores`. Write the softmax with `np.exp` and a sum that keeps its axis (`keepdims=True`);
+# scores are below 30 in size, so no
 # maximum has to be subtracted. Functions of the course and a library's softmax or attention are not accepted.
 
 # %% id="batch-turn-code" tags=["your-turn"]
@@ -262,11 +274,13 @@ verify("batched-attention")
 #
 # A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
 # `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
-# trained both versions, and the quality of their pictures (FID, lower is better) agreed to within 0.05. So such a mistake need not raise an error,
+# trained both versions, and the quality of their pictures (FID, lower is better) agreed to within 0.05. So such a mistake need not raise
+# an error,
 # nor spoil a training run.
 
 # %% [markdown] id="spot-four"
-# Here are four mistakes. The first function takes the softmax over the queries. The second lets the keys ask. The third takes axis 1 for the features, which is right for
+# Here are four mistakes. The first function takes the softmax over the queries. The second lets the keys ask. The third takes axis 1 for
+# the features, which is right for
 # two axes only. The last joins batch and positions into one long axis, as one may before a linear layer.
 
 
@@ -324,10 +338,12 @@ for function in (attention, over_queries, keys_ask, axis_one, joined):
     print(f"{function.__name__:12} passes: {', '.join(passed)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# Only `over_queries` fails the first test: in the three others each row of weights still sums to 1. The smallest example has one query and two keys: the softmax
-# over the queries gives both keys the weight 1, and values of 1 come back as 2. Only `joined` passes the second test, because in a batch of one there is nothing to join.
+# Only `over_queries` fails the first test: in the three others each row of weights still sums to 1. The smallest example has one query
+# and two keys: the softmax
+# over the queries gives both keys the weight 1, and values of 1 come back as 2. Only `joined` passes the second test, because in a batch
+# of one there is nothing to join.
 #
-# The number by hand finds three of the four; the other tests say where to look. Now put `my_batched_attention` among the functions.
+# The number by hand finds three of the four; `axis_one` fails that test only. Now put `my_batched_attention` among the functions.
 
 # %% [markdown] id="function"
 # ## Attention as a function of the query
@@ -342,8 +358,10 @@ for r in (0.0, 0.5, 1.0, 2.0):
 # %% [markdown] id="far"
 # At 0 it gets the plain mean, which was the output of "because". At twice its length it gets the value of "cat", almost exactly.
 #
-# Something similar happens in every direction. Send the query far away, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) / \sqrt{d_k}$ grow in proportion to $r$, and so do their
-# differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the limit; keys that tie
+# Something similar happens in every direction. Send the query far away, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) /
+# \sqrt{d_k}$ are proportional to $r$, and so are their
+# differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the
+# limit; keys that tie
 # share it.
 
 # %% [markdown] id="function-slope"
@@ -351,24 +369,29 @@ for r in (0.0, 0.5, 1.0, 2.0):
 #
 # How fast does the output change? The query moves the scores, the scores move the weights, and the weights move the output. A score is
 # $s_l = q \cdot k_l / \sqrt{d_k}$, so $\partial s_l / \partial q = k_l / \sqrt{d_k}$. The derivative of a weight
-# by a score is known from {eq}`softmax-derivative` (with other letters): $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies them and sums over $l$:
+# by a score is known from {eq}`softmax-derivative` (with other letters): $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The
+# chain rule multiplies them and sums over $l$:
 #
 # $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
 #  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}, \qquad \bar{k} = \sum_l p_l k_l$$
 #
-# because the $\delta$ keeps the one term $l = j$, and $p_j$ does not depend on $l$. So a weight grows fastest when the query moves in the direction
+# because the $\delta$ keeps the one term $l = j$, and $p_j$ does not depend on $l$. So a weight grows fastest when the query moves in the
+# direction
 # from the **mean key** $\bar{k}$ to its own key.
 
 # %% [markdown] id="function-centre"
 # The output is $z = \sum_j p_j v_j$, and only the weights depend on $q$. So its derivative is
-# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$. Each term is a column times a row, which is a matrix. The weighted deviations add up to 0, since
-# $\sum_j p_j (k_j - \bar{k}) = \bar{k} - 1 \cdot \bar{k}$. So if the same vector is subtracted from every $v_j$, nothing changes. We take $z$:
+# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$. Here vectors are columns, so each term is a matrix. The weighted
+# deviations add up to 0, since
+# $\sum_j p_j (k_j - \bar{k}) = \bar{k} - 1 \cdot \bar{k}$. So if the same vector is subtracted from every $v_j$, nothing changes. We take
+# $z$:
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 #
-# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights, the weighted mean of products of two deviations. Where
-# one key has nearly all the weight, hardly anything varies, and the function is nearly flat.
+# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights, the weighted mean of products of two
+# deviations. As
+# one key takes all the weight, the covariance goes to 0, and the function turns flat.
 
 # %% id="function-code"
 z, p = attention(query[:1], key, value, return_weights=True)
@@ -383,8 +406,10 @@ print("finite differences agree to 1e-8:", error < 1e-8)
 # %% [markdown] id="far-predict"
 # ### On a key
 #
-# Does attention interpolate, so that a query **on** a key returns about its value? Take four keys in the plane, $k_1 = (1, 0)$, $k_2 = (5, 2)$,
-# $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and $-0.2$. **Predict** which key gets the largest weight when the query sits on $k_1$.
+# Does attention interpolate, so that a query **on** a key returns about its value? Take four keys in the plane, $k_1 = (1, 0)$, $k_2 =
+# (5, 2)$,
+# $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and $-0.2$. **Predict** which key gets the largest weight when
+# the query sits on $k_1$.
 
 # %% id="plane-figure" tags=["predicted"]
 from attn_course.reference import gaussian_scores
@@ -401,7 +426,8 @@ maps = {
 figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 
 # %% [markdown] id="far-answer" tags=["answer"]
-# On $k_1$ the dot products are 1, 5, $-2$ and $-2$, so $k_2$ gets the largest weight: attention does not interpolate. The left picture has three
+# On $k_1$ the dot products are 1, 5, $-2$ and $-2$, so $k_2$ gets the largest weight: attention does not interpolate. The left picture
+# has three
 # regions, one each for $k_2$, $k_3$ and $k_4$. None is left for $k_1$, which lies in the triangle of the others. On the right the score is
 # **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$. There every key wins where it is the nearest.
 
@@ -411,7 +437,7 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
 # The scores are $1/\sqrt 2$ and $5/\sqrt 2$: the longer key wins. (From here on, the length of a vector
-# is called its **norm**.) If all keys have the **same norm**, the own key wins:
+# is called its **norm**.) If all keys have the **same norm**, $k_1$ wins:
 # $k_1 \cdot k_j$ is then the square of that norm times the cosine of the angle between the two, which is largest for $k_j = k_1$.
 
 # %% id="own-key-verify"
@@ -423,7 +449,8 @@ verify("output-derivative-by-query", "query-misses-own-key")
 
 # %% [markdown] id="plane-notice"
 # The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1"
-# again. The arrow is the slope, {eq}`output-derivative-by-query`. Where does the output follow the query most? (Section {section}`inner` says where it is longest.)
+# again. The arrow is the slope, {eq}`output-derivative-by-query`. Where does the output follow the query most? (Section {section}`inner`
+# says where it is longest.)
 
 # %% id="explorable"
 figures.query_explorable()
@@ -431,15 +458,18 @@ figures.query_explorable()
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# An output has $d_v$ numbers, however many values the context has. What is lost? For one thing, how often something occurs. Let $D$ be the pairs $(k_j, v_j)$, and
-# let $D \uplus D$ contain each pair twice. Then every term of the sum in {eq}`attention-of-one-query` occurs twice, and its denominator, which runs over twice as many keys, doubles. So each
+# An output has $d_v$ numbers, however many values the context has. What is lost? For one thing, how large the context is. Let $D$ be the
+# pairs $(k_j, v_j)$, and
+# let $D \uplus D$ contain each pair twice. Then every term of the sum in {eq}`attention-of-one-query` occurs twice, and its denominator,
+# which runs over twice as many keys, doubles. So each
 # weight halves and is counted twice:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
 
 # %% [markdown] id="hold-count"
 # An output shows proportions. Yet attention can count. Put **one** reference token beside
-# $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference, $z = 1/(1+n)$, hence
+# $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference,
+# $z = 1/(1+n)$, hence
 #
 # $$n = \frac{1}{z} - 1 \label{count-beside-reference}$$
 #
@@ -452,24 +482,30 @@ for n in (1, 3, 9):
 verify("doubled-context-same-output", "count-beside-reference")
 
 # %% [markdown] id="together"
-# Something else is lost, too. With equal weights the share of a value is $1/T_k$, so one output holds little of each. But a layer gives one output for
-# each **query**, and every query may look elsewhere. Section {section}`fade` has weights that are not equal, and section {section}`experiment`
+# More may be lost, too. With equal weights the share of a value is $1/T_k$, so one output holds little of each. But a layer gives one
+# output for
+# each **query**, and every query may look elsewhere. Section {section}`fade` has weights that are not equal, and section
+# {section}`experiment`
 # trains both: one output that must give back many random bits, and one output for each bit.
 
 # %% [markdown] id="cost"
 # ## What it costs
 #
-# Count a multiplication and its addition as 2 operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries
+# Count a multiplication and its addition as 2 operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$
+# entries
 # of $T_k$ terms each. Together:
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# (The softmax adds a few operations for each score.) The inputs are $T_q d_k + T_k (d_k + d_v)$ numbers, and if all scores are stored, these are another $T_q T_k$.
+# (The softmax adds a few operations for each score.) The inputs are $T_q d_k + T_k (d_k + d_v)$ numbers, and if all scores are stored,
+# these are another $T_q T_k$.
 
 # %% [markdown] id="cost-cases"
-# Three cases with $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each: a sequence that attends to itself, one eight times as long, and a **single new
-# token** that attends to 8192 old ones, as at every step when a model writes text. **Predict** by which factor the operations of the second exceed those of the
-# first, and how many times as many numbers its scores are as its queries.
+# Three cases with $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each: a sequence that attends to itself, one eight times as
+# long, and a **single new
+# token** that attends to 8192 tokens, as at every step when a model writes text. **Predict** by which factor the operations of the second
+# exceed those of the
+# first, and how many scores it has for each number in its queries.
 
 # %% id="cost-code" tags=["predicted"]
 from attn_course import costs
@@ -483,7 +519,8 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 verify("attention-flops")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
-# The operations grow by $8^2 = 64$, since both lengths enter. The scores are $T_k / d_k = 128$ times as many numbers as the queries: 134 MB for one head of one
+# The operations grow by $8^2 = 64$, since both lengths enter. There are $T_k / d_k = 128$ scores for each number in the queries: 134 MB
+# for one head of one
 # layer. The new token needs 8192 times fewer operations than the whole sequence, but it still reads all keys and values, about
 # one operation for each byte. Section {section}`traffic` says what that means for a processor.
 
@@ -491,10 +528,11 @@ verify("attention-flops")
 # ## Limits
 #
 # - **Similarity is not distance.** A long key can overrule a near one, {eq}`query-misses-own-key`; keys of the same norm fix that.
-# - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context holds a
+# - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context
+#   holds a
 #   token for that.
 # - **Weights fade with length** if the scores stay within bounds, section {section}`fade`.
-# - **Quadratic work**, and quadratic memory if the scores are stored. Chapters {lesson}`linear` and {lesson}`flash` deal with that.
+# - **Work grows with $T_q T_k$**, and so does memory if scores are stored. Chapters {lesson}`linear` and {lesson}`flash` deal with that.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -522,8 +560,10 @@ verify("attention-flops")
 # %% [markdown] id="break"
 # ## Deeper: break the machine
 #
-# No core section needs what follows. Three mistakes of this lesson and one of the last lesson hide in twins of a small attention, in which queries, keys and values are made from
-# tokens, $Q = X W_Q$ and so on, as in chapter {lesson}`start`. The machine and one twin get the same numbers, and at the start both give the
+# No core section needs what follows. Three mistakes of this lesson and one of the last lesson hide in twins of a small attention, in
+# which queries, keys and values are made from
+# tokens, $Q = X W_Q$ and so on, as in chapter {lesson}`start`. The machine and one twin get the same numbers, and at the start both give
+# the
 # same output. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a test, such as
 # "rows sum to 1"), and say which mistake it is.
 
@@ -536,7 +576,8 @@ break_the_machine("softmax-over-queries")
 # ## Deeper: keys that never win, and the steepest place
 #
 # Some keys can never win. Suppose a key $k_a$ lies in the hull of other keys,
-# $k_a = \sum_l c_l k_l$ with $c_l \ge 0$ and $\sum_l c_l = 1$. Then for **every** query $s_a = \sum_l c_l s_l$ is an average of their scores,
+# $k_a = \sum_l c_l k_l$ with $c_l \ge 0$ and $\sum_l c_l = 1$. Then for **every** query $s_a = \sum_l c_l s_l$ is an average of their
+# scores,
 # so one of them is at least as large. Hence no query gives $k_a$ more than half of the weight. So it is with $k_1$ in the plane above:
 
 # %% id="inner-code"
@@ -547,12 +588,13 @@ print("k_1 is a convex combination of the others:", c @ plane_keys[1:])
 print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(3))
 
 # %% [markdown] id="inner-lead"
-# And when does a key win for a query that sits on it? Multiply $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$ by $\frac{1}{2}$ and compare:
+# And when does a key win for a query that sits on it? Multiply $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$ by
+# $\frac{1}{2}$ and compare:
 #
 # $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
 # \label{lead-of-own-key}$$
 #
-# If both norms are equal, the bracket is 0, and the own key leads, since the first term is positive for $k_j \ne k_i$. A longer
+# If both norms are equal, the bracket is 0, and $k_i$ leads, since the first term is positive for $k_j \ne k_i$. A longer
 # $k_j$ makes the bracket negative, and can overtake it.
 
 # %% [markdown] id="function-bound"
@@ -560,8 +602,10 @@ print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(3
 #
 # 1. $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$.
 # 2. A covariance is at most the product of the two standard deviations (Cauchy and Schwarz).
-# 3. Numbers in an interval of size $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance from there. So their
-#    standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest distance between two rows; likewise for $K$.
+# 3. Numbers in an interval of size $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance
+#    from there. So their
+#    standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest
+#    distance between two rows; likewise for $K$.
 #
 # $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
 # \label{bounded-slope-in-query}$$
@@ -573,9 +617,11 @@ bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
 print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 
 # %% [markdown] id="explorable-notice"
-# Within reach of the sliders of the card, the slope is largest on the border between $k_2$ and $k_3$, anywhere far up on it, for instance at $q = (0.8, 5.6)$. There each has
+# Within reach of the sliders of the card, the slope is largest on the border between $k_2$ and $k_3$, anywhere far up on it, for instance
+# at $q = (0.8, 5.6)$. There each has
 # half of the weight, and the slope is 1.75, of at most 3.04 by
-# {eq}`bounded-slope-in-query`. On the border between $k_2$ and $k_4$ it is only 1.20. These two keys are further apart, but their values are
+# {eq}`bounded-slope-in-query`. On the border between $k_2$ and $k_4$ it stays below 1.23. These two keys are further apart, but their
+# values are
 # closer together, and a covariance needs both.
 
 # %% [markdown] id="fade"
@@ -586,7 +632,8 @@ print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 #
 # $$\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2 \label{variance-of-an-output}$$
 #
-# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large. Let $n$ be the number of all keys, let one score
+# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large. Let $n$ be the number of all keys, let one
+# score
 # be $\Delta$ above the $n - 1$ others, and let these be equal. Multiply $p = e^\Delta / (e^\Delta + n - 1)$ out, collect
 # $e^\Delta (1 - p) = p\,(n - 1)$, and take logarithms:
 #
@@ -607,12 +654,13 @@ for n in (100, 1000, 100_000):
 # ## Deeper: what has to be moved
 #
 # How many numbers travel between memory and processor, if scores,
-# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes scores; the second reads scores and writes weights; the third
+# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes scores; the second reads scores and writes weights;
+# the third
 # reads weights and values and writes the output:
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 #
-# For long sequences nearly all of it is scores and weights:
+# For large $T_q$ and $T_k$ it is nearly all scores and weights:
 
 # %% id="cost-figure"
 verify("attention-traffic")
@@ -626,8 +674,10 @@ in_and_out = 2 * lengths * 128 * 2 / 1e6
 figures.traffic(lengths, 4 * lengths**2 * 2 / 1e6, in_and_out)
 
 # %% [markdown] id="traffic-notice"
-# An H100 can do about 300 operations in 16 bits in the time in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s). Here it has 32 or fewer to do. So
-# it would mostly wait for its memory in all three cases, if all these numbers went through it. (The first and the third would fit into its cache of 50 MB.)
+# An H100 can do about 300 operations in 16 bits in the time in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s). Here
+# it has 32 or fewer to do. So
+# it would mostly wait for its memory in all three cases, if all these numbers went through it. (The first and the third would fit into
+# its cache of 50 MB.)
 
 # %% [markdown] id="cost-yours"
 # FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, chapter {lesson}`flash`. The next cell
@@ -645,23 +695,31 @@ for length in (512, 1024, 2048):
 # %% [markdown] id="experiment"
 # ## Deeper: an experiment with random bits
 #
-# A context has $T$ random bits, one at each position: each position has a token for bit 0 and one for bit 1. In the first model a single query
-# reads them all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In the second there are
-# $T$ queries, one for each bit, and from each output ($d_v = 4$) a network that all of them share, with 64 hidden units, must recover one bit.
+# A context has $T$ random bits, one at each position: each position has a token for bit 0 and one for bit 1. In the first model a single
+# query
+# reads them all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In the second
+# there are
+# $T$ queries, one for each bit, and from each output ($d_v = 4$) a network that all of them share, with 64 hidden units, must recover one
+# bit.
 
 # %% [markdown] id="experiment-how"
-# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds. (Tokens have 32 numbers, queries and keys 16; the
-# learning rate falls from 0.01 to 0 along a cosine; tokens and questions start with variance 1, the weights of the networks with variance 2 over the number of inputs.)
+# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds. (Tokens have 32 numbers,
+# queries and keys 16; the
+# learning rate falls from 0.01 to 0 along a cosine; tokens and questions start with variance 1, the weights of the networks with variance
+# 2 over the number of inputs.)
 # The figure shows means over the seeds, each tested on 2048 new contexts.
 
 # %% [markdown] id="experiment-predict"
-# What can one expect? Let the weights not depend on the bits. Then the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is bit $t$, and $m_t$ is
+# What can one expect? Let the weights not depend on the bits. Then the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is
+# bit $t$, and $m_t$ is
 # the difference of the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent. Then a linear map with an offset
 # reads off every bit.
 
 # %% [markdown] id="experiment-pieces"
-# For $T > d_v$ let a linear map with a threshold for each bit read $z$. It cannot get all bits right. Take $d_v = 4$ and $T = 6$. Six thresholds are six hyperplanes
-# in the space of $z$, which cut it into at most $1 + 6 + 15 + 20 + 15 = 57$ pieces. But 6 bits have 64 contexts. So at least 7 contexts get a bit wrong, and at
+# For $T > d_v$ let a linear map with a threshold for each bit read $z$. It cannot get all bits right. Take $d_v = 4$ and $T = 6$. Six
+# thresholds are six hyperplanes
+# in the space of $z$, which cut it into at most $1 + 6 + 15 + 20 + 15 = 57$ pieces. But 6 bits have 64 contexts. So at least 7 contexts
+# get a bit wrong, and at
 # most $1 - 7 / (64 \cdot 6) \approx .98$ of the bits are right. The network, however, is not linear.
 
 # %% id="experiment-figure"
@@ -681,22 +739,27 @@ for name in shares:
     print(f"{name:24}: 95 % recovered up to T =", [of_seed[name] for of_seed in held])
 
 # %% [markdown] id="experiment-answer"
-# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well, more than the .98 of any linear map with
+# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least .99 of 6 bits are recovered as well, more than the
+# .98 of any linear map with
 # thresholds, so here the hidden units are put to use. At $T = 8$ the share
 # falls to between .89 and .94. For $d_v = 8$ it falls to between .83 and .86 at $T = 16$. One output per question recovers all bits up to
-# $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, as if one question in 16 and three in 32 had not found their position; we
+# $T = 8$ in each seed. Beyond that two trainings end at .97 and .95, as if one question in 16 and three in 32 had not found their
+# position; we
 # have not looked at their weights.
 
 # %% [markdown] id="experiment-notice"
-# This is what a training found at these lengths, and no law: in exact arithmetic one number can hold any count of bits in its digits. And the
+# This is what a training found at these lengths, and no law: in exact arithmetic one number can hold any count of bits in its digits. And
+# the
 # outputs of the two models are not of equal size, since the second has $T\,d_v$ numbers to answer with.
 
 # %% [markdown] id="all-together"
-# All outputs together can determine the values, for anyone who also knows $P$. If $T_q = T_k$ and $P$ is invertible, multiply {eq}`attention` by $P^{-1}$:
+# All outputs together can determine the values, for anyone who also knows $P$. If $T_q = T_k$ and $P$ is invertible, multiply
+# {eq}`attention` by $P^{-1}$:
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
 #
-# This holds in exact arithmetic. An error in $Z$ is multiplied by $P^{-1}$ too, and the norm of that matrix is the most by which it can grow:
+# This holds in exact arithmetic. An error in $Z$ is multiplied by $P^{-1}$ too, and the norm of that matrix is the most by which it can
+# grow:
 
 # %% id="together-code"
 verify("values-from-all-outputs")
@@ -709,8 +772,9 @@ print(f"for the sentence, an error in Z can grow by a factor of {growth:.0f}")
 # %% [markdown] id="deeper-gaussian"
 # ## Deeper: when a query does find its value
 #
-# For the Gaussian similarity of {eq}`gaussian-score-expansion` one can prove that a query finds its value. **Assume** bandwidth $h$, $q = k_i$, and the
-# $n - 1$ other keys at least $r$ away. The own score is 0 and every other one is at most $-r^2 / (2 h^2)$. So each other key has at most the
+# For the Gaussian similarity of {eq}`gaussian-score-expansion` one can prove that a query finds its value. **Assume** bandwidth $h$, $q =
+# k_i$, and the
+# $n - 1$ other keys at least $r$ away. Its score is 0 and every other one is at most $-r^2 / (2 h^2)$. So each other key has at most the
 # share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$. All weights sum to 1, hence $p_i \ge 1 / (1 + (n - 1)\,a)$. Now
 # $z - v_i = \sum_j p_j (v_j - v_i)$, where the term of $i$ is 0 and every other difference is at most the diameter:
 #
@@ -718,8 +782,10 @@ print(f"for the sentence, an error in Z can grow by a factor of {growth:.0f}")
 #  a = e^{-r^2 / (2 h^2)} \label{gaussian-finds-own-key}$$
 
 # %% [markdown] id="deeper-near"
-# This speaks of $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative $(k_j - q) / h^2$, and
-# $-q / h^2$ is the same for all keys, so the derivation of the slope goes through with $1/h^2$ in the place of $1/\sqrt{d_k}$: it is at most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
+# This speaks of $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative $(k_j
+# - q) / h^2$, and
+# $-q / h^2$ is the same for all keys, so the derivation of the slope goes through with $1/h^2$ in the place of $1/\sqrt{d_k}$: it is at
+# most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
 # A query at the distance $\varepsilon$ from $k_i$ misses $v_i$ by at most the bound above plus $\varepsilon$ times this slope.
 
 # %% id="deeper-gaussian-verify"
@@ -733,8 +799,10 @@ verify("gaussian-finds-own-key")
 # $$q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i
 # \label{linear-map-from-context}$$
 #
-# $K K^\top = I$ says that the keys are orthonormal: then all terms but $j = i$ vanish for $q = k_i$. The output is **linear in $q$**, with a matrix $K^\top V$ that
-# is made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. (Chapter {lesson}`linear` builds on it.) What fails is a
+# $K K^\top = I$ says that the keys are orthonormal: then all terms but $j = i$ vanish for $q = k_i$. The output is **linear in $q$**,
+# with a matrix $K^\top V$ that
+# is made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. (Chapter {lesson}`linear` builds on
+# it.) What fails is a
 # matrix that is **fixed** before the context is known: with the keys dealt out anew, it returns the old values.
 
 # %% id="deeper-linear-code"
@@ -749,14 +817,17 @@ print("keys moved on:", (moved @ made).ravel(), "wanted", labels.ravel())
 # ## Deeper: no bound in the input
 #
 # In self-attention the input moves queries, keys and values together. **Assume** $d_k = 1$ and all three equal to
-# $x_1, \ldots, x_n$, and look at a token at $x_1 = 0$. Its scores $x_1 x_j$ are 0, so each weight is $1/n$. Move $x_1$. As a value it contributes $p_1 = 1/n$ to the
-# slope. As a query it contributes the covariance of values and keys under equal weights, which is the variance of all $n$ tokens. As a key it
+# $x_1, \ldots, x_n$, and look at a token at $x_1 = 0$. Its scores $x_1 x_j$ are 0, so each weight is $1/n$. Move $x_1$. As a value it
+# contributes $p_1 = 1/n$ to the
+# slope. As a query it contributes the covariance of values and keys under equal weights, which is the variance of all $n$ tokens. As a
+# key it
 # enters the score $x_1 x_1$ only, whose whole derivative $2 x_1$ is 0. Together:
 #
 # $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
 #  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
 #
-# Spread the other tokens and this grows without bound: as a map of $X$, this self-attention has no global Lipschitz constant. It is the idea behind the
+# Spread the other tokens and this grows without bound: as a map of $X$, this self-attention has no global Lipschitz constant. It is the
+# idea behind the
 # theorem of Kim, Papamakarios and Mnih (2021). For a fixed number of tokens and bounded inputs there is one, since the map is smooth.
 
 # %% id="deeper-lipschitz-code"
@@ -774,7 +845,8 @@ for spread in (1.0, 10.0, 100.0):
 #
 # - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): Eq. 1, and the reason for the scale.
 # - The wrong axis:
-#   [issue 146](https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/146) of labmlai/annotated_deep_learning_paper_implementations (2022).
+#   [issue 146](https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/146) of
+#   labmlai/annotated_deep_learning_paper_implementations (2022).
 # - F. Behrens, L. Biggio and L. Zdeborová (2024), [arXiv:2407.11542](https://arxiv.org/abs/2407.11542): counting with attention.
 # - P. Veličković et al. (2024), [arXiv:2410.01104](https://arxiv.org/abs/2410.01104): softmax must disperse.
 # - M. Hahn (2020), [arXiv:1906.06755](https://arxiv.org/abs/1906.06755): what self-attention cannot compute.

@@ -15,7 +15,8 @@
 # ## A row of sevenths
 #
 # In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
-# are $\frac17$, and its output $z$ is the plain mean of the values in the next cell. Suppose that a loss wants more of the first feature and less
+# are $\frac17$, and its output $z$ is the plain mean of the values in the next cell. Suppose that a loss wants more of the first feature
+# and less
 # of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a thousandth
 # down, and prints how fast the loss changes.
 
@@ -61,7 +62,8 @@ figures.machine()
 # counts in this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time answers such questions, but slowly: training would need two losses for each of the $28 + 28 + 21 = 77$ numbers of queries, keys and
+# Moving one number at a time answers such questions, but slowly: training would need two losses for each of the $28 + 28 + 21 = 77$
+# numbers of queries, keys and
 # values here, and two for
 # each of a billion in a large model. The machine above is drawn with its arrows turned round: the gradient comes in at the output, and one
 # sweep to the left finds all the others.
@@ -69,7 +71,8 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## One question for every entry
 #
-# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all derivatives of
+# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all
+# derivatives of
 # the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$. (Elsewhere $dX$ may be a
 # differential; here it is always a gradient.) The layers that follow, or the loss itself, give us $dZ$. For the loss above, the row of
 # "because" in $dZ$ is $(-1, 2, 0)$, and all other rows are 0.
@@ -159,7 +162,8 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # %% [markdown] id="backward-softmax-sum"
 # Multiply the bracket out. Of the terms with $\delta_{lj}$ only the one with $l = j$ is left, and it is $p_{ij}\, dP_{ij}$. In the other
 # terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$
-# of $dP$ under the weights of row $i$**. Call it $\delta_i$ (with one index; it has nothing to do with the $\delta_{lj}$ above). Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
+# of $dP$ under the weights of row $i$**. Call it $\delta_i$ (with one index; it has nothing to do with the $\delta_{lj}$ above). Then
+# $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
 # entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
@@ -300,7 +304,8 @@ print("largest part of dK from this row:", np.abs(from_because).max())
 # | $P = \mathrm{softmax}(S)$ | $dS = P \odot (dP - \delta \mathbf{1}^\top)$ | a score all weights of its row |
 # | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
 #
-# Read from the bottom up, the middle column is the program. Attention never mixes two examples of a batch, so each has this backward pass to
+# Read from the bottom up, the middle column is the program. Attention never mixes two examples of a batch, so each has this backward pass
+# to
 # itself; what several share, such as one key for all, collects from all.
 
 
@@ -447,13 +452,16 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 #
 # $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
 #
-# The term with $l = j$ is 0. In the others no difference is larger in size than the range of the row, from its smallest entry to its largest, and
-# their weights sum to $1 - p_{ij}$. So the size of the sum is at most $1 - p_{ij}$ times the range, and with the factor $p_{ij}$ of $dS_{ij}$
+# The term with $l = j$ is 0. In the others no difference is larger in size than the range of the row, from its smallest entry to its
+# largest, and
+# their weights sum to $1 - p_{ij}$. So the size of the sum is at most $1 - p_{ij}$ times the range, and with the factor $p_{ij}$ of
+# $dS_{ij}$
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 
 # %% [markdown] id="vanishes-notice"
-# So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes up for it.
+# So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$
+# makes up for it.
 # (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the step above.
 
 # %% id="all-rows-figure"
@@ -464,9 +472,11 @@ figures.all_rows(TOKENS, weights, weights * (d_output @ value.T - mixture_cost))
 verify("score-gradient-bound")
 
 # %% [markdown] id="all-rows-notice"
-# A large weight is not needed for a large $dS$, nor does it exclude one. In the row of "sat", "cat" has the weight .92 but gets only $-.004$, because it costs 2 and the mixture
+# A large weight is not needed for a large $dS$, nor does it exclude one. In the row of "sat", "cat" has the weight .92 but gets only
+# $-.004$, because it costs 2 and the mixture
 # costs almost the same, 2.005. There "tired" has a weight of only .017 and gets .051, because it costs 5. In the
-# row of "it", "cat" has the weight .95, and yet its $dS$ is the largest of that row in size, $-.26$: it costs $-4$, and the mixture costs $-3.72$.
+# row of "it", "cat" has the weight .95, and yet its $dS$ is the largest of that row in size, $-.26$: it costs $-4$, and the mixture costs
+# $-3.72$.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -601,9 +611,12 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. If the query sees some other key, then $p_{ij} = 0$, whatever
-# finite numbers this key and its value hold, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$. But a
-# gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives a weight that is rounded to 0.
+# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. If the query sees some other key, then $p_{ij} =
+# 0$, whatever
+# finite numbers this key and its value hold, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
+# But a
+# gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives a weight that is rounded
+# to 0.
 
 # %% id="deeper-mask-code"
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
@@ -627,12 +640,14 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 #
 # $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
 #
-# So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$. (A difference to one side, $f(x + h) - f(x)$, keeps the term with $f''$, and half the
+# So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$. (A difference to one side, $f(x + h) - f(x)$, keeps the
+# term with $f''$, and half the
 # step leaves about half.)
 
 # %% [markdown] id="deeper-step-rounding"
 # By this a smaller step errs less. But each loss is rounded. Count only the last rounding: a loss of size $F$ is stored with an error up to
-# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size of
+# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors
+# of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size of
 # $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step
 # lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
 #
@@ -670,7 +685,8 @@ verify("central-difference-error", "best-difference-step")
 # ## Sources, and what to read next
 #
 # - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT.
-# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes our $\delta$ as the row
+# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes our $\delta$ as
+#   the row
 #   sums of $dO \odot O$, for an output called $O$.
 # - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): small finite
 #   differences, with a step of $10^{-6}$ unless told otherwise, made for float64.

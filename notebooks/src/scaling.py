@@ -5,9 +5,9 @@
 #
 # - A score is a sum of $d_k$ products, one for each entry of the query.
 # - If all entries are independent, with mean 0 and variance 1, the variances add: the score has the variance $d_k$.
-# - Softmax of scores that far apart gives most of the weight to one key.
+# - At large $d_k$, softmax mostly gives most of the weight to one key.
 # - Dividing by $\sqrt{d_k}$ brings the variance back to 1.
-# - Whether a training gains by it depends on the loss. We measure one.
+# - Does a training gain by it? We measure that in one small task.
 #
 # **Afterwards you can** derive this, and tell when the scale helps. **You need** chapter {lesson}`softmax`, expectations, variances and
 # gradient descent. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
@@ -63,7 +63,8 @@ np.set_printoptions(precision=3, suppress=True)
 figures.machine()
 
 # %% [markdown] id="hook-question"
-# The numbers above were chosen by hand. In a fresh layer they are random, and a query often has 64 or 128 entries. So we ask: **how large is
+# The numbers above were chosen by hand. In a fresh layer they are random, and a query often has 64 or 128 entries. So we ask: **how large
+# is
 # the dot product of two random vectors?**
 
 # %% [markdown] id="coins"
@@ -120,13 +121,13 @@ figures.largest_weights(largest)
 
 # %% [markdown] id="strip-notice"
 # Not divided, one of the 64 keys, chosen by chance, gets 0.59 of the weight on average at $d_k = 16$, and 0.92 at 1024. Divided by
-# $\sqrt{d_k}$, a layer starts with much the same soft choice at every width from 16 on. Why the root?
+# $\sqrt{d_k}$, the choice is much alike, and soft, at the widths 16, 64 and 1024. Why the root?
 
 # %% [markdown] id="mean"
 # ## The variance of a score
 #
-# Coins were only an example. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1;
-# their distribution may be any. We need two rules. The mean of a sum is the sum of the means. And the mean of a product of *independent*
+# Coins were only an example. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1, of
+# any distribution. We need two rules. The mean of a sum is the sum of the means. And the mean of a product of *independent*
 # numbers is the product of their means.
 #
 # **One product.** Its mean is $\mathbb{E}[q_i]\, \mathbb{E}[k_i] = 0 \cdot 0 = 0$, so its variance is its mean square,
@@ -252,7 +253,7 @@ verify("mean-of-a-score", "score-variance-by-entries")
 # (0.5, 0.5).
 
 # %% [markdown] id="row-fixed"
-# **One row.** The query is fixed. In {eq}`score-variance-by-entries` its covariance is 0 and its mean is $q$ itself, so one sum is left:
+# **One row** of independent keys, $q$ fixed: in {eq}`score-variance-by-entries` its covariance is 0 and its mean $q$. One sum is left:
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sum_{i,\,j} q_i q_j\, (S_k)_{ij}$$
 #
@@ -308,15 +309,15 @@ verify("score-variance-from-covariances", "spread-within-a-row")
 # smaller by $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
 
 # %% [markdown] id="chain"
-# So this twin has the same scores at the start. Does it learn alike? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$ only through
+# Such a twin has the same scores at the start. Does it learn alike? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$ only through
 # $c W$. By the chain rule its gradient with respect to $W$ carries a factor $c$:
 # $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# At $d_k = 64$ we have $c^2 = 1/64$. So with one step size for both, a step of the twin has the effect of one that is 64 times as long
-# for the scaled layer: **the same start, and another training.** (With Adam, a common refinement of gradient descent, the factor is $c$:
+# At $d_k = 64$ we have $c^2 = 1/64$. So with one step size for both, a step of the twin's $W'$ has the effect of one 64 times as long for
+# $W_Q$: **the same start, and another training.** (With Adam, a common refinement of gradient descent, the factor is $c$:
 # the Deeper section {section}`twins`.)
 
 # %% id="twins-verify"
@@ -339,14 +340,15 @@ figures.scale_explorable()
 # Without the scale more and more queries lie near 0 as $d_k$ grows. At 1024 most of them do: one key has won, and a small change of the
 # scores does not matter. Divided by $\sqrt{d_k}$, no query is below 0.01 even there.
 #
-# That fits the suspicion, but it proves nothing about learning. The *mean* norm is even larger without the scale from $d_k = 2$ to 256,
-# for where two keys share the weight the Jacobian is large. And a small Jacobian may be multiplied by a large gradient of the loss. So
+# That fits the suspicion, but it proves nothing about learning. The *mean* norm is even larger without the scale from $d_k = 2$ to 256;
+# where two keys share the weight, it can be near 1/2. And a small Jacobian may be multiplied by a large gradient of the loss. So
 # we train.
 
 # %% [markdown] id="live"
 # **A small task.** An example has 16 items of 16 random numbers, each with a value of 4 numbers. The query is the first item,
 # multiplied by an orthogonal matrix that is the same in all examples, and the output should be the value of that item. (The layer does
-# not know the order of the items.) It learns $W_Q$ and $W_K$ with the squared error. We count steps until the right item has the largest score in more
+# not know the order of the items.) It learns $W_Q$ and $W_K$ with the squared error. We count steps until the right item has the largest
+# score in more
 # than 90 % of a new batch. The two layers start alike; only the divisor differs.
 
 # %% id="live-layer"
@@ -384,8 +386,8 @@ for step_size in (0.4, 1.6, 6.4):
     print(f"step size {step_size}   scaled: {scaled:9s}   unscaled: {unscaled}")
 
 # %% [markdown] id="live-notice"
-# At the small step size the unscaled layer is the faster one. But longer steps help only the scaled layer. With the
-# best of these three step sizes for each, it is 4 steps against 17. Why?
+# In this one run the unscaled layer is faster at 0.4, and of these steps longer ones help only the scaled one. With the best of the three
+# for each, it is 4 against 17. Why?
 
 # %% [markdown] id="pull"
 # **One query.** From {eq}`softmax-vector-jacobian-product`, the gradient of one query's loss with respect to its scores is
@@ -413,14 +415,14 @@ for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
 # item with a small weight is hardly pulled.** Minus log weight pulls it with almost full strength, for there the factor cancels.
 
 # %% [markdown] id="slow-predict"
-# Is that why the layer was slow? Then the delay should go when hardly pulled items are pulled. We train again, with more step sizes and
-# three seeds, by gradient descent (SGD) and by Adam, in two other ways:
+# Is that why the layer was slow? We train again, with more step sizes and three seeds, by gradient descent (SGD) and by Adam, in two
+# other ways. The first mends queries with a tiny $g$, the second hardly pulled items:
 #
 # - with **equal lengths**: squared error, but every query's gradient $g$ is brought to one length and keeps its direction;
 # - with minus log weight.
 #
 # This takes minutes, so the numbers are stored. Each bar is the fewest steps of all step sizes, a mean of three seeds. **Predict** for
-# each of the two: is the layer without the scale still twenty steps behind, or only a few?
+# each of the two: is the layer without the scale still far behind, or only a few steps?
 
 # %% id="slow-code" tags=["predicted"]
 record = experiments.SCALE.load()
@@ -428,11 +430,11 @@ figures.best_steps([found["best"] for found in record.results], d_k=64)
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # Only a few: at most three in every seed, from the *same* large scores. With squared error it takes 29 steps against 4
-# with SGD, and 41 against 5 with Adam. So large scores alone did not make this layer slow. The result is consistent with our account:
-# squared error reaches an item only through the weight that it already has, so many queries teach the layer almost nothing.
+# with SGD, and 41 against 5 with Adam. So large scores alone did not make this layer slow. That fits a narrower account: with squared
+# error, queries whose weight has nearly all gone to one item teach the layer almost nothing.
 #
-# It is no proof. Equal lengths also shorten the long gradients. Minus log weight is told which item is right. A large model we did not
-# measure. (Try it yourself: put `loss = -weights[:, 0, 0].log().mean()` into `lookup`. Other widths and all step sizes are in the
+# It is no proof. Equal lengths shorten long gradients and turn none. Minus log weight is told which item is right. We measured no large
+# model. (Try it yourself: put `loss = -weights[:, 0, 0].log().mean()` into `lookup`. Other widths and all step sizes are in the
 # Deeper section {section}`measured`.)
 
 # %% [markdown] id="turn-sparse"
@@ -459,9 +461,9 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
     print(f"{'':21s} largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# Without a divisor the variance is near $64 \cdot 0.1^2 = 0.64$. The usual scale leaves 0.01, a deviation of 0.1 instead of 1, and nearly
-# uniform weights (1/16 is 0.06). Nor does the scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the
-# rows. And it is right only on average: by {eq}`spread-within-a-row`, a query three times as long has nine times the variance in its row.
+# The usual scale leaves a variance near 0.01, a deviation of 0.1 instead of 1, and nearly uniform weights (1/16 is 0.06). Nor does the
+# scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the
+# rows. And it is right only on average: by {eq}`spread-within-a-row`, a query multiplied by 3 has nine times the variance in its row.
 # For a layer of your own, print `scores.var(axis=-1).mean()` before the training.
 
 # %% [markdown] id="limits"
@@ -480,7 +482,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # | variance of a score; entries independent, mean 0, variance 1, {eq}`variance-of-a-score` | {key}`variance-of-a-score` |
 # | the scale, for the same entries, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
 # | any means and covariances, $q$ independent of $k$, {eq}`score-variance-by-entries` | {key}`score-variance-by-entries` |
-# | what softmax sees, $q$ independent of $k$, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
+# | what softmax sees, all independent, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
 # | the scale in the weights, one step of gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 #
 # Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: about $d_k$ multiplications and additions,
@@ -493,7 +495,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can ask for other divisors.
 # - Softmax sees the spread within a row, and not what the keys have in common.
 # - The scale is no new model. It amounts to another start of $W_Q$ and, with gradient descent, a step size $c^2$ times as large for it.
-# - With squared error our task was learnt more slowly without it, each layer with its best step size; with minus log weight hardly.
+# - Each at its best step size, SGD took 29 steps without it and 4 with it by squared error; by minus log weight 3 and 1.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
@@ -598,8 +600,8 @@ sizes = experiments.STEP_SIZES
 figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
 
 # %% [markdown] id="steps-notice"
-# At a small step size of SGD, the same for both (0.1 or 0.2, at the left), the unscaled layer is the faster of the two. One reason is
-# plain: with the scale, the gradients with respect to $W_Q$ and $W_K$ carry the factor $c$. The twin is far faster at these steps: by
+# At a small step size of SGD, the same for both (0.1 or 0.2, at the left), the unscaled layer is the faster of the two. A likely reason:
+# with the scale, the gradients with respect to $W_Q$ and $W_K$ carry the factor $c$. The twin is far faster at these steps: by
 # {eq}`scale-as-reparametrisation`, its step for $W_Q$ has the effect of one that is 64 times as long. With the best of our step sizes for
 # each, twin and scaled layer are equally fast, within two steps, and the unscaled layer is slower.
 #
@@ -621,7 +623,7 @@ assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
 # With squared error the unscaled layer needs more than twice the steps at $d_k = 16$ and at least nine times as many at 256, with either
-# optimizer. With equal lengths, and with minus log weight, it is at most five steps behind the scaled layer that is treated alike.
+# optimizer. With equal lengths, and with minus log weight, it is at most five steps behind, but up to four times as slow.
 #
 # The equal lengths need care. Where one key has nearly all the weight, the gradient is a difference of almost equal numbers, and in
 # float32 its direction can be rounding error. In a first run, made so, Adam needed 11 or 12 steps at $d_k = 256$. Now the gradient is

@@ -5,8 +5,8 @@
 # that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. Why that? We answer three
 # times, each time from another start.
 #
-# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block. In a
-# hurry? Go from the definition straight to section {section}`stable`.
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by
+# block.
 #
 # **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes,
 # without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and what is called *Deeper*.
@@ -90,7 +90,8 @@ verify("softmax", "softmax-inside-the-simplex")
 # ## First derivation: only differences count
 #
 # Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? Let there be two or more scores. Let one
-# continuous positive function $f$ serve every entry, and divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the ratio of two weights, their **odds**, the sum cancels:
+# continuous positive function $f$ serve every entry, and divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the ratio of two weights,
+# their **odds**, the sum cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 #
@@ -142,8 +143,8 @@ figures.softmax_maps(difference, shares, shift=shift)
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. The others have none: for $\beta = 0$ all
-# weights are equal, and a negative $\beta$ prefers small scores.
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. Other $\beta$ have none: at $\beta = 0$ all
+# weights are equal; a negative $\beta$ prefers small scores.
 
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
@@ -188,7 +189,7 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # $$-\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i (s_i - p_i) \le 0$$
 #
 # The last step holds because these $p_i$ sum to 1, and these $s_i$ to at most 1. Equality needs $s_i = p_i$ wherever $p_i > 0$, and
-# then these $s_i$ sum to 1 as well. No weight of a softmax is 0, so no other entry is left, and $p = s$. So **softmax is the one best
+# then these $s_i$ sum to 1 as well. For finite $z$ no $s_i$ is 0, so no entry is left out: $p = s$. So **softmax is the one best
 # compromise**, and its value is $\mathrm{lse}(z)$.
 
 # %% [markdown] id="compromise-best"
@@ -235,7 +236,7 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
-# These are weights, for **any** such noise: none is negative, and they sum to 1, because exactly one token wins.
+# These are weights, for **any** such noise: none is negative, and they sum to 1, because a tie has chance 0.
 
 # %% [markdown] id="gumbel"
 # Which weights they are depends on the noise. We look for one whose maximum is easy to calculate. The best reading is at most $t$ if
@@ -287,7 +288,8 @@ verify("expected-maximum", "lse-gradient")
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# Our first cell took exponentials and divided by their sum. The two score vectors below have the same differences. A float64 holds numbers up to about $e^{709}$, and what is larger becomes `inf`. **Predict** what the second one gives.
+# Our first cell took exponentials and divided by their sum. The two score vectors below have the same differences. A float64 holds
+# numbers up to about $e^{709}$, and what is larger becomes `inf`. **Predict** what the second one gives.
 
 # %% id="overflow-code" tags=["predicted"]
 with np.errstate(all="ignore"):  # keep NumPy quiet
@@ -299,11 +301,12 @@ with np.errstate(all="ignore"):  # keep NumPy quiet
 # The second gives NaN three times: $e^{1000}$ becomes inf, so the sum is inf too, and inf / inf is NaN.
 
 # %% [markdown] id="shift"
-# A common shift changes nothing: with $\mathbf{1} = (1, \ldots, 1)$, the factor $e^c$ can be taken out of every term, and cancels.
+# A common shift changes nothing, for $e^x$ meets the shift condition. With $\mathbf{1} = (1, \ldots, 1)$:
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# Log-sum-exp, $\ln \sum_j e^{z_j}$, is not invariant: it moves by the same amount. Take $e^m$ out of each term of the sum, for any number $m$:
+# Log-sum-exp, $\ln \sum_j e^{z_j}$, is not invariant: it moves by the same amount. Take $e^m$ out of each term of the sum, for any number
+# $m$:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
@@ -354,8 +357,8 @@ check("softmax-derivative", my_formula)
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 
 # %% [markdown] id="jacobian-matrix"
-# Collect the entries in the Jacobian matrix, $J_{ij} = \partial s_i / \partial z_j$. The term $s_i \delta_{ij}$ is a diagonal
-# matrix, and $s_i s_j$ is a column times a row:
+# Collect the entries in the Jacobian matrix, $J_{ij} = \partial s_i / \partial z_j$. One part is a diagonal matrix, the other a column
+# times a row:
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
@@ -382,8 +385,8 @@ figures.jacobian_heatmap(weights, jacobian)
 #
 # $$x^\top J x = \sum_i s_i x_i^2 - \Bigl(\sum_i s_i x_i\Bigr)^2$$
 #
-# This is the variance of the numbers $x_i$ under the weights $s$: never negative, and 0 only if all $x_i$ are equal. So $J$ has rank $n - 1$. By
-# {eq}`lse-gradient`, $J$ holds the second derivatives of log-sum-exp, so that is convex.
+# This is the variance of the $x_i$ under $s$, never negative. If no $s_i$ is 0, it and $J x$ are 0 only for equal $x_i$: rank $n - 1$. By
+# {eq}`lse-gradient`, $J$ holds the second derivatives of log-sum-exp, which is thus convex.
 
 # %% [markdown] id="vjp"
 # A backward pass never needs $J$ itself. A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain
@@ -424,8 +427,8 @@ print("PyTorch:  ", z.grad.numpy())
 assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 
 # %% [markdown] id="step"
-# The gradient of a score is its weight times the distance of its $g_i$ from the average $s \cdot g$: positive above it, negative
-# below. So a step downhill lowers every score whose $g_i$ lies above the average.
+# The gradient by a score is its weight times its $g_i$ minus the average $s \cdot g$: positive above the average, negative below. So a
+# step downhill lowers every score whose $g_i$ lies above the average.
 #
 # Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$. The average is 0.9, so $g_1$ and $g_2$ lie above it. **Predict**: does a step downhill
 # make both of these weights smaller?
@@ -448,7 +451,8 @@ verify("softmax-jacobian-annihilates-constants", "softmax-vector-jacobian-produc
 # ## Temperature, and what saturation is
 #
 # By {eq}`log-softmax` the log-odds of two tokens are the difference of their scores, so dividing the scores by $T$ divides
-# the log-odds too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at $T = 2$ they
+# the log-odds too. For "it", the plain dot products are 8 for "cat" and 0 for "tired". At $T = 1$ their odds are $e^8 \approx 3000$, at
+# $T = 2$ they
 # are $e^4 \approx 55$: our division by 2 **is** a temperature.
 #
 # Divide above and below by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and the
@@ -460,8 +464,8 @@ weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% [markdown] id="card-question"
-# When does the softmax stop passing changes on? Find a setting of this card in which every entry of the Jacobian is almost zero, then
-# press "+100 to all". (The *spectral norm* is the largest factor by which $J$ stretches a vector.)
+# Find a setting of this card in which every entry of the Jacobian (the derivatives by $z / T$) is almost zero, then press "+100 to all".
+# (The *spectral norm* is the largest factor by which $J$ stretches a vector.)
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -470,7 +474,7 @@ figures.softmax_explorable()
 # One weight must have nearly everything: with four scores, every $s_i (1 - s_i)$ is small only if each weight is near 0 or 1, and they
 # sum to 1. Adding 100 moves nothing, by {eq}`softmax-shift-invariance`. If the largest weight is $1 - \varepsilon$, every entry of $J$,
 # $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at most $\varepsilon$ and the other at
-# most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of the scores hardly reach the weights.
+# most 1. Where $\varepsilon$ is small, the softmax is **saturated**: small changes of $z / T$ hardly reach the weights.
 
 # %% [markdown] id="saturation-notice"
 # With many equal weights, $1/n$ each, $J$ is small too: no entry is above $1/n$. And a small $J$ in one row at one moment says nothing
@@ -485,7 +489,7 @@ figures.softmax_explorable()
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Neither exponent is positive, so neither power is above 1. Before the first score $m = -\infty$ and $\ell = 0$; the factor is then
+# Neither exponent is positive, so neither power is above 1. Start: $m = -\infty$, $\ell = 0$. At a finite first score the factor is
 # $e^{-\infty} = 0$.
 
 # %% id="online-code"
@@ -628,7 +632,7 @@ print("softmax:     ", softmax(z))
 #
 # $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
 #
-# The first factor is the same for every $i$, and the $p_i$ sum to 1. Task {task}`multiplier-to-softmax` makes of this that $p$ is
+# The first factor is the same for every $i$, and the $p_i$ sum to 1. In task {task}`multiplier-to-softmax` you show that $p$ is
 # $\sigma(\beta z)$ again, {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score.
 
 # %% [markdown] id="entropy-doubts"
@@ -646,8 +650,8 @@ print("softmax:     ", softmax(z))
 #
 # This is the variance of the scores under the weights $s$: positive, unless all scores are equal. For $\beta \to \infty$ the terms of
 # the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ is continuous, rises, and runs
-# from the smallest score to the largest: it takes each value strictly between them **exactly once**. At the two ends no $\beta$ fits:
-# those weights are 0 on all other scores.
+# from the smallest score to the largest: it takes each value strictly between them **exactly once**. At the ends none fits, unless all
+# are equal: other weights are 0 there.
 
 # %% id="bisection-code"
 z, wanted = np.array([1.0, 0.4, 0.0]), 0.8
@@ -683,7 +687,7 @@ figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wante
 
 # %% [markdown] id="multiplier-meaning"
 # **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
-# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$, if $\beta$ changes along? The slope of
+# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$, as $\beta$ follows? The slope of
 # $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so with $\beta' = d\beta / d\mu$
 #
 # $$\frac{dH}{d\mu} = \mu\, \beta' - \beta' \mu - \beta = -\beta$$
@@ -824,8 +828,8 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# Compare it with that of the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$, whose gradient with respect to the weights has to
-# pass through $J$, for a model that is confident and wrong:
+# (Do task {task}`log-softmax-derivative` first.) With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ the gradient has to pass
+# through $J$. A model that is confident and wrong:
 
 # %% id="cross-entropy-code"
 verify("cross-entropy-gradient")
@@ -851,17 +855,8 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 my_lse = ...  # your function
 check("lse-over-blocks", my_lse)
 
-# %% [markdown] id="blocks-ours"
-# Our version keeps the pair of {eq}`merge-of-softmax-sums` for each block and merges all of them at the end:
-
-# %% id="merge-code"
-scores = np.random.default_rng(2).normal(size=1000) * 50
-blocks = np.split(scores, [130, 700])
-maxima = np.array([block.max() for block in blocks])
-sums = np.array([np.exp(block - block.max()).sum() for block in blocks])
-merged = maxima.max() + math.log((sums * np.exp(maxima - maxima.max())).sum())
-equal = math.isclose(merged, logsumexp(scores), rel_tol=1e-12)
-print("merged lse equals lse of the whole row:", equal)
+# %% [markdown] id="blocks-ours" tags=["ours"]
+# Keep the pair of {eq}`merge-of-softmax-sums`; at the end return $m + \ln \ell$.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -7,13 +7,15 @@
 #
 # **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
 #
-# **You need** matrix products and a little Python. **Time:** 50 minutes, or an hour with the whole warm-up of the game, and then the
+# **You need** matrix products, $e^x$, and a little Python. **Time:** 50 minutes, or an hour with the whole warm-up of the game, and then
+# the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="plan"
 # ## The first ten minutes
 #
-# A word can look at other words. Below, a line leads from "it" to every word, and the thicker a line is, the more "it" looks at that word.
+# A word can look at other words. Run the next cell (**Shift+Enter**). Lines lead from "it" to all words, and they are thicker where it
+# looks more.
 # The slider changes what "it" is looking for. What must "it" look for to find the cat?
 
 # %% id="move-card"
@@ -106,8 +108,9 @@ check("scores-by-hand", my_three)
 #
 # For "it", the score 8 of "cat" against 0 for the next best is a clear lead. How much attention should "cat" get for it? Scores become
 # **weights**, which are positive and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four
-# numbers (lesson {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the results
-# by their sum. Powers of $e$ are always positive, and a lead of 1 multiplies by $e$, however high both scores are (lesson {lesson}`softmax`
+# numbers (lesson {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the
+# results
+# by their sum. Powers of $e$ are always positive, and a lead of 2 multiplies by $e$, however high both scores are (lesson {lesson}`softmax`
 # has more). The smallest weights print as 0.00, but none is zero:
 
 # %% id="weights-table"
@@ -134,10 +137,10 @@ print("average:", output.round(2))
 # The last step of the machine multiplies the averages of all heads by one more matrix and adds the result to the word's own numbers.
 # These are five: *alive*, *tells*, *open*, and two for its place in the sentence. Three rows of the matrix belong to our head, and they say
 # where its three numbers go: the first is added to *alive*, the second to *tells*, and the third is **subtracted** from *open*. (The second
-# head adds a part of its own, which we leave out.) This is what becomes of "it":
+# head adds a part of its own, which we leave out.) With our part alone, "it" is:
 
 # %% id="meaning-code"
-print(labelled(W_OUTPUT[:3], ("first", "second", "third"), columns=FEATURES[:3]))
+print(labelled(W_OUTPUT[:3, :3], ("1st", "2nd", "3rd"), columns=FEATURES[:3]))
 after = X[4] + output @ W_OUTPUT[:3]
 rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
@@ -151,11 +154,11 @@ print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 
 # %% [markdown] id="step-notice"
-# Compare, weigh, average: this is all that one head does. No line of the program mentions pronouns: it found the cat because of the numbers
+# With its lists a head compares, weighs and averages. No line of the program mentions pronouns: it found the cat because of the numbers
 # in its matrices and in its words. We chose both so that it would; a model learns its own.
 
 # %% [markdown] id="story"
-# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern proposed sentences like this one: *the
+# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern studied sentences like this one: *the
 # trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other
 # thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
 # trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
@@ -178,7 +181,7 @@ print(labelled([home], ("takes home",), columns=("alive", "tells", "alive - open
 
 # %% [markdown] id="looks"
 # Whom does each word look at? Press one of the seven, and follow its lines. Then choose the second
-# head. Its queries and keys are made from the two numbers for the place, so that each word looks at the word before it. But places go round
+# head. Its queries and keys are made from the two numbers for the place, to make each word look at the one before it. But places go round
 # like the hours of a clock with only six, and the seventh word is back at the hour of the first. For which two of the
 # seven words does the second head fail? And what becomes of the lines if the scores are divided by a larger number than 2?
 
@@ -191,7 +194,8 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # In the first head five words look mostly at "cat", "because" looks at all alike, and "cat" looks at what is told of it. In the second,
 # "the" has no word before it, and looks at "was", which stands at the hour before its own. And "cat" looks at "the" and "tired" alike, the
 # first word and the seventh, which share one hour (lesson {lesson}`self_attention` builds better clocks). With a larger divisor the largest
-# weight of a word falls and its smallest rises, both towards 1/7. Only the weights of "because" in the first head, which are 1/7 already, stay.
+# weight of a word falls and its smallest rises, both towards 1/7. Only the weights of "because" in the first head, which are 1/7 already,
+# stay.
 #
 # </details>
 
@@ -218,9 +222,10 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # %% [markdown] id="game"
 # ### Now the machine is yours
 #
-# You know what a query, a key, a value and a weight are. Here is a machine for four of the words, and every number in it can be changed. Its
+# You know what a query, a key, a value and a weight are. Here is a machine for four of the words, and every number in it can be changed.
+# Its
 # warm-up has six trials, each of which asks for one change and says what it did. Do the first now: it takes two minutes. The other
-# five take six minutes more, now or later. Behind them a game begins, in which you find the mistake in a broken machine, with
+# five take six minutes more, now or later. Then comes a game: find the mistake in a broken machine, with
 # what later lessons explain.
 
 # %% id="game-card"
@@ -259,7 +264,8 @@ check("output-as-formula", my_output)
 # %% [markdown] id="projections"
 # ### Where queries come from
 #
-# A query is made from the numbers of its word by a matrix, $Q = X W_Q$, and a model learns this matrix. Keys and values are made in the same
+# A query is made from the numbers of its word by a matrix, $Q = X W_Q$, and a model learns this matrix. Keys and values are made in the
+# same
 # way, $K = X W_K$ and $V = X W_V$, each with a matrix of its own. A row times a matrix takes multiples of the rows of that
 # matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$. The last two numbers are its place: the six hours of the clock are the corners
 # of a hexagon, counted in steps *east* and *north* of its middle (a step north is $\sqrt 3$ times as long, which makes all of them
@@ -333,7 +339,7 @@ print("it asks cat, row by column:", table[4, 1], "and when turned:", turned[1, 
 #
 # - `Predict`: decide first, then run the cell. The answer below it opens with a click.
 # - `Your turn`: replace the dots. It counts for no points.
-# - `Deeper` in a heading: read it now, later or never.
+# - `Deeper` in a heading: read it when you need it.
 # - The **exercises** have points, minutes, three hints that you can open, and a check.
 #
 # A check tries your answer on several cases. Here is a mistaken formula for the output, and then the line that a right one prints:
@@ -407,7 +413,7 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # %% [markdown] id="limits-notice"
 # "It" finds "cat" wherever it stands, and divides its attention between two of them. What a trained head looks at must be measured, and a
 # large weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`). `verify` tries
-# a formula on numbers, which is strong evidence, but no proof. Proofs are in the lessons.
+# a formula on numbers, which is strong evidence, but no proof. The lessons add proofs.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -425,7 +431,7 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
 # - The weights of a word sum to 1, even if it looks for nothing.
 # - Rows ask, columns are asked, and matrices stand on the right.
-# - A text with columns turns every table, and its softmax runs down the columns.
+# - A text with columns turns the scores: its rows are keys, its columns queries.
 #
 # Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
 
@@ -442,7 +448,8 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # $$p_\text{was} = \frac{e^{(s_\text{sat} + s_\text{because})/2}}{N} = \sqrt{\frac{e^{s_\text{sat}}}{N} \cdot
 # \frac{e^{s_\text{because}}}{N}} = \sqrt{p_\text{sat}\; p_\text{because}}$$
 #
-# For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$.
+# For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} +
+# p_\text{because}$.
 # These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$. Together,
 # $3\, p_\text{was} < 1$.
 #
@@ -501,7 +508,7 @@ print("x W =", x @ w, "  W x =", w @ x)
 # $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
 #
 # The transpose stands on the key for rows, and on the query for columns. Put on the wrong one, $q^\top k$ of two rows is a whole table
-# of products. Every equation of the course carries such mistakes with it, and its check must reject them:
+# of products. Every numbered equation carries such mistakes with it, and its check must reject them:
 
 # %% id="columns-dot"
 verify("dot-product-in-columns")
@@ -531,7 +538,8 @@ print("the same:", np.allclose(rows_from_columns(output), P @ value))
 # A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
 # table of scores is turned, but the softmax still runs along the last axis. Take two words, with the scores
 # $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
-# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after the half
+# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after
+# the half
 # translation, do the rows still sum to 1? And do the weights that each word gives?
 
 # %% id="spot-axis-code" tags=["predicted"]

@@ -7,9 +7,11 @@ Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask
 
 import json
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+from bisect import bisect_left
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,12 @@ LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)(.
 WHOLE_PATH = 2  # loops over tiles that run as a rule, whole tiles and edges; those behind them look for NaN
 
 
-def counts(sass: str, usage: str) -> dict[str, Any]:
+def counts(lines: list[tuple[int, str, str]], usage: str) -> dict[str, Any]:
     """Return registers, bytes of stack, accesses to local memory, products and how they are waited for, and what loops hold.
 
     An access to local memory is a spilled register. `loops` holds the instructions of each loop over tiles, in the order of the
     code, and `spills` the accesses to local memory among them.
     """
-    lines = [(int(place, 16), name, rest) for place, name, rest in LINE.findall(sass)]
     opcodes = [name for _, name, _ in lines]
     course = [name for name in opcodes if name.startswith(("HGMMA", "WARPGROUP.DEPBAR"))]
     lonely = sum(a.startswith("HGMMA") and b.startswith("WARPGROUP") for a, b in pairwise(course))
@@ -45,6 +46,11 @@ def counts(sass: str, usage: str) -> dict[str, Any]:
     }
 
 
+def instructions(sass: str) -> list[tuple[int, str, str]]:
+    """Return the place, the name and the rest of each instruction."""
+    return [(int(place, 16), name, rest) for place, name, rest in LINE.findall(sass)]
+
+
 def is_local(opcode: str) -> bool:
     """Whether an instruction reads or writes local memory."""
     return opcode.startswith(("LDL", "STL"))
@@ -63,8 +69,8 @@ def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
     return [body for body in bodies if any("MMA" in name for name in body)]
 
 
-def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_stages: int) -> dict[str, Any]:
-    """Compile one kernel for sm_90 with tensors of a dtype, aligned as the launcher's are, and count."""
+def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_stages: int) -> bytes:
+    """Compile one kernel for sm_90 with tensors of a dtype, aligned as the launcher's are."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -83,18 +89,42 @@ def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_
         else:
             signature[name] = "fp32" if name in ("scale", "slope", "bound") else "i32"
     source = ASTSource(kernel, signature, constexprs=constants, attrs=attributes)
-    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": num_warps, "num_stages": num_stages})
-    tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(made.asm["cubin"])
-        file.flush()
-        read = [subprocess.run([tool, option, file.name], capture_output=True, text=True, check=True).stdout
-                for option in ("--dump-sass", "--dump-resource-usage")]  # fmt: skip
-    return counts(*read)
+    options = {"num_warps": num_warps, "num_stages": num_stages}
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["cubin"]
 
 
-def machine_code(name: str, chosen: Any = None) -> dict[str, Any]:
-    """Count what a kernel holds that is named as in this file's docstring, with a configuration that is not the course's if given."""
+def code_of(cubin: bytes) -> bytes:
+    """Return the instructions of the one kernel in an ELF file."""
+    table, number, of_names = struct.unpack_from("<40xQ12xHH", cubin)
+    sections = [struct.unpack_from("<I20xQQ", cubin, table + 64 * index) for index in range(number)]
+    names = sections[of_names][1]
+    ((at, size),) = [(at, size) for name, at, size in sections if cubin.startswith(b".text.", names + name)]
+    return cubin[at : at + size]
+
+
+def read(cubins: list[bytes]) -> list[dict[str, Any]]:
+    """Count what each kernel holds; all are disassembled at once, because the program takes half a second to begin."""
+    import triton
+
+    tools, codes, found, at = Path(triton.__file__).parent / "backends/nvidia/bin", [code_of(cubin) for cubin in cubins], [], 0
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(b"".join(codes))
+        lines = instructions(printed(tools / "nvdisasm", "--binary", "SM90a", file.name))
+        for cubin, code in zip(cubins, codes, strict=True):
+            Path(file.name).write_bytes(cubin)
+            usage = printed(tools / "cuobjdump", "--dump-resource-usage", file.name)
+            found.append(counts(lines[bisect_left(lines, (at,)) : bisect_left(lines, (at + len(code),))], usage))
+            at += len(code)
+    return found
+
+
+def printed(*command: str | Path) -> str:
+    """Return what a program prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def machine_code(name: str, chosen: Any = None) -> bytes:
+    """Compile a kernel that is named as in this file's docstring, with a configuration that is not the course's if given."""
     import torch
     import triton.language as tl
 
@@ -114,13 +144,13 @@ def machine_code(name: str, chosen: Any = None) -> dict[str, Any]:
     constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": 1, "CAPPED": kind == "capped", "MASK": mask,
                  "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
                  "BLOCK_KV": chosen.block_kv, **dict.fromkeys(absent)}  # fmt: skip
-    return {"name": name, **compiled(kernels[which], constants, dtype, chosen.num_warps, chosen.num_stages)}
+    return compiled(kernels[which], constants, dtype, chosen.num_warps, chosen.num_stages)
 
 
 def main(names: list[str]) -> None:
     """Print a line for each name."""
-    for name in names:
-        print(json.dumps(machine_code(name)), flush=True)
+    for name, found in zip(names, read([machine_code(name) for name in names]), strict=True):
+        print(json.dumps({"name": name, **found}))
 
 
 if __name__ == "__main__":

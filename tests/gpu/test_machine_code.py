@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.gpu.machine_code import counts
+from tests.gpu.machine_code import counts, instructions
 
 pytestmark = pytest.mark.xdist_group("machine code")
 needs_compiler = pytest.mark.skipif(
@@ -82,8 +82,8 @@ def test_a_tile_takes_no_more_instructions_than_it_did(found):
     assert {name: pair for name, pair in taken.items() if any(a > b for a, b in zip(pair, INSTRUCTIONS[name], strict=True))} == {}
 
 
-def sass(*opcodes: str) -> str:
-    return "\n".join(f"        /*{16 * n:04x}*/    @P0  {name} R0, R1 ;" for n, name in enumerate(opcodes))
+def sass(*opcodes: str) -> list[tuple[int, str, str]]:
+    return instructions("\n".join(f"        /*{16 * n:04x}*/    @P0  {name} R0, R1 ;" for n, name in enumerate(opcodes)))
 
 
 def test_what_is_looked_for_is_seen():

@@ -174,7 +174,7 @@ def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
     colours = colours[kept]
     picture.putpalette(colours.tobytes(), "RGBA")
     file = io.BytesIO()
-    picture.save(file, "png", dpi=(dots_per_inch, dots_per_inch), optimize=True, transparency=colours[:, 3].tobytes())
+    picture.save(file, "png", dpi=(dots_per_inch, dots_per_inch), compress_level=8, transparency=colours[:, 3].tobytes())
     return file.getvalue()
 
 
@@ -221,7 +221,8 @@ def publish(figure: Figure, alt: str) -> None:
         If `alt` is too short, or the figure has no title of at least three words.
     """
     taken = photograph(figure, alt)
-    figure.clear()
+    for panel in figure.axes:  # Figure.clear would first make each panel anew
+        figure.delaxes(panel)
     display(taken)
     display(Words(alt))
 

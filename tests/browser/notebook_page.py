@@ -75,6 +75,10 @@ class NotebookPage:
         if not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
             self.elsewhere.append(url)
 
+    def _wait_for(self, condition: str, arg: Any = None) -> None:
+        # Unless told how often, it asks at every frame, and has each drawn: that took more of the time than JupyterLab itself.
+        self.page.wait_for_function(condition, arg=arg, polling=200)
+
     def open(self, address: str) -> None:
         """Go to the address and wait for a notebook that is ready."""
         self.page.goto(address)
@@ -87,11 +91,11 @@ class NotebookPage:
 
     def wait_until_ready(self, path: str = "") -> None:
         """Wait until a notebook (the one at `path`, if given) is in front and its kernel is idle."""
-        self.page.wait_for_function(
+        self._wait_for(
             f"(path) => {CURRENT}?.context?.isReady && {CURRENT}.content.widgets.length > 0 && {CURRENT}.context.path.endsWith(path)",
             arg=path,
         )
-        self.page.wait_for_function(IDLE)
+        self._wait_for(IDLE)
 
     def path(self) -> str:
         """Return the path of the notebook in front."""
@@ -117,8 +121,8 @@ class NotebookPage:
         """Clear what the notebook holds, then run every cell from the menu, and wait for the end."""
         self.menu("Edit", "Clear Outputs of All Cells")
         self.menu("Run", "Run All Cells")
-        self.page.wait_for_function(HAS_RUN, timeout=120_000)
-        self.page.wait_for_function(IDLE)
+        self._wait_for(HAS_RUN)
+        self._wait_for(IDLE)
 
     def run_cell(self, cell_id: str, *, text: str | None = None) -> dict[str, Any]:
         """Click into a cell, type a new text over the old one if one is given, press Shift+Enter; return the cell that ran."""
@@ -136,15 +140,15 @@ class NotebookPage:
             self.page.keyboard.press("ControlOrMeta+a")
             self.page.keyboard.insert_text(text)
         self.page.keyboard.press("Shift+Enter")
-        self.page.wait_for_function(HAS_RUN_AGAIN, arg=[cell_id, before])
-        self.page.wait_for_function(IDLE)
+        self._wait_for(HAS_RUN_AGAIN, arg=[cell_id, before])
+        self._wait_for(IDLE)
         return self.cell(cell_id)
 
     def save(self) -> None:
         """Save with the keyboard and wait until it is done."""
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("ControlOrMeta+s")
-        self.page.wait_for_function(f"() => !{CURRENT}.context.model.dirty")
+        self._wait_for(f"() => !{CURRENT}.context.model.dirty")
 
     def unsaved(self) -> bool:
         """Whether the notebook on top counts as changed."""
@@ -157,7 +161,7 @@ class NotebookPage:
     def in_sight(self, cell: str, selector: str) -> bool:
         """Whether what a selector finds in a cell is to be seen; wait until it is there at all."""
         found = f"([id, selector]) => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).node.querySelector(selector)"
-        self.page.wait_for_function(found, arg=[cell, selector])
+        self._wait_for(found, arg=[cell, selector])
         return bool(self.page.evaluate(f"(asked) => ({found})(asked).checkVisibility()", [cell, selector]))
 
     def interruptions(self) -> list[str]:

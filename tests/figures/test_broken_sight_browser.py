@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -14,7 +15,7 @@ from attn_course.figures.drawing import contrast
 from tests.figures.test_explorable_browser import colour
 
 pytestmark = pytest.mark.browser
-LEVELS = broken.levels()
+levels = cache(broken.levels)
 WIDE = {"width": 1300, "height": 900}
 CALL = "(call) => { const desk = document.querySelector('[data-explorable]').explorable; call(desk); desk.refresh(); }"
 NAMES = {"Q", "K", "V", "X", "Y", "Z", "O", "M", "W", "e", "if", "or", "max"}  # matrices that are seen by their names, and common signs
@@ -43,7 +44,7 @@ def game(shown: Page) -> Page:
 def level(page: Page, n: int, *, answered: bool = False, named: bool = False) -> None:
     """Begin a level, perhaps with its answer put in, or as somebody who has proved it or named it."""
     page.get_by_role("button", name=f"Level {n + 1}:").click()
-    for change in LEVELS[n]["answer"] if answered else ():
+    for change in levels()[n]["answer"] if answered else ():
         page.evaluate(
             "(change) => document.querySelector('[data-explorable]').explorable.put(change.name, change.place, change.value)", change
         )
@@ -62,7 +63,7 @@ def untold(html: str, signs: list[str]) -> set[str]:
 
 def test_the_letters_of_every_formula_are_told_beside_it_and_no_line_ends_inside_brackets(game):
     seen = 0
-    for n in range(len(LEVELS)):
+    for n in range(len(levels())):
         for named in (False, True):
             level(game, n, answered=True, named=named)
             for html, text, signs in game.locator(".brk-end" if named else ".brk-choices").first.evaluate(FORMULAS):
@@ -82,7 +83,7 @@ def test_the_letters_of_every_formula_are_told_beside_it_and_no_line_ends_inside
 
 
 def test_a_formula_of_a_level_without_mask_and_heads_has_neither(game):
-    for n, one in enumerate(LEVELS):
+    for n, one in enumerate(levels()):
         level(game, n, answered=True)
         formulas = [text for _, text, _ in game.locator(".brk-choices").first.evaluate(FORMULAS)]
         if one["start"]["mask"] == "none" and game.locator("[data-option=mask] [aria-pressed=true]").inner_text() == "none":
@@ -183,7 +184,7 @@ CUT = "() => { const strip = document.querySelector('.brk-dock'); return strip.s
 
 def test_the_strip_of_a_telephone_cuts_nothing_that_a_lamp_says(game):
     game.set_viewport_size({"width": 400, "height": 800})
-    for n in range(len(LEVELS)):
+    for n in range(len(levels())):
         level(game, n, answered=True)
         game.evaluate(f"({CALL})((desk) => {{ desk.proved = false; }})")
         for place in range(game.locator(".brk-lamp").count()):
@@ -208,7 +209,7 @@ def test_what_a_picture_of_two_heads_shows_is_told_and_a_twin_is_not_always_firs
     game.evaluate(f"({CALL})((desk) => desk.put('heads', [], 2))")
     expect(game.locator(".brk-looks")).to_contain_text("mean of2 heads")
     places = set()
-    for n, one in enumerate(LEVELS):
+    for n, one in enumerate(levels()):
         level(game, n, answered=True)
         title = next(twin.title for twin in TWINS if twin.id == one["twin"])
         forms = [re.sub(r"\W|_", "", text).lower() for text in game.locator(".brk-form .brk-says").all_inner_texts()]

@@ -7,7 +7,7 @@
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
 # passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
-# if it is a known one. Three hints fold out below each question. You may add cells, but leave the check cells as they
+# if it is a known one. Three hints fold out below each question. You may add cells, but leave the checks as they
 # are. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs. Rows are

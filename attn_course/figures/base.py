@@ -221,8 +221,7 @@ def publish(figure: Figure, alt: str) -> None:
         If `alt` is too short, or the figure has no title of at least three words.
     """
     taken = photograph(figure, alt)
-    for panel in figure.axes:  # Figure.clear would first make each panel anew
-        figure.delaxes(panel)
+    figure.clear()
     display(taken)
     display(Words(alt))
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -206,10 +205,10 @@ def _draw_cells(ax: Axes, kinds: np.ndarray, colours: Sequence[str]) -> None:
     for axis, count in ((ax.yaxis, kinds.shape[0]), (ax.xaxis, kinds.shape[1])):
         axis.set_major_locator(MaxNLocator(nbins=min(count, 8, int(2 * inches_for(ax))), integer=True))
     if kinds.size <= MOST_LINED_CELLS:
-        rows, columns = (np.arange(count + 1) - 0.5 for count in kinds.shape)
-        look: dict[str, Any] = {"colors": DARK, "alpha": 0.4, "linewidths": 0.8, "zorder": 0.5}
-        ax.hlines(rows, columns[0], columns[-1], **look)
-        ax.vlines(columns, rows[0], rows[-1], **look)
+        ax.set_xticks(np.arange(kinds.shape[1] + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(kinds.shape[0] + 1) - 0.5, minor=True)
+        ax.tick_params(which="minor", length=0)
+        ax.grid(True, which="minor", axis="both", color=DARK, alpha=0.4, linewidth=0.8)
 
 
 def machine() -> None:

@@ -170,7 +170,6 @@ PROMISES = (
     Promise(r"Any of these lengths may be 1", "one feature", lambda d: len(d["query"]) == 1),
     Promise(r"Any of these lengths may be 1", "values of one feature", lambda d: len(d["value"]) == 1),
     Promise(r"\$n\$ may be 1|\$n \\ge 1\$ features", "a last axis of length 1", lambda d: d.first.shape[-1] == 1),
-    Promise(r"one or more finite scores", "one score", lambda d: d["block"].size == 1),
     Promise(r"blocks differ in length", "blocks of different lengths", lambda d: len({*map(len, d["key_blocks"])}) > 1),
     Promise(r"\$n_c \\ge 1\$", "a block of one key", lambda d: 1 in map(len, d["key_blocks"])),
     Promise(r"perhaps with fewer axes", "a mask of one axis", lambda d: d["mask"].ndim == 1),
@@ -268,7 +267,6 @@ PROMISES = (
     Promise(r"stands at position \$i \+", "no past", lambda d: d["past"] == 0),
     Promise(r"it is not padding", "some keys that are padding", lambda d: 0 < d["length"] < d["scores"].shape[1]),
     Promise(r"it is not padding", "no real key", lambda d: d["length"] == 0),
-    Promise(r"Before the first block the pair is", "the first block", lambda d: d["row_max"] == -np.inf),
     Promise(r"integers, possibly equal", "one token for start and end", lambda d: d["start"] == d["end"]),
     Promise(
         r"The step that chooses `end` is the last", "an end before the last row", lambda d: 1 < len(d.results[0]) < len(d["positions"])

@@ -464,7 +464,8 @@ weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% [markdown] id="card-question"
-# Find a setting of this card in which every entry of the Jacobian (the derivatives by $z / T$) is almost zero, then press "+100 to all".
+# When does the softmax stop passing changes on? Find a setting of this card in which every entry of the Jacobian (the derivatives by
+# $z / T$) is almost zero, then press "+100 to all".
 # (The *spectral norm* is the largest factor by which $J$ stretches a vector.)
 
 # %% id="explorable"

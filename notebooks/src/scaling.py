@@ -495,7 +495,8 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can ask for other divisors.
 # - Softmax sees the spread within a row, and not what the keys have in common.
 # - The scale is no new model. It amounts to another start of $W_Q$ and, with gradient descent, a step size $c^2$ times as large for it.
-# - Each at its best step size, SGD took 29 steps without it and 4 with it by squared error; by minus log weight 3 and 1.
+# - Each at its best step size, SGD took about seven times as many steps without it by squared error, and three times as many by minus
+#   log weight.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).

@@ -71,7 +71,7 @@ def the_stored_explorable_moves_before_anything_is_run(page: NotebookPage) -> No
     before = explorable.inner_text()
     slider.focus()
     for _ in range(5):
-        page.page.keyboard.press("ArrowLeft")
+        page.page.keyboard.press("ArrowRight")
     assert explorable.inner_text() != before
 
 

@@ -204,14 +204,15 @@ def test_bars_keep_their_room_at_any_width(page):
 
 
 def card(name: str, slug: str) -> str:
-    """The card as a lesson shows it: those of alignments, of heads and of looks are given their data."""
+    """The card as a lesson shows it: those of alignments, of asks, of heads and of looks are given their data."""
     rows = [[10 * n, 90 - 10 * n, 5, 5] for n in range(10)]
     example = {"text": "9 May 98", "pieces": ["9", "May", "9", "8"], "written": "1998-05-09", "rows": rows}
     data = [{"name": translator, "examples": [example] * 6} for translator in ("a", "b", "c")]
     numbers = [[1, 0], [0, 2], [2, 1]]
     head = {"query": numbers, "key": numbers, "value": numbers, "scores": [[1, 0, 2], [0, 4, 2], [2, 2, 5]]}
     looks = {"tokens": ["the", "cat", "it"], "first": 2, "heads": [head, head]}
-    return card_html(name, slug, {"alignment": data, "heads": sentence_heads(), "looks": looks}.get(name))
+    asks = {"tokens": ["the", "cat", "it"], "asks": 2, "still": [0, 0, -2], "moved": [0, 2, -1]}
+    return card_html(name, slug, {"alignment": data, "asks": asks, "heads": sentence_heads(), "looks": looks}.get(name))
 
 
 SAID = """() => {

@@ -9,9 +9,8 @@ function start(root) {
   function draw() {
     const weights = looks(Number(wish.value));
     const most = Math.max(...weights);
-    const strength = decimal(Math.abs(Number(wish.value)), 2);
-    one(".attn-number").textContent = strength;
-    wish.setAttribute("aria-valuetext", `${wanted(Number(wish.value))}, ${strength}`);
+    one(".attn-number").textContent = decimal(Number(wish.value), 2);
+    wish.setAttribute("aria-valuetext", `${wanted(Number(wish.value))}, ${decimal(Number(wish.value), 2)}`);
     one("[data-lines]").replaceChildren(
       ...weights.map((weight, j) =>
         svg("path", { d: `M${across(3)} ${TOP}C${across(3)} 90 ${across(j)} 72 ${across(j)} ${BOTTOM}`, "stroke-width": Math.max(0.6, 16 * weight).toFixed(2) }),

@@ -2,20 +2,19 @@
 # # {lesson}`start` Start here: what one word takes from the others
 #
 # *The cat sat because it was tired.* Who was tired? You knew at once. But how can a machine
-# find out what "it" means, if all it can do is calculate? The part of a language model in which words look at each other
+# find out what "it" means, if it can only calculate? The part of a language model in which words look at each other
 # is called **attention**. In this lesson you do it by hand, with words made of small whole numbers.
 #
-# **Afterwards you can** calculate what one word takes from the others, and recognise a formula that was written the other way round.
+# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and write attention in five lines.
 #
-# **You need** matrix products, $e^x$, and a little Python. **Time:** 50 minutes, or an hour with the whole warm-up of the game, and then
-# the
+# **You need** matrix products, $e^x$, a little Python. **Time:** 50 minutes, an hour with the whole warm-up of the game, then
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="plan"
 # ## The first ten minutes
 #
-# A word can look at other words. Run the next cell (**Shift+Enter**). Lines lead from "it" to all words, and they are thicker where it
-# looks more.
+# A word can look at other words. Click into the next cell and press **Shift+Enter**. The lines lead from "it" to all words, and a line
+# is thicker where "it" looks more.
 # The slider changes what "it" is looking for. What must "it" look for to find the cat?
 
 # %% id="move-card"
@@ -25,59 +24,59 @@ from attn_course.sentence import KEY, QUERY, TOKENS
 figures.asks_explorable(KEY[0], QUERY[0][4], TOKENS, asks=4)
 
 # %% [markdown] id="where"
-# A small machine calculates these lines. Here it is from end to end, and each framed part is a link to the lesson about it.
+# The slider turns one screw of a small machine, and here is the whole of it. Do not try to understand it yet: we are
+# going to walk through it with one word, from the top to the bottom. Every framed part is a link to the lesson that takes it apart.
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="hook"
-# ### Who is "it"?
+# ### How does a line get its thickness?
 #
-# How does a line get its thickness? To a machine a word is a list of numbers. A model learns them; ours were chosen by hand, small and
-# whole, so that you can do every product in your head. From them each word gets three more lists, one for each role:
+# To a machine a word is a list of numbers. A model learns them; ours were chosen so that you can do every product in your head.
+# Now imagine that the words meet at a party, and each of them brings three more lists:
 #
-# - its **query** says what the word is looking for ("it": *somebody alive, whom I can stand for*),
-# - its **key** describes the word to those who are looking ("cat": *I am alive*),
-# - its **value** is what the word hands over when it is found.
+# - its **query** is a wish: what the word is looking for ("it": *somebody alive, whom I can stand for*),
+# - its **key** is a name badge: it describes the word to those who are looking ("cat": *I am alive*),
+# - its **value** is a present, for those who have found it.
+#
+# "It" goes from badge to badge and asks how well each fits its wish. Here it meets the cat. Run this cell, and then those below it.
 
-# %% [markdown] id="head"
-# The part of the machine that makes these three lists of every word, and then compares and averages them, is called a **head**. Ours has
-# two, and we take the first, which the code calls `[0]`, because Python counts from 0. So "it", the fifth word, is `[4]`. The next cell
-# prints all seven keys, and the query of "it".
-#
-# **Run it**: click into it and press **Shift+Enter**, then run the cells below it one by one. (If one stops with a `ModuleNotFoundError`,
-# section {section}`ways` helps.) At the first *Your turn* the ten minutes end, and you will have calculated what decides who is meant.
-
-# %% id="keys"
+# %% id="cat"
 import numpy as np
 
-from attn_course import check, show, verify
-from attn_course.lessons.start import figures
-from attn_course.reference import softmax
-from attn_course.sentence import FEATURES, KEY, QUERY, TOKENS, VALUE, W_OUTPUT, W_QUERY
-from attn_course.sentence import W_KEY, X, labelled
+wish_of_it = np.array([2, 0, -2, 2])
+badge_of_cat = np.array([2, 0, 0, 2])
+
+total = 0
+for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
+    total += wish * badge
+    print(wish, "times", badge, "is", wish * badge, "and the total is", total)
+
+# %% [markdown] id="cat-notice"
+# The four numbers say how far something is **alive**, how far it **tells** what somebody does or is, how **open** it is, which means that
+# it needs another word as a pronoun does, and *alive* minus *tells*. So "it" wishes for something alive, and not for another open word.
+#
+# We multiplied wish and badge number by number, and added up. Equal signs speak for a word, opposite signs against it. This is the
+# **dot product** of two lists, and its result is called the **score**. Here are all seven badges, and the wish of "it" once more:
+
+# %% id="keys"
+from attn_course import check
+from attn_course.sentence import VALUE, X, labelled
 
 query, key, value = QUERY[0], KEY[0], VALUE[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("query of it:", query[4])
 
 # %% [markdown] id="keys-notice"
-# *Alive* marks a living thing; *tells* marks a word that says what somebody does or is; *open* marks a word that still needs another
-# one to mean something, such as a pronoun. ("Tired" is partly *alive*, since only the living are tired.) The query of "it" is
-# $(2, 0, -2, 2)$: it looks for something alive, not for another open word, and for something alive rather than telling.
+# (Whoever compares in this way is called a **head**. Our machine has two, and `[0]` takes the first, because Python counts from
+# 0. So "it", the fifth word, is `[4]`. If the cell stopped with a `ModuleNotFoundError`, start the course with `make lab`.)
 #
-# How well does a word fit? Multiply query and key number by number, and add up. Equal signs speak for the word, opposite ones against it.
-# This is the dot product, called the **score**. With "tired", whose key is $(1, 2, 0, -1)$, "it" has the score
+# Let us ask "tired". Only the living are tired, so its badge says a little of *alive*, but it tells even more:
 #
-# $$2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0.$$
+# $$2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0$$
 #
-# And with "cat", step by step:
-
-# %% id="cat"
-total = 0
-for asked, found in ((2, 2), (0, 0), (-2, 0), (2, 2)):
-    total += asked * found
-    print(asked, "times", found, "is", asked * found, "and the total is", total)
+# What speaks for "tired" and what speaks against it cancel out.
 
 # %% [markdown] id="hook-predict"
 # **Predict.** The key of "sat" is $(0, 2, 0, -2)$, and the key of "it" itself is $(0, 0, 2, 0)$. Which scores does "it" have with
@@ -95,8 +94,8 @@ print(labelled(scores[:, None], columns=("score",)))
 # %% [markdown] id="check-turn"
 # ### Your turn
 #
-# **Check an answer.** The word "tired" asks too: somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat",
-# "sat" and "tired" on paper, from the keys printed above. Then put three whole numbers in the place of the dots, such as
+# **Check an answer.** The word "tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores
+# with "cat", "sat" and "tired" on paper, from the badges above. Then put three whole numbers in the place of the dots, such as
 # `(1, 2, 3)`, and run the cell. As long as the dots are there, the check waits.
 
 # %% id="check-turn-code" tags=["your-turn"]
@@ -106,14 +105,21 @@ check("scores-by-hand", my_three)
 # %% [markdown] id="weights"
 # ## From scores to an answer
 #
-# For "it", the score 8 of "cat" against 0 for the next best is a clear lead. How much attention should "cat" get for it? Scores become
-# **weights**, which are positive and sum to 1, in two steps. First we divide each score by the square root of 4, since a query has four
-# numbers (lesson {lesson}`scaling` says why). Then the **softmax** raises $e \approx 2.72$ to each of these numbers, and divides the
-# results
-# by their sum. Powers of $e$ are always positive, and a lead of 2 multiplies by $e$, however high both scores are (lesson {lesson}`softmax`
-# has more). The smallest weights print as 0.00, but none is zero:
+# The cat has 8, and the next best has 0. How much of its attention should "it" give to the cat? We want shares, which are positive and
+# sum to 1. They are called **weights**, and are made in three small steps:
+#
+# 1. Divide each score by 2, the root of 4, since a query has four numbers: longer lists make larger sums
+#    (lesson {lesson}`scaling` says why it is the root).
+# 2. Raise $e \approx 2.72$ to each result. That is always positive, and whoever leads by 2 in the score gets $e$ times as much.
+# 3. Divide by the sum of all seven.
+#
+# Steps 2 and 3 are the **softmax** (lesson {lesson}`softmax` says why it is $e$). With $s_j$ for the score of word $j$, its weight is
+#
+# $$p_j = \frac{e^{s_j / 2}}{e^{s_1 / 2} + e^{s_2 / 2} + \dots + e^{s_7 / 2}}$$
 
 # %% id="weights-table"
+from attn_course.reference import softmax
+
 scores = key @ query[4]
 half = scores / 2
 powers = np.exp(half)
@@ -122,67 +128,92 @@ steps = np.array([scores, half, powers, weights])
 names = ("score", "half of it", "e to that power", "weight")
 print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
+print("softmax gives the same:", np.allclose(softmax(half), weights))
 
 # %% [markdown] id="average"
-# So "cat" gets 54.6 of 57.6, which is 95 percent of the attention. A value here has three numbers: *alive*, *tells*, and *alive*
-# minus *open*. What "it" takes home is the average of all seven values, in which each counts with its weight: weight times value, added
-# up. Since "cat" has nearly all the weight, the average is close to the value of "cat":
+# The cat gets 54.6 of 57.6, which is 95 percent. The smallest weights print as 0.00, but none of them is zero.
+#
+# Now "it" collects its presents. A value has three numbers here: *alive*, *tells*, and *alive* minus *open*. From every word "it"
+# takes as much as the weight says: weight times value, all seven added up. Since the cat counts for 95 percent of this average, the
+# result is close to its present:
 
 # %% id="weights-code"
-output = sum(weights[j] * value[j] for j in range(7))
-print(labelled(value, columns=("alive", "tells", "alive - open")))
-print("average:", output.round(2))
+pairs = zip(weights, value, strict=True)
+parts = np.array([weight * present for weight, present in pairs])
+output = parts.sum(axis=0)
+presents = ("alive", "tells", "alive - open")
+print(labelled(value, rows=[f"{word} gives" for word in TOKENS], columns=presents))
+print("it takes:")
+print(labelled([*parts, output], rows=[*TOKENS, "together"], columns=presents))
 
 # %% [markdown] id="meaning"
-# The last step of the machine multiplies the averages of all heads by one more matrix and adds the result to the word's own numbers.
-# These are five: *alive*, *tells*, *open*, and two for its place in the sentence. Three rows of the matrix belong to our head, and they say
-# where its three numbers go: the first is added to *alive*, the second to *tells*, and the third is **subtracted** from *open*. (The second
-# head adds a part of its own, which we leave out.) With our part alone, "it" is:
+# And what does "it" do with that? The last step of the machine adds it to what the word was before: five numbers, *alive*,
+# *tells*, *open*, and two for its place. The matrix below says where ours go: the first is added to *alive*, the second to *tells*, and the
+# third is **subtracted** from *open*. (The second head adds a part of its own, which we leave out.)
 
 # %% id="meaning-code"
+from attn_course.sentence import FEATURES, W_OUTPUT
+
 print(labelled(W_OUTPUT[:3, :3], ("1st", "2nd", "3rd"), columns=FEATURES[:3]))
 after = X[4] + output @ W_OUTPUT[:3]
 rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
 # %% [markdown] id="meaning-notice"
-# Look at what has just happened. At first "it" was only an open word: it stood for something, and nothing in it said for what. Now it is
-# alive, and hardly open any more, since $2 - 1.90 = 0.10$. Its three numbers are almost those of "cat". The word has put a
-# question to the whole sentence, and from now on it carries the answer with it. Here is the whole step once more, drawn:
+# Look at what has just happened. Before, "it" was only an open word, and nothing in it said what it stood for. Now it is alive, and
+# hardly open any more, since $2 - 1.90 = 0.10$. It has almost the numbers of "cat". The word came to the
+# party with a wish, and it goes home with the answer. Here is the whole evening in one picture:
 
 # %% id="step-figure"
 figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 
-# %% [markdown] id="step-notice"
-# With its lists a head compares, weighs and averages. No line of the program mentions pronouns: it found the cat because of the numbers
-# in its matrices and in its words. We chose both so that it would; a model learns its own.
+# %% [markdown] id="head"
+# Compare, weigh, take the average: a head does nothing else, and for all words at once it is five lines. Nothing in them is about
+# pronouns. This head finds the cat because of the numbers in its lists, and these we chose so that it would. A model has to learn them.
+
+# %% id="head-code"
+from attn_course.reference import attention
+
+
+def head(query, key, value):
+    """What every word takes home, a row for each."""
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    powers = np.exp(scores)
+    weights = powers / powers.sum(axis=1, keepdims=True)
+    return weights @ value
+
+
+home = head(query, key, value)
+print(labelled(home, columns=presents))
+print("as the course's own attention:", np.allclose(home, attention(query, key, value)))
 
 # %% [markdown] id="story"
-# Pronouns are a famous test for machines. In 2012 Levesque, Davis and Morgenstern studied sentences like this one: *the
-# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and "it" becomes the other
-# thing. (Ours is the easy case, since it has only one candidate.) Five years later the authors of the Transformer drew what their model,
-# trained to translate, does at the word "its", and found two heads "apparently involved in anaphora resolution" (Vaswani et al., 2017,
-# appendix), which is finding out what a pronoun stands for. Nobody had asked for such heads.
+# Pronouns are an old test for machines. In 2012 Levesque, Davis and Morgenstern collected sentences like this: *the
+# trophy does not fit in the suitcase because it is too big*. What is too big? Now put *small* in the place of *big*, and suddenly "it" is
+# the other thing. (Ours is the easy case: it has one candidate.) Five years later the authors of the Transformer
+# drew what their model, trained to translate, does at the word "its", and found two heads "apparently involved in anaphora
+# resolution" (Vaswani et al., 2017, appendix), which means finding out what a pronoun stands for. Nobody had asked for such heads.
 
 # %% [markdown] id="because"
-# Now an odd case. The query of "because" is $(0, 0, 0, 0)$: it looks for nothing. **Predict** its seven weights, and the three
+# ## Now you ask
+#
+# What if a word has no wish at all? The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights, and the three
 # numbers that it takes home. The seven values are printed above.
 
 # %% id="because-code" tags=["predicted"]
-shares = softmax(key @ query[3] / np.sqrt(4))
-home = shares @ value
+shares = softmax(key @ query[3] / 2)
 print("weights of because:", shares.round(2))
-print(labelled([home], ("takes home",), columns=("alive", "tells", "alive - open")))
+print("because takes home:", (shares @ value).round(2))
 
 # %% [markdown] id="because-answer" tags=["answer"]
 # All seven weights are $1/7$, about 0.14. A query of zeros makes every score 0, and $e^0 = 1$ for every word, so the shares are equal. What
 # "because" takes home is therefore the plain average of all values, $(3/7, 5/7, 0)$, which is about $(0.43, 0.71, 0)$. Weights always sum
-# to 1, so a word that looks for nothing cannot decline to pay attention.
+# to 1, so even a word without a wish has to give its attention to somebody.
 
 # %% [markdown] id="looks"
 # Whom does each word look at? Press one of the seven, and follow its lines. Then choose the second
-# head. Its queries and keys are made from the two numbers for the place, to make each word look at the one before it. But places go round
-# like the hours of a clock with only six, and the seventh word is back at the hour of the first. For which two of the
+# head, which was made so that each word looks at the one before it. But it tells places apart by a clock with only six hours, and
+# the seventh word is back at the hour of the first. For which two of the
 # seven words does the second head fail? And what becomes of the lines if the scores are divided by a larger number than 2?
 
 # %% id="looks-card"
@@ -200,10 +231,10 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # </details>
 
 # %% [markdown] id="needle"
-# ### Now you ask
+# ### A wish of your own
 #
-# The keys stay, and the query is yours. Change its four numbers and run the cell again, until "because" gets more than 0.9. Its key is all
-# zeros, so its own score is 0 whatever you ask. Then try the same for "was".
+# The badges stay as they are, and the wish is yours. Change its four numbers and run the cell again, until "because" gets more than 0.9.
+# That sounds hopeless, because its badge is all zeros, and its own score is 0 whatever you ask. Then try the same for "was".
 
 # %% id="needle-code"
 my_query = [2, 0, -2, 2]  # alive, tells, open, alive - tells; now as "it" asks
@@ -215,17 +246,63 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # <details><summary>What you should see</summary>
 #
 # For "because", all other scores must be negative: `[-10, -10, -10, 0]` gives it 0.99. For "was" nothing helps. You can bring it close to
-# one third, but never there, and section {section}`single` proves it.
+# one third, but never there.
 #
 # </details>
 
-# %% [markdown] id="game"
-# ### Now the machine is yours
+# %% [markdown] id="single"
+# ### The word that nobody can single out
 #
-# You know what a query, a key, a value and a weight are. Here is a machine for four of the words, and every number in it can be changed.
-# Its
-# warm-up has six trials, each of which asks for one change and says what it did. Do the first now: it takes two minutes. The other
-# five take six minutes more, now or later. Then comes a game: find the mistake in a broken machine, with
+# Why does "was" never get a third, whatever you wish for? Its badge $(0, 1, 0, -1)$ lies halfway
+# between that of "sat", $(0, 2, 0, -2)$, and that of "because", $(0, 0, 0, 0)$. A score adds up multiples of the numbers on the badge, so
+# the score of "was" always lies halfway between theirs. It never leads.
+
+# %% [markdown] id="single-root"
+# Let $s$ be the scores after the division by 2, and $N$ the sum of all seven powers. Since $e^{a+b} = e^a e^b$,
+#
+# $$p_\text{was} = \frac{e^{(s_\text{sat} + s_\text{because})/2}}{N} = \sqrt{\frac{e^{s_\text{sat}}}{N} \cdot
+# \frac{e^{s_\text{because}}}{N}} = \sqrt{p_\text{sat}\; p_\text{because}}$$
+#
+# For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} +
+# p_\text{because}$. These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$.
+# Together, $3\, p_\text{was} < 1$. How close can you come?
+
+# %% id="single-code"
+for size in (2, 10, 20):
+    asked = softmax(key @ [-size, 0, -size, 0] / 2)
+    print("size", size, "gives was", asked[TOKENS.index("was")].round(5))
+
+# %% [markdown] id="limits"
+# ## What a head does not see
+#
+# This head takes no notice of the order of the words. Shuffle the sentence, and "it" finds the cat wherever it stands:
+
+# %% id="limits-code"
+order = np.random.default_rng(0).permutation(7)
+print("shuffled:", [TOKENS[j] for j in order])
+print("weights: ", softmax(key[order] @ query[4] / 2).round(2))
+
+# %% [markdown] id="limits-predict"
+# Nor can it tell two words apart if they wear the same badge. **Predict**: a second cat comes in at the end of the sentence. Which weight
+# does each cat get?
+
+# %% id="limits-second" tags=["predicted"]
+two_cats = np.vstack([key, key[1]])
+print(softmax(two_cats @ query[4] / 2).round(2))
+
+# %% [markdown] id="limits-answer" tags=["answer"]
+# Each cat gets 0.49. Both have the score 8, so they share alike, and only a little is left for the others: 54.6 of the new sum,
+# $57.6 + 54.6$. Taken together the two cats get a little more than the one did before.
+
+# %% [markdown] id="limits-notice"
+# One caution. We built this head, so we know why it looks at the cat. What a trained head looks at must be measured, and a large
+# weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`).
+
+# %% [markdown] id="game"
+# ## Break the machine
+#
+# Here is a machine for four of the words, and every number in it can be changed. Its warm-up has six trials. Do the first now: it takes
+# two minutes. The other five take six minutes more, now or later. Then comes a game: find the mistake in a broken machine, with
 # what later lessons explain.
 
 # %% id="game-card"
@@ -234,151 +311,118 @@ from attn_course.figures.broken import break_the_machine
 break_the_machine()
 
 # %% [markdown] id="formula"
-# ## A formula for all words
+# ## One formula for all words
 #
-# To do all words at once, we write the queries as the rows of a matrix $Q$, and the keys as the
+# So far one word asked. Let all of them ask at once: write the queries as the rows of a matrix $Q$, and the keys as the
 # rows of $K$. Then $Q_{ia}$ is number $a$ of query $i$, and the score of query $i$ with key $j$ is
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
-# where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so
-# one product makes all scores. The frame marks a formula to keep. `verify` tries both of its sides on random numbers; `show` puts in
+# where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$.
+# The frame marks a formula to keep. `verify` tries both of its sides on random numbers; `show` puts in
 # the numbers of "it" (word 5) and "cat" (word 2).
 
 # %% id="formula-code"
+from attn_course import show, verify
+
 verify("score-entry-by-entry")
 show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
-print("scores at once, Q times K transposed, without the row of tired:")
 table = query @ key.T
+print("scores at once, Q times K transposed, without the row of tired:")
 print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
 
 # %% [markdown] id="formula-turn"
 # **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
-# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of the output of query $i$, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX, as
-# the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
+# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of what query $i$ takes home, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX,
+# as the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
 
 # %% id="formula-turn-code" tags=["your-turn"]
 my_output = ...  # r"..."
 check("output-as-formula", my_output)
 
-# %% [markdown] id="projections"
-# ### Where queries come from
-#
-# A query is made from the numbers of its word by a matrix, $Q = X W_Q$, and a model learns this matrix. Keys and values are made in the
-# same
-# way, $K = X W_K$ and $V = X W_V$, each with a matrix of its own. A row times a matrix takes multiples of the rows of that
-# matrix and adds them. The word "it" is $(0, 0, 2, -1, -1)$. The last two numbers are its place: the six hours of the clock are the corners
-# of a hexagon, counted in steps *east* and *north* of its middle (a step north is $\sqrt 3$ times as long, which makes all of them
-# whole). The last two rows of $W_Q$ below are zero, so only the 2 counts, and the query of "it" is twice the third row.
-
-# %% id="projections-code"
-places = (*FEATURES[:3], "east", "north")
-print(labelled(W_QUERY[0], rows=places))
-print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
-print("the places of all words:")
-print(labelled(X[:, 3:], columns=places[3:]))
-
 # %% [markdown] id="rows"
-# ## Rows ask, columns are asked
+# ### Rows ask, columns are asked
 #
-# The one convention to remember: in this course **rows are positions**. Every word is a row, from the input to the output.
-
-# %% id="rows-shapes"
-P = softmax(query @ key.T / np.sqrt(4))
-arrays = {
-    "X, a row is a word": X,
-    "W_Q, a row is a feature": W_QUERY[0],
-    "Q, a row is a query": query,
-    "K, a row is a key": key,
-    "scores, a row asks": query @ key.T,
-    "P, a row is one word's weights": P,
-    "V, a row is a value": value,
-    "Z, a row is an output": P @ value,
-}
-for name, array in arrays.items():
-    print(f"{name:31} {array.shape}")
-
-# %% [markdown] id="rows-notice"
-# In the table of scores, "it" asks "cat" in row 5 and column 2. Rows ask, columns are asked. The softmax runs along each row, so each
-# row of $P$ sums to 1. A column need not: many words ask "cat". The average that you wrote as a formula runs along one row of $P$:
+# In this course every word is a row, from the input to the output. So "it" asks "cat" in row 5 and column 2 of the table, and
+# the softmax runs along each row. Each row of $P$ sums to 1; a column need not, since many words look at "cat". What you have just
+# written runs along a row of $P$ as well:
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# Together with the softmax along each row this is the best-known formula of attention, the subject of lesson
-# {lesson}`attention`: $Z = \mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. (In the picture of the machine, the $Z$ of
-# all heads stand side by side.)
+# Put into one line, this is the best-known formula of attention, and the subject of lesson {lesson}`attention`:
+#
+# $$Z = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
 
 # %% id="rows-code"
 verify("output-entry-by-entry")
+P = softmax(query @ key.T / np.sqrt(4))
+Z = P @ value
 print("rows of P sum to   ", P.sum(axis=1))
 print("columns of P sum to", P.sum(axis=0).round(1))
-print("all outputs at once; that of it is", (P @ value)[4].round(2))
+arrays = {
+    "X, a row is a word": X,
+    "Q, a row is a query": query,
+    "K, a row is a key": key,
+    "P, a row is one word's weights": P,
+    "V, a row is a value": value,
+    "Z, a row is what one word takes home": Z,
+}
+for name, array in arrays.items():
+    print(f"{name:37} {array.shape}")
+
+# %% [markdown] id="projections"
+# ### Where queries come from
+#
+# A word's wish is made from its own numbers by a matrix, $Q = X W_Q$, which a model learns. Keys and values are made in the same way,
+# $K = X W_K$ and $V = X W_V$. A row times a matrix takes multiples of the rows of that matrix and adds them up. The word "it" is
+# $(0, 0, 2, -1, -1)$, with its place at the end. The rows of the place are zero in this $W_Q$, so the query is twice the third row:
+
+# %% id="projections-code"
+from attn_course.sentence import W_QUERY
+
+print(labelled(W_QUERY[0], rows=(*FEATURES[:3], "place", "place")))
+print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
+print("twice the third row:      ", 2 * W_QUERY[0][2])
 
 # %% [markdown] id="turned"
 # ### When a text looks turned
 #
-# Many books write a word as a **column** instead, so that $Q_c = Q^\top$ and $K_c = K^\top$ (the $c$ says so). Then the table of scores is
-# **turned** as well, which in this course means transposed: its rows are keys and its columns are queries. To transpose a product is to
+# Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$ (the $c$ says so). To transpose a product is to
 # transpose its factors and to exchange them, so $Q K^\top$ becomes $K Q^\top$. Here $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$:
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
 #
-# So when a formula looks turned, ask first whether its positions are rows or columns. Section {section}`columns` translates the rest, and
-# holds a dictionary of six dialects.
+# It is the same table, turned over, and now the columns ask. If a formula looks the wrong way round, find out first whether its words
+# are rows or columns. Lesson {lesson}`notation` translates the rest; here is a dictionary of six dialects:
 
 # %% id="turned-verify"
-verify("scores-in-columns")
-Q_c, K_c = query.T, key.T
-turned = K_c.T @ Q_c
-print("it asks cat, row by column:", table[4, 1], "and when turned:", turned[1, 4])
+from attn_course import notation
 
-# %% [markdown] id="ways"
-# ## How the course works
+verify("scores-in-columns")
+turned = key @ query.T
+print("it asks cat, row by column:", table[4, 1], "and when turned:", turned[1, 4])
+known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
+figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
+
+# %% [markdown] id="map"
+# ## How the course works, and the map
 #
-# You have met nearly all of it already:
+# <details><summary>Predictions, turns, exercises, and where your work lies</summary>
 #
 # - `Predict`: decide first, then run the cell. The answer below it opens with a click.
 # - `Your turn`: replace the dots. It counts for no points.
-# - `Deeper` in a heading: read it when you need it.
-# - The **exercises** have points, minutes, three hints that you can open, and a check.
+# - `Deeper` in a heading: you may leave this out at first.
+# - The **exercises** have points, hints and a check, which tries your answer on several cases. It names the mistakes that it
+#   knows; otherwise it says what is true of your result, such as which number differs first. Try it: put
+#   `\frac{1}{T_k}` in front of your sum above.
 #
-# A check tries your answer on several cases. Here is a mistaken formula for the output, and then the line that a right one prints:
-
-# %% id="ways-check"
-from attn_course.tasks import get_task
-from attn_course.tasks.notebook import CheckFailed
-
-turn = "output-as-formula"
-mistaken = r"\frac{1}{T_k} \sum_{j=1}^{T_k} P_{ij} V_{ja}"
-try:
-    check(turn, mistaken)
-except CheckFailed as failed:
-    print("the check has raised", type(failed).__name__)
-print(get_task(turn).ok_line)
-
-# %% [markdown] id="ways-notice"
-# The check recognised the mistake by the result. Where it does not know the mistake, it says what is true of your result, such as
-# which number differs first. You may write loops or matrix products, in NumPy or in torch.
+# Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites them.
+# In a terminal, `attn-course` lists what else there is.
 #
-# Your exercises lie in the folder `work/`, and your copies of the lessons in `work/lessons/`. Nothing that you write there is
-# overwritten. Section {section}`commands` has the commands for a terminal.
-
-# %% [markdown] id="setup-intro"
-# If a cell stops with `ModuleNotFoundError`, this one says what the installation lacks:
-
-# %% id="setup"
-try:
-    from attn_course.commands.course import find_course
-    from attn_course.commands.doctor_checks import essentials, verdict
-
-    print(verdict(essentials(find_course())))
-except ModuleNotFoundError as missing:
-    print(f"{missing}: this kernel is not the course's; start it with `make lab`")
-
-# %% [markdown] id="map"
-# ## The map
+# </details>
 #
-# Read the lessons from top to bottom. Beside each stands the question that it answers.
+# Read the lessons from top to bottom. Beside each stands the question that it answers. In the figure below the table, the more often a
+# lesson uses equations of an earlier one, the thicker the arc.
 
 # %% id="map-table"
 from IPython.display import Markdown, display
@@ -387,33 +431,11 @@ from attn_course.authoring.lessons import lesson_table
 
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
-# %% [markdown] id="map-notice"
-# If you would rather jump, look at the arcs: the more often a lesson uses equations of an earlier one, the thicker the arc. If a thick
-# arc leads from an earlier lesson to yours, read that one first.
-
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map
 
 graph = chapter_map()
 figures.map_of_chapters(graph.counts, graph.links, graph.titles)
-
-# %% [markdown] id="limits"
-# ## Limits
-#
-# The first head takes no notice of the order of the words, and it cannot tell two words with the same key
-# apart. Shuffle the sentence, then add a second cat at its end:
-
-# %% id="limits-code"
-order = np.random.default_rng(0).permutation(7)
-print("shuffled:", [TOKENS[j] for j in order])
-print(softmax(key[order] @ query[4] / 2).round(2))
-print("with a second cat at the end:")
-print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
-
-# %% [markdown] id="limits-notice"
-# "It" finds "cat" wherever it stands, and divides its attention between two of them. What a trained head looks at must be measured, and a
-# large weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`). `verify` tries
-# a formula on numbers, which is strong evidence, but no proof. The lessons add proofs.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -427,261 +449,18 @@ print(softmax(np.vstack([key, key[1]]) @ query[4] / 2).round(2))
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - A query asks, a key describes a word to those who are looking, a value is what it hands over.
+# - A query is a wish, a key is the badge that it is compared with, and a value is what the word hands over.
 # - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
-# - The weights of a word sum to 1, even if it looks for nothing.
-# - Rows ask, columns are asked, and matrices stand on the right.
-# - A text with columns turns the scores: its rows are keys, its columns queries.
+# - Weights sum to 1, even for a word that looks for nothing.
+# - A head sees neither the order of the words nor a difference between equal keys.
+# - Rows ask, columns are asked. A text with columns turns the table.
 #
 # Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
-
-# %% [markdown] id="single"
-# ## Deeper: a word that nobody can single out
-#
-# Whatever you asked, "was" got less than a third. Its key $(0, 1, 0, -1)$ lies halfway between that of "sat", $(0, 2, 0, -2)$, and that of
-# "because", $(0, 0, 0, 0)$. A score adds up multiples of the numbers of a key, so for every query the score of "was" is halfway between
-# theirs.
-
-# %% [markdown] id="single-root"
-# Let $s$ be these scores after the division by 2, and $N$ the sum of all seven powers. Since $e^{a+b} = e^a e^b$,
-#
-# $$p_\text{was} = \frac{e^{(s_\text{sat} + s_\text{because})/2}}{N} = \sqrt{\frac{e^{s_\text{sat}}}{N} \cdot
-# \frac{e^{s_\text{because}}}{N}} = \sqrt{p_\text{sat}\; p_\text{because}}$$
-#
-# For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} +
-# p_\text{because}$.
-# These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$. Together,
-# $3\, p_\text{was} < 1$.
-#
-# With a large $c$, the query $(-c, 0, -c, 0)$ comes as close to a third as you like:
-
-# %% id="single-code"
-sizes = (2, 10, 20)
-close = [softmax(key @ [-size, 0, -size, 0] / 2) for size in sizes]
-print(labelled(close, [str(size) for size in sizes], columns=TOKENS, digits=4))
-
-# %% [markdown] id="columns"
-# ## Deeper: the same attention in columns
-#
-# No section above needs what follows. It is for texts that write everything the other way round, and for the exercises
-# {task}`shapes-in-columns` and {task}`columns-to-rows`.
-
-# %% [markdown] id="projection-columns"
-# Where a word is a column, $x_c = x^\top$, its matrix stands on its left, because to transpose a product is to transpose the factors and to
-# exchange them:
-#
-# $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \label{projection-in-columns}$$
-#
-# Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear`
-# stores $W_c$, and computes $x\, W_c^\top$ (plus a vector of its own, the bias, which we switch off):
-
-# %% id="projection-torch"
-import torch
-
-verify("projection-in-columns")
-linear = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
-print("stored:", tuple(linear.weight.shape))
-linear.weight.data = torch.tensor(W_QUERY[0].T)
-print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
-
-# %% [markdown] id="order"
-# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), but not on the
-# right. What if the matrix is square? The smallest example has two features, $x = (1, 0)$, and the matrix
-# $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
-# **Predict** $x W$ and $W x$, where NumPy takes $x$ as a column, and whether there is an error.
-
-# %% id="order-code" tags=["predicted"]
-x, w = np.array([1, 0]), np.array([[0, 1], [0, 0]])
-print("x W =", x @ w, "  W x =", w @ x)
-
-# %% [markdown] id="order-answer" tags=["answer"]
-# $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
-# error, since both shapes fit. If a matrix was trained with one order and is loaded into a program with the other, some outputs are wrong
-# unless it happens to be symmetric, and nothing complains. So tests in this course give every axis another length wherever the task
-# allows it.
-
-# %% [markdown] id="columns-products"
-# ### Scores and outputs
-#
-# One query with one key is a single number, and the dot product has three spellings:
-#
-# $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
-#
-# The transpose stands on the key for rows, and on the query for columns. Put on the wrong one, $q^\top k$ of two rows is a whole table
-# of products. Every numbered equation carries such mistakes with it, and its check must reject them:
-
-# %% id="columns-dot"
-verify("dot-product-in-columns")
-show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
-
-# %% [markdown] id="columns-attention"
-# For whole tables the transposition exchanges the factors: $(P V)^\top = V^\top P^\top = V_c\, P^\top$. The softmax always runs over the
-# keys. These stand along a row of $Q K^\top$ and down a column of its transpose $K_c^\top Q_c$, {eq}`scores-in-columns`, so $P^\top$ is the
-# softmax down the columns of the turned scores:
-#
-# $$V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)
-#  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \label{attention-in-columns}$$
-#
-# On our sentence, the two ways agree:
-
-# %% id="columns-code"
-from attn_course.notation import columns_from_rows, rows_from_columns
-
-verify("attention-in-columns")
-q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
-output = v_c @ softmax(k_c.T @ q_c / 2, axis=0)
-print("the same:", np.allclose(rows_from_columns(output), P @ value))
-
-# %% [markdown] id="spot-axis"
-# ### Spot the mistake: half a translation
-#
-# A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
-# table of scores is turned, but the softmax still runs along the last axis. Take two words, with the scores
-# $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
-# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after
-# the half
-# translation, do the rows still sum to 1? And do the weights that each word gives?
-
-# %% id="spot-axis-code" tags=["predicted"]
-S = np.log([[1, 3], [1, 1]])
-mixed = softmax(S.T, axis=-1)
-print("each row sums to  ", mixed.sum(axis=1))
-print("each word gives   ", mixed.sum(axis=0))
-print("as it should be:  ", np.allclose(mixed, softmax(S).T))
-
-# %% [markdown] id="spot-axis-answer" tags=["answer"]
-# Each row sums to 1, so a test of the rows notices nothing. But in the turned table the words that ask are the columns, and they
-# give 1.25 and 0.75: the first word hands out more attention than it has. Turn the table and the axis of the softmax
-# together, or turn neither.
-
-# %% [markdown] id="explorable-intro"
-# Which way of writing attention transposes its tables? Here are ours and four of the six dialects. Watch the outlined pair.
-
-# %% id="explorable"
-figures.notation_explorable()
-
-# %% [markdown] id="explorable-notice"
-# <details><summary>What you should see</summary>
-#
-# Four of the five tables are the same: those dialects differ in their letters, and PyTorch in its masks. *Columns* transposes every
-# table, and the pair keeps its weight.
-#
-# </details>
-
-# %% [markdown] id="absorbed"
-# The matrices turn too. Lesson {lesson}`absorption` compares words directly, $x$ asking and $y$ answering, with one matrix made of
-# two. Put {eq}`projection-in-columns` into {eq}`dot-product-in-columns`, and transpose $W_{Q,c}\, x_c$ as a product, to
-# $x_c^\top W_{Q,c}^\top$:
-#
-# $$(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c
-#  = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top \label{absorbed-matrix-in-columns}$$
-#
-# So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. Its transpose stands inside the table
-# $K_c^\top Q_c$, because there the word that answers stands on the left.
-
-# %% id="absorbed-verify"
-verify("absorbed-matrix-in-columns")
-wq_c, wk_c = columns_from_rows(W_QUERY[0]), columns_from_rows(W_KEY[0])
-absorbed = W_QUERY[0] @ W_KEY[0].T
-print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, absorbed))
-print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
-
-# %% [markdown] id="dialects"
-# ### Six dialects
-#
-# Texts differ in their letters, too. When you open a new one, ask what the lengths are called, whether $Z$ is going in or coming out, and
-# whether True in a mask, the table that says who may look at whom, means "may look" or "is hidden". Here is a dictionary, folded up.
-
-# %% id="dialects-table"
-from attn_course import notation
-
-known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
-figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
-
-# %% [markdown] id="mask"
-# ## Deeper: which triangle is hidden, and what True means
-#
-# A model that writes must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$
-# (lesson {lesson}`masking`). Where this is in the table depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if
-# not, let $M$ mark the hidden cells where rows are queries, and $M_c$ where columns are:
-#
-# $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \label{causal-mask-in-columns}$$
-
-# %% id="mask-verify"
-verify("causal-mask-in-columns")
-may_attend = np.tril(np.ones((7, 7), dtype=bool))
-
-# %% [markdown] id="mask-predict"
-# **Predict** in which corner the hidden cells lie when columns are queries, here for the first four words. (Exercise
-# {task}`repair-column-mask` needs it.)
-
-# %% id="mask-figure" tags=["predicted"]
-four = may_attend[:4, :4]
-masked = softmax(np.where(four, query[:4] @ key[:4].T / 2, -np.inf))
-figures.two_orientations(masked, four)
-
-# %% [markdown] id="mask-answer" tags=["answer"]
-# They lie in the lower left corner, because the transposition moves everything from above the diagonal to below it. So "minus
-# infinity strictly below the diagonal" is right in one dialect, and in the other it hides the past.
-
-# %% [markdown] id="spot-polarity"
-# ### Spot the mistake: True
-#
-# True means *may attend* in this course and in PyTorch's `scaled_dot_product_attention`, but *hide* in its `nn.MultiheadAttention`.
-# We put the same weights into that module (`to_torch_weights` transposes and packs them), and pass our mask, first as it is, then
-# through `invert_mask`. **Predict** what the module gives for the last word if the mask is not inverted. In ours, this word may
-# look at all seven.
-
-# %% id="spot-polarity-code" tags=["predicted"]
-import torch
-
-from attn_course.notation import invert_mask, to_torch_weights
-from attn_course.reference import multi_head_attention
-
-rng = np.random.default_rng(0)
-x, names = rng.normal(size=(7, 6)), ("w_query", "w_key", "w_value", "w_output")
-square = {name: rng.normal(size=(6, 6)) for name in names}
-module = torch.nn.MultiheadAttention(6, num_heads=2, bias=False, dtype=torch.float64)
-packed = to_torch_weights(square)
-module.load_state_dict({name: torch.tensor(array) for name, array in packed.items()})
-ours = multi_head_attention(x, x, **square, n_heads=2, mask=may_attend)
-token = torch.tensor(x)
-for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend))):
-    theirs = module(token, token, token, attn_mask=torch.tensor(mask))[0].detach()
-    same = np.allclose(ours, theirs.numpy())
-    print(f"{name}: as ours {same}, last word {theirs[-1, :2].numpy().round(2)}")
-
-# %% [markdown] id="spot-polarity-answer" tags=["answer"]
-# With our mask as it is, the last word gets no number at all (nan). True hides in that module, so the word that may see everything sees
-# nothing, and a softmax without any key is 0 divided by 0. All other words see only the future. With the inverted mask the output is ours.
-
-# %% [markdown] id="commands"
-# ## Deeper: commands for a terminal
-#
-# | command | what it does |
-# |---|---|
-# | `attn-course lab` | opens the course in JupyterLab |
-# | `attn-course check` | runs your exercises afresh, with the original checks, and lists points and hints |
-# | `attn-course progress` | shows which tasks you have passed; the record stays on your machine |
-# | `attn-course formulas softmax` | finds equations, each with its reason, its assumptions and the mistakes that are known |
-# | `attn-course notation` | prints the dictionary of dialects; with `--letters`, what one letter may mean |
-# | `attn-course doctor` | says what is wrong with an installation |
-
-# %% [markdown] id="commands-notice"
-# In your own notebook a check is advice. Marks for a class come from a separate grader, which
-# runs the answers on fresh cases.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - H. Levesque, E. Davis and L. Morgenstern (2012), *The Winograd Schema Challenge*, Principles of Knowledge Representation and
-#   Reasoning (KR 2012): sentences that differ in one word and in what their pronoun means.
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the dialect "transformer", and in its
-#   appendix the heads that follow a pronoun.
-# - M. Phuong and M. Hutter (2022), [arXiv:2207.09238](https://arxiv.org/abs/2207.09238): algorithms for transformers, written
-#   with columns as positions.
-# - PyTorch, [MultiheadAttention](https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html) and
-#   [scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html):
-#   the two meanings of True.
+# - H. Levesque, E. Davis and L. Morgenstern (2012), *The Winograd Schema Challenge*, KR 2012.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the formula, and the heads that follow a pronoun.
 #
 # Next: where do queries, keys and values come from, if one starts with an ordinary dictionary? Lesson {lesson}`lookup`.

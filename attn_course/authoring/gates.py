@@ -1,6 +1,7 @@
 """The gate of a lesson: its text, equations, tasks and stored results. `check` reports what it finds, `build` refuses it."""
 
 import contextlib
+import functools
 import io
 import os
 import runpy
@@ -59,9 +60,12 @@ class Written:
         return f"attn_course/lessons/{self.slug}/{room}.py"
 
 
-def lesson_problems(written: Written) -> list[Problem]:
-    """Return what is wrong with a lesson; nothing of it is run but its equations and the answers to its tasks."""
-    return held(written, text_gate, equation_gate, task_gate, result_gate)
+def lesson_problems(written: Written, every: int = 1) -> list[Problem]:
+    """Return what is wrong with a lesson; nothing of it is run but its equations and the answers to its tasks.
+
+    `every`: one in so many small changes of an equation is tried.
+    """
+    return held(written, text_gate, functools.partial(equation_gate, every=every), task_gate, result_gate)
 
 
 def held(written: Written, *gates: Callable[[Written], Iterable[Problem]]) -> list[Problem]:
@@ -107,7 +111,7 @@ def text_gate(written: Written) -> Iterator[Problem]:
             yield from _placed(written.file(path.stem), [*formulas.role_findings(text), *formulas.reference_findings(text, known)])
 
 
-def equation_gate(written: Written) -> Iterator[Problem]:
+def equation_gate(written: Written, every: int = 1) -> Iterator[Problem]:
     """Each equation holds, its check can fail, and the lesson shows it; what the lesson owes to the topics is there."""
     from attn_course.equations import all_equations
     from attn_course.equations.gates import coverage_problems, equation_problems
@@ -121,7 +125,7 @@ def equation_gate(written: Written) -> Iterator[Problem]:
         return
     for equation in equations:
         module = equation.make.__module__.split(".")[-1]
-        yield from (Problem(written.file(module), equation.label, message) for message in equation_problems(equation))
+        yield from (Problem(written.file(module), equation.label, message) for message in equation_problems(equation, every=every))
     yield from (Problem(file, None, message) for message in owed)
     if lesson := written.books.get("notebooks"):
         registered = {equation.label: equation.latex for equation in equations}

@@ -41,11 +41,11 @@ def wrong_form_problems(equation: Equation) -> list[str]:
     return problems
 
 
-def mutant_problems(equation: Equation) -> list[str]:
-    """Every small change of the formula is rejected, means the same, or is named with the property it rests on."""
+def mutant_problems(equation: Equation, every: int = 1) -> list[str]:
+    """Every small change of the formula, or one in `every`, is rejected, means the same, or is named with the property it rests on."""
     if equation.kind == "transcribed":
         return []
-    judged = list(mutants(equation))
+    judged = list(mutants(equation, every))
     survived = {str(mutant.change) for mutant in judged if mutant.fate == "survived"}
     problems = [
         f"Eq. {equation.label}: what is given cannot tell it from the change {change}"
@@ -54,7 +54,7 @@ def mutant_problems(equation: Equation) -> list[str]:
     problems += [
         f"Eq. {equation.label}: equivalent={{...}} names {change}, which does not survive"
         for change in equation.equivalent
-        if change not in survived
+        if change not in survived and (every == 1 or change in {str(mutant.change) for mutant in judged})
     ]
     if not any(mutant.fate in ("refuted", "malformed") for mutant in judged):
         problems.append(f"Eq. {equation.label}: no change of the formula is rejected")
@@ -120,12 +120,15 @@ def _place(equation: Equation) -> tuple[int, int]:
     return numbers.place("labels", equation.label)
 
 
-def equation_problems(equation: Equation, registry: Registry = REGISTRY) -> list[str]:
-    """Return everything that is wrong with an equation: with what it says of itself, that it does not hold, that its check is blind."""
+def equation_problems(equation: Equation, registry: Registry = REGISTRY, every: int = 1) -> list[str]:
+    """Return everything that is wrong with an equation: with what it says of itself, that it does not hold, that its check is blind.
+
+    `every`: one in so many of its small changes is tried.
+    """
     found = reference_problems(equation, registry)
     if does_not_hold := hold_problems(equation):
         return found + does_not_hold
-    return found + wrong_form_problems(equation) + mutant_problems(equation) + retyping_problems(equation)
+    return found + wrong_form_problems(equation) + mutant_problems(equation, every) + retyping_problems(equation)
 
 
 def coverage_problems(lesson: str, registry: Registry = REGISTRY) -> list[str]:

@@ -1,5 +1,6 @@
 """Nothing is wrong with any lesson, and the committed notebooks are what their sources ask for."""
 
+import functools
 import json
 import shutil
 
@@ -7,6 +8,7 @@ import pytest
 
 from attn_course import authoring
 from attn_course.authoring.course import built_notebooks, chosen_lessons
+from attn_course.authoring.gates import lesson_problems
 
 from .chapters import ALL, LESSONS, ROOT, UNITS
 
@@ -20,7 +22,8 @@ def test_there_is_a_lesson_with_exercises_and_solutions_and_no_notebook_lacks_a_
 @pytest.mark.parametrize("slug", [lesson.slug for lesson in chosen_lessons(ROOT)])
 @pytest.mark.usefixtures("no_shape_check")  # every small change of a formula calls the reference
 def test_the_gate_finds_nothing_wrong_with_a_lesson(slug):
-    problems = authoring.check(ROOT, only=[slug])
+    """No build without all small changes of its equations tried, and what they depend on makes it stale; here one in three is tried again."""
+    problems = authoring.check(ROOT, only=[slug], gate=functools.partial(lesson_problems, every=3))
     assert not problems, "\n" + "\n".join(map(str, problems))
 
 

@@ -104,7 +104,7 @@ check("what-cat-hands-over", my_value)
 
 # %% id="repair-taking-home" tags=["task"]
 def take_home(query, key, value):
-    """query (T_q, d_k), key (T_k, d_k), value (T_k, d_v) -> what each query takes home, (T_q, d_v)."""
+    """query (T_q, d_k), key (T_k, d_k), value (T_k, d_v) -> (T_q, d_v)."""
     ### BEGIN SOLUTION
     scores = query @ key.T / np.sqrt(query.shape[1])
     powers = np.exp(scores)

@@ -145,7 +145,7 @@ HANDS_OVER = Task(
 
 
 def _take_home_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """query (T_q, d_k), key (T_k, d_k), value (T_k, d_v) -> what each query takes home, (T_q, d_v)."""
+    """query (T_q, d_k), key (T_k, d_k), value (T_k, d_v) -> (T_q, d_v)."""
     scores = query @ key.T / np.sqrt(query.shape[1])
     powers = np.exp(scores)
     weights = powers / powers.sum(axis=0, keepdims=True)

@@ -236,21 +236,23 @@ check("length-of-a-query", my_factor)
 # already among the $T_k$). The cell below prints your $T_q$, $T_k$, $d_k$ and $d_v$. Write two numbers as `my_cost = (a, b)`:
 #
 # - `a`: the operations of the two matrix products, a multiplication and its addition counted as 2;
-# - `b`: how many numbers are moved between memory and processor if scores, softmax and output are three steps, each of which reads what it
-#   needs and writes what it makes.
+# - `b`: how many numbers are moved between memory and processor if a first step makes the weights (scores and softmax at once), and a
+#   second step the output. Each reads what it needs and writes what it makes.
 #
 # An expression in the names is welcome.
 
 # %% id="cost-of-new-tokens" tags=["task"]
 ### BEGIN SOLUTION
-my_cost = (2 * T_q * T_k * (d_k + d_v), (T_q + T_k) * (d_k + d_v) + 4 * T_q * T_k)
+my_cost = (2 * T_q * T_k * (d_k + d_v), (T_q + T_k) * (d_k + d_v) + 2 * T_q * T_k)
 ### END SOLUTION
 
 # %% id="cost-of-new-tokens-check" tags=["check"]
 check("cost-of-new-tokens", my_cost)
 
 # %% [markdown] id="cost-of-new-tokens-why" tags=["solution-only"]
-# **Why.** {eq}`attention-flops` and {eq}`attention-traffic` with two different lengths. With so few queries nearly all of the traffic is for keys and
+# **Why.** For a, {eq}`attention-flops` with two different lengths. For b, the first step reads $T_q d_k + T_k d_k$ numbers and writes $T_q T_k$
+# weights; the second reads these and $T_k d_v$ values, and writes $T_q d_v$. The scores of a query are softmaxed where they are made, so the table
+# travels twice, and not four times as in {eq}`attention-traffic`. With so few queries it hardly matters: nearly all of the traffic is for keys and
 # values, each used for a few operations only.
 
 # %% [markdown] id="turns" tags=["solution-only"]

@@ -114,21 +114,19 @@ check("gradient-of-one-key", my_key_gradient)
 #
 # $$dS_{ij} = \sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij}).$$
 #
-# FlashAttention computes $p_{ij} (dP_{ij} - dZ_i \cdot z_i)$ instead: what it subtracts needs the output, but no sum over the keys. Show
-# that both are the same: a list of lines in LaTeX, each equal to the one before. The first and the last are given; it
-# takes three steps or more:
+# In other words, key $j$ is compared with each key $l$ of the row, and the pair counts with the weight of $l$. Show it: a list of lines in
+# LaTeX, each equal to the one before. The first and the last are given; it takes three steps or more:
 #
 # ```python
 # my_derivation = [
 #     r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
 #     # your lines
-#     r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+#     r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
 # ]
 # ```
 #
-# You may use $dP_{il} = dZ_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. Let sums
-# run over letters
-# other than $i$ and $j$.
+# You may use $dP_{il} = dZ_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. The weights of
+# a row sum to 1. Let sums run over letters other than $i$ and $j$.
 
 # %% id="from-jacobian-to-output" tags=["task"]
 ### BEGIN SOLUTION
@@ -136,9 +134,9 @@ my_derivation = [
     r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
     r"\sum_l dP_{il} p_{il} \delta_{lj} - \sum_l dP_{il} p_{il} p_{ij}",
     r"dP_{ij} p_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
-    r"p_{ij} \left( dP_{ij} - \sum_l p_{il} (dZ_i \cdot v_l) \right)",
-    r"p_{ij} \left( dP_{ij} - dZ_i \cdot \left( \sum_l p_{il} v_l \right) \right)",
-    r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+    r"p_{ij} \left( \sum_l p_{il} dP_{ij} - \sum_l p_{il} dP_{il} \right)",
+    r"p_{ij} \sum_l p_{il} (dP_{ij} - dP_{il})",
+    r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
 ]
 ### END SOLUTION
 
@@ -146,9 +144,10 @@ my_derivation = [
 check("from-jacobian-to-output", my_derivation)
 
 # %% [markdown] id="from-jacobian-to-output-why" tags=["solution-only"]
-# **Why.** The delta leaves the one term with $l = j$, and $p_{ij}$ does not depend on $l$. What remains is the mean of the $dP_{il}$
-# under the weights; since the dot product is linear, it is the dot product with the mean of the values, and
-# that is the output: {eq}`score-gradient-against-mixture`. It costs $d_v$ multiplications for each query, whatever the number of keys.
+# **Why.** The delta leaves the one term with $l = j$, and $p_{ij}$ does not depend on $l$. Since $\sum_l p_{il} = 1$, the single term
+# $dP_{ij}$ is $\sum_l p_{il}\, dP_{ij}$, and the two sums become one. So a score says by how much value $j$ beats the others, pair by pair.
+# If there are only two keys, the gradients of their scores are equal and opposite. To compute it, one takes the average of the $v_l$ first,
+# which is $z_i$: {eq}`score-gradient-against-mixture` needs one comparison for each key, and the line above $T_k$ of them.
 
 # %% [markdown] id="attention-backward-text"
 # Let the **queries compete**: the scores are $S = Q K^\top / \sqrt{d_k}$ as always, but the softmax runs down each *column*, over the

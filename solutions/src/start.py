@@ -1,17 +1,16 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`start`: start here
 #
-# Five small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 7 points, about 24 minutes. They
-# train scores, shapes, the axis of a softmax, and how to do a task. Each stands on its own.
+# Six small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 9 points, about 30 minutes. For
+# most of them a pencil is enough, and the words are those of our sentence. You follow one word on its whole way, then read that way
+# backwards, repair a small head, and find out how loudly one must ask to be answered. Each task stands on its own.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
-# the check below it. Run the cells one by one (Shift+Enter), because a check that fails stops "Run All". A check that
-# passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong. Three hints below each
-# question open with a click. You may add cells, but leave the check cells as they are. In a terminal, `attn-course
-# check` runs the whole notebook afresh.
+# **How it works.** Write your answer where it says `YOUR CODE HERE`, or after the `=` sign, and run the cell, then the check below it. Run
+# cells one by one (Shift+Enter), because a check that fails stops "Run All". A check says that you passed, or what is wrong. Three hints
+# open with a click. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
-# Answers are NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not
-# change its inputs.
+# Answers are numbers, or NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must not change
+# its inputs.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -43,6 +42,125 @@ check("scores-from-words", my_scores)
 # $j$ of $K^\top$ is row $j$ of $K$. The word that asks stands on the left, so its number is the row. The two matrices may also meet
 # first, `x @ (w_query @ w_key.T) @ x.T`: lesson {lesson}`absorption` lives on that.
 
+# %% [markdown] id="taken-home-by-hand-text"
+# No calculator, please. A new word asks four of our words, and no others:
+#
+# $$\begin{array}{lll}
+# & \text{key} & \text{value} \\ \hline
+# \text{the} & (0, 0, 1, 0) & (0, 0, -1) \\
+# \text{cat} & (2, 0, 0, 2) & (2, 0, 2) \\
+# \text{sat} & (0, 2, 0, -2) & (0, 2, 0) \\
+# \text{because} & (0, 0, 0, 0) & (0, 0, 0)
+# \end{array}$$
+#
+# Its query is your list `asked` times $\ln b$, where $b$ is your `base`; the cell below prints both. All else is as in the
+# lesson: half of each score, $e$ to that power, weights, average. The logarithm makes the powers plain, as in $e^{2 \ln 5} = 25$. What does the
+# new word take home? Write `my_home = (..., ..., ...)`; fractions such as `2 / 7` are welcome.
+
+# %% id="taken-home-by-hand" tags=["task"]
+### BEGIN SOLUTION
+keys = np.array([(0, 0, 1, 0), (2, 0, 0, 2), (0, 2, 0, -2), (0, 0, 0, 0)])
+values = np.array([(0, 0, -1), (2, 0, 2), (0, 2, 0), (0, 0, 0)])
+powers = base ** (keys @ asked / 2)
+my_home = powers @ values / powers.sum()
+### END SOLUTION
+
+# %% id="taken-home-by-hand-check" tags=["check"]
+check("taken-home-by-hand", my_home)
+
+# %% [markdown] id="taken-home-by-hand-why" tags=["solution-only"]
+# **Why.** Take `asked = (0, 0, -2, 1)` and `base = 2`. The scores are $-2, 2, -2, 0$ times $\ln 2$, so their halves are $-\ln 2$, $\ln 2$,
+# $-\ln 2$ and $0$, and the powers of $e$ are $1/2$, $2$, $1/2$ and $1$. They sum to 4, and the weights are $1/8$, $1/2$, $1/8$ and $1/4$. The
+# averages are $\frac12 \cdot 2 = 1$, then $\frac18 \cdot 2 = \frac14$, and $-\frac18 + \frac12 \cdot 2 = \frac78$. No word gets nothing: not "the" and
+# "sat", whose scores are negative, and not "because", whose score is 0 and whose weight is larger than theirs.
+
+# %% [markdown] id="what-cat-hands-over-text"
+# Queries and keys decide who is heard; the value is what is said. Suppose that "it" asks *the*, *cat*, *sat* and *tired* only, and gives
+# them, in this order, the weights that the cell below prints. Three words keep the values of the lesson: "the" has $(0, 0, -1)$, "sat" has
+# $(0, 2, 0)$, and "tired" has $(1, 2, 1)$. Which value must "cat" have, so that "it" takes home exactly the three numbers in `wanted`? Then
+# nothing in "it" stays open. Write `my_value = (..., ..., ...)`.
+
+# %% id="what-cat-hands-over" tags=["task"]
+### BEGIN SOLUTION
+the_weight, cat_weight, sat_weight, tired_weight = weights
+others = the_weight * np.array([0, 0, -1]) + sat_weight * np.array([0, 2, 0]) + tired_weight * np.array([1, 2, 1])
+my_value = (wanted - others) / cat_weight
+### END SOLUTION
+
+# %% id="what-cat-hands-over-check" tags=["check"]
+check("what-cat-hands-over", my_value)
+
+# %% [markdown] id="what-cat-hands-over-why" tags=["solution-only"]
+# **Why.** What arrives is the sum of weight times value, {eq}`output-entry-by-entry`. Subtract what the other three contribute; the rest is the
+# weight of "cat" times its value, so divide by that weight. The smaller the weight, the more "cat" has to exaggerate to be heard, and what it
+# cannot want to say, such as *tells*, it must take back with a minus. In training a model adjusts values and weights together.
+
+# %% [markdown] id="repair-taking-home-text"
+# Here is a whole head in four lines. Rows are positions: `query` has the shape `(T_q, d_k)`, `key` has `(T_k, d_k)`, `value` has
+# `(T_k, d_v)`, all float64. The function should return what each word that asks takes home, one row for each, of the shape `(T_q, d_v)`. Any
+# of these lengths may be 1, and scores are moderate. Two of the four lines are wrong, and if all lengths are equal, nothing complains. Repair
+# them.
+
+
+# %% id="repair-taking-home" tags=["task"]
+def take_home(query, key, value):
+    """query (T_q, d_k), key (T_k, d_k), value (T_k, d_v) -> (T_q, d_v)."""
+    ### BEGIN SOLUTION
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    powers = np.exp(scores)
+    weights = powers / powers.sum(axis=1, keepdims=True)
+    return weights @ value
+    ### END SOLUTION
+
+
+# %% id="repair-taking-home-check" tags=["check"]
+check("repair-taking-home", take_home)
+
+# %% [markdown] id="repair-taking-home-why" tags=["solution-only"]
+# **Why.** A row of the table belongs to one word that asks, so the sum that makes its weights runs along the row, `axis=1`. And keys are for
+# comparing only: what is averaged is the values. A test whose lengths all differ finds the second mistake by the shape of the result. The
+# first leaves every shape as it is; only the sums of the rows give it away.
+
+# %% [markdown] id="share-for-sat-text"
+# Now you ask, and you want to hear "sat". In a text of `words` words one is "sat", with the key $(0, 2, 0, -2)$, one is "cat", with
+# $(2, 0, 0, 2)$, and all others have the key of "because", $(0, 0, 0, 0)$. Your query is $(c, c, 0, -c)$. Scores are divided by 2, and the
+# softmax makes weights of them. For which $c$ does "sat" get exactly the weight `share`? The cell below prints both numbers. Write `my_c`,
+# right to six digits, or an expression such as `my_c = np.log(7) / 3`.
+
+# %% id="share-for-sat" tags=["task"]
+### BEGIN SOLUTION
+my_c = np.log((words - 1) * share / (1 - share)) / 2
+### END SOLUTION
+
+# %% id="share-for-sat-check" tags=["check"]
+check("share-for-sat", my_c)
+
+# %% [markdown] id="share-for-sat-why" tags=["solution-only"]
+# **Why.** "Sat" has the score $2c + 2c = 4c$, "cat" has $2c - 2c = 0$, and so have all the others. Half of $4c$ is $2c$. With $u = e^{2c}$
+# and $n$ words, the weight of "sat" is $u / (u + n - 1)$. Set it to $p$, multiply out, and get $u = (n - 1)\, p / (1 - p)$, so that
+# $c = \frac12 \ln \frac{(n - 1)\, p}{1 - p}$. A text with twice as many other words needs only $\frac12 \ln 2 \approx 0.35$ more. But no $c$
+# gives the weight 1.
+
+# %% [markdown] id="weight-between-two-text"
+# Somebody asks our whole sentence with a query that you do not know. But you know the keys of the first head: "because" has
+# $(0, 0, 0, 0)$, "the" has $(0, 0, 1, 0)$, and "it" has $(0, 0, 2, 0)$. Scores are divided by 2, and the softmax over all seven words makes
+# weights of them. The cell below prints the weights of "because" and "the". Which weight did "it" get? Answer with a number right to six
+# digits, or with an expression in these two names, as `my_weight`.
+
+# %% id="weight-between-two" tags=["task"]
+### BEGIN SOLUTION
+my_weight = the**2 / because
+### END SOLUTION
+
+# %% id="weight-between-two-check" tags=["check"]
+check("weight-between-two", my_weight)
+
+# %% [markdown] id="weight-between-two-why" tags=["solution-only"]
+# **Why.** Let $s$ be the half score of "the". The key of "it" is twice as long, so its half score is $2s$, and that of "because" is 0, whatever the
+# query was. With $N$ for the sum of all seven powers, the three weights are $1/N$, $e^s/N$ and $e^{2s}/N$: from each to the next there is the same
+# factor $e^s = p_\text{the} / p_\text{because}$. So $p_\text{it} = p_\text{the}^2 / p_\text{because}$. You need neither the query nor the other four
+# words.
+
 # %% [markdown] id="shapes-in-columns-text"
 # A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are $T_q$ queries and $T_k$
 # keys; queries and keys have $d_k$ features, values have $d_v$; the cell below prints your numbers. What are the shapes of $K^\top Q$ and of the output? Write four
@@ -60,24 +178,6 @@ check("shapes-in-columns", my_shapes)
 # %% [markdown] id="shapes-in-columns-why" tags=["solution-only"]
 # **Why.** $K^\top Q$ is $(T_k \times d_k)(d_k \times T_q)$, and $V$ times the weights is $(d_v \times T_k)(T_k \times T_q)$. Inner lengths
 # vanish. One output per query, as long as a value: in every dialect.
-
-# %% [markdown] id="weight-between-two-text"
-# Somebody asks our sentence with a query that you do not know. The keys of the first head are fixed: "the" has $(0, 0, 1, 0)$, "because" has
-# $(0, 0, 0, 0)$, and "it" has $(0, 0, 2, 0)$. Scores are divided by 2, and the softmax makes weights of them. The cell below prints the weights
-# that "because" and "it" got. Which weight did "the" get? Answer with a number, `my_weight`, exact to six digits.
-
-# %% id="weight-between-two" tags=["task"]
-### BEGIN SOLUTION
-my_weight = np.sqrt(because * it)
-### END SOLUTION
-
-# %% id="weight-between-two-check" tags=["check"]
-check("weight-between-two", my_weight)
-
-# %% [markdown] id="weight-between-two-why" tags=["solution-only"]
-# **Why.** The key of "the" is half the sum of the other two, so for every query its score is half the sum of theirs. A power of $e$ turns the
-# sum into a product and the half into a root, and the common divisor $N$ fits: $\sqrt{a/N \cdot b/N} = \sqrt{ab}/N$. So the weight is
-# $\sqrt{p_\text{because}\, p_\text{it}}$, whatever the query was.
 
 # %% [markdown] id="columns-to-rows-text"
 # A text has positions in columns, and its softmax runs down each column:

@@ -268,7 +268,7 @@ def _cost(
     operations: int = 2,
     square: bool = False,
     added: bool = False,
-    times: int = 4,
+    times: int = 2,
     narrow: bool = False,
 ) -> tuple[int, int]:
     """Operations and numbers moved; the switches make the known mistakes."""
@@ -302,17 +302,22 @@ COST = Task(
         Wrong(
             "nothing stored in between",
             partial(_cost, times=0),
-            "your operations are right; the three steps also write the scores, read them, write the weights and read these",
+            "your operations are right; the first step also writes the weights, and the second reads them",
         ),
         Wrong(
-            "scores and weights moved once each",
-            partial(_cost, times=2),
-            "your operations are right; scores and weights are each written by one step and read by the next",
+            "weights moved once",
+            partial(_cost, times=1),
+            "your operations are right; the weights are written by one step and read by the other",
+        ),
+        Wrong(
+            "the scores stored too",
+            partial(_cost, times=4),
+            "your operations are right; that is the count for three steps, but here the scores never leave the processor",
         ),
     ],
     hints=[
         "How many scores are there, and how many terms does each of them have? The same two questions for the output.",
-        "Numbers moved: list for each of the three steps what it reads and what it writes.",
-        "For b: the steps read arrays of width d_k twice, a table of pairs twice, the values once, and write three times.",
+        "Numbers moved: list for each of the two steps what it reads and what it writes.",
+        "For b: only one table with a number for each pair is ever stored. Who writes it, and who reads it?",
     ],
 )

@@ -218,14 +218,14 @@ def _weights_and_gains(rng: np.random.Generator, **sizes: int) -> dict[str, Any]
 
 CHAIN_RULE = Task(
     id="from-jacobian-to-output",
-    title="From the Jacobian to the output",
+    title="From the Jacobian to pairs of values",
     entry="my_derivation",
     kind="derivation",
     equation="score-gradient-against-mixture",
     points=2,
     difficulty=3,
     minutes=12,
-    trains="sums with a Kronecker delta, and a row sum that needs no weights",
+    trains="sums with a Kronecker delta, and a sum of weights put in where it is 1",
     symbols=("p", "dP", "dZ", "v", "z", "T_k"),
     cases=at_sizes("T_q T_k d_v", _weights_and_gains),
     least_steps=3,
@@ -233,9 +233,9 @@ CHAIN_RULE = Task(
         r"\sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij})",
         r"\sum_l dP_{il}\, p_{il} \delta_{lj} - \sum_l dP_{il}\, p_{il}\, p_{ij}",
         r"dP_{ij}\, p_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}",
-        r"p_{ij} \bigl( dP_{ij} - \sum_l p_{il}\, (dZ_i \cdot v_l) \bigr)",
-        r"p_{ij} \bigl( dP_{ij} - dZ_i \cdot \bigl( \sum_l p_{il}\, v_l \bigr) \bigr)",
-        r"p_{ij} (dP_{ij} - dZ_i \cdot z_i)",
+        r"p_{ij} \bigl( \sum_l p_{il}\, dP_{ij} - \sum_l p_{il}\, dP_{il} \bigr)",
+        r"p_{ij} \sum_l p_{il}\, (dP_{ij} - dP_{il})",
+        r"p_{ij} \sum_l p_{il}\, dZ_i \cdot (v_j - v_l)",
     ],
     wrong=[
         Wrong(
@@ -269,19 +269,29 @@ CHAIN_RULE = Task(
             "each term of the sum holds its weight p_il: without it the sum is no mean",
         ),
         Wrong(
-            "the value of key j in place of the mixture",
-            r"p_{ij} (dP_{ij} - dZ_i \cdot v_j)",
-            "in dP_il the value is v_l, and l is summed over: the sum of p_il v_l is the output z_i",
+            "the value of key j in every term",
+            r"p_{ij} \bigl( dP_{ij} - \sum_l p_{il}\, (dZ_i \cdot v_j) \bigr)",
+            "in dP_il the value is v_l: only dP_ij, without an l, belongs to the value of key j",
         ),
         Wrong(
             "plus for minus",
-            r"p_{ij} (dP_{ij} + dZ_i \cdot z_i)",
+            r"p_{ij} \sum_l p_{il}\, dZ_i \cdot (v_j + v_l)",
             "the second term comes with a minus, from the bracket with the delta",
+        ),
+        Wrong(
+            "dP_ij once for each key",
+            r"p_{ij} \sum_l (dP_{ij} - p_{il}\, dP_{il})",
+            "inside a sum over the keys a term is counted T_k times; with the weights p_il, which sum to 1, it is counted once",
+        ),
+        Wrong(
+            "the pairs turned round",
+            r"p_{ij} \sum_l p_{il}\, dZ_i \cdot (v_l - v_j)",
+            "the term with the delta is positive and belongs to key j, so v_j comes first",
         ),
     ],
     hints=[
         "Multiply the bracket out. What does a sum over l leave of a term that holds delta_lj?",
-        "Which factors of the other sum do not depend on l? For what is left there is {eq}`gradient-of-weights`, entry by entry.",
-        "A dot product is linear: the sum over l may move inside it, and there it is {eq}`output-of-a-query`.",
+        "Which factors of the other sum do not depend on l? You should now have a single term and a sum, and both hold $p_{ij}$.",
+        "A single term can go into a sum over l if it is multiplied by something that sums to 1. What does, in row i?",
     ],
 )

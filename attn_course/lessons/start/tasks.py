@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.lessons.start.tasks_sentence import SENTENCE
 from attn_course.sentence import KEY, QUERY, TOKENS
 from attn_course.tasks.core import Case, Task, Wrong, at_sizes, every
 
@@ -208,50 +209,6 @@ SHAPES = Task(
 )
 
 
-BETWEEN = Task(
-    id="weight-between-two",
-    title="A key between two others",
-    entry="my_weight",
-    kind="predict",
-    equation="score-entry-by-entry",
-    points=1,
-    difficulty=2,
-    minutes=5,
-    trains="following a score through the softmax without knowing the query",
-    tolerance=1e-6,
-    variants=every(because=(0.36, 0.16, 0.25), it=(0.09, 0.04, 0.01)),
-    answer=lambda because, it: math.sqrt(because * it),
-    wrong=[
-        Wrong(
-            "the mean of the two weights",
-            lambda because, it: (because + it) / 2,
-            "its score is the mean of the two scores, but powers come after that",
-        ),
-        Wrong(
-            "the product of the two weights",
-            lambda because, it: because * it,
-            "a product of weights belongs to a sum of scores; the score of “the” is only half of that sum",
-        ),
-        Wrong(
-            "what the two leave over",
-            lambda because, it: 1 - because - it,
-            "what the two leave is shared by five words, and “the” is only one of them",
-        ),
-        Wrong("half of the weight of it", lambda because, it: it / 2, "half a key makes half a score, and that is not half a weight"),
-        Wrong(
-            "a quarter of each",
-            lambda because, it: (because + it) / 4,
-            "weights are not proportional to scores: go through the powers of e",
-        ),
-    ],
-    hints=[
-        "Which number times the key of “it” is the key of “the”? And what is the key of “because”?",
-        "So the score of “the” is the mean of two scores that you know something about. What does the power of $e$ make of a mean?",
-        "The weights are powers of $e$, all divided by the same sum $N$. Write each of the two given weights so, and multiply them.",
-    ],
-)
-
-
 def _attend_columns(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, axis: int = 0, divisor: float | None = None) -> np.ndarray:
     scores = key.T @ query / (math.sqrt(query.shape[0]) if divisor is None else divisor)
     return np.asarray(value @ softmax(scores, axis))
@@ -409,4 +366,4 @@ ORIENTATION = Task(
     ],
 )
 
-TASKS = [SCORES, BY_HAND, OUTPUT, SHAPES, BETWEEN, TRANSLATE, ORIENTATION]
+TASKS = [SCORES, BY_HAND, OUTPUT, *SENTENCE, SHAPES, TRANSLATE, ORIENTATION]

@@ -222,7 +222,7 @@ RIGHT = {
         lambda p, g, n, d: d**0.5 / g * sympy.log((n - 1) * p / (1 - p)),
         lambda p, g, n, d: -(d**0.5) * (sympy.log(1 - p) - sympy.log(p) - sympy.log(n - 1)) / g,
     ],
-    "cost-of-new-tokens": [lambda: (600_000, 158_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 8000])],
+    "cost-of-new-tokens": [lambda: (600_000, 154_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 4000])],
     "attention-of-batches": [batches_by_loops, batches_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],
 }

@@ -31,6 +31,34 @@ def scores_of_columns_turned(x, w_query, w_key):
     return ((w_key.T @ x.T).T @ (w_query.T @ x.T)).T
 
 
+# --- a head of four lines --------------------------------------------------------------------------
+
+
+def taken_by_loops(query, key, value):
+    output = np.zeros((len(query), value.shape[1]))
+    for i, asks in enumerate(query):
+        powers = [math.exp(asks @ found / math.sqrt(len(asks))) for found in key]
+        for power, handed in zip(powers, value, strict=True):
+            output[i] += power / sum(powers) * handed
+    return output
+
+
+def taken_and_then_divided(query, key, value):
+    powers = np.exp(np.einsum("ia,ja->ij", query, key) * query.shape[-1] ** -0.5)
+    return np.einsum("ij,ja->ia", powers, value) / np.einsum("ij->i", powers)[:, None]
+
+
+def taken_in_torch(query, key, value):
+    query, key, value = map(torch.from_numpy, (query, key, value))
+    return torch.softmax(query @ key.mT / math.sqrt(key.shape[1]), dim=1) @ value
+
+
+def taken_in_float32(query, key, value):
+    query, key, value = (array.astype(np.float32) for array in (query, key, value))
+    powers = np.exp(np.inner(query, key) / np.sqrt(np.float32(query.shape[1])))
+    return (powers.T / powers.sum(axis=1)).T @ value
+
+
 # --- columns into rows -----------------------------------------------------------------------------
 
 
@@ -104,7 +132,15 @@ RIGHT = {
     "scores-from-words": [scores_by_loops, scores_with_einsum, scores_in_torch, scores_in_float32, scores_of_columns_turned],
     "scores-by-hand": [lambda: [8, -2, 2], lambda: np.array([8.0, -2.0, 2.0]), lambda: torch.tensor([8, -2, 2])],
     "output-as-formula": [r"\sum_k P_{ik} V_{ka}", r"(P V)_{ia}", r"\sum_{n=1}^{T_k} V_{na} \, P_{in}"],
-    "weight-between-two": [lambda: 0.18, lambda: np.float64(0.6 * 0.3), lambda: torch.tensor([0.18], dtype=torch.float64)[0]],
+    "taken-home-by-hand": [lambda: (1, 1 / 4, 7 / 8), lambda: [1.0, 0.25, 0.875], lambda: torch.tensor([8, 2, 7]) / 8],
+    "what-cat-hands-over": [
+        lambda: (3.6, -1.6, 3.8),
+        lambda: np.array([18, -8, 19]) / 5,
+        lambda: torch.tensor([3.6, -1.6, 3.8], dtype=torch.float64),
+    ],
+    "repair-taking-home": [taken_by_loops, taken_and_then_divided, taken_in_torch, taken_in_float32],
+    "share-for-sat": [lambda: math.log(6), lambda: np.log(36) / 2, lambda: torch.tensor(6.0, dtype=torch.float64).log()],
+    "weight-between-two": [lambda: 0.09, lambda: 0.18 * (0.18 / 0.36), lambda: torch.tensor([0.09], dtype=torch.float64)[0]],
     "shapes-in-columns": [lambda: [11, 5, 6, 5], lambda: np.array([11.0, 5.0, 6.0, 5.0]), lambda: torch.tensor([11, 5, 6, 5])],
     "columns-to-rows": [rows_in_the_other_dialect, rows_by_loops, rows_in_torch, rows_in_float32],
     "repair-column-mask": [weights_in_rows_and_turned, weights_by_loops, weights_with_an_added_mask, weights_in_torch, weights_in_float32],

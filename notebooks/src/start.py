@@ -55,7 +55,7 @@ from attn_course import check, show, verify
 from attn_course.lessons.start import figures
 from attn_course.reference import softmax
 from attn_course.sentence import FEATURES, KEY, QUERY, TOKENS, VALUE, W_OUTPUT, W_QUERY
-from attn_course.sentence import W_KEY, X, labelled
+from attn_course.sentence import X, labelled
 
 query, key, value = QUERY[0], KEY[0], VALUE[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
@@ -323,8 +323,8 @@ print("all outputs at once; that of it is", (P @ value)[4].round(2))
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
 #
-# So when a formula looks turned, ask first whether its positions are rows or columns. Section {section}`columns` translates the rest, and
-# holds a dictionary of six dialects.
+# So when a formula looks turned, ask first whether its positions are rows or columns. Lesson {lesson}`notation` translates the rest,
+# and holds a dictionary of six dialects.
 
 # %% id="turned-verify"
 verify("scores-in-columns")
@@ -460,201 +460,6 @@ sizes = (2, 10, 20)
 close = [softmax(key @ [-size, 0, -size, 0] / 2) for size in sizes]
 print(labelled(close, [str(size) for size in sizes], columns=TOKENS, digits=4))
 
-# %% [markdown] id="columns"
-# ## Deeper: the same attention in columns
-#
-# No section above needs what follows. It is for texts that write everything the other way round, and for the exercises
-# {task}`shapes-in-columns` and {task}`columns-to-rows`.
-
-# %% [markdown] id="projection-columns"
-# Where a word is a column, $x_c = x^\top$, its matrix stands on its left, because to transpose a product is to transpose the factors and to
-# exchange them:
-#
-# $$W_c\, x_c = \bigl( x\, W \bigr)^\top, \qquad W_c = W^\top \label{projection-in-columns}$$
-#
-# Our $W$ has the shape (in, out), and $W_c$ has the shape (out, in). PyTorch mixes the two: positions are rows, but `nn.Linear`
-# stores $W_c$, and computes $x\, W_c^\top$ (plus a vector of its own, the bias, which we switch off):
-
-# %% id="projection-torch"
-import torch
-
-verify("projection-in-columns")
-linear = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
-print("stored:", tuple(linear.weight.shape))
-linear.weight.data = torch.tensor(W_QUERY[0].T)
-print("query of it:", linear(torch.tensor(X[4])).detach().numpy())
-
-# %% [markdown] id="order"
-# If you mix up the order, NumPy usually complains: $x$ has 5 numbers, so it fits on the left of $W_Q$, which is (5, 4), but not on the
-# right. What if the matrix is square? The smallest example has two features, $x = (1, 0)$, and the matrix
-# $$W = \begin{pmatrix} 0 & 1 \\ 0 & 0 \end{pmatrix}$$
-# **Predict** $x W$ and $W x$, where NumPy takes $x$ as a column, and whether there is an error.
-
-# %% id="order-code" tags=["predicted"]
-x, w = np.array([1, 0]), np.array([[0, 1], [0, 0]])
-print("x W =", x @ w, "  W x =", w @ x)
-
-# %% [markdown] id="order-answer" tags=["answer"]
-# $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
-# error, since both shapes fit. If a matrix was trained with one order and is loaded into a program with the other, some outputs are wrong
-# unless it happens to be symmetric, and nothing complains. So tests in this course give every axis another length wherever the task
-# allows it.
-
-# %% [markdown] id="columns-products"
-# ### Scores and outputs
-#
-# One query with one key is a single number, and the dot product has three spellings:
-#
-# $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
-#
-# The transpose stands on the key for rows, and on the query for columns. Put on the wrong one, $q^\top k$ of two rows is a whole table
-# of products. Every numbered equation carries such mistakes with it, and its check must reject them:
-
-# %% id="columns-dot"
-verify("dot-product-in-columns")
-show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
-
-# %% [markdown] id="columns-attention"
-# For whole tables the transposition exchanges the factors: $(P V)^\top = V^\top P^\top = V_c\, P^\top$. The softmax always runs over the
-# keys. These stand along a row of $Q K^\top$ and down a column of its transpose $K_c^\top Q_c$, {eq}`scores-in-columns`, so $P^\top$ is the
-# softmax down the columns of the turned scores:
-#
-# $$V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)
-#  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \label{attention-in-columns}$$
-#
-# On our sentence, the two ways agree:
-
-# %% id="columns-code"
-from attn_course.notation import columns_from_rows, rows_from_columns
-
-verify("attention-in-columns")
-q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
-output = v_c @ softmax(k_c.T @ q_c / 2, axis=0)
-print("the same:", np.allclose(rows_from_columns(output), P @ value))
-
-# %% [markdown] id="spot-axis"
-# ### Spot the mistake: half a translation
-#
-# A programmer reads in a book that the output is $V\,\mathrm{softmax}(K^\top Q)$, and sees that positions are columns there. So the
-# table of scores is turned, but the softmax still runs along the last axis. Take two words, with the scores
-# $$S = \begin{pmatrix} 0 & \ln 3 \\ 0 & 0 \end{pmatrix}$$
-# before the table is turned. The first word gives the weights $1/4$ and $3/4$, and the second gives one half to each. **Predict**: after
-# the half
-# translation, do the rows still sum to 1? And do the weights that each word gives?
-
-# %% id="spot-axis-code" tags=["predicted"]
-S = np.log([[1, 3], [1, 1]])
-mixed = softmax(S.T, axis=-1)
-print("each row sums to  ", mixed.sum(axis=1))
-print("each word gives   ", mixed.sum(axis=0))
-print("as it should be:  ", np.allclose(mixed, softmax(S).T))
-
-# %% [markdown] id="spot-axis-answer" tags=["answer"]
-# Each row sums to 1, so a test of the rows notices nothing. But in the turned table the words that ask are the columns, and they
-# give 1.25 and 0.75: the first word hands out more attention than it has. Turn the table and the axis of the softmax
-# together, or turn neither.
-
-# %% [markdown] id="explorable-intro"
-# Which way of writing attention transposes its tables? Here are ours and four of the six dialects. Watch the outlined pair.
-
-# %% id="explorable"
-figures.notation_explorable()
-
-# %% [markdown] id="explorable-notice"
-# <details><summary>What you should see</summary>
-#
-# Four of the five tables are the same: those dialects differ in their letters, and PyTorch in its masks. *Columns* transposes every
-# table, and the pair keeps its weight.
-#
-# </details>
-
-# %% [markdown] id="absorbed"
-# The matrices turn too. Lesson {lesson}`absorption` compares words directly, $x$ asking and $y$ answering, with one matrix made of
-# two. Put {eq}`projection-in-columns` into {eq}`dot-product-in-columns`, and transpose $W_{Q,c}\, x_c$ as a product, to
-# $x_c^\top W_{Q,c}^\top$:
-#
-# $$(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c
-#  = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top \label{absorbed-matrix-in-columns}$$
-#
-# So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. Its transpose stands inside the table
-# $K_c^\top Q_c$, because there the word that answers stands on the left.
-
-# %% id="absorbed-verify"
-verify("absorbed-matrix-in-columns")
-wq_c, wk_c = columns_from_rows(W_QUERY[0]), columns_from_rows(W_KEY[0])
-absorbed = W_QUERY[0] @ W_KEY[0].T
-print("W_Q^T W_K:", np.allclose(wq_c.T @ wk_c, absorbed))
-print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
-
-# %% [markdown] id="dialects"
-# ### Six dialects
-#
-# Texts differ in their letters, too. When you open a new one, ask what the lengths are called, whether $Z$ is going in or coming out, and
-# whether True in a mask, the table that says who may look at whom, means "may look" or "is hidden". Here is a dictionary, folded up.
-
-# %% id="dialects-table"
-from attn_course import notation
-
-known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
-figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
-
-# %% [markdown] id="mask"
-# ## Deeper: which triangle is hidden, and what True means
-#
-# A model that writes must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$
-# (lesson {lesson}`masking`). Where this is in the table depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if
-# not, let $M$ mark the hidden cells where rows are queries, and $M_c$ where columns are:
-#
-# $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \label{causal-mask-in-columns}$$
-
-# %% id="mask-verify"
-verify("causal-mask-in-columns")
-may_attend = np.tril(np.ones((7, 7), dtype=bool))
-
-# %% [markdown] id="mask-predict"
-# **Predict** in which corner the hidden cells lie when columns are queries, here for the first four words. (Exercise
-# {task}`repair-column-mask` needs it.)
-
-# %% id="mask-figure" tags=["predicted"]
-four = may_attend[:4, :4]
-masked = softmax(np.where(four, query[:4] @ key[:4].T / 2, -np.inf))
-figures.two_orientations(masked, four)
-
-# %% [markdown] id="mask-answer" tags=["answer"]
-# They lie in the lower left corner, because the transposition moves everything from above the diagonal to below it. So "minus
-# infinity strictly below the diagonal" is right in one dialect, and in the other it hides the past.
-
-# %% [markdown] id="spot-polarity"
-# ### Spot the mistake: True
-#
-# True means *may attend* in this course and in PyTorch's `scaled_dot_product_attention`, but *hide* in its `nn.MultiheadAttention`.
-# We put the same weights into that module (`to_torch_weights` transposes and packs them), and pass our mask, first as it is, then
-# through `invert_mask`. **Predict** what the module gives for the last word if the mask is not inverted. In ours, this word may
-# look at all seven.
-
-# %% id="spot-polarity-code" tags=["predicted"]
-import torch
-
-from attn_course.notation import invert_mask, to_torch_weights
-from attn_course.reference import multi_head_attention
-
-rng = np.random.default_rng(0)
-x, names = rng.normal(size=(7, 6)), ("w_query", "w_key", "w_value", "w_output")
-square = {name: rng.normal(size=(6, 6)) for name in names}
-module = torch.nn.MultiheadAttention(6, num_heads=2, bias=False, dtype=torch.float64)
-packed = to_torch_weights(square)
-module.load_state_dict({name: torch.tensor(array) for name, array in packed.items()})
-ours = multi_head_attention(x, x, **square, n_heads=2, mask=may_attend)
-token = torch.tensor(x)
-for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend))):
-    theirs = module(token, token, token, attn_mask=torch.tensor(mask))[0].detach()
-    same = np.allclose(ours, theirs.numpy())
-    print(f"{name}: as ours {same}, last word {theirs[-1, :2].numpy().round(2)}")
-
-# %% [markdown] id="spot-polarity-answer" tags=["answer"]
-# With our mask as it is, the last word gets no number at all (nan). True hides in that module, so the word that may see everything sees
-# nothing, and a softmax without any key is 0 divided by 0. All other words see only the future. With the inverted mask the output is ours.
-
 # %% [markdown] id="commands"
 # ## Deeper: commands for a terminal
 #
@@ -676,12 +481,6 @@ for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend
 #
 # - H. Levesque, E. Davis and L. Morgenstern (2012), *The Winograd Schema Challenge*, Principles of Knowledge Representation and
 #   Reasoning (KR 2012): sentences that differ in one word and in what their pronoun means.
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the dialect "transformer", and in its
-#   appendix the heads that follow a pronoun.
-# - M. Phuong and M. Hutter (2022), [arXiv:2207.09238](https://arxiv.org/abs/2207.09238): algorithms for transformers, written
-#   with columns as positions.
-# - PyTorch, [MultiheadAttention](https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html) and
-#   [scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html):
-#   the two meanings of True.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): in its appendix the heads that follow a pronoun.
 #
 # Next: where do queries, keys and values come from, if one starts with an ordinary dictionary? Lesson {lesson}`lookup`.

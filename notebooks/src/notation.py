@@ -1,15 +1,15 @@
 # %% [markdown] id="title"
 # # {lesson}`notation` Notation: when a text writes attention the other way round
 #
-# A book says that the output of attention is $V\,\mathrm{softmax}(K^\top Q)$. In this course it is $\mathrm{softmax}(Q K^\top)\, V$, and
-# both leave out the scale here. Which of the two is wrong? Neither: the book writes a word as a column, and we write it as a row. Yet
-# whoever takes half from the book and half from us has a program that runs without any error and gives wrong numbers.
+# A book says that the output of attention is $V\,\mathrm{softmax}(K^\top Q)$. In this course it is $\mathrm{softmax}(Q K^\top)\, V$.
+# (Both leave out the scale here.) Which of the two is wrong? Neither: the book writes a word as a column, and we write it as a row. But
+# whoever takes half from the book and half from us may get a program that runs without any error, and whose numbers are wrong.
 #
 # This is an appendix. No other lesson needs it, and you can read each section on the day when a text or a file of weights looks turned.
 #
 # **Afterwards you can** translate formulas, matrices and masks between rows and columns, and say what True means in a mask.
-# **You need** lesson {lesson}`attention`, and for the masks lesson {lesson}`masking`. **Time:** 40 minutes, without the
-# [exercises](../work/ex_{lesson}`notation`_notation.ipynb).
+# **You need** attention as lesson {lesson}`attention` writes it, and for two sections masks (lesson {lesson}`masking`).
+# **Time:** 40 minutes, without the [exercises](../work/ex_{lesson}`notation`_notation.ipynb).
 
 # %% [markdown] id="twice"
 # ## One sentence, written twice
@@ -32,8 +32,8 @@ print("turned, column of it:  ", P.T[:, 4].round(2))
 figures.two_orientations(P, tokens=TOKENS)
 
 # %% [markdown] id="where"
-# In the machine, both pictures belong to the part that is lit here, where each query meets each key. Whoever turns this table has to turn
-# everything before it and behind it.
+# In the machine, this is where each query meets each key, the part that is lit here. A text that turns this table has turned everything
+# before it and behind it as well: words, matrices, weights and outputs.
 
 # %% id="machine"
 figures.machine()
@@ -162,7 +162,7 @@ print("as it should be:  ", np.allclose(mixed, softmax(S).T))
 # ## Which triangle is hidden
 #
 # A model that writes must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$
-# (lesson {lesson}`masking`). Where this is in the table depends on who owns the rows. With $[\,\cdot\,]$ for 1 if true and 0 if
+# (lesson {lesson}`masking`). Where these cells lie in the table depends on whether its rows ask or its columns. With $[\,\cdot\,]$ for 1 if true and 0 if
 # not, let $M$ mark the hidden cells where rows are queries, and $M_c$ where columns are:
 #
 # $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \key{causal-mask-in-columns}$$
@@ -200,8 +200,10 @@ check("hidden-in-columns", my_hidden)
 # ## What True means
 #
 # True means *may attend* in this course and in PyTorch's `scaled_dot_product_attention`, but *hide* in its `nn.MultiheadAttention`.
-# We put the same weights into that module (`to_torch_weights` transposes and packs them), and pass our mask, first as it is, then
-# through `invert_mask`. **Predict** what the module gives for the last word if the mask is not inverted. In ours, this word may
+# This module stores its matrices as `nn.Linear` does, those for queries, keys and values below each other in one `in_proj_weight`. The
+# function `to_torch_weights` transposes ours and packs them in this way.
+#
+# We put the same weights into the module, and pass our mask, first as it is, then through `invert_mask`. **Predict** what the module gives for the last word if the mask is not inverted. In ours, this word may
 # look at all seven.
 
 # %% id="spot-polarity-code" tags=["predicted"]
@@ -228,14 +230,21 @@ for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend
 # %% [markdown] id="dialects"
 # ## Six dialects
 #
-# Texts differ in their letters, too. When you open a new one, ask what the lengths are called, whether $Z$ is going in or coming out, and
-# whether True in a mask, the table that says who may look at whom, means "may look" or "is hidden". Here is a dictionary, folded up.
+# Texts differ in their letters, too. When you open a new one, three questions save most of the trouble:
+#
+# - What are the lengths called? In one text $d$ is the length of a query, in another that of an output.
+# - Does $Z$ come out, or does it go in?
+# - Does True in a mask mean "may look", or "is hidden"?
+#
+# Here are a dictionary of six dialects and a list of letters with several meanings, both folded up. In a terminal,
+# `attn-course notation` prints the first, and `attn-course notation --letters` the second.
 
 # %% id="dialects-table"
 from attn_course import notation
 
 known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
 figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
+figures.folded("Letters with several meanings (open)", notation.letters())
 
 # %% [markdown] id="absorbed"
 # ## One matrix made of two
@@ -261,14 +270,15 @@ print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 #  = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top \label{absorbed-matrix-in-columns}$$
 #
 # So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. And why does the dictionary say $W_K^\top W_Q$ for a
-# text with columns? That one stands inside the turned table, $K_c^\top Q_c = X_c^\top \bigl( W_{K,c}^\top W_{Q,c} \bigr) X_c$, where the
-# word that answers stands on the left. It is the transpose, and it gives the same scores.
+# text with columns? It means the matrix inside the turned table, $K_c^\top Q_c = X_c^\top \bigl( W_{K,c}^\top W_{Q,c} \bigr) X_c$, where the
+# word that answers stands on the left. That one is the transpose of ours, and gives the same scores.
 
 # %% id="absorbed-verify"
 verify("absorbed-matrix-in-columns")
 X_c = columns_from_rows(X)
 turned = X_c.T @ (wk_c.T @ wq_c) @ X_c
-print("it asks cat:", turned[1, 4], "as in rows:", (query @ key.T)[4, 1])
+print("it asks cat, in row 2 and column 5 when turned:", turned[1, 4])
+print("it asks cat, in row 5 and column 2 of ours:    ", (query @ key.T)[4, 1])
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -288,7 +298,7 @@ print("it asks cat:", turned[1, 4], "as in rows:", (query @ key.T)[4, 1])
 # - In columns, what a causal mask hides lies below the diagonal.
 # - True means *may attend* in `scaled_dot_product_attention`, and *hide* in `nn.MultiheadAttention`.
 #
-# Now the [exercises](../work/ex_{lesson}`notation`_notation.ipynb).
+# Now the [exercises](../work/ex_{lesson}`notation`_notation.ipynb): the first takes three minutes.
 
 # %% [markdown] id="sources"
 # ## Sources

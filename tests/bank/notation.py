@@ -83,3 +83,34 @@ def column_weights(query, key):
     scores = (q @ k.T) / q.shape[1] ** 0.5
     seen = torch.arange(len(q))[:, None] >= torch.arange(len(q))[None]
     return scores.masked_fill(~seen, float("-inf")).softmax(-1).T
+# %% stored-by-linear | wrong | shape and place of the course's own matrix
+my_place = (d_in, d_out, m, n)
+# %% stored-by-linear | wrong | shape of the stored matrix, place of ours
+my_place = (5, 7, 6, 3)
+# %% stored-by-linear | wrong | row and column counted from 1
+my_place = (5, 7, 4, 7)
+# %% stored-by-linear | wrong | the place before the shape
+my_place = (3, 6, 5, 7)
+# %% stored-by-linear | right | looked up in a real layer
+import torch
+
+layer = torch.nn.Linear(d_in, d_out, bias=False)
+ours = np.zeros((d_in, d_out))
+ours[m, n] = 1
+layer.weight.data = torch.tensor(ours.T)
+row, column = np.argwhere(layer.weight.detach().numpy())[0]
+my_place = (*layer.weight.shape, row, column)
+# %% stored-by-linear | right | floats from an array turned round
+my_place = np.array([[7.0, 5.0], [6.0, 3.0]])[:, ::-1].ravel()
+# %% row-of-packed-weight | wrong | row of a query
+my_row = h * E // H + a
+# %% row-of-packed-weight | wrong | heads interleaved
+my_row = E + a * H + h
+# %% row-of-packed-weight | wrong | each head holds query, key and value side by side
+my_row = h * 3 * (E // H) + E // H + a
+# %% row-of-packed-weight | wrong | counted from 1
+my_row = 24 + 2 * 6 + 3 + 1
+# %% row-of-packed-weight | right | rows numbered and cut into parts and heads
+my_row = np.arange(3 * E).reshape(3, H, E // H)[1, h, a]
+# %% row-of-packed-weight | right | counted down from the end of the keys
+my_row = 2 * 24 - (4 - 2) * 6 + 3

@@ -27,15 +27,20 @@ DRAWN = [
         partial(figures.two_orientations, [[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]]),
         ["0 cells are hidden. Left, 3 by 2", "row sums to 1. Right"],
     ),
+    (
+        partial(figures.two_orientations, [[0.25, 0.75], [0.5, 0.5]], tokens=("she", "laughs")),
+        ["0 cells are hidden. Left, 2 by 2"],
+    ),
 ]
 REFUSED = [
+    (partial(figures.two_orientations, WEIGHTS, tokens=("she", "laughs")), r"tokens must be as many as queries and keys, \(3, 3\); got 2"),
     (partial(figures.two_orientations, [[0.5, 0.6]]), "weights must sum to 1 in each row"),
     (partial(figures.two_orientations, WEIGHTS, np.ones((3, 2), dtype=bool)), r"mask must have the shape of weights, \(3, 3\)"),
 ]
 
 
 class TestPictures(Pictures):
-    """The orientations with a mask and without."""
+    """The orientations with a mask and without, and with words."""
 
 
 def test_a_folded_text_is_whole_in_a_terminal_and_behind_one_line_on_a_page(capsys):

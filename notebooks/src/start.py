@@ -5,7 +5,7 @@
 # find out what "it" means, if it can only calculate? The part of a language model in which words look at each other
 # is called **attention**. In this lesson you do it by hand, with words made of small whole numbers.
 #
-# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and write attention in five lines.
+# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and write attention in three lines.
 #
 # **You need** matrix products, $e^x$, a little Python. **Time:** 50 minutes, an hour with the whole warm-up of the game, then
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
@@ -168,24 +168,20 @@ print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 
 # %% [markdown] id="head"
-# Compare, weigh, take the average: a head does nothing else, and for all words at once it is five lines. Nothing in them is about
-# pronouns. This head finds the cat because of the numbers in its lists, and these we chose so that it would. A model has to learn them.
+# Compare, weigh, take the average: a head does nothing else, for whatever word asks. Nothing in it is about pronouns. It finds the cat
+# because of the numbers in the lists, and these we chose so that it would. A model has to learn them.
+
 
 # %% id="head-code"
-from attn_course.reference import attention
+def taken_home(wish, badges, presents):
+    """What a word takes home that comes to the party with this wish."""
+    powers = np.exp(badges @ wish / np.sqrt(len(wish)))
+    weights = powers / powers.sum()
+    return weights @ presents
 
 
-def head(query, key, value):
-    """What every word takes home, a row for each."""
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    powers = np.exp(scores)
-    weights = powers / powers.sum(axis=1, keepdims=True)
-    return weights @ value
-
-
-home = head(query, key, value)
-print(labelled(home, columns=presents))
-print("as the course's own attention:", np.allclose(home, attention(query, key, value)))
+everybody = [taken_home(wish, key, value) for wish in query]
+print(labelled(everybody, [f"{word} takes" for word in TOKENS], columns=presents))
 
 # %% [markdown] id="story"
 # Pronouns are an old test for machines. In 2012 Levesque, Davis and Morgenstern collected sentences like this: *the
@@ -295,8 +291,8 @@ print(softmax(two_cats @ query[4] / 2).round(2))
 # $57.6 + 54.6$. Taken together the two cats get a little more than the one did before.
 
 # %% [markdown] id="limits-notice"
-# One caution. We built this head, so we know why it looks at the cat. What a trained head looks at must be measured, and a large
-# weight alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`).
+# One caution: we know why this head looks at the cat, for we built it. What a trained head looks at must be measured, and a large weight
+# alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`).
 
 # %% [markdown] id="game"
 # ## Break the machine
@@ -421,8 +417,8 @@ figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.tab
 #
 # </details>
 #
-# Read the lessons from top to bottom. Beside each stands the question that it answers. In the figure below the table, the more often a
-# lesson uses equations of an earlier one, the thicker the arc.
+# Read the lessons from top to bottom. Beside each stands the question that it answers. In the figure, arcs lead to the lessons that build on
+# it.
 
 # %% id="map-table"
 from IPython.display import Markdown, display

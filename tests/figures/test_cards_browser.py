@@ -15,7 +15,7 @@ ASKING = {
     "looks": ["start"],
     "mask": ["masking"],
     "memory": ["linear"],
-    "notation": ["start"],
+    "notation": ["notation"],
     "query": ["attention"],
     "rope": ["self_attention"],
     "softmax": ["softmax"],

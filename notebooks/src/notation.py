@@ -241,10 +241,11 @@ for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend
 
 # %% id="dialects-table"
 from attn_course import notation
+from attn_course.figures.folded import folded
 
 known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
-figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
-figures.folded("Letters with several meanings (open)", notation.letters())
+folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
+folded("Letters with several meanings (open)", notation.letters())
 
 # %% [markdown] id="absorbed"
 # ## One matrix made of two

@@ -185,10 +185,10 @@ print(labelled(everybody, [f"{word} takes" for word in TOKENS], columns=presents
 
 # %% [markdown] id="story"
 # Pronouns are an old test for machines. In 2012 Levesque, Davis and Morgenstern collected sentences like this: *the
-# trophy does not fit in the suitcase because it is too big*. What is too big? Now put *small* in the place of *big*, and suddenly "it" is
+# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and suddenly "it" is
 # the other thing. (Ours is the easy case: it has one candidate.) Five years later the authors of the Transformer
 # drew what their model, trained to translate, does at the word "its", and found two heads "apparently involved in anaphora
-# resolution" (Vaswani et al., 2017, appendix), which means finding out what a pronoun stands for. Nobody had asked for such heads.
+# resolution" (Vaswani et al., 2017, appendix), which means finding out what a pronoun stands for. Nobody had asked for them.
 
 # %% [markdown] id="because"
 # ## Now you ask
@@ -298,8 +298,7 @@ print(softmax(two_cats @ query[4] / 2).round(2))
 # ## Break the machine
 #
 # Here is a machine for four of the words, and every number in it can be changed. Its warm-up has six trials. Do the first now: it takes
-# two minutes. The other five take six minutes more, now or later. Then comes a game: find the mistake in a broken machine, with
-# what later lessons explain.
+# two minutes. The other five take six minutes more, now or later. Then comes a game: find the mistake in a broken machine.
 
 # %% id="game-card"
 from attn_course.figures.broken import break_the_machine
@@ -388,17 +387,18 @@ print("twice the third row:      ", 2 * W_QUERY[0][2])
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
 #
-# It is the same table, turned over, and now the columns ask. If a formula looks the wrong way round, find out first whether its words
+# The same table is turned over, and now the columns ask. If a formula looks the wrong way round, find out first whether its words
 # are rows or columns. Lesson {lesson}`notation` translates the rest; here is a dictionary of six dialects:
 
 # %% id="turned-verify"
 from attn_course import notation
+from attn_course.figures.folded import folded
 
 verify("scores-in-columns")
 turned = key @ query.T
 print("it asks cat, row by column:", table[4, 1], "and when turned:", turned[1, 4])
 known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
-figures.folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
+folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
 
 # %% [markdown] id="map"
 # ## How the course works, and the map
@@ -449,7 +449,7 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
 # - Weights sum to 1, even for a word that looks for nothing.
 # - A head sees neither the order of the words nor a difference between equal keys.
-# - Rows ask, columns are asked. A text with columns turns the table.
+# - Rows ask, columns are asked.
 #
 # Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
 

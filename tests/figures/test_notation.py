@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from attn_course.figures.folded import Folded, folded
 from attn_course.lessons.notation import figures
 from attn_course.notation import columns_from_rows
 from attn_course.reference import attention
@@ -44,11 +45,11 @@ class TestPictures(Pictures):
 
 
 def test_a_folded_text_is_whole_in_a_terminal_and_behind_one_line_on_a_page(capsys):
-    made = figures.Folded("Two signs", "a < b\n a & b")
+    made = Folded("Two signs", "a < b\n a & b")
     assert repr(made) == "Two signs\n\na < b\n a & b"
     assert "<summary>Two signs</summary>" in made._repr_html_()
     assert "a &lt; b\n a &amp; b</pre></details>" in made._repr_html_()
-    figures.folded("Two signs", "a < b")
+    folded("Two signs", "a < b")
     assert capsys.readouterr().out == "Two signs\n\na < b\n"
 
 

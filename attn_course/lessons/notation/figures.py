@@ -1,12 +1,9 @@
-"""Figures of the lesson notation: one table in two orientations, the card of dialects, the dictionary, folded."""
+"""Figures of the lesson notation: one table in two orientations and the card of dialects."""
 
-import html
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from IPython.display import display
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
@@ -72,27 +69,6 @@ def notation_explorable() -> None:
         "outlined, as does a click on a weight; buttons hide the keys after the query and put all back. Only the dialect of columns turns "
         "the tables; its softmax runs down each column.",
     )
-
-
-@dataclass(frozen=True)
-class Folded:
-    """A text in fixed width behind a line that opens it."""
-
-    summary: str
-    text: str
-
-    def __repr__(self) -> str:
-        """Return the whole, as a text terminal shows it."""
-        return f"{self.summary}\n\n{self.text}"
-
-    def _repr_html_(self) -> str:
-        shown = f'<pre style="font-family: monospace; white-space: pre; overflow-x: auto">{html.escape(self.text)}</pre>'
-        return f"<details><summary>{html.escape(self.summary)}</summary>{shown}</details>"
-
-
-def folded(summary: str, text: str) -> None:
-    """Show a long text, such as a table, folded behind one line."""
-    display(Folded(summary, text))
 
 
 def machine() -> None:

@@ -169,8 +169,7 @@ print("tokens", X.shape, "-> outputs", layer.shape)
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
-# There is one output for each query, with as
-# many numbers as a value. Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer.
+# Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer.
 
 # %% id="shapes-code"
 rng = np.random.default_rng(4)
@@ -191,8 +190,7 @@ print("output", at_once.shape)
 # $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$. The dots are **leading axes**, the same in both arrays: none, one or
 # several. They number separate problems, such as sentences of a batch. Three things to know:
 # `a @ b` multiplies the last two axes and carries leading ones along; `key.swapaxes(-1, -2)` exchanges the last two
-# axes, while `key.T` would reverse them all; `query.shape[-1]` is the size of the last axis. The check says `ok`, or what is wrong, such as
-# "you divided by d_k itself".
+# axes, while `key.T` would reverse them all; `query.shape[-1]` is the size of the last axis. The check says `ok`, or what is wrong.
 
 # %% id="scores-turn-code" tags=["your-turn"]
 my_scores = ...  # your function

@@ -226,8 +226,7 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 # %% [markdown] id="which-gains-mixture"
 # So each value is compared with the **present mixture** $z_i$. A small step of the scores against their gradient raises $s_{ij}$ if
 # $p_{ij} > 0$ and $dZ_i \cdot (v_j - z_i) < 0$, that is, if to first order the loss falls as the output moves from $z_i$ towards $v_j$.
-# The weight that the key already has is a factor. The card in section {section}`deeper-vanishes` shows how slowly even the best value can
-# start.
+# The weight that the key already has is a factor.
 #
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
@@ -347,8 +346,8 @@ after = attention(*stepped, return_weights=True)[1][3]
 print(labelled([7 * after], rows=["7 p"], columns=TOKENS))
 
 # %% [markdown] id="fall-notice"
-# They do: where the first cell has a minus, the weight has risen, and where it has a plus, it has fallen. The small rest of the fall, .04, is
-# what the first order leaves out.
+# They do: the weights with a minus there have risen, and those with a plus have fallen. The last .04 of the fall of the loss is beyond
+# the first order.
 
 # %% [markdown] id="differences"
 # ## A witness that shares no algebra

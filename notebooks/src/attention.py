@@ -35,8 +35,8 @@ keys = [  # alive, tells, open, alive minus tells
 print(np.array(keys) @ q)
 
 # %% [markdown] id="who-machine"
-# "cat" fits best: its dot product is $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$. The part of the machine that does
-# all this is lit:
+# "cat" fits best: its dot product is $2 \cdot 2 + 0 \cdot 0 - 2 \cdot 0 + 2 \cdot 2 = 8$. The part of the machine for
+# this lesson is lit:
 
 # %% id="machine"
 from attn_course.lessons.attention import figures
@@ -100,8 +100,8 @@ verify("attention-of-one-query")
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 
 # %% [markdown] id="all-outputs"
-# The numbers before the softmax are called **scores**, those after it **weights**. (Chapter {lesson}`softmax` wrote $z$ for a
-# score, and {lesson}`start` did not divide; here $z$ is an output.) Output $i$ is the average of the values with the weights of row $i$:
+# The numbers before the softmax are called **scores**, those after it **weights**. (In chapter {lesson}`softmax` a score was called $z$,
+# in {lesson}`start` it was not divided; here $z$ is an output.) Output $i$ is the average of the values with the weights of row $i$:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
@@ -169,8 +169,7 @@ print("tokens", X.shape, "-> outputs", layer.shape)
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
-# There is one output for each query, with as
-# many numbers as a value. Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer.
+# Queries and keys meet in a dot product, so they have equally many numbers; values may have more or fewer.
 
 # %% id="shapes-code"
 rng = np.random.default_rng(4)
@@ -191,8 +190,7 @@ print("output", at_once.shape)
 # $(\ldots, T_q, d_k)$ and keys $(\ldots, T_k, d_k)$. The dots are **leading axes**, the same in both arrays: none, one or
 # several. They number separate problems, such as sentences of a batch. Three things to know:
 # `a @ b` multiplies the last two axes and carries leading ones along; `key.swapaxes(-1, -2)` exchanges the last two
-# axes, while `key.T` would reverse them all; `query.shape[-1]` is the size of the last axis. The check says `ok`, or what is wrong, such as
-# "you divided by d_k itself".
+# axes, while `key.T` would reverse them all; `query.shape[-1]` is the size of the last axis. The check says `ok`, or what is wrong.
 
 # %% id="scores-turn-code" tags=["your-turn"]
 my_scores = ...  # your function
@@ -274,9 +272,8 @@ verify("batched-attention")
 #
 # A widely read collection of annotated papers had scores of the shape (batch, query, key, head) and the line
 # `attn.softmax(dim=1)`. A reader asked about it in 2022, and the author answered: "That's a typo and a big bug!" The reader then
-# trained both versions, and the quality of their pictures (FID, lower is better) agreed to within 0.05. So such a mistake need not raise
-# an error,
-# nor spoil a training run.
+# trained both, and the quality of their pictures (FID, lower is better) agreed to within 0.05; after more training the wrong one was
+# ahead by up to 0.3. So such a mistake need not raise an error, nor spoil a training run.
 
 # %% [markdown] id="spot-four"
 # Here are four mistakes. The first function takes the softmax over the queries. The second lets the keys ask. The third takes axis 1 for
@@ -358,7 +355,7 @@ for r in (0.0, 0.5, 1.0, 2.0):
 # %% [markdown] id="far"
 # At 0 it gets the plain mean, which was the output of "because". At twice its length it gets the value of "cat", almost exactly.
 #
-# Something similar happens in every direction. Send the query far away, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) /
+# Now send the query far away in any direction, $q = r u$ with $r \to \infty$. All scores $r\, (u \cdot k_j) /
 # \sqrt{d_k}$ are proportional to $r$, and so are their
 # differences. The key with the largest $u \cdot k_j$, the one that reaches furthest in the direction $u$, takes all the weight in the
 # limit; keys that tie
@@ -381,8 +378,8 @@ for r in (0.0, 0.5, 1.0, 2.0):
 
 # %% [markdown] id="function-centre"
 # The output is $z = \sum_j p_j v_j$, and only the weights depend on $q$. So its derivative is
-# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$. Here vectors are columns, so each term is a matrix. The weighted
-# deviations add up to 0, since
+# $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$. Here vectors are columns, so each term is a matrix;
+# row $a$ holds the derivatives of entry $a$ of $z$. The weighted deviations add up to 0, since
 # $\sum_j p_j (k_j - \bar{k}) = \bar{k} - 1 \cdot \bar{k}$. So if the same vector is subtracted from every $v_j$, nothing changes. We take
 # $z$:
 #
@@ -444,13 +441,13 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 for second in ([5.0, 0.0], [0.6, 0.8]):
     pair = np.array([[1.0, 0.0], second])
     own = attention(pair[:1], pair, pair, return_weights=True)[1][0, 0]
-    print(f"beside {second} the own key gets {own:.2f}")
+    print(f"beside {second} k_1 gets {own:.2f}")
 verify("output-derivative-by-query", "query-misses-own-key")
 
 # %% [markdown] id="plane-notice"
 # The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1"
-# again. The arrow is the slope, {eq}`output-derivative-by-query`. Where does the output follow the query most? (Section {section}`inner`
-# says where it is longest.)
+# again. The arrow is the slope, {eq}`output-derivative-by-query`. Where is it longest, so that the output follows the query most?
+# (Section {section}`inner` has the answer.)
 
 # %% id="explorable"
 figures.query_explorable()
@@ -482,7 +479,7 @@ for n in (1, 3, 9):
 verify("doubled-context-same-output", "count-beside-reference")
 
 # %% [markdown] id="together"
-# More may be lost, too. With equal weights the share of a value is $1/T_k$, so one output holds little of each. But a layer gives one
+# More may be lost, too. With equal weights the share of each value is $1/T_k$, little in a long context. But a layer gives one
 # output for
 # each **query**, and every query may look elsewhere. Section {section}`fade` has weights that are not equal, and section
 # {section}`experiment`
@@ -501,11 +498,9 @@ verify("doubled-context-same-output", "count-beside-reference")
 # these are another $T_q T_k$.
 
 # %% [markdown] id="cost-cases"
-# Three cases with $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each: a sequence that attends to itself, one eight times as
-# long, and a **single new
-# token** that attends to 8192 tokens, as at every step when a model writes text. **Predict** by which factor the operations of the second
-# exceed those of the
-# first, and how many scores it has for each number in its queries.
+# Three cases with $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each: 1024 tokens that attend to themselves, eight times
+# as many, and a **single new token** that attends to 8192 tokens, as at every step when a model writes text. **Predict** by which factor
+# the operations of the second case exceed those of the first, and how many scores it has for each number in its queries.
 
 # %% id="cost-code" tags=["predicted"]
 from attn_course import costs
@@ -528,7 +523,7 @@ verify("attention-flops")
 # ## Limits
 #
 # - **Similarity is not distance.** A long key can overrule a near one, {eq}`query-misses-own-key`; keys of the same norm fix that.
-# - **An output is always a full average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context
+# - **An output is always an average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context
 #   holds a
 #   token for that.
 # - **Weights fade with length** if the scores stay within bounds, section {section}`fade`.

@@ -226,8 +226,7 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 # %% [markdown] id="which-gains-mixture"
 # So each value is compared with the **present mixture** $z_i$. A small step of the scores against their gradient raises $s_{ij}$ if
 # $p_{ij} > 0$ and $dZ_i \cdot (v_j - z_i) < 0$, that is, if to first order the loss falls as the output moves from $z_i$ towards $v_j$.
-# The weight that the key already has is a factor. The card in section {section}`deeper-vanishes` shows how slowly even the best value can
-# start.
+# The weight that the key already has is a factor.
 #
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
@@ -346,11 +345,15 @@ print(f"after the step:      {loss(*stepped, d_output):.2f}")
 after = attention(*stepped, return_weights=True)[1][3]
 print(labelled([7 * after], rows=["7 p"], columns=TOKENS))
 
+# %% [markdown] id="fall-notice"
+# They do: the weights with a minus there have risen, and those with a plus have fallen. The last .04 of the fall of the loss is beyond
+# the first order.
+
 # %% [markdown] id="differences"
 # ## A witness that shares no algebra
 #
 # The same mistake can sit in a formula and in its program. **Differences** share no algebra with either, for they need the forward pass
-# only: move one number $x$ a step $h$ up and a step $h$ down, and look at the loss, as the first cell did. (So they say nothing about a
+# only: move one number $x$ a step $h$ up and a step $h$ down, and look at the loss $f$, as the first cell did. (So they say nothing about a
 # mistake in the forward pass itself.)
 #
 # $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
@@ -405,8 +408,8 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 # softmax: look at the machine. So the list of wrong gradients narrows down where in the backward pass the mistake was made.
 
 # %% [markdown] id="check-inputs"
-# A check is as good as its inputs. Take sizes that all differ, so that no transposition fits by accident. Avoid symmetric matrices, put
-# more than one example into a batch, and use numbers like those in real use. In July 2026 somebody found that a backward pass in the
+# Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, no symmetric matrices, more than one
+# example in a batch, and numbers like those in real use. In July 2026 somebody found that a backward pass in the
 # library diffusers transposed keys and values a second time. The outputs were right. With as many heads as positions, all shapes fitted as
 # well, and the gradients were wrong by more than their own size
 # ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
@@ -641,8 +644,7 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 # $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
 #
 # So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$. (A difference to one side, $f(x + h) - f(x)$, keeps the
-# term with $f''$, and half the
-# step leaves about half.)
+# term with $f''$; unless that is 0, half the step leaves about half.)
 
 # %% [markdown] id="deeper-step-rounding"
 # By this a smaller step errs less. But each loss is rounded. Count only the last rounding: a loss of size $F$ is stored with an error up to
@@ -685,8 +687,7 @@ verify("central-difference-error", "best-difference-step")
 # ## Sources, and what to read next
 #
 # - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT.
-# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes our $\delta$ as
-#   the row
-#   sums of $dO \odot O$, for an output called $O$.
+# - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes $\delta$
+#   from the output, too.
 # - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): small finite
 #   differences, with a step of $10^{-6}$ unless told otherwise, made for float64.

@@ -5,9 +5,9 @@
 #
 # - A score is a sum of $d_k$ products, one for each entry of the query.
 # - If all entries are independent, with mean 0 and variance 1, the variances add: the score has the variance $d_k$.
-# - At large $d_k$, softmax mostly gives most of the weight to one key.
+# - At large $d_k$, softmax usually gives one key most of the weight.
 # - Dividing by $\sqrt{d_k}$ brings the variance back to 1.
-# - Does a training gain by it? We measure that in one small task.
+# - Does training gain from it? We measure that in one small task.
 #
 # **Afterwards you can** derive this, and tell when the scale helps. **You need** chapter {lesson}`softmax`, expectations, variances and
 # gradient descent. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
@@ -64,8 +64,7 @@ figures.machine()
 
 # %% [markdown] id="hook-question"
 # The numbers above were chosen by hand. In a fresh layer they are random, and a query often has 64 or 128 entries. So we ask: **how large
-# is
-# the dot product of two random vectors?**
+# is the dot product of two random vectors?**
 
 # %% [markdown] id="coins"
 # ## Coins
@@ -121,7 +120,7 @@ figures.largest_weights(largest)
 
 # %% [markdown] id="strip-notice"
 # Not divided, one of the 64 keys, chosen by chance, gets 0.59 of the weight on average at $d_k = 16$, and 0.92 at 1024. Divided by
-# $\sqrt{d_k}$, the choice is much alike, and soft, at the widths 16, 64 and 1024. Why the root?
+# $\sqrt{d_k}$, the largest weight is 0.10 to 0.12 at the widths 16, 64 and 1024: a soft choice. Why the root?
 
 # %% [markdown] id="mean"
 # ## The variance of a score
@@ -233,7 +232,7 @@ check("correlated-entries-variance", my_variance_formula)
 # measurement with $\rho = 0.5$, where the formula says 1.75 and 16.75:
 
 # %% id="turn-correlated-measured"
-for d_k in (4, 64):
+for d_k in (4, 64):  # measured, with rho = 0.5
     own, shared = rng.normal(size=(2, 20_000, d_k)), rng.normal(size=(2, 20_000, 1))
     query, key = math.sqrt(0.5) * (own + shared)  # variance 1, covariance 0.5
     variance = (query * key).sum(axis=-1).var()
@@ -283,12 +282,12 @@ figures.rows_of_scores(scores[:8, :12])  # 8 of the 2,000 queries, 12 of the key
 # The variance of all scores is about 1, and within a row it is about 0.04. Before the scale, the three sums of
 # {eq}`score-variance-by-entries` are $16 \cdot 1 \cdot 0.04 = 0.64$, then 0, because $m_q = 0$, and $16 \cdot 1 \cdot 1 \cdot 1 = 16$.
 # Divided by 16 they are 0.04, 0 and 1. Together that is 1.04, and a sample of 2,000 queries comes near it. Softmax sees the first two
-# alone, 0.04, so its weights are nearly equal. The figure shows it for 8 of the queries.
+# alone, 0.04, so its weights are nearly equal.
 
 # %% [markdown] id="row-matrices"
 # **The same in matrices.** The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $S_q S_k$ is
 # $\sum_j (S_q)_{ij} (S_k)_{ji}$, and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum is $\mathrm{tr}(S_q S_k)$. The second, in
-# matrices, is $m_q^\top S_k\, m_q$. In this shorter notation {eq}`score-variance-by-entries` reads
+# matrices, is $m_q^\top S_k\, m_q$. So {eq}`score-variance-by-entries` reads
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 #
@@ -306,11 +305,11 @@ verify("score-variance-from-covariances", "spread-within-a-row")
 #
 # The scale is not a new kind of model. The constant can be taken into the weights: with $W' = c\, W_Q$, scores without a scale are those
 # of $W_Q$ with it, $x W' K^\top = c\, x W_Q K^\top$. Some models do just that. The authors of T5 left the division out and started $W_Q$
-# smaller by $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
+# smaller by a factor $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
 
 # %% [markdown] id="chain"
-# Such a twin has the same scores at the start. Does it learn alike? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$ only through
-# $c W$. By the chain rule its gradient with respect to $W$ carries a factor $c$:
+# Such a twin has the same scores at the start. Does it learn in the same way? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$
+# only through $c W$. By the chain rule its gradient with respect to $W$ carries a factor $c$:
 # $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
@@ -326,7 +325,7 @@ verify("scale-as-reparametrisation")
 # %% [markdown] id="slow"
 # ## Is the unscaled start slower, and why?
 #
-# Vaswani et al. (2017) gave a reason for their division, and they were careful with it: "We *suspect* that for large values of $d_k$, the
+# Vaswani et al. (2017) gave a reason for their division, with care: "We *suspect* that for large values of $d_k$, the
 # dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients" (our italics).
 #
 # First look at the softmax alone. The card draws 64 queries and 64 keys. Its third picture has a dot for each query: the *norm of the
@@ -390,11 +389,12 @@ for step_size in (0.4, 1.6, 6.4):
 # for each, it is 4 against 17. Why?
 
 # %% [markdown] id="pull"
-# **One query.** From {eq}`softmax-vector-jacobian-product`, the gradient of one query's loss with respect to its scores is
+# **One query.** From {eq}`softmax-vector-jacobian-product`, the gradient of one query's loss with respect to its scores (after the
+# division) is
 #
 # $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \frac{\partial \mathcal{L}}{\partial w_j}$$
 #
-# Let the output be $o = \sum_j w_j v_j$, and let item 1 be the right one. We compare two losses. For the **squared error** $(o - v_1)^2$,
+# Let the output be $o = \sum_j w_j v_j$, and let item 1 be the right one. For the **squared error** $(o - v_1)^2$,
 # $a_j = 2\,(o - v_1)\,v_j$. For **minus log weight**, $-\ln w_1$, we have $a_1 = -1 / w_1$ and the other $a_j$ are 0; so
 # $\sum_l w_l\, a_l = -1$, and $g_1 = w_1 - 1$, $g_j = w_j$ for the others.
 #
@@ -416,7 +416,7 @@ for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
 
 # %% [markdown] id="slow-predict"
 # Is that why the layer was slow? We train again, with more step sizes and three seeds, by gradient descent (SGD) and by Adam, in two
-# other ways. The first mends queries with a tiny $g$, the second hardly pulled items:
+# other ways. The first helps queries with a tiny $g$, the second items that are hardly pulled:
 #
 # - with **equal lengths**: squared error, but every query's gradient $g$ is brought to one length and keeps its direction;
 # - with minus log weight.
@@ -430,12 +430,12 @@ figures.best_steps([found["best"] for found in record.results], d_k=64)
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # Only a few: at most three in every seed, from the *same* large scores. With squared error it takes 29 steps against 4
-# with SGD, and 41 against 5 with Adam. So large scores alone did not make this layer slow. That fits a narrower account: with squared
+# with SGD, and 41 against 5 with Adam. So large scores alone did not make this layer so slow. That fits a narrower account: with squared
 # error, queries whose weight has nearly all gone to one item teach the layer almost nothing.
 #
-# It is no proof. Equal lengths shorten long gradients and turn none. Minus log weight is told which item is right. We measured no large
-# model. (Try it yourself: put `loss = -weights[:, 0, 0].log().mean()` into `lookup`. Other widths and all step sizes are in the
-# Deeper section {section}`measured`.)
+# It is no proof. Equal lengths also shorten long gradients, and change no direction. Minus log weight is told which item is right. We
+# measured no large model. (Try it yourself: put `loss = -weights[:, 0, 0].log().mean()` into `lookup`. Other widths and all step sizes are
+# in the Deeper section {section}`measured`.)
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale does not help
@@ -447,6 +447,10 @@ figures.best_steps([found["best"] for found in record.results], d_k=64)
 # %% id="turn-sparse-code" tags=["your-turn"]
 my_divisor = ...  # r"..."
 check("divisor-for-sparse-entries", my_divisor)
+
+# %% [markdown] id="turn-sparse-ours" tags=["ours"]
+# An entry has the mean 0 and the mean square $p$. By {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, so
+# $u = p \sqrt{d_k}$.
 
 # %% [markdown] id="turn-sparse-after"
 # Here are the usual divisor and none at all, for $d_k = 64$ and $p = 0.1$:
@@ -471,8 +475,8 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 #
 # - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to become dependent.
 #   It bounds nothing later.
-# - We have not shown that unit variance is the *best* start. Our measurement says that the start with a variance near $d_k$ was slower
-#   in one task with squared error, each start with the best of our step sizes.
+# - We have not shown that unit variance is the *best* start. A variance near $d_k$ was slower in one task with
+#   squared error, each start at the best of our step sizes.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -492,11 +496,11 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # ## Summary
 #
 # - The dot product of vectors with independent entries of mean 0 and variance 1 has variance $d_k$.
-# - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can ask for other divisors.
+# - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can need other divisors.
 # - Softmax sees the spread within a row, and not what the keys have in common.
-# - The scale is no new model. It amounts to another start of $W_Q$ and, with gradient descent, a step size $c^2$ times as large for it.
-# - Each at its best step size, SGD took about seven times as many steps without it by squared error, and three times as many by minus
-#   log weight.
+# - The scale is no new model, but another start of $W_Q$ and, with gradient descent, a step size $c^2$ times as large for it.
+# - In our task ($d_k = 64$, best of our step sizes), SGD without it took about seven times as many steps with squared error, and
+#   three times with minus log weight.
 #
 # Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
@@ -536,7 +540,7 @@ figures.broken_assumptions(scaled)
 # %% [markdown] id="broken-answer" tags=["answer"]
 # The first *two* panels keep mean 0 and variance 1. In the second, each covariance of two entries of $q$ is multiplied by one of $k$, which
 # is 0. With related entries in both, the variance is your formula over 16, $1 + 15 \cdot 0.25 = 4.75$. Only means of 0.5 change the mean,
-# to $16 \cdot 0.25 / 4 = 1$. By {eq}`score-variance-from-covariances` the variance becomes 1.5: to the 1 comes
+# to $16 \cdot 0.25 / 4 = 1$. By {eq}`score-variance-from-covariances` the variance becomes 1.5: to the 1 we add
 # $m_q^\top S_k\, m_q / 16 = 16 \cdot 0.5^2 / 16 = 0.25$, and the same again for $m_k$. Larger deviations and the long query change the
 # variance alone, to $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
 
@@ -627,7 +631,7 @@ assert all(all(claims.values()) for claims in concluded)
 # optimizer. With equal lengths, and with minus log weight, it is at most five steps behind, but up to four times as slow.
 #
 # The equal lengths need care. Where one key has nearly all the weight, the gradient is a difference of almost equal numbers, and in
-# float32 its direction can be rounding error. In a first run, made so, Adam needed 11 or 12 steps at $d_k = 256$. Now the gradient is
+# float32 its direction can be rounding error. In a first run in float32, Adam needed 11 or 12 steps at $d_k = 256$. Now the gradient is
 # computed in float64, from sums of differences, and Adam needs 5 to 8.
 
 # %% [markdown] id="correlated"

@@ -2,8 +2,8 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
-# that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. Why that? We answer three
-# times, each time from another start.
+# that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. Why that? We give three
+# answers, each from a different start.
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by
 # block.
@@ -231,7 +231,7 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # Raise $z_i$ by a tiny step $h$. Where $i$ wins, say by 3.1 to 3.0, the best reading rises by $h$. Where it loses, 3.0 to 3.1, it
 # stays, as long as $h$ is less than the gap of 0.1. Only in a race closer than $h$ does it rise by a part of $h$. The chance of such a
-# race goes to 0 with $h$, because a continuous noise makes no ties.  (A step down
+# race goes to 0 with $h$, because a continuous noise makes no ties. (A step down
 # goes the same way.) Hence
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
@@ -427,8 +427,8 @@ print("PyTorch:  ", z.grad.numpy())
 assert np.allclose(softmax_vjp(weights, gradient), jacobian.T @ gradient)
 
 # %% [markdown] id="step"
-# The gradient by a score is its weight times its $g_i$ minus the average $s \cdot g$: positive above the average, negative below. So a
-# step downhill lowers every score whose $g_i$ lies above the average.
+# The gradient with respect to a score is its weight times the difference $g_i - s \cdot g$: positive where $g_i$ lies above the average
+# $s \cdot g$, negative below. So a step downhill lowers every score with $g_i$ above the average.
 #
 # Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$. The average is 0.9, so $g_1$ and $g_2$ lie above it. **Predict**: does a step downhill
 # make both of these weights smaller?
@@ -455,7 +455,7 @@ verify("softmax-jacobian-annihilates-constants", "softmax-vector-jacobian-produc
 # $T = 2$ they
 # are $e^4 \approx 55$: our division by 2 **is** a temperature.
 #
-# Divide above and below by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and the
+# Divide numerator and denominator by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum vanishes, and the
 # winners, whose terms are 1, share equally. As $T \to \infty$, every term becomes 1, and every weight $1/n$. Here two scores are tied:
 
 # %% id="temperature-figure"
@@ -510,8 +510,8 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
 # On paper neither the order of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (chapter
-# {lesson}`flash`) rests on this line, and on rescaling the sum of values in the same way: blocks of scores are read and dropped. Write it
-# yourself in the Deeper section {section}`blocks`.
+# {lesson}`flash`) rests on this line, and on rescaling the weighted sum of values in the same way: blocks of scores are read and dropped.
+# Write it yourself in the Deeper section {section}`blocks`.
 
 # %% id="merge-verify"
 verify("online-softmax-update", "merge-of-softmax-sums")
@@ -609,8 +609,8 @@ print("softmax:     ", softmax(z))
 # ## Deeper: the average as a condition
 #
 # Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Many choices of $p$ have that
-# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.) Without the condition it is equal
-# weights: with $\beta = 0$, {eq}`free-energy-identity` says $H(p) = \ln n - \mathrm{KL}(p \,\|\, \text{equal weights})$.
+# average. Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.) Without the condition, equal weights
+# have it: with $\beta = 0$, {eq}`free-energy-identity` says $H(p) = \ln n - \mathrm{KL}(p \,\|\, \text{equal weights})$.
 
 # %% [markdown] id="multiplier"
 # **Lagrange multipliers.** Start at the best $p$, with all $p_i > 0$, and go a tiny step along a direction $d$. The step keeps both
@@ -651,8 +651,8 @@ print("softmax:     ", softmax(z))
 #
 # This is the variance of the scores under the weights $s$: positive, unless all scores are equal. For $\beta \to \infty$ the terms of
 # the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ is continuous, rises, and runs
-# from the smallest score to the largest: it takes each value strictly between them **exactly once**. At the ends none fits, unless all
-# are equal: other weights are 0 there.
+# from the smallest score to the largest: it takes each value strictly between them **exactly once**. At the two ends no $\beta$ fits,
+# unless all scores are equal: there the weights of all other scores are 0.
 
 # %% id="bisection-code"
 z, wanted = np.array([1.0, 0.4, 0.0]), 0.8

@@ -182,13 +182,14 @@ check("attention-slope", my_slope)
 # steepest at $p = \frac12$, where $p(1 - p) = \frac14$: the $4$ in the bound of {eq}`bounded-slope-in-query`.
 
 # %% [markdown] id="centre-the-values-text"
-# In one dimension ($d_k = d_v = 1$) the chain rule gives the slope of attention as $\sum_j p_j v_j (k_j - \bar{k})$. Show that
-# the values may be centred as well, which makes it the covariance of values and keys: a list of lines in LaTeX, each
+# In one dimension ($d_k = d_v = 1$) the slope of attention is the covariance $\sum_j p_j (v_j - z)(k_j - \bar{k})$. For this sum $z$ and
+# $\bar{k}$ must be known first. A program that goes over the keys only **once** can sum $p_j v_j$, $p_j k_j$ and $p_j v_j k_j$ on the way,
+# and take $\sum_j p_j v_j k_j - z \bar{k}$ at the end. Show that this is the covariance: a list of lines in LaTeX, each
 # equal to the one before. The first and the last are given, and it takes two steps or more:
 #
 # ```python
 # my_derivation = [
-#     r"\sum_j p_j v_j (k_j - \bar{k})",
+#     r"\sum_j p_j v_j k_j - z \bar{k}",
 #     # your lines
 #     r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
 # ]
@@ -199,9 +200,10 @@ check("attention-slope", my_slope)
 # %% id="centre-the-values" tags=["task"]
 ### BEGIN SOLUTION
 my_derivation = [
-    r"\sum_j p_j v_j (k_j - \bar{k})",
-    r"\sum_j p_j v_j (k_j - \bar{k}) - z (\bar{k} - \bar{k} \sum_j p_j)",
-    r"\sum_j p_j v_j (k_j - \bar{k}) - z \sum_j p_j (k_j - \bar{k})",
+    r"\sum_j p_j v_j k_j - z \bar{k}",
+    r"\sum_j p_j v_j k_j - z \bar{k} - z \bar{k} + z \bar{k}",
+    r"\sum_j p_j v_j k_j - \bar{k} \sum_j p_j v_j - z \sum_j p_j k_j + z \bar{k} \sum_j p_j",
+    r"\sum_j p_j (v_j k_j - v_j \bar{k} - z k_j + z \bar{k})",
     r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
 ]
 ### END SOLUTION
@@ -210,8 +212,9 @@ my_derivation = [
 check("centre-the-values", my_derivation)
 
 # %% [markdown] id="centre-the-values-why" tags=["solution-only"]
-# **Why.** The deviations from a mean, weighted as that mean is, add up to 0. So any number times their sum may be subtracted, and
-# the number $z$ turns each $v_j$ into its own deviation, {eq}`output-derivative-by-query`.
+# **Why.** Each of the three products with a mean sums to $z \bar{k}$, since the weights that make $z$ and $\bar{k}$ sum to 1; two of them
+# have a minus and one a plus. So the slope, {eq}`output-derivative-by-query`, needs three running sums and one pass over the keys.
+# (If $z \bar{k}$ is large beside the slope, the difference loses digits.)
 
 # %% [markdown] id="length-of-a-query-text"
 # A query favours one key: its dot product with that key is larger by $g > 0$ than its dot products with the $n - 1$ other keys,

@@ -155,7 +155,7 @@ check("from-jacobian-to-output", my_derivation)
 #
 # Write the backward pass: `my_attention_backward(query, key, value, d_output)` takes $(T_q, d_k)$, $(T_k, d_k)$, $(T_k, d_v)$ and the
 # gradient at the output, $(T_q, d_v)$. It returns `(d_query, d_key, d_value)`, each of the shape of what it belongs to. Scores are
-# moderate. Before you run the check, test `d_key` with central differences of `(d_output * Z).sum()`.
+# small enough for `np.exp`. Before you run the check, test `d_key` with central differences of `(d_output * Z).sum()`.
 
 
 # %% id="attention-backward" tags=["task"]

@@ -4,7 +4,7 @@
 # Ten tasks for the lesson [{lesson}`scaling` The scale of a score](../notebooks/{lesson}`scaling`_scaling.ipynb): 20 points, about 90
 # minutes. Each stands on its own, so take them in any order.
 #
-# Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run the check below it. Answers are
+# Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run the check below it. Answers are
 # NumPy arrays or torch tensors, computed in float32 or float64 and returned in that type. A function must not change its inputs.
 
 # %% id="setup" tags=["setup"]

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
     LABEL_POINTS,
-    add_colour_bar,
     add_legend_below,
     as_numbers,
     draw_bars,
@@ -295,8 +294,9 @@ def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
         left.bar_label(drawn, [number(value) for value in s], padding=3, fontsize=LABEL_POINTS)
         left.set(xlabel="weight", xlim=(0.0, max(1.25 * float(s.max()), 0.05)))
         left.grid(False)
-        image = draw_heatmap(right, matrix, signed=True)
+        draw_heatmap(right, matrix, signed=True)
         right.set_aspect("auto")
+        right.set_title("∂ weight / ∂ score")
         right.set_xticks(range(len(s)), [f"$z_{{{i + 1}}}$" for i in range(len(s))])
         right.set(xlabel="raised score (input)")
         left.set_yticks(range(len(s)), names)
@@ -305,7 +305,6 @@ def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
             right.annotate(
                 f"sum {number(float(total))}", (1.02, row), xycoords=("axes fraction", "data"), va="center", fontsize=LABEL_POINTS
             )
-        add_colour_bar(image, right, "∂ weight / ∂ score", fraction=0.06, pad=0.05)
 
 
 def saturation(sharpness: ArrayLike, norm: ArrayLike, bound: ArrayLike, entropy: ArrayLike, *, max_entropy: float) -> None:

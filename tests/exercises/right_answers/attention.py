@@ -200,16 +200,16 @@ RIGHT = {
     ],
     "centre-the-values": [
         [
-            r"\sum_j p_j v_j (k_j - \bar{k})",
-            r"\sum_j p_j v_j k_j - \bar{k} \sum_j p_j v_j",
             r"\sum_j p_j v_j k_j - z \bar{k}",
-            r"\sum_j p_j (v_j - z) k_j",
+            r"\sum_j p_j v_j k_j - \bar{k} \sum_j p_j v_j",
+            r"\sum_j p_j v_j (k_j - \bar{k})",
+            r"\sum_j p_j v_j (k_j - \bar{k}) - z \sum_j p_j (k_j - \bar{k})",
             r"\sum_j p_j (v_j - z) (k_j - \bar{k})",
         ],
         [
-            r"\sum_l p_l v_l (k_l - \bar{k})",
-            r"\sum_l p_l v_l (k_l - \bar{k}) - \left( \sum_l p_l k_l - \bar{k} \sum_l p_l \right) z",
-            r"\sum_l \left( p_l v_l - p_l z \right) (k_l - \bar{k})",
+            r"\sum_l p_l v_l k_l - z \bar{k}",
+            r"\sum_l p_l v_l k_l - z \sum_l p_l k_l",
+            r"\sum_l \left( p_l v_l - p_l z \right) k_l - \bar{k} \left( z - z \sum_l p_l \right)",
             r"\sum_l p_l (v_l - z) (k_l - \bar{k})",
         ],
     ],

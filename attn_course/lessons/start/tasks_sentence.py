@@ -113,7 +113,7 @@ HANDS_OVER = Task(
         Wrong(
             "not divided by the weight of cat",
             partial(_cat, over=False),
-            "that is what “cat” must contribute; its weight times its value is that, so the value itself is larger",
+            "that is what “cat” must contribute, its weight times its value; the value itself is larger in size",
         ),
         Wrong(
             "multiplied by the weight of cat",

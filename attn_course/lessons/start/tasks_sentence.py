@@ -237,7 +237,7 @@ SHARE = Task(
     points=2,
     difficulty=3,
     minutes=6,
-    trains="from a wanted weight back to the query",
+    trains="the way from a wanted weight back to the query",
     tolerance=1e-6,
     variants=every(words=(13, 19, 26), share=(0.75, 0.9, 0.8)),
     answer=_size,

@@ -113,7 +113,7 @@ HANDS_OVER = Task(
         Wrong(
             "not divided by the weight of cat",
             partial(_cat, over=False),
-            "that is what “cat” must contribute; its weight times its value is that, so the value itself is larger",
+            "that is what “cat” must contribute, its weight times its value; the value itself is larger in size",
         ),
         Wrong(
             "multiplied by the weight of cat",
@@ -237,7 +237,7 @@ SHARE = Task(
     points=2,
     difficulty=3,
     minutes=6,
-    trains="from a wanted weight back to the query",
+    trains="the way from a wanted weight back to the query",
     tolerance=1e-6,
     variants=every(words=(13, 19, 26), share=(0.75, 0.9, 0.8)),
     answer=_size,

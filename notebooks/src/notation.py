@@ -87,7 +87,7 @@ x, w = np.array([1, 0]), np.array([[0, 1], [0, 0]])
 print("x W =", x @ w, "  W x =", w @ x)
 
 # %% [markdown] id="order-answer" tags=["answer"]
-# $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because from the right it picks the first column. There is no
+# $x W = (0, 1)$, because the row picks the first row of $W$. $W x = (0, 0)$, because on the right it picks the first column. There is no
 # error, since both shapes fit. If a matrix was trained with one order and is loaded into a program with the other, some outputs are wrong
 # unless it happens to be symmetric, and nothing complains. So tests in this course give every axis another length wherever the task
 # allows it.
@@ -121,8 +121,8 @@ check("output-in-columns", my_column_output)
 
 # %% [markdown] id="columns-attention"
 # The rule of transposition gives the same: $(P V)^\top = V^\top P^\top = V_c\, P^\top$. And what becomes of the softmax? It always runs
-# over the keys. These stand along a row of $Q K^\top$ and down a column of its transpose $K_c^\top Q_c$, {eq}`scores-in-columns`, so $P^\top$ is the
-# softmax down the columns of the turned scores:
+# over the keys. These stand along a row of $Q K^\top$ and down a column of its transpose $K_c^\top Q_c$, {eq}`scores-in-columns`, so
+# $P^\top$ is the softmax down the columns of the turned scores:
 #
 # $$V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)
 #  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \key{attention-in-columns}$$
@@ -161,9 +161,9 @@ print("as it should be:  ", np.allclose(mixed, softmax(S).T))
 # %% [markdown] id="mask"
 # ## Which triangle is hidden
 #
-# A model that writes must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$
-# (lesson {lesson}`masking`). Where these cells lie in the table depends on whether its rows ask or its columns. With $[\,\cdot\,]$ for 1 if true and 0 if
-# not, let $M$ mark the hidden cells where rows are queries, and $M_c$ where columns are:
+# A model that writes must not see the words to come: a causal mask hides key $j$ from query $i$ if $j > i$ (lesson {lesson}`masking`).
+# Where these cells lie in the table depends on whether its rows ask or its columns. With $[\,\cdot\,]$ for 1 if true and 0 if not, let $M$
+# mark the hidden cells where rows are queries, and $M_c$ where columns are:
 #
 # $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \key{causal-mask-in-columns}$$
 
@@ -177,7 +177,7 @@ may_attend = np.tril(np.ones((7, 7), dtype=bool))
 # %% id="mask-figure" tags=["predicted"]
 four = may_attend[:4, :4]
 masked = softmax(np.where(four, query[:4] @ key[:4].T / 2, -np.inf))
-figures.two_orientations(masked, four)
+figures.two_orientations(masked, four, tokens=TOKENS[:4])
 
 # %% [markdown] id="mask-answer" tags=["answer"]
 # They lie in the lower left corner, because the transposition moves everything from above the diagonal to below it. So "minus
@@ -203,8 +203,8 @@ check("hidden-in-columns", my_hidden)
 # This module stores its matrices as `nn.Linear` does, those for queries, keys and values below each other in one `in_proj_weight`. The
 # function `to_torch_weights` transposes ours and packs them in this way.
 #
-# We put the same weights into the module, and pass our mask, first as it is, then through `invert_mask`. **Predict** what the module gives for the last word if the mask is not inverted. In ours, this word may
-# look at all seven.
+# We put the same weights into the module, and pass our mask, first as it is, then through `invert_mask`. **Predict** what the module gives
+# for the last word if the mask is not inverted. In ours, this word may look at all seven.
 
 # %% id="spot-polarity-code" tags=["predicted"]
 from attn_course.notation import invert_mask, to_torch_weights
@@ -237,7 +237,7 @@ for name, mask in (("our mask", may_attend), ("inverted", invert_mask(may_attend
 # - Does True in a mask mean "may look", or "is hidden"?
 #
 # Here are a dictionary of six dialects and a list of letters with several meanings, both folded up. In a terminal,
-# `attn-course notation` prints the first, and `attn-course notation --letters` the second.
+# `attn-course notation` prints the first, and with `--letters` the second.
 
 # %% id="dialects-table"
 from attn_course import notation
@@ -270,8 +270,8 @@ print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 # $$(W_{Q,c}\, x_c)^\top (W_{K,c}\, y_c) = x_c^\top \bigl( W_{Q,c}^\top W_{K,c} \bigr)\, y_c
 #  = x\, \bigl( W_Q W_K^\top \bigr)\, y^\top \label{absorbed-matrix-in-columns}$$
 #
-# So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. And why does the dictionary say $W_K^\top W_Q$ for a
-# text with columns? It means the matrix inside the turned table, $K_c^\top Q_c = X_c^\top \bigl( W_{K,c}^\top W_{Q,c} \bigr) X_c$, where the
+# So $W_Q^\top W_K$ in one book and $W_Q W_K^\top$ in another are the same matrix. And why does the dictionary say $W_K^\top W_Q$ for a text
+# with columns? It means the matrix inside the turned table, $K_c^\top Q_c = X_c^\top \bigl( W_{K,c}^\top W_{Q,c} \bigr) X_c$, where the
 # word that answers stands on the left. That one is the transpose of ours, and gives the same scores.
 
 # %% id="absorbed-verify"
@@ -284,11 +284,11 @@ print("it asks cat, in row 5 and column 2 of ours:    ", (query @ key.T)[4, 1])
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | shapes |
-# |---|---|---|
-# | a word and its matrix, {eq}`projection-in-columns` | {key}`projection-in-columns` | $W_c$ is (out, in) |
-# | attention, {eq}`attention-in-columns` | {key}`attention-in-columns` | scores $(T_k, T_q)$, output $(d_v, T_q)$ |
-# | what is hidden, {eq}`causal-mask-in-columns` | {key}`causal-mask-in-columns` | $M_c$ is $(T_k, T_q)$ |
+# | what, and its shape | formula |
+# |---|---|
+# | a matrix, (out, in), {eq}`projection-in-columns` | {key}`projection-in-columns` |
+# | the output, $(d_v, T_q)$, {eq}`attention-in-columns` | {key}`attention-in-columns` |
+# | the hidden cells, $(T_k, T_q)$, {eq}`causal-mask-in-columns` | {key}`causal-mask-in-columns` |
 
 # %% [markdown] id="summary"
 # ## Summary

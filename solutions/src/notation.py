@@ -20,10 +20,10 @@ from attn_course import check
 STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
 
 # %% [markdown] id="shapes-in-columns-text"
-# A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are $T_q$ queries and $T_k$
-# keys; queries and keys have $d_k$ features, values have $d_v$; the cell below prints your numbers. What are the shapes of $K^\top Q$ and of the output? Write four
-# numbers in one tuple, `my_shapes = (a, b, c, d)`: rows `a` and columns `b` of $K^\top Q$, then rows `c` and columns `d` of the
-# output.
+# A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are $T_q$ queries and $T_k$ keys;
+# queries and keys have $d_k$ features, values have $d_v$; the cell below prints your numbers. What are the shapes of $K^\top Q$ and of the
+# output? Write four numbers in one tuple, `my_shapes = (a, b, c, d)`: rows `a` and columns `b` of $K^\top Q$, then rows `c` and columns `d`
+# of the output.
 
 # %% id="shapes-in-columns" tags=["task"]
 ### BEGIN SOLUTION
@@ -92,8 +92,8 @@ check("repair-column-mask", column_weights)
 
 # %% [markdown] id="stored-by-linear-text"
 # The layer `torch.nn.Linear(d_in, d_out, bias=False)` gets our matrix $W$, so that it computes $x\, W$ for a row $x$ of `d_in` numbers. In
-# $W$ the entry $W_{mn}$ says how much number $m$ of the word adds to number $n$ of what comes out, both counted from 0. The cell below prints
-# your four numbers. Which shape has `layer.weight`, and in which row and column of it does this entry stand? Write
+# $W$ the entry $W_{mn}$ says how much number $m$ of the word adds to number $n$ of what comes out, both counted from 0. The cell below
+# prints your four numbers. What is the shape of `layer.weight`, and in which row and column of it does this entry stand? Write
 # `my_place = (rows, columns, row, column)`, the row and the column counted from 0.
 
 # %% id="stored-by-linear" tags=["task"]
@@ -105,8 +105,8 @@ my_place = (d_out, d_in, n, m)
 check("stored-by-linear", my_place)
 
 # %% [markdown] id="stored-by-linear-why" tags=["solution-only"]
-# **Why.** The layer stores $W_c = W^\top$, {eq}`projection-in-columns`, and computes $x\, W_c^\top$. So what comes out is counted down the rows
-# and what goes in along the columns.
+# **Why.** The layer stores $W_c = W^\top$, {eq}`projection-in-columns`, and computes $x\, W_c^\top$. So what comes out is counted down the
+# rows and what goes in along the columns.
 
 # %% [markdown] id="row-of-packed-weight-text"
 # A `torch.nn.MultiheadAttention` of `embed_dim` $E$ and $H$ heads keeps three matrices below each other in its `in_proj_weight`, of shape
@@ -123,8 +123,8 @@ my_row = E + h * (E // H) + a
 check("row-of-packed-weight", my_row)
 
 # %% [markdown] id="row-of-packed-weight-why" tags=["solution-only"]
-# **Why.** Above it lie the $E$ rows of the queries, and the rows of the heads before it, $E / H$ for each. In our own matrix the same numbers
-# would be a column, since ours is stored as (in, out).
+# **Why.** Above it lie the $E$ rows of the queries, and the rows of the heads before it, $E / H$ for each. In our own matrix the same
+# numbers would be a column, since ours is stored as (in, out).
 
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader

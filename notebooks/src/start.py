@@ -180,8 +180,9 @@ def taken_home(wish, badges, presents):
     return weights @ presents
 
 
-everybody = [taken_home(wish, key, value) for wish in query]
-print(labelled(everybody, [f"{word} takes" for word in TOKENS], columns=presents))
+guests = ("it", "tired")
+taken = [taken_home(query[TOKENS.index(guest)], key, value) for guest in guests]
+print(labelled(taken, [f"{guest} takes" for guest in guests], columns=presents))
 
 # %% [markdown] id="story"
 # Pronouns are an old test for machines. In 2012 Levesque, Davis and Morgenstern collected sentences like this: *the

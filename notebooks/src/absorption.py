@@ -264,9 +264,11 @@ figures.rank_shares(cut.mean(axis=0), narrow.mean(axis=0))
 # %% [markdown] id="biases-one"
 # A form takes both in with a constant feature:
 #
-# $$(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top
-# = \tilde{x}_i \begin{pmatrix} W & W_Q b_K^\top \\ b_Q W_K^\top & b_Q b_K^\top \end{pmatrix} \tilde{x}_j^\top, \qquad
-#  \tilde{x}_i = [\,x_i,\, 1\,] \label{biases-in-one-matrix}$$
+# $$\begin{gathered}
+# (x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top
+# = \tilde{x}_i \begin{pmatrix} W & W_Q b_K^\top \\ b_Q W_K^\top & b_Q b_K^\top \end{pmatrix} \tilde{x}_j^\top, \\
+# \tilde{x}_i = [\,x_i,\, 1\,] \end{gathered}
+# \label{biases-in-one-matrix}$$
 #
 # The cancellation needs that scores are only scaled, or added to, before the softmax. **Predict** for which of these the key
 # bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
@@ -463,8 +465,10 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 #
 # $$\begin{gathered}
 # c_t = [\,k_{t,0} \cdots k_{t,H_{kv}-1},\; v_{t,0} \cdots v_{t,H_{kv}-1}\,], \\
-# K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad
-#  r = \lfloor h / g \rfloor \end{gathered} \label{grouped-heads-as-latent}$$
+# K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \\
+# d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad
+#  r = \lfloor h / g \rfloor \end{gathered}
+# \label{grouped-heads-as-latent}$$
 #
 # with $E_r$ the columns of the identity that pick block $r$, and $r$ the key head of query head $h$. With the same cache,
 # learned matrices can do all that copies can.
@@ -506,8 +510,10 @@ print("directions above 1e-4 of the first:", large, "of", spectrum.shape[1])
 # Count from the queries to the outputs of the heads, for one new token against $T$ cached vectors. Naive: rebuild, then
 # attend. Absorbed: lift the query, attend in the latent space, bring the average back:
 #
-# $$F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \qquad
-#  F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c \label{latent-decoding-flops}$$
+# $$\begin{gathered}
+# F_{\mathrm{naive}} = 2\, T H (d_c + 1)(d_k + d_v), \\
+# F_{\mathrm{absorbed}} = 2\, H d_c\, (d_k + d_v) + 4\, T H d_c \end{gathered}
+# \label{latent-decoding-flops}$$
 #
 # The first grows with the product $T d_c (d_k + d_v)$, the second only with $T d_c$:
 #
@@ -652,8 +658,10 @@ figures.latent_flow(absorbed=True)
 #
 # For each token and layer, with $b$ bytes for a number:
 #
-# $$\text{bytes}_{\text{latent}} = b\,(d_c + d_R), \qquad
-#  \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}} \label{latent-cache-bytes}$$
+# $$\begin{gathered}
+# \text{bytes}_{\text{latent}} = b\,(d_c + d_R), \\
+# \text{bytes}_{\text{keys and values}} = 2\, b\, H_{kv}\, d_{\mathrm{head}} \end{gathered}
+# \label{latent-cache-bytes}$$
 #
 # The number of heads is gone. DeepSeek-V2 chose
 #

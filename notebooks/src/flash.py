@@ -209,7 +209,9 @@ figures.eager_over_sdpa(LENGTHS, ratios)
 # %% [markdown] id="merge"
 # With the larger maximum no exponent is positive:
 #
-# $$m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B
+# $$\begin{gathered}
+# m = \max(m_A, m_B), \\
+# \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \end{gathered}
 # \label{merge-of-attention-states}$$
 #
 # {eq}`merge-of-softmax-sums` was the middle part. Write $A \oplus B$ for the merged state. Whatever the grouping, each set ends up with
@@ -423,16 +425,16 @@ verify("tiled-attention-bytes")
 def flash_counted(query, key, value, block_q, block_kv):
     outputs, moved = [], 0
     for i in range(0, len(query), block_q):
-        Q = query[i : i + block_q]
-        m, row_sum, acc = np.full((len(Q), 1), -np.inf), np.zeros((len(Q), 1)), np.zeros((len(Q), value.shape[1]))
-        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs and one L each out
+        Q, m, row_sum, acc = query[i : i + block_q], -np.inf, 0.0, 0.0
         for j in range(0, len(key), block_kv):
             K, V = key[j : j + block_kv], value[j : j + block_kv]
             moved += K.nbytes + V.nbytes
             S = Q @ K.T / np.sqrt(Q.shape[1])
             m_new = np.maximum(m, S.max(axis=1, keepdims=True))
-            p, factor = np.exp(S - m_new), np.exp(m - m_new)
-            m, row_sum, acc = m_new, factor * row_sum + p.sum(axis=1, keepdims=True), factor * acc + p @ V
+            p, factor, m = np.exp(S - m_new), np.exp(m - m_new), m_new
+            row_sum = factor * row_sum + p.sum(axis=1, keepdims=True)
+            acc = factor * acc + p @ V
+        moved += Q.nbytes + acc.nbytes + m.nbytes  # queries in; outputs, one L each out
         outputs.append(acc / row_sum)
     return np.concatenate(outputs), moved
 
@@ -538,8 +540,10 @@ figures.causal_tiles(24, 24, 4, 4)
 # $\rho_{\mathrm{matmul}}$ FLOPs of products, or $\rho_{\exp}$ exponentials, and $d_k = d_v = d$. For a tile of $B_q
 # B_k$ scores
 #
-# $$t_{\exp} = \frac{B_q B_k}{\rho_{\exp}}, \qquad t_{\mathrm{matmul}} = \frac{4\, B_q B_k d}{\rho_{\mathrm{matmul}}}, \qquad
-#  \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}} \label{exponential-to-matmul-time}$$
+# $$\begin{gathered}
+# t_{\exp} = \frac{B_q B_k}{\rho_{\exp}}, \qquad t_{\mathrm{matmul}} = \frac{4\, B_q B_k d}{\rho_{\mathrm{matmul}}}, \\
+# \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}} \end{gathered}
+# \label{exponential-to-matmul-time}$$
 
 # %% [markdown] id="spot-exponentials"
 # ### Spot the mistake: "exponentials do not matter"
@@ -692,13 +696,19 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 # The price of keeping so little is five products where the forward pass has two: $S$ again and $dQ$, $dK$ over $d_k$;
 # $dP$ and $dV$ over $d_v$:
 #
-# $$F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \qquad d_k = d_v:\;
-#  \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2} \label{attention-backward-flops}$$
+# $$\begin{gathered}
+# F_{\mathrm{backward}} = 2\, T_q T_k\, (3\, d_k + 2\, d_v), \\
+# d_k = d_v:\;
+#  \frac{F_{\mathrm{backward}}}{F} = \frac{5}{2} \end{gathered}
+# \label{attention-backward-flops}$$
 #
 # With a kernel for $dK, dV$ and one for $dQ$, both rebuild $S$ and $dP$:
 #
-# $$F_{\mathrm{two\ kernels}} = 2\, T_q T_k\, (4\, d_k + 3\, d_v), \qquad d_k = d_v:\;
-#  \frac{F_{\mathrm{two\ kernels}}}{F_{\mathrm{backward}}} = \frac{7}{5} \label{two-kernel-backward-flops}$$
+# $$\begin{gathered}
+# F_{\mathrm{two\ kernels}} = 2\, T_q T_k\, (4\, d_k + 3\, d_v), \\
+# d_k = d_v:\;
+#  \frac{F_{\mathrm{two\ kernels}}}{F_{\mathrm{backward}}} = \frac{7}{5} \end{gathered}
+# \label{two-kernel-backward-flops}$$
 #
 # Benchmarks count five, so such a kernel can show at most $5 / 7$ of what it does.
 

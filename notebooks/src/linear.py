@@ -253,7 +253,10 @@ for name, estimate in (
 # This is **linear attention** (Katharopoulos et al., 2020, with $\phi(x) = \mathrm{elu}(x) + 1$, which is positive). On
 # tokens, with $\phi$ the identity, everything between the first $X$ and the output is one matrix made of the data:
 #
-# $$(X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \qquad W(X) = W_Q W_K^\top X^\top X\, W_V \label{linear-attention-mixes-features}$$
+# $$\begin{gathered}
+# (X W_Q)\, (X W_K)^\top X W_V = X\, W(X), \\
+# W(X) = W_Q W_K^\top X^\top X\, W_V \end{gathered}
+# \label{linear-attention-mixes-features}$$
 
 # %% [markdown] id="mixes"
 # Chapter {lesson}`lookup` met three layers. A fixed one, $\phi(X W)$, cannot look at its data. $X\, W(X)$ mixes **features**, by a matrix
@@ -372,8 +375,10 @@ for name in ("softmax", "chunked"):
 # Assume causality: position $t$ may read keys $j \le t$. With a mask the product is no longer one bracket, but the sum over
 # keys still splits off, because $\phi(q_t)$ does not depend on $j$:
 #
-# $$S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad
-#  o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j \label{recurrent-linear-attention}$$
+# $$\begin{gathered}
+# S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \\
+# o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j \end{gathered}
+# \label{recurrent-linear-attention}$$
 #
 # with $S_0 = 0$. On the right stands the **parallel** form, all pairs under a mask; on the left the **recurrent** one: a
 # network with a state of $d_\phi \times d_v$ numbers, however long the past. Proof by induction: $S_t = \sum_{j \le t}
@@ -468,8 +473,10 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # From here on $q$ and $k$ are features already, and no $\phi$ is written. A sum only adds; it never forgets. A **gate** lets
 # the state fade before each write, by a factor for each feature, $0 < a_{t,r} \le 1$:
 #
-# $$S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \qquad
-#  o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \label{linear-attention-with-decay}$$
+# $$\begin{gathered}
+# S_t = \mathrm{diag}(a_t)\, S_{t-1} + k_t v_t^\top, \\
+# o_t = \sum_{j \le t} \Bigl( \sum_r q_{t,r}\, k_{j,r} \prod_{l=j+1}^{t} a_{l,r} \Bigr) v_j \end{gathered}
+# \label{linear-attention-with-decay}$$
 #
 # Unroll it: $k_j v_j^\top$ is written at step $j$ and meets the gates of all *later* steps, its own not among them. Constant
 # gates make an exponential window, learned gates $a_t = a(x_t)$ are gated linear attention (Yang et al., 2023). **Predict**
@@ -645,8 +652,10 @@ for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
 # what is written at step $t$, $\beta_t (v_t - S_{t-1}^\top k_t)$. Since $S_{t-1} = S_0 + \sum_{j<t} k_j u_j^\top$, each row depends on the
 # rows above, *linearly*: a triangular system, solved once for a chunk. With $B = \mathrm{diag}(\beta_1, \dots, \beta_C)$:
 #
-# $$S_C = S_0 + K^\top U, \qquad
-#  U = \bigl( I + \mathrm{strictly\ lower}(B K K^\top) \bigr)^{-1} B\, (V - K S_0) \label{chunked-delta-rule}$$
+# $$\begin{gathered}
+# S_C = S_0 + K^\top U, \\
+# U = \bigl( I + \mathrm{strictly\ lower}(B K K^\top) \bigr)^{-1} B\, (V - K S_0) \end{gathered}
+# \label{chunked-delta-rule}$$
 #
 # The rest is {eq}`chunked-linear-attention` with $U$ in the place of $V$ (Yang et al., 2024a, who build $U$ from products of Householder
 # matrices):
@@ -681,8 +690,9 @@ for chunk in (1, 4, 5, 64):
 # map cannot depend on the context" is true of a *fixed* one only. What linearity does cost shows in the derivative by the
 # query:
 #
-# $$\frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \qquad
-#  \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)}
+# $$\begin{gathered}
+# \frac{\partial o}{\partial q} = S^\top \quad \text{(linear)}, \\
+# \frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, (v_j - z)\,(k_j - \bar{k})^\top \quad \text{(softmax)} \end{gathered}
 # \label{linear-and-softmax-slopes}$$
 
 # %% [markdown] id="slopes"

@@ -457,3 +457,17 @@ def test_the_page_is_small_and_a_lesson_opens_its_own_level(page, machine, shown
     assert repr(card).startswith("[explorable] Two copies of a small attention")
     page.set_content(card._repr_html_())
     expect(page.get_by_role("button", name="Level 3:")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_difference_that_needs_many_digits_lengthens_no_cell_but_its_own(game, machine):
+    n = next(n for n, level in enumerate(machine["levels"]) if level["id"] == "heads-tiled")
+    begin(game, n)
+    expose(game, machine["levels"][n])
+    texts = game.locator(".brk-side:nth-child(1) [data-part=Z] .brk-cell").all_text_contents()
+    assert [text for text in texts if len(text) > 8] == ["1.000000004"], "head 2, where the twin has 1.000000000"
+
+
+def test_matrices_that_the_last_trial_shows_first_have_their_arrows_at_once(game):
+    game.evaluate("() => { const desk = document.querySelector('[data-explorable]').explorable; desk.task = 5; desk.refresh(); }")
+    for part in ("O", "Y"):
+        expect(game.locator(f"[data-board] [data-part={part}]")).to_have_attribute("data-beside", "")

@@ -32,20 +32,22 @@ function shown(value) {
 // Two numbers that differ, with as many digits as show it.
 function shownApart(a, b) {
   if (![a, b].every(Number.isFinite)) return [a, b].map(shown);
-  const texts = [(x) => shown(x).replace(/\.0+$/, ""), ...[3, 4, 5, 6].map((digits) => (x) => decimal(x, digits)), (x) => x.toExponential(3), String];
+  const texts = [(x) => shown(x).replace(/\.0+$/, ""), ...[3, 4, 5, 6].map((digits) => (x) => decimal(x, digits)), (x) => x.toExponential(3), (x) => decimal(x, 9)];
   const write = texts.find((text) => text(a) !== text(b)) ?? String;
   return (write === texts[0] ? [shown(a), shown(b)] : [write(a), write(b)]).map((text) => text.replaceAll("-", "\u2212"));
 }
 
-// How many digits after the point all pairs need to be seen to differ, 2 or more.
+// How many digits stand after the point.
+const decimals = (text) => text.match(/^\u2212?\d+\.(\d+)$/)?.[1].length ?? 0;
+
+// How many digits after the point all pairs need to be seen to differ: 2 or more, and more than 6 in a cell of its own only.
 const digitsOf = (pairs) =>
-  Math.max(2, ...pairs.filter(([a, b]) => differs(a, b)).flatMap(([a, b]) => shownApart(a, b).map((text) => text.match(/^\u2212?\d+\.(\d+)$/)?.[1].length ?? 0)));
+  Math.max(2, ...pairs.filter(([a, b]) => differs(a, b)).flatMap(([a, b]) => shownApart(a, b).map(decimals)).filter((digits) => digits <= 6));
 
 // A number beside the other machine's, with as many digits as its neighbours have.
 function even(value, other, digits) {
   const text = differs(value, other) ? shownApart(value, other)[0] : shown(value);
-  const plain = digits > 2 && /^\u2212?\d+\.\d+$/.test(text);
-  return plain ? decimal(value, digits) : text;
+  return digits > 2 && decimals(text) > 0 && decimals(text) <= digits ? decimal(value, digits) : text;
 }
 
 // Read what somebody typed; undefined as long as it is no number.

@@ -153,8 +153,8 @@ function start(root) {
     drawTabs(head, far);
     one("blind").hidden = desk.inputs.mask !== "past";
     for (const view of inputs) showInput(view);
-    aside();
     drawMission(desk);
+    aside();
     const here = desk.mode === "meet" ? placeToTry(desk) : [];
     for (const view of inputs) {
       for (const { element, index } of view.cells) element.toggleAttribute("data-here", view.part.name === here[0] && index[0] === here[1]);

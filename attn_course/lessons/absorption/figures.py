@@ -43,7 +43,7 @@ def form_parts(form: ArrayLike) -> None:
     )
     reach = float(np.abs(w).max())
     title = "A trained head: each name asks for the next one (first seed)"
-    with picture(title=title, alt=alt, height=3.3, columns=3, sharey=True) as axes:
+    with picture(title=title, alt=alt, height=3.1, columns=3, sharey=True) as axes:
         for ax, (name, part) in zip(axes, parts.items(), strict=True):
             draw_heatmap(ax, part, signed=True, limits=(-reach, reach), digits=1)
             ax.set(title=name, xlabel="answers")
@@ -83,7 +83,7 @@ def two_gauges(projections: Mapping[str, ArrayLike], form: ArrayLike) -> None:
         f"entry of each row stands in the columns {listed(w.argmax(axis=1), 0)}."
     )
     title = "Two gauges: other queries, the same head (first seed)"
-    with picture(title=title, alt=alt, height=3.5, columns=len(panels) + 1, sharey=True) as axes:
+    with picture(title=title, alt=alt, height=3.2, columns=len(panels) + 1, sharey=True) as axes:
         for ax, (name, each) in zip(axes, [*panels.items(), ("W, the same in both", w)], strict=True):
             draw_heatmap(ax, each, signed=True, digits=1)
             ax.set(title=name, xlabel="entry of the query" if each is not w else "feature that answers")

@@ -106,8 +106,12 @@ FORMS = Task(
 # ---- 10.2 columns
 
 
-def _columns_broken(tokens: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    """Self-attention with columns as positions: tokens (d, T), w_query (d_k, d), w_key (d_k, d) -> Z (d, T)."""
+def _columns_broken(
+    tokens: np.ndarray,
+    w_query: np.ndarray,
+    w_key: np.ndarray,
+) -> np.ndarray:
+    """Columns are positions: tokens (d, T), w_query and w_key (d_k, d) -> Z (d, T)."""
     scores = tokens.T @ (w_query.T @ w_key) @ tokens
     unnormalised = np.exp(scores - scores.max(axis=0, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=0, keepdims=True)

@@ -251,11 +251,12 @@ BREAK_EVEN = Task(
 
 
 def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """RoPE: rotate the pairs of features (i, i + d / 2) of x (len, d), d even, by positions (len,) times frequencies."""
+    """RoPE: turn the pairs (i, i + d / 2) of x (len, d), d even, by positions (len,)."""
     half = x.shape[1] // 2
     angle = positions[:, None] * 10_000.0 ** (-np.arange(half) / half)
     first, second = x[:, :half], x[:, half:]
-    return np.hstack([first * np.cos(angle) - second * np.sin(angle), first * np.sin(angle) + second * np.cos(angle)])
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.hstack([first * cos - second * sin, first * sin + second * cos])
 
 
 def _decoupled_broken(
@@ -265,7 +266,7 @@ def _decoupled_broken(
     key_rope: np.ndarray,
     w_key_up: np.ndarray,
 ) -> np.ndarray:
-    """Scores (n, t) of the last n tokens of a text of t with all of it, one head: content absorbed, positions decoupled."""
+    """Scores (n, t) of the last n of t tokens, one head, with decoupled positions."""
     new, length = len(query), len(latent)
     here, there = np.arange(length - new, length), np.arange(length)
     absorbed = query @ w_key_up.T

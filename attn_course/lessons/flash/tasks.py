@@ -138,7 +138,7 @@ GROUPED = Task(
     hints=[
         "List what exists once for each query head, and what passes by for each block.",
         "Queries in, outputs out, one log-sum-exp: g t (2 d + 1). Keys and values: once for each of the t / r blocks.",
-        "b times the sum of g*t*(2*d + 1) and (t/r)*t*2*d.",
+        "b times the sum of `g*t*(2*d + 1)` and `(t/r)*t*2*d`.",
     ],
 )
 

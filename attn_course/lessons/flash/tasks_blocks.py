@@ -278,8 +278,13 @@ STREAM = Task(
 # ---- 12.6 repair the loop
 
 
-def _loop_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int) -> np.ndarray:
-    """Attention over blocks of keys: (q_len, d_k), (kv_len, d_k), (kv_len, d_v), block -> (q_len, d_v)."""
+def _loop_broken(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    block: int,
+) -> np.ndarray:
+    """(q_len, d_k), (kv_len, d_k), (kv_len, d_v), block -> (q_len, d_v)."""
     row_max = np.full((len(query), 1), -np.inf)
     row_sum = np.zeros((len(query), 1))
     acc = np.zeros((len(query), value.shape[1]))

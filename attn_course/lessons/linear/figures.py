@@ -42,7 +42,7 @@ def outer_products(keys: ArrayLike, values: ArrayLike) -> None:
     )
     bound = float(np.abs([matrix for _, matrix in panels]).max())
     title = "Each pair adds its outer product to one matrix, where they overlap"
-    with picture(title=title, alt=alt, height=1.7 + 0.45 * k.shape[1], columns=len(panels), sharey=True) as axes:
+    with picture(title=title, alt=alt, height=1.3 + 0.45 * k.shape[1], columns=len(panels), sharey=True) as axes:
         for ax, (name, matrix) in zip(axes, panels, strict=True):
             draw_heatmap(ax, matrix, signed=True, limits=(-bound, bound), annotate=True, digits=1)
             ax.set(title=name, xlabel="value features")

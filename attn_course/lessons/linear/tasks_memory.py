@@ -26,7 +26,12 @@ def _gated(
     return np.array(rows)
 
 
-def _gated_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
+def _gated_broken(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    gate: np.ndarray,
+) -> np.ndarray:
     """Gated linear attention: (T, d_k), (T, d_k), (T, d_v), gates (T, d_k) -> (T, d_v)."""
     state = np.zeros((key.shape[1], value.shape[1]))
     output = np.zeros((len(query), value.shape[1]))

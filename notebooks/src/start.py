@@ -5,7 +5,8 @@
 # find out what "it" means, if it can only calculate? The part of a language model in which words look at each other
 # is called **attention**. In this lesson you do it by hand, with words made of small whole numbers.
 #
-# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and write attention in three lines.
+# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and read attention in three lines of
+# code and in one formula.
 #
 # **You need** matrix products, $e^x$, a little Python. **Time:** 50 minutes, an hour with the whole warm-up of the game, then
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
@@ -13,8 +14,8 @@
 # %% [markdown] id="plan"
 # ## The first ten minutes
 #
-# A word can look at other words. Click into the next cell and press **Shift+Enter**. The lines lead from "it" to all words, and a line
-# is thicker where "it" looks more.
+# A word can look at other words. Click into the next cell and press **Shift+Enter**. (If it stops with a `ModuleNotFoundError`, start the
+# course with `make lab`.) The lines lead from "it" to all words, and a line is thicker where "it" looks more.
 # The slider changes what "it" is looking for. What must "it" look for to find the cat?
 
 # %% id="move-card"
@@ -55,22 +56,24 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
 
 # %% [markdown] id="cat-notice"
 # The four numbers say how far something is **alive**, how far it **tells** what somebody does or is, how **open** it is, which means that
-# it needs another word as a pronoun does, and *alive* minus *tells*. So "it" wishes for something alive, and not for another open word.
+# it needs another word as a pronoun does, and *alive* minus *tells*. So to find the cat, "it" must look for something
+# alive, and not for another open word.
 #
 # We multiplied wish and badge number by number, and added up. Equal signs speak for a word, opposite signs against it. This is the
 # **dot product** of two lists, and its result is called the **score**. Here are all seven badges, and the wish of "it" once more:
 
 # %% id="keys"
 from attn_course import check
-from attn_course.sentence import VALUE, X, labelled
+from attn_course.lessons.start import figures
+from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, X, labelled
 
 query, key, value = QUERY[0], KEY[0], VALUE[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("query of it:", query[4])
 
 # %% [markdown] id="keys-notice"
-# (Whoever compares in this way is called a **head**. Our machine has two, and `[0]` takes the first, because Python counts from
-# 0. So "it", the fifth word, is `[4]`. If the cell stopped with a `ModuleNotFoundError`, start the course with `make lab`.)
+# One such set of wishes, badges and presents is called a **head**. Our machine has two, and `[0]` takes the first, because Python counts
+# from 0. So "it", the fifth word, is `[4]`.
 #
 # Let us ask "tired". Only the living are tired, so its badge says a little of *alive*, but it tells even more:
 #
@@ -108,8 +111,8 @@ check("scores-by-hand", my_three)
 # The cat has 8, and the next best has 0. How much of its attention should "it" give to the cat? We want shares, which are positive and
 # sum to 1. They are called **weights**, and are made in three small steps:
 #
-# 1. Divide each score by 2, the root of 4, since a query has four numbers: longer lists make larger sums
-#    (lesson {lesson}`scaling` says why it is the root).
+# 1. Divide each score by 2, the root of 4, since a query has four numbers: with longer lists, scores
+#    are larger in size (lesson {lesson}`scaling` says why it is the root).
 # 2. Raise $e \approx 2.72$ to each result. That is always positive, and whoever leads by 2 in the score gets $e$ times as much.
 # 3. Divide by the sum of all seven.
 #
@@ -168,8 +171,8 @@ print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 
 # %% [markdown] id="head"
-# Compare, weigh, take the average: a head does nothing else, for whatever word asks. Nothing in it is about pronouns. It finds the cat
-# because of the numbers in the lists, and these we chose so that it would. A model has to learn them.
+# Compare, weigh, take the average. That is the whole evening in three lines, for whatever guest comes. No line is about pronouns. The head
+# finds the cat because of the numbers in its lists, and these we chose so that it would. A model has to learn them.
 
 
 # %% id="head-code"
@@ -248,7 +251,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # </details>
 
 # %% [markdown] id="single"
-# ### The word that nobody can single out
+# ### A word that nobody can single out
 #
 # Why does "was" never get a third, whatever you wish for? Its badge $(0, 1, 0, -1)$ lies halfway
 # between that of "sat", $(0, 2, 0, -2)$, and that of "because", $(0, 0, 0, 0)$. A score adds up multiples of the numbers on the badge, so
@@ -262,7 +265,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 #
 # For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} +
 # p_\text{because}$. These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$.
-# Together, $3\, p_\text{was} < 1$. How close can you come?
+# Together, $3\, p_\text{was} < 1$. (There is one more such word. Which?) How close can you come?
 
 # %% id="single-code"
 for size in (2, 10, 20):
@@ -270,14 +273,19 @@ for size in (2, 10, 20):
     print("size", size, "gives was", asked[TOKENS.index("was")].round(5))
 
 # %% [markdown] id="limits"
-# ## What a head does not see
+# ## What our head does not see
 #
-# This head takes no notice of the order of the words. Shuffle the sentence, and "it" finds the cat wherever it stands:
+# In this head a badge tells nothing of the place of a word. So shuffle the words over the seven places, and make their badges anew: "it"
+# finds the cat wherever it stands.
 
 # %% id="limits-code"
+from attn_course.sentence import W_KEY
+
 order = np.random.default_rng(0).permutation(7)
+words = X.copy()
+words[:, :3] = X[order, :3]  # the last two numbers, the place, stay where they are
 print("shuffled:", [TOKENS[j] for j in order])
-print("weights: ", softmax(key[order] @ query[4] / 2).round(2))
+print("weights: ", softmax(words @ W_KEY[0] @ query[4] / 2).round(2))
 
 # %% [markdown] id="limits-predict"
 # Nor can it tell two words apart if they wear the same badge. **Predict**: a second cat comes in at the end of the sentence. Which weight
@@ -336,12 +344,26 @@ print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
 my_output = ...  # r"..."
 check("output-as-formula", my_output)
 
+# %% [markdown] id="projections"
+# ### Where queries come from
+#
+# A word's wish is made from its own numbers by a matrix, $Q = X W_Q$, which a model learns. Keys and values are made in the same way,
+# $K = X W_K$ and $V = X W_V$. A row times a matrix takes multiples of the rows of that matrix and adds them up. The word "it" is
+# $(0, 0, 2, -1, -1)$, with its place at the end. The rows of the place are zero in this $W_Q$, so the query is twice the third row:
+
+# %% id="projections-code"
+from attn_course.sentence import W_QUERY
+
+print(labelled(W_QUERY[0], rows=(*FEATURES[:3], "place", "place")))
+print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
+print("twice the third row:      ", 2 * W_QUERY[0][2])
+
 # %% [markdown] id="rows"
 # ### Rows ask, columns are asked
 #
 # In this course every word is a row, from the input to the output. So "it" asks "cat" in row 5 and column 2 of the table, and
-# the softmax runs along each row. Each row of $P$ sums to 1; a column need not, since many words look at "cat". What you have just
-# written runs along a row of $P$ as well:
+# the softmax runs along each row. Each row of $P$ sums to 1; a column need not, since many words look at "cat". The sum that you
+# wrote runs along a row of $P$ as well:
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
@@ -365,20 +387,6 @@ arrays = {
 }
 for name, array in arrays.items():
     print(f"{name:37} {array.shape}")
-
-# %% [markdown] id="projections"
-# ### Where queries come from
-#
-# A word's wish is made from its own numbers by a matrix, $Q = X W_Q$, which a model learns. Keys and values are made in the same way,
-# $K = X W_K$ and $V = X W_V$. A row times a matrix takes multiples of the rows of that matrix and adds them up. The word "it" is
-# $(0, 0, 2, -1, -1)$, with its place at the end. The rows of the place are zero in this $W_Q$, so the query is twice the third row:
-
-# %% id="projections-code"
-from attn_course.sentence import W_QUERY
-
-print(labelled(W_QUERY[0], rows=(*FEATURES[:3], "place", "place")))
-print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
-print("twice the third row:      ", 2 * W_QUERY[0][2])
 
 # %% [markdown] id="turned"
 # ### When a text looks turned
@@ -441,15 +449,17 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # |---|---|---|
 # | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k)$ and $(T_k, d_k)$ make $(T_q, T_k)$ |
 # | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k)$ and $(T_k, d_v)$ make $(T_q, d_v)$ |
+# | all in one line, lesson {lesson}`attention` | $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$ | $(T_q, d_v)$ |
 # | the scores of a text with columns, {eq}`scores-in-columns` | {key}`scores-in-columns` | $(T_k, T_q)$ |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
 # - A query is a wish, a key is the badge that it is compared with, and a value is what the word hands over.
-# - A score is the dot product of a query with a key; the softmax makes weights of scores; the output is the average of the values.
+# - A score is the dot product of a query with a key; divided by $\sqrt{d_k}$ and put through the softmax, scores become weights; the output
+#   is the average of the values.
 # - Weights sum to 1, even for a word that looks for nothing.
-# - A head sees neither the order of the words nor a difference between equal keys.
+# - Our first head sees neither the order of the words nor a difference between equal keys.
 # - Rows ask, columns are asked.
 #
 # Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.

@@ -3,10 +3,10 @@
 #
 # *The cat sat because it was tired.* Who was tired? You knew at once. But how can a machine
 # find out what "it" means, if it can only calculate? The part of a language model in which words look at each other
-# is called **attention**. In this lesson you do it by hand, with words made of small whole numbers.
+# is called **attention**. Here you do it by hand, with words made of small whole numbers.
 #
-# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and read attention in three lines of
-# code and in one formula.
+# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and read attention as code and as
+# a formula.
 #
 # **You need** matrix products, $e^x$, a little Python. **Time:** 50 minutes, an hour with the whole warm-up of the game, then
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).

@@ -67,7 +67,7 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
             ax.bar(places, heights, 0.7, color=colour)
             ax.axhline(0.0, color=INK, linewidth=0.8)
             ax.set(title=name)
-            ax.set_xticks(places, tokens, rotation=40, ha="right")
+            ax.set_xticks(places, tokens, rotation=40, ha="right", rotation_mode="anchor")
             ax.tick_params(axis="x", length=0)
             ax.grid(axis="x", visible=False)
         axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--")
@@ -156,8 +156,9 @@ def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None
     alt = "Error of a central difference against its step, on two logarithmic axes: a valley for each kind of numbers. " + " ".join(
         f"{name}: lowest at a step of 10 to the power {exponent}." for name, exponent in best.items()
     )
+    rising = h.argsort()  # the curves are named at their right ends
     with picture(title=title, alt=alt, height=3.7) as (ax,):
-        draw_lines(ax, h, curves, points=True)
+        draw_lines(ax, h[rising], {name: values[rising] for name, values in curves.items()}, points=True)
         ax.set(xlabel="step h", ylabel="error", xscale="log", yscale="log")
         ax.set_xticks(h, [power(10, round(np.log10(step))) for step in h], minor=False)
         ax.xaxis.set_minor_locator(NullLocator())

@@ -25,7 +25,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, number, power
+from attn_course.figures.words import listed, number, power, short
 
 CARDS = Path(__file__).parent / "explorables"
 
@@ -103,7 +103,8 @@ def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> 
         for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dS", gained, True)), strict=True):
             draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=True)
             name_cells(ax, tokens, tokens, matrix.shape)
-            ax.set(title=name, aspect="auto")
+            ax.set(title=name, aspect="auto", ylabel="queries")
+        axes[-1].set_xlabel("keys")
 
 
 def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
@@ -124,7 +125,7 @@ def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
     charts.heatmap(
         np.vstack([p, moves]),
         rows=["weight", "step of the score"],
-        columns=[number(value) for value in v],
+        columns=[short(value) for value in v],
         row_label="",
         column_label="values v",
         signed=True,

@@ -70,8 +70,8 @@ MOST_SIDE_BY_SIDE = 24  # columns of all heads together
 # Where a part can be clicked, with its letters; Q, K and V are one place, and so are their matrices.
 PLACES = {
     "input": Area(46, 148, 90, 92),
-    "projections": Area(162, 169, 98, 318),
-    "roles": Area(250, 169, 60, 318),
+    "projections": Area(162, 170, 98, 316),
+    "roles": Area(250, 170, 60, 316),
     "scores": Area(336, 63, 94, 94),
     "scale": Area(418, 64, 58, 34),
     "mask": Area(486, 64, 52, 34),

@@ -57,7 +57,7 @@ def draw_contours(ax: Axes, points: np.ndarray, values: np.ndarray, label: str) 
 
 
 def draw_average(ax: Axes, scores: np.ndarray, average: float) -> None:
-    """Draw the line of all weights with this average score, from one edge of the triangle to another, and name it beside its right end."""
+    """Draw the line of all weights with this average score, from one edge of the triangle to another, and name it beside its left end."""
     ends = []
     for first, second in ((0, 1), (1, 2), (0, 2)):
         low, high = sorted((scores[first], scores[second]))
@@ -65,9 +65,9 @@ def draw_average(ax: Axes, scores: np.ndarray, average: float) -> None:
             share = (average - scores[second]) / (scores[first] - scores[second])
             ends.append(share * CORNERS[first] + (1.0 - share) * CORNERS[second])
     ax.plot(*np.array(ends).T, color=INK, linewidth=1.6, linestyle="--", zorder=4)
-    end = max(ends, key=lambda point: point[0])
+    end = min(ends, key=lambda point: point[0])
     below = bool(end[1] < CORNERS[2, 1] / 50)  # it ends on the lower edge
-    place: dict[str, Any] = {"xytext": (0, -8), "ha": "center", "va": "top"} if below else {"xytext": (8, 0), "va": "center"}
+    place: dict[str, Any] = {"xytext": (0, -8), "ha": "center", "va": "top"} if below else {"xytext": (-8, 0), "ha": "right", "va": "center"}
     ax.annotate(f"average {short(average)}", (end[0], end[1]), textcoords="offset points", fontsize=LABEL_POINTS, **place)
 
 

@@ -67,8 +67,9 @@ def draw_average(ax: Axes, scores: np.ndarray, average: float) -> None:
     ax.plot(*np.array(ends).T, color=INK, linewidth=1.6, linestyle="--", zorder=4)
     end = min(ends, key=lambda point: point[0])
     below = bool(end[1] < CORNERS[2, 1] / 50)  # it ends on the lower edge
-    place: dict[str, Any] = {"xytext": (0, -8), "ha": "center", "va": "top"} if below else {"xytext": (-8, 0), "ha": "right", "va": "center"}
-    ax.annotate(f"average {short(average)}", (end[0], end[1]), textcoords="offset points", fontsize=LABEL_POINTS, **place)
+    offset, side, height = ((0, -8), "center", "top") if below else ((-8, 0), "right", "center")
+    look: dict[str, Any] = {"textcoords": "offset points", "fontsize": LABEL_POINTS}
+    ax.annotate(f"average {short(average)}", (end[0], end[1]), xytext=offset, ha=side, va=height, **look)
 
 
 def draw_path(ax: Axes, points: np.ndarray, first: str, last: str) -> None:

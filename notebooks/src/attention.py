@@ -777,9 +777,8 @@ print(f"for the sentence, an error in Z can grow by a factor of {growth:.0f}")
 #  a = e^{-r^2 / (2 h^2)} \label{gaussian-finds-own-key}$$
 
 # %% [markdown] id="deeper-near"
-# This speaks of $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative $(k_j
-# - q) / h^2$, and
-# $-q / h^2$ is the same for all keys, so the derivation of the slope goes through with $1/h^2$ in the place of $1/\sqrt{d_k}$: it is at
+# This speaks of $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative
+# $(k_j - q) / h^2$, and $-q / h^2$ is the same for all keys, so the derivation of the slope goes through with $1/h^2$ in the place of $1/\sqrt{d_k}$: it is at
 # most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
 # A query at the distance $\varepsilon$ from $k_i$ misses $v_i$ by at most the bound above plus $\varepsilon$ times this slope.
 

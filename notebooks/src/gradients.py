@@ -100,7 +100,7 @@ figures.machine()
 # error of the result? That is our question, with a rounding error in the place of $\varepsilon$.
 
 # %% [markdown] id="backward-values"
-# ## Back through the average: $dV$ and $dP$
+# ## Back through the average
 #
 # The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**, $V_{ja}$.
 #
@@ -142,12 +142,12 @@ figures.machine()
 weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
 d_weights = d_output @ value.T
 print(labelled(d_weights, rows=["dP"], columns=TOKENS))
-print("7 dV, row by row:", *(7 * weights.T @ d_output).round(9).astype(int).tolist())
+print(labelled(7 * weights.T @ d_output, columns=("7 dV", "", "")))
 verify("gradient-collects-all-outputs", "value-gradient-by-entry", "gradient-of-values")
 verify("weight-gradient-by-entry", "gradient-of-weights")
 
 # %% [markdown] id="backward-softmax"
-# ## Back through the softmax: $dS$
+# ## Back through the softmax
 #
 # Take **one score**, $s_{ij}$, an entry of $S = Q K^\top / \sqrt{d_k}$.
 #
@@ -244,7 +244,7 @@ my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
 
 # %% [markdown] id="backward-qk"
-# ## Back through the scores: $dQ$ and $dK$
+# ## Back through the scores
 #
 # A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$. Queries and keys reach the loss
 # only through the scores, so $S$ takes the place of $Z$ in {eq}`gradient-collects-all-outputs`:

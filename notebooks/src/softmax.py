@@ -366,7 +366,7 @@ check("softmax-derivative", my_formula)
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
-# **Predict** where the largest entry of $J$ is, for the weights of the scores $(1.5, 1, 0, -1)$. ($e^{1.5} \approx 4.5$.)
+# **Predict** where the largest entry of $J$ is, for the weights of the scores $(1.5, 1, 0, -1)$. Use $e^{1.5} \approx 4.5$.
 
 # %% id="jacobian-figure" tags=["predicted"]
 from attn_course.reference import softmax_jacobian
@@ -617,7 +617,7 @@ print("softmax:     ", softmax(z))
 # conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$: then $d$ is perpendicular to $\mathbf{1}$ and to $z$. The entropy has no slope
 # along such a $d$, for otherwise a step forwards or backwards would raise it. So its gradient is perpendicular to every $d$ of this kind.
 # Only the combinations of $\mathbf{1}$ and $z$ are. (With three weights, $d$ points along the dashed line of the figure below.) The
-# unknown coefficients are the *multipliers*:
+# unknown coefficients are the *multipliers*.
 
 # %% [markdown] id="lagrangian"
 # Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero:

@@ -4,7 +4,7 @@
 # Eleven tasks to [{lesson}`additive` Additive attention](../notebooks/{lesson}`additive`_additive.ipynb): 24 points,
 # about 100 minutes. Each stands for itself, so take them in any order.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
 # passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
 # if it is a known one. Three hints fold out below each question. You may add cells, but leave the checks as they

@@ -4,7 +4,7 @@
 # Ten tasks to the lesson [{lesson}`cross_attention` Cross-attention](../notebooks/{lesson}`cross_attention`_cross_attention.ipynb): 22
 # points, about 115 minutes. Each stands for itself.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it, cell by cell (Shift+Enter). A check that passes shows a green card in JupyterLab, elsewhere one
 # line; one that fails says what is wrong, and names the mistake if it is a known one. Three hints fold out below each
 # question. Leave the check cells as they are. In a terminal, `attn-course check` runs the whole notebook afresh.

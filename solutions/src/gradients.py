@@ -4,7 +4,7 @@
 # Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 20 points, about 98
 # minutes. Each stands on its own.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails says what
 # is wrong, and stops "Run All". You may add cells, but leave the check cells as they are.
 #

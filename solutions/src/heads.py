@@ -4,7 +4,7 @@
 # Eleven tasks to the lesson [{lesson}`heads` Multi-head attention](../notebooks/{lesson}`heads`_heads.ipynb): 24 points, about 110
 # minutes. Each stands for itself, so take them in any order.
 #
-# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or behind the `=` sign, run it, then run
+# **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails names the
 # mistake if it knows it, and stops "Run All". Three hints fold out below each question. Leave the checks as they are.
 # In a terminal, `attn-course check` runs the whole notebook afresh.

@@ -62,6 +62,8 @@ def the_first_page_is_the_lesson_beside_its_table_of_contents(page: NotebookPage
     assert page.interruptions() == []
     assert not page.unsaved()
     assert page.folded(PREDICTED)
+    preview = page.page.locator(".jp-OutputPlaceholder .jp-PlaceholderText").first  # the beginning of what is folded, an answer
+    assert preview.evaluate("element => getComputedStyle(element).fontSize") == "0px"
 
 
 def the_stored_explorable_moves_before_anything_is_run(page: NotebookPage) -> None:

@@ -141,6 +141,6 @@ class TestInABrowser:
         heights = 126 * np.sort(found[0]["weights"][1])[::-1][:16]
         np.testing.assert_allclose(bars, heights, atol=1e-6)
         page.clock.run_for(500)
-        expect(page.get_by_role("status")).to_contain_text("At d_k = 1024, divided by √d_k: the scores spread by 1.0")
+        expect(page.get_by_role("status")).to_contain_text("At dₖ = 1024, divided by √dₖ: the scores spread by 1.0")
         page.get_by_role("button", name="Reset").click()
         expect(width).to_have_attribute("aria-valuetext", "1")

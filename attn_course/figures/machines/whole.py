@@ -70,16 +70,16 @@ MOST_SIDE_BY_SIDE = 24  # columns of all heads together
 # Where a part can be clicked, with its letters; Q, K and V are one place, and so are their matrices.
 PLACES = {
     "input": Area(46, 148, 90, 92),
-    "projections": Area(162, 171, 98, 314),
-    "roles": Area(250, 171, 60, 314),
-    "scores": Area(338, 63, 98, 94),
+    "projections": Area(162, 170, 98, 316),
+    "roles": Area(250, 170, 60, 316),
+    "scores": Area(336, 63, 94, 94),
     "scale": Area(418, 64, 58, 34),
     "mask": Area(486, 64, 52, 34),
     "softmax": Area(566, 64, 76, 34),
     "weights": Area(592, 170, 96, 52),
     "output": Area(593, 276, 92, 52),
     "heads": Area(566, 417, 100, 66),
-    "merge": Area(380, 408, 132, 86),
+    "merge": Area(380, 406, 132, 90),
     "residual": Area(190, 408, 44, 44),
 }
 

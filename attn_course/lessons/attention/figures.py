@@ -88,7 +88,7 @@ def one_query(
     if not np.isclose(p.sum(), 1.0):
         raise ValueError(f"weights must sum to 1; got {p.sum()}")
     bottom = FIRST_ROW + ROW * len(k)
-    drawing = Diagram("one-query", 680, bottom + 92)
+    drawing = Diagram("one-query", 680, bottom + 64)
     drawing.text((KEY_X, 22), "query", symbol=False)
     _digits(drawing, (KEY_X, 46), q, "query")
     for x, name in ((KEY_X, "keys"), (DOT_X, "q · k"), (SCORE_X, "score"), (BAR_X + BAR / 2, "weight"), (VALUE_X, "values")):
@@ -113,7 +113,7 @@ def one_query(
         f"A query ({', '.join(map(_whole, q))}) meets the keys of {len(k)} tokens. Dot product and weight: {rows}. "
         f"The average of the values with these weights is the output, ({', '.join(f'{entry:.2f}' for entry in z)})."
     )
-    caption = f"One query, from its keys to its output. The largest weight, {p[most]:.2f}, belongs to {tokens[most]!r}."
+    caption = f"One query, from its keys to its output. The largest weight, {p[most]:.2f}, belongs to “{tokens[most]}”."
     publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt))
 
 
@@ -168,7 +168,8 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
             if tokens is not None:
                 name_cells(ax, tokens if ax is axes[0] else [""] * len(s), tokens if columns == "keys" else None, matrix.shape)
                 if columns == "keys":
-                    ax.tick_params(axis="x", rotation=55)
+                    for word in ax.get_xticklabels():
+                        word.set(rotation=55, ha="right", rotation_mode="anchor")
             ax.set(title=f"{name} {len(matrix)} × {matrix.shape[1]}", xlabel=columns)
         axes[0].set_ylabel("queries")
 

@@ -25,7 +25,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, number, power
+from attn_course.figures.words import listed, number, power, short
 
 CARDS = Path(__file__).parent / "explorables"
 
@@ -67,7 +67,7 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
             ax.bar(places, heights, 0.7, color=colour)
             ax.axhline(0.0, color=INK, linewidth=0.8)
             ax.set(title=name)
-            ax.set_xticks(places, tokens, rotation=40, ha="right")
+            ax.set_xticks(places, tokens, rotation=40, ha="right", rotation_mode="anchor")
             ax.tick_params(axis="x", length=0)
             ax.grid(axis="x", visible=False)
         axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--")
@@ -103,7 +103,8 @@ def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> 
         for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dS", gained, True)), strict=True):
             draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=True)
             name_cells(ax, tokens, tokens, matrix.shape)
-            ax.set(title=name, aspect="auto")
+            ax.set(title=name, aspect="auto", ylabel="queries")
+        axes[-1].set_xlabel("keys")
 
 
 def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
@@ -124,7 +125,7 @@ def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
     charts.heatmap(
         np.vstack([p, moves]),
         rows=["weight", "step of the score"],
-        columns=[number(value) for value in v],
+        columns=[short(value) for value in v],
         row_label="",
         column_label="values v",
         signed=True,
@@ -156,8 +157,9 @@ def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None
     alt = "Error of a central difference against its step, on two logarithmic axes: a valley for each kind of numbers. " + " ".join(
         f"{name}: lowest at a step of 10 to the power {exponent}." for name, exponent in best.items()
     )
+    rising = h.argsort()  # the curves are named at their right ends
     with picture(title=title, alt=alt, height=3.7) as (ax,):
-        draw_lines(ax, h, curves, points=True)
+        draw_lines(ax, h[rising], {name: values[rising] for name, values in curves.items()}, points=True)
         ax.set(xlabel="step h", ylabel="error", xscale="log", yscale="log")
         ax.set_xticks(h, [power(10, round(np.log10(step))) for step in h], minor=False)
         ax.xaxis.set_minor_locator(NullLocator())

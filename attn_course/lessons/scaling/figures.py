@@ -116,7 +116,7 @@ def coin_scores(distributions: Mapping[int, tuple[ArrayLike, ArrayLike]]) -> Non
             for side in (-1, 1):
                 ax.axvline(side * spreads[d_k], color=INK, linestyle="--", linewidth=1.2)
             ax.set_title(f"d_k = {d_k}, deviation {number(spreads[d_k], 0)}", fontsize=10.5)
-            ax.set(xlabel="q · k", xlim=(-26, 26))
+            ax.set(xlabel="q · k", xlim=(-31, 31))
         axes[0].set_ylabel("probability")
 
 
@@ -157,8 +157,8 @@ def rows_of_scores(scores: ArrayLike) -> None:
     with picture(title="Rows may lie far apart and be narrow: softmax sees one row at a time", alt=alt, height=2.9) as (ax,):
         for place, row in enumerate(table):
             ax.scatter(row, np.full(len(row), place), s=42, color=SCORES, edgecolor=INK, linewidth=0.8, clip_on=False)
-            ax.plot(row.mean(), place, "|", color=INK, markersize=20, markeredgewidth=2)
-        ax.set(xlabel="score", ylabel="query", yticks=range(len(table)), ylim=(len(table) - 0.5, -0.5))
+            ax.plot(row.mean(), place, "|", color=INK, markersize=18, markeredgewidth=2, clip_on=False)
+        ax.set(xlabel="score (upright stroke: mean of the row)", ylabel="query", yticks=range(len(table)), ylim=(len(table) - 0.5, -0.5))
 
 
 def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, ArrayLike]]]]) -> None:

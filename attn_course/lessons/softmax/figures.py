@@ -153,7 +153,7 @@ def simplex_entropy(
         draw_simplex(ax, [f"$p_{i + 1} = 1$\n$z_{i + 1} = {value:g}$" for i, value in enumerate(z)])
         draw_average(ax, z, wanted)
         draw_path(ax, way, "β → −∞", "β → ∞")
-        draw_mark(ax, f"average {short(wanted)}", top)
+        draw_mark(ax, top)
 
 
 def contest(x: ArrayLike, readings: ArrayLike, average: ArrayLike, share: ArrayLike) -> None:
@@ -294,7 +294,11 @@ def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
         left.bar_label(drawn, [number(value) for value in s], padding=3, fontsize=LABEL_POINTS)
         left.set(xlabel="weight", xlim=(0.0, max(1.25 * float(s.max()), 0.05)))
         left.grid(False)
+<<<<<<< HEAD
         draw_heatmap(right, matrix, signed=True)
+=======
+        draw_heatmap(right, matrix, signed=True, annotate=True)
+>>>>>>> look4
         right.set_aspect("auto")
         right.set_title("∂ weight / ∂ score")
         right.set_xticks(range(len(s)), [f"$z_{{{i + 1}}}$" for i in range(len(s))])
@@ -369,7 +373,7 @@ def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayL
     z, kelvin = as_numbers("scores", scores, 1), as_numbers("temperatures", temperatures, 1)
     rows = same_shape("weights", weights, len(kelvin), len(z))
     names = [f"T = {short(value)}" for value in kelvin]
-    title = "A low temperature picks the winner, a high one spreads the weight"
+    title = "At a low temperature the largest scores share the weight, at a high one all do"
     alt = f"Bars of the weights of the scores {listed(z, 1)}, one panel per temperature. " + " ".join(
         f"{name}: {listed(row)}." for name, row in zip(names, rows, strict=True)
     )

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures.drawing import LABEL_POINTS, ON_COLOUR, add_colour_bar, as_numbers
 from attn_course.figures.palette import DARK, INK, LIGHT, WEIGHTS
+from attn_course.figures.words import short
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3.0) / 2.0]])  # lower left, lower right, top
 CONTOURS = 14
@@ -56,7 +57,7 @@ def draw_contours(ax: Axes, points: np.ndarray, values: np.ndarray, label: str) 
 
 
 def draw_average(ax: Axes, scores: np.ndarray, average: float) -> None:
-    """Draw the line of all weights with this average score, from one edge of the triangle to another."""
+    """Draw the line of all weights with this average score, from one edge of the triangle to another, and name it beside its left end."""
     ends = []
     for first, second in ((0, 1), (1, 2), (0, 2)):
         low, high = sorted((scores[first], scores[second]))
@@ -64,6 +65,11 @@ def draw_average(ax: Axes, scores: np.ndarray, average: float) -> None:
             share = (average - scores[second]) / (scores[first] - scores[second])
             ends.append(share * CORNERS[first] + (1.0 - share) * CORNERS[second])
     ax.plot(*np.array(ends).T, color=INK, linewidth=1.6, linestyle="--", zorder=4)
+    end = min(ends, key=lambda point: point[0])
+    below = bool(end[1] < CORNERS[2, 1] / 50)  # it ends on the lower edge
+    offset, side, height = ((0, -8), "center", "top") if below else ((-8, 0), "right", "center")
+    look: dict[str, Any] = {"textcoords": "offset points", "fontsize": LABEL_POINTS}
+    ax.annotate(f"average {short(average)}", (end[0], end[1]), xytext=offset, ha=side, va=height, **look)
 
 
 def draw_path(ax: Axes, points: np.ndarray, first: str, last: str) -> None:
@@ -75,10 +81,9 @@ def draw_path(ax: Axes, points: np.ndarray, first: str, last: str) -> None:
         write_beside(ax, name, point, to_the_right, rise=5 if point[1] < CORNERS[2, 1] / 2 else -6)
 
 
-def draw_mark(ax: Axes, name: str, point: np.ndarray) -> None:
-    """Mark one point of the triangle and name it on the side of the middle, where there is room."""
+def draw_mark(ax: Axes, point: np.ndarray) -> None:
+    """Mark one point of the triangle."""
     ax.plot(*point, marker="o", markersize=10, markerfacecolor=WEIGHTS, markeredgecolor=DARK, markeredgewidth=1.6, zorder=6, clip_on=False)
-    write_beside(ax, name, point, to_the_right=bool(point[0] < CORNERS[2, 0] + 0.1), rise=-4)
 
 
 def write_beside(ax: Axes, name: str, point: np.ndarray, to_the_right: bool, rise: float) -> None:

@@ -31,6 +31,7 @@ function diameter(rows) {
 const PRESETS = { origin: [0, 0], tie: [4.3, -6], far: [-6, 5] };
 const ARROW = 40; // length of a slope of 1
 const RING = 13; // the arrow begins outside the ring
+const NAMED = [27, -19, -19, -19]; // how far below its key a name stands, outside the ring; of equal length, key 2 is just above key 1
 
 function start(root) {
   const all = (selector) => [...root.querySelectorAll(selector)];
@@ -54,7 +55,7 @@ function start(root) {
     sliders.forEach((slider, i) => showBeside(slider, decimal(query[i], 1)));
     all(".attn-fill").forEach((fill, j) => fill.style.setProperty("--attn-share", shown.weights[j]));
     all("[data-weight]").forEach((text, j) => (text.textContent = decimal(shown.weights[j], 3)));
-    all("[data-key]").forEach((mark, j) => place(mark, across(shown.keys[j][0]), up(shown.keys[j][1]), up(shown.keys[j][1]) - 14));
+    all("[data-key]").forEach((mark, j) => place(mark, across(shown.keys[j][0]), up(shown.keys[j][1]), up(shown.keys[j][1]) + NAMED[j]));
     move(one('[data-place="query"]'), across(query[0]), up(query[1]));
     one('[data-place="slope"]').setAttribute("d", arrow([across(query[0]), up(query[1])], shown.jacobian));
     move(one('[data-place="output"]'), along(shown.output), 44);

@@ -107,7 +107,7 @@ function start(root) {
   const weight = drawAxis(chart("weights"), { side: "left", span: [floor, top], cross: left, ticks: [0, 0.25, 0.5, 0.75, 1], label: "weight (share of 1)" });
   const bars = WAYS.map(([way], side) => Array.from({ length: SHOWN }, (_, i) => part("weights", "rect", { class: `attn-${way}`, x: rank(i + 1) - 7 + 7 * side, width: 6 })));
 
-  const entries = drawAxis(chart("norms"), { side: "bottom", span: [left + 26, right - 22], cross: floor, ticks: [1, 4, 16, 64, 256, 1024], log: true, label: "d\u2096 (entries of a vector, log axis)" });
+  const entries = drawAxis(chart("norms"), { side: "bottom", span: [left + 26, right - 22], cross: floor, ticks: [1, 4, 16, 64, 256, 1024], log: true, label: "dₖ (entries of a vector, log axis)" });
   const norm = drawAxis(chart("norms"), { side: "left", span: [floor, top], cross: left, ticks: [0, 0.1, 0.2, 0.3, 0.4, 0.5], label: "norm of the softmax Jacobian" });
   const here = part("norms", "path", { class: "attn-here" });
   const dots = WAYS.map(([way]) => Array.from({ length: QUERIES }, () => part("norms", "circle", { class: `attn-${way}`, r: 3 })));
@@ -177,6 +177,6 @@ function summary(power, chosen) {
   const say = (found) =>
     `the scores spread by ${decimal(found.deviation, 1)}, the largest weight of query ${chosen + 1} is ${decimal(found.largest[chosen], 3)}, ` +
     `and ${found.still} of ${QUERIES} queries have a Jacobian with a norm below 0.01`;
-  if (power === 0) return "At d_k = 1 the scale divides by 1: both ways are the same. Let d_k grow.";
-  return `At d_k = ${2 ** power}, divided by √d_k: ${say(scaled)}. Not divided: ${say(unscaled)}.`;
+  if (power === 0) return "At dₖ = 1 the scale divides by 1: both ways are the same. Let dₖ grow.";
+  return `At dₖ = ${2 ** power}, divided by √dₖ: ${say(scaled)}. Not divided: ${say(unscaled)}.`;
 }

@@ -106,7 +106,7 @@ function summary({ weights, entropy, largest, norm }, temperature, shift) {
   const winners = weights.flatMap((weight, i) => (largest - weight < 1e-12 ? [`s${i + 1}`] : []));
   const added = shift ? ` With ${shift} added to every score the weights are the same.` : "";
   const passed =
-    norm < 5e-4 ? "Nothing of a small change of z / T reaches the weights." : `A small change of z / T reaches the weights at most ${decimal(norm, 3)} times as large.`;
+    norm < 5e-4 ? "Next to nothing of a small change of z / T reaches the weights." : `A small change of z / T reaches the weights at most ${decimal(norm, 3)} times as large.`;
   return (
     `At T = ${temperature} the weights are ${weights.map((weight) => decimal(weight, 3)).join(", ")}; ` +
     `largest: ${winners.join(" and ")}. Entropy ${decimal(entropy, 3)} nats. ${passed}${added}`

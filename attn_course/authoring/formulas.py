@@ -19,6 +19,9 @@ _LINES = re.compile(r"\s*\\begin\{gathered\}(.*)\\end\{gathered\}\s*", re.DOTALL
 _LABEL = r"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
 _ONE = re.compile(rf"\bEq\.[\s#]+{_LABEL}")
 _SEVERAL = re.compile(rf"\bEqs\.[\s#]+((?:{_LABEL},[\s#]+)*{_LABEL}[\s#]+and[\s#]+{_LABEL})")
+_INLINE = re.compile(r"\$([^$]*)\$")
+_ITEM = re.compile(r"\n[ \t]*([-+*]|\d+[.)])[ \t]")  # where Markdown begins an item of a list
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _NUMBERED = re.compile(r'(?<!")\bEqs?\.[\s#]*\(\d+\.\d+\)(?! holds)')
 
 
@@ -53,6 +56,14 @@ def tag_findings(book: NotebookNode) -> Iterator[Finding]:
             yield cell.id, f"wanted one label to a displayed formula, got {max(inside)}"
         if len(_TAG.findall(cell.source)) != sum(inside):
             yield cell.id, "wanted every label inside $$ ... $$"
+
+
+def item_findings(book: NotebookNode) -> Iterator[Finding]:
+    """No formula within a line of text goes on in a line that Markdown takes for an item of a list."""
+    for cell in markdown_cells(book):
+        for formula in _INLINE.findall(_DISPLAY.sub("", _CODE.sub("", cell.source))):
+            if found := _ITEM.search(formula):
+                yield cell.id, f"wanted no line that begins with {found[1]!r} within a formula, for it would begin a list; got {formula!r}"
 
 
 def registry_findings(book: NotebookNode, registered: Mapping[str, str]) -> Iterator[Finding]:

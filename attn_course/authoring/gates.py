@@ -93,7 +93,7 @@ def text_gate(written: Written) -> Iterator[Problem]:
     from attn_course import reference
 
     for folder, book in written.books.items():
-        found = [*prose.heading_findings(book), *prose.length_findings(book), *prose.chance_findings(book)]
+        found = [*prose.heading_findings(book), *prose.length_findings(book), *prose.chance_findings(book), *formulas.item_findings(book)]
         if folder == "notebooks":
             found += [*prose.section_findings(book, written.lesson.number), *prose.measure_findings(book)]
             found += [*prose.redefinition_findings(book, reference.__all__), *formulas.tag_findings(book)]

@@ -26,6 +26,18 @@ def test_references_in_docstrings_and_guides_lead_to_an_equation(name):
     assert list(formulas.reference_findings(said, KNOWN)) == []
 
 
+def test_a_formula_that_goes_on_in_a_line_which_begins_a_list_is_found():
+    fine = "So $a$ is\n- one, $b$,\n- two.\n\n$$a\n- b$$\n\nand `$a` or $(a - b)\n/ 2$"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(fine, id="fine")])
+    assert list(formulas.item_findings(book)) == []
+    for line in ("- q) / 2", "+ q)", "2. 5)"):
+        book.cells.append(nbformat.v4.new_markdown_cell(f"The slope is $(k\n{line}$.", id="broken"))
+        (found,) = formulas.item_findings(book)
+        assert found[0] == "broken"
+        assert line.split()[0] in found[1]
+        book.cells.pop()
+
+
 def registered(slug):
     return {equation.label: equation.latex for equation in all_equations(slug)}
 

@@ -294,11 +294,7 @@ def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
         left.bar_label(drawn, [number(value) for value in s], padding=3, fontsize=LABEL_POINTS)
         left.set(xlabel="weight", xlim=(0.0, max(1.25 * float(s.max()), 0.05)))
         left.grid(False)
-<<<<<<< HEAD
-        draw_heatmap(right, matrix, signed=True)
-=======
         draw_heatmap(right, matrix, signed=True, annotate=True)
->>>>>>> look4
         right.set_aspect("auto")
         right.set_title("∂ weight / ∂ score")
         right.set_xticks(range(len(s)), [f"$z_{{{i + 1}}}$" for i in range(len(s))])

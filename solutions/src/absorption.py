@@ -20,7 +20,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="absorbed-head-matrices-text"
 # Write `my_forms(w_query, w_key, n_heads)`: the bilinear form of every head, **with the scale folded in**. `w_query` has shape

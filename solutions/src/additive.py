@@ -19,7 +19,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="additive-attention-text"
 # Write additive attention: `my_additive_attention(query, key, value, w_query, w_key, w_score)` takes float64 arrays of

@@ -17,7 +17,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="read-attention-map-text"
 # Run the cell below. It shows the weights of four queries over five keys, rows and columns counted from 0. Write three

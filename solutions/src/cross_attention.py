@@ -19,7 +19,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="cross-attention-text"
 # Write `my_cross_attention(x, y, w_query, w_key, w_value)`: the target `x` of shape `(q_len, d_x)` asks the source

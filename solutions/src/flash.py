@@ -31,7 +31,7 @@ if not torch.cuda.is_available():
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="merge-two-states-text"
 # Two programs saw disjoint blocks of keys, A and B, for the same $n$ queries. Each kept, measured from its maximum $m$

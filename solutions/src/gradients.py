@@ -17,7 +17,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="score-gradient-text"
 # One query with weights $p_1, \ldots, p_n$ (the softmax of scores $s_1, \ldots, s_n$) and values that are plain numbers
@@ -201,7 +201,9 @@ check("attention-backward", my_attention_backward)
 
 # %% id="repair-symmetric-backward" tags=["task"]
 def square_backward(query, key, value, d_output):
-    """The gradients (d_query, d_key, d_value) of attention with as many queries as keys."""
+    """The gradients (d_query, d_key, d_value) of attention with as many queries as
+    keys.
+    """
     ### BEGIN SOLUTION
     root = np.sqrt(query.shape[1])
     scores = query @ key.T / root
@@ -255,7 +257,9 @@ check("memory-of-kept-weights", my_gigabytes)
 
 # %% id="batched-backward" tags=["task"]
 def my_batched_backward(query, key, value, d_output):
-    """(..., T_q, d_k), (..., T_k, d_k), (..., T_k, d_v), (..., T_q, d_v) -> three gradients."""
+    """(..., T_q, d_k), (..., T_k, d_k), (..., T_k, d_v), (..., T_q, d_v) -> three
+    gradients.
+    """
     ### BEGIN SOLUTION
     root = np.sqrt(query.shape[-1])
     scores = query @ key.swapaxes(-1, -2) / root

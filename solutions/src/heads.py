@@ -20,7 +20,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="split-heads-text"
 # Write `my_split(x, n_heads)`. It takes projected queries of shape `(..., T, n_heads * d_k)`, with none, one or several

@@ -18,7 +18,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="positive-random-features-text"
 # Write `my_features(x, omega)`: positive random features whose dot products estimate $e^{q \cdot k}$ without bias,
@@ -62,8 +62,8 @@ my_crossover = m * (2 * k + 3 * v) / (k + v)
 check("random-feature-crossover", my_crossover)
 
 # %% [markdown] id="random-feature-crossover-why" tags=["solution-only"]
-# **Why.** For each position: $2 m k$ for its query, $2 m k$ for its key, $3 \cdot 2 m v$ for the memory. $2 T (k + v) = 4 m k
-# + 6 m v$. With $k = v$ it is $2.5\, m$: 256 random features need fewer FLOPs beyond 640 positions.
+# **Why.** For each position: $2 m k$ for its query, $2 m k$ for its key, $3 \cdot 2 m v$ for the memory. So
+# $2 T (k + v) = 4 m k + 6 m v$. With $k = v$ it is $2.5\, m$: 256 random features need fewer FLOPs beyond 640 positions.
 
 # %% [markdown] id="normalised-linear-attention-text"
 # Write causal linear attention with a normaliser, {eq}`normalised-linear-attention`: `my_linear_attention(query, key, value)`. `query` and

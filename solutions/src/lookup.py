@@ -19,7 +19,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="similarities-to-weights-text"
 # Write `my_weights(similarity)`: it takes a float64 array of shape `(T_out, T_in)`, the similarity of each query (row)

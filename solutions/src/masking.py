@@ -20,7 +20,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="masked-weights-text"
 # Write `my_masked_weights(scores, mask)`: it takes float64 scores of shape `(..., q_len, kv_len)` and a boolean mask that

@@ -17,7 +17,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="shapes-in-columns-text"
 # A text writes "the output is $V\,\mathrm{softmax}(K^\top Q)$", with **columns as positions**. There are $T_q$ queries and $T_k$ keys;

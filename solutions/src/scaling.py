@@ -17,7 +17,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="scaled-scores-text"
 # Write `my_scaled_scores(query, key)`: `query` has shape `(..., q_len, d_k)`, `key` `(..., kv_len, d_k)`, with the same leading axes
@@ -27,7 +27,9 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% id="scaled-scores" tags=["task"]
 def my_scaled_scores(query, key):
-    """query (..., q_len, d_k), key (..., kv_len, d_k) -> scores (..., q_len, kv_len), {eq}`scaled-score-variance`."""
+    """query (..., q_len, d_k), key (..., kv_len, d_k) -> scores (..., q_len, kv_len),
+    {eq}`scaled-score-variance`.
+    """
     ### BEGIN SOLUTION
     return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     ### END SOLUTION
@@ -82,7 +84,9 @@ check("uncentred-score-variance", my_expression)
 
 # %% id="cosine-scores" tags=["task"]
 def my_cosine_scores(query, key):
-    """query (..., q_len, d_k), key (..., kv_len, d_k) -> cosines (..., q_len, kv_len), {eq}`cosine-similarity`."""
+    """query (..., q_len, d_k), key (..., kv_len, d_k) -> cosines (..., q_len,
+    kv_len), {eq}`cosine-similarity`.
+    """
     ### BEGIN SOLUTION
     lengths = np.linalg.norm(query, axis=-1)[..., :, None] * np.linalg.norm(key, axis=-1)[..., None, :]
     return query @ key.swapaxes(-1, -2) / np.where(lengths == 0, 1.0, lengths)
@@ -104,7 +108,9 @@ check("cosine-scores", my_cosine_scores)
 
 # %% id="repair-head-weights" tags=["task"]
 def head_weights(query, key):
-    """query (n_heads, q_len, d_k), key (n_heads, kv_len, d_k) -> weights (n_heads, q_len, kv_len)."""
+    """query (n_heads, q_len, d_k), key (n_heads, kv_len, d_k) -> weights (n_heads,
+    q_len, kv_len).
+    """
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -126,7 +132,9 @@ check("repair-head-weights", head_weights)
 
 # %% id="row-and-total-spread" tags=["task"]
 def my_spreads(scores):
-    """scores (..., q_len, kv_len) -> (..., 2): mean variance within a row, variance of all scores, {eq}`spread-within-a-row`."""
+    """scores (..., q_len, kv_len) -> (..., 2): mean variance within a row, variance
+    of all scores, {eq}`spread-within-a-row`.
+    """
     ### BEGIN SOLUTION
     within = scores.var(axis=-1).mean(axis=-1)
     return np.stack([within, scores.var(axis=(-2, -1))], axis=-1)

@@ -20,7 +20,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="self-attention-text"
 # Write self-attention: `my_self_attention(x, w_query, w_key, w_value)` takes tokens `x` of shape `(..., T, d_model)` and the

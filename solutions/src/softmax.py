@@ -19,7 +19,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="stable-softmax-text"
 # Write softmax for an array of any number of axes: `my_softmax(scores, axis)` returns weights of the shape of
@@ -117,7 +117,9 @@ check("softmax-jacobian", my_jacobian)
 
 # %% id="repair-softmax-temperature" tags=["task"]
 def tempered_weights(scores, temperature):
-    """Weights of each query (row) over the keys (columns); a higher temperature flattens them."""
+    """Weights of each query (row) over the keys (columns); a higher temperature
+    flattens them.
+    """
     ### BEGIN SOLUTION
     shifted = scores - scores.max(axis=-1, keepdims=True)
     unnormalised = np.exp(shifted / temperature)

@@ -18,7 +18,7 @@ import numpy as np
 # %% id="setup-check"
 from attn_course import check
 
-STUDENT = ""  # your id, if your course gave you one: numbers that your tasks print depend on it
+STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="scores-from-words-text"
 # Rows are positions. Write `my_scores(x, w_query, w_key)`: for words `x` of shape `(T, d_model)` and two matrices of shape
@@ -28,7 +28,9 @@ STUDENT = ""  # your id, if your course gave you one: numbers that your tasks pr
 
 # %% id="scores-from-words" tags=["task"]
 def my_scores(x, w_query, w_key):
-    """x (T, d_model), w_query and w_key (d_model, d_k) -> (T, T): {eq}`score-entry-by-entry` for all pairs."""
+    """x (T, d_model), w_query and w_key (d_model, d_k) -> (T, T): {eq}`score-entry-
+    by-entry` for all pairs.
+    """
     ### BEGIN SOLUTION
     return (x @ w_query) @ (x @ w_key).T
     ### END SOLUTION

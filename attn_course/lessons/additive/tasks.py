@@ -387,7 +387,9 @@ def _contexts_broken(
     w_key: np.ndarray,
     w_score: np.ndarray,
 ) -> np.ndarray:
-    """Average the annotations of each sentence under its aligner: (batch, d_q), (batch, length, d_k), (batch,) -> (batch, d_k)."""
+    """Average the annotations of each sentence under its aligner: (batch, d_q),
+    (batch, length, d_k), (batch,) -> (batch, d_k).
+    """
     scores = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score
     real = np.arange(annotations.shape[1]) < lengths[:, None]
     scores = scores * real

@@ -242,7 +242,11 @@ def _over_examples(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.
     return unnormalised / unnormalised.sum(axis=0) @ value
 
 
-def _batched_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+def _batched_broken(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+) -> np.ndarray:
     """Attention inside each example: the result has shape (batch, q_len, d_v)."""
     batch, q_len, d_k = query.shape
     rows, keys = query.reshape(-1, d_k), key.reshape(-1, d_k)

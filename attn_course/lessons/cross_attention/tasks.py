@@ -130,7 +130,9 @@ def _translate_broken(
     source_lengths: np.ndarray,
     target_lengths: np.ndarray,
 ) -> np.ndarray:
-    """Cross-attention in a padded batch; rows of the output that belong to padding of the target are zero."""
+    """Cross-attention in a padded batch; rows of the output that belong to padding of
+    the target are zero.
+    """
     scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
     real_keys = np.arange(key.shape[1]) < target_lengths[:, None]
     scores = np.where(real_keys[:, None, :], scores, -np.inf)

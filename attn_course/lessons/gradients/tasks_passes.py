@@ -119,7 +119,9 @@ BATCHED = Task(
 def _hidden_broken(
     query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The gradients (d_query, d_key, d_value) of attention with as many queries as keys."""
+    """The gradients (d_query, d_key, d_value) of attention with as many queries as
+    keys.
+    """
     root = np.sqrt(query.shape[1])
     scores = query @ key.T / root
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))

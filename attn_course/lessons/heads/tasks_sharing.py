@@ -121,8 +121,14 @@ CACHE = Task(
 )
 
 
-def _groups_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Grouped-query attention: (H, q_len, d_k), (R, kv_len, d_k), (R, kv_len, d_v) -> (H, q_len, d_v)."""
+def _groups_broken(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+) -> np.ndarray:
+    """Grouped-query attention: (H, q_len, d_k), (R, kv_len, d_k), (R, kv_len, d_v) ->
+    (H, q_len, d_v).
+    """
     n_heads, _, d_k = query.shape
     group = n_heads // key.shape[0]
     keys, values = np.tile(key, (group, 1, 1)), np.tile(value, (group, 1, 1))
@@ -215,7 +221,9 @@ GROUPS = Task(
 
 
 def _packed_broken(x: np.ndarray, stacked: np.ndarray, n_heads: int) -> np.ndarray:
-    """What torch.nn.MultiheadAttention computes from x (T, d); stacked (4 d, d) holds in_proj_weight above out_proj.weight."""
+    """What torch.nn.MultiheadAttention computes from x (T, d); stacked (4 d, d) holds
+    in_proj_weight above out_proj.weight.
+    """
     length, d_model = x.shape
     in_proj_weight, out_proj_weight = stacked[: 3 * d_model], stacked[3 * d_model :]
     packed = (x @ in_proj_weight.T).reshape(length, n_heads, 3, d_model // n_heads)

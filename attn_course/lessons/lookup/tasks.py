@@ -305,8 +305,16 @@ READ_WEIGHTS = Task(
 )
 
 
-def _roles_broken(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, beta: float) -> np.ndarray:
-    """Each token asks with its query, and gets the values of the tokens whose keys fit."""
+def _roles_broken(
+    x: np.ndarray,
+    w_query: np.ndarray,
+    w_key: np.ndarray,
+    w_value: np.ndarray,
+    beta: float,
+) -> np.ndarray:
+    """Each token asks with its query, and gets the values of the tokens whose keys
+    fit.
+    """
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     similarity = np.exp(key @ query.T) ** beta
     weights = similarity / similarity.sum(axis=0, keepdims=True)

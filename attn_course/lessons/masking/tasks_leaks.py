@@ -142,7 +142,9 @@ SCORE_GRADIENT = Task(
 
 
 def layer(x: np.ndarray, kind: int) -> np.ndarray:
-    """A layer of seven kinds, 0 to 6, that should be causal: (length, 4) -> (length, 3). Most are not."""
+    """A layer of seven kinds, 0 to 6, that should be causal: (length, 4) -> (length,
+    3). Most are not.
+    """
     scores = x[:, :2] @ x[:, 1:3].T
     seen = np.tri(len(x), k=1 if kind == 1 else 0) > 0
     if kind == 2:

@@ -11,7 +11,11 @@ from attn_course.tasks.core import Case, Task, Wrong
 # --- 7.6 decoding with a cache -------------------------------------------------------------------------
 
 
-def _cached_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+def _cached_broken(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+) -> np.ndarray:
     """Causal attention of the newest q_len positions to all kv_len positions."""
     scores = query @ key.T / np.sqrt(query.shape[1])
     visible = np.tri(len(query), len(key)) > 0
@@ -152,8 +156,15 @@ CACHED = Task(
 # --- 7.7 a padded batch --------------------------------------------------------------------------------
 
 
-def _padded_broken(query: np.ndarray, key: np.ndarray, value: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Attention of each example to its first `lengths[b]` keys; the keys behind are padding."""
+def _padded_broken(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    lengths: np.ndarray,
+) -> np.ndarray:
+    """Attention of each example to its first `lengths[b]` keys; the keys behind are
+    padding.
+    """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     real = np.arange(query.shape[1])[:, None] < lengths[:, None, None]
     scores = scores + np.where(real, 0.0, -1e9)

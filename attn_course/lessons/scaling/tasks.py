@@ -264,7 +264,9 @@ COSINE = Task(
 
 
 def _heads_broken(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Weights of each head: query (n_heads, q_len, d_k), key (n_heads, kv_len, d_k) -> (n_heads, q_len, kv_len)."""
+    """Weights of each head: query (n_heads, q_len, d_k), key (n_heads, kv_len, d_k)
+    -> (n_heads, q_len, kv_len).
+    """
     n_heads, _, d_k = query.shape
     d_model = n_heads * d_k
     scores = query @ key.swapaxes(-1, -2)

@@ -160,7 +160,9 @@ ENTROPY = Task(
 
 
 def _tempered_broken(scores: np.ndarray, temperature: float) -> np.ndarray:
-    """Weights of each query (row) over the keys (columns); a higher temperature flattens them."""
+    """Weights of each query (row) over the keys (columns); a higher temperature
+    flattens them.
+    """
     shifted = scores - scores.max()
     unnormalised = np.exp(shifted) / temperature
     return unnormalised / unnormalised.sum(axis=0)

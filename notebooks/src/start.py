@@ -64,7 +64,8 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
 
 # %% id="keys"
 from attn_course import check
-from attn_course.sentence import VALUE, X, labelled
+from attn_course.lessons.start import figures
+from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, X, labelled
 
 query, key, value = QUERY[0], KEY[0], VALUE[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))

@@ -32,8 +32,8 @@ print("turned, column of it:  ", P.T[:, 4].round(2))
 figures.two_orientations(P, tokens=TOKENS)
 
 # %% [markdown] id="where"
-# In the machine, this is where each query meets each key, the part that is lit here. A text that turns this table has turned everything
-# before it and behind it as well: words, matrices, weights and outputs.
+# In the machine, this is where each query meets each key, the part that is lit here. In a text with columns not only this table is
+# turned, but everything before it and behind it: words, matrices, weights and outputs.
 
 # %% id="machine"
 figures.machine()
@@ -172,7 +172,7 @@ verify("causal-mask-in-columns")
 may_attend = np.tril(np.ones((7, 7), dtype=bool))
 
 # %% [markdown] id="mask-predict"
-# **Predict** in which corner the hidden cells lie when columns are queries, here for the first four words.
+# **Predict** for the first four words, with columns as queries: in which row are three cells hidden, and in which row none?
 
 # %% id="mask-figure" tags=["predicted"]
 four = may_attend[:4, :4]
@@ -180,7 +180,8 @@ masked = softmax(np.where(four, query[:4] @ key[:4].T / 2, -np.inf))
 figures.two_orientations(masked, four, tokens=TOKENS[:4])
 
 # %% [markdown] id="mask-answer" tags=["answer"]
-# They lie in the lower left corner, because the transposition moves everything from above the diagonal to below it. So "minus
+# In the fourth row, that of "because", three cells are hidden, since the three words before it must not see it. In the first row, that of
+# "the", none is. The hidden cells lie in the lower left corner: the transposition has moved them there from the upper right. So "minus
 # infinity strictly below the diagonal" is right in one dialect, and in the other it hides the past.
 
 # %% [markdown] id="hidden-turn"

@@ -5,10 +5,10 @@
 # find out what "it" means, if it can only calculate? The part of a language model in which words look at each other
 # is called **attention**. Here you do it by hand, with words made of small whole numbers.
 #
-# **Afterwards you can** calculate what one word takes from the others, make a word look where you want, and read attention as code and as
-# a formula.
+# **Afterwards you can** calculate what one word takes from the others, make a word look where you want or prove that it cannot, and read
+# attention as code and as a formula.
 #
-# **You need** matrix products, $e^x$, a little Python. **Time:** 50 minutes, an hour with the whole warm-up of the game, then
+# **You need** matrix products, $e^x$, a little Python. **Time:** 55 minutes, an hour with the game's whole warm-up, then
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="plan"
@@ -26,7 +26,8 @@ figures.asks_explorable(KEY[0], QUERY[0][4], TOKENS, asks=4)
 
 # %% [markdown] id="where"
 # The slider turns one screw of a small machine, and here is the whole of it. Do not try to understand it yet: we are
-# going to walk through it with one word, from the top to the bottom. Every framed part is a link to the lesson that takes it apart.
+# going to walk through it with one word, and only the mask waits for lesson {lesson}`masking`. Every framed part is a link to the lesson
+# that takes it apart.
 
 # %% id="machine"
 figures.machine()
@@ -39,7 +40,7 @@ figures.machine()
 #
 # - its **query** is a wish: what the word is looking for ("it": *somebody alive, whom I can stand for*),
 # - its **key** is a name badge: it describes the word to those who are looking ("cat": *I am alive*),
-# - its **value** is a present, for those who have found it.
+# - its **value** is a present for all who find it, and it is never used up.
 #
 # "It" goes from badge to badge and asks how well each fits its wish. Here it meets the cat. Run this cell, and then those below it.
 
@@ -55,12 +56,12 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
     print(wish, "times", badge, "is", wish * badge, "and the total is", total)
 
 # %% [markdown] id="cat-notice"
-# The four numbers say how far something is **alive**, how far it **tells** what somebody does or is, how **open** it is, which means that
-# it needs another word as a pronoun does, and *alive* minus *tells*. So to find the cat, "it" must look for something
-# alive, and not for another open word.
+# The four numbers say how much a word is **alive**, how much it **tells** what somebody does or is, how **open** it is (it needs another
+# word, as a pronoun does), and *alive* minus *tells*. So to find the cat, "it" must look for something alive, and not for another open
+# word.
 #
-# We multiplied wish and badge number by number, and added up. Equal signs speak for a word, opposite signs against it. This is the
-# **dot product** of two lists, and its result is called the **score**. Here are all seven badges, and the wish of "it" once more:
+# We multiplied wish and badge number by number, and added up. Two numbers of the same sign speak for a word, two of opposite signs
+# against it. This is the **dot product** of two lists, and its result is called the **score**. Here are all seven badges, and the wish of "it" once more:
 
 # %% id="keys"
 from attn_course import check
@@ -83,7 +84,8 @@ print("query of it:", query[4])
 
 # %% [markdown] id="hook-predict"
 # **Predict.** The key of "sat" is $(0, 2, 0, -2)$, and the key of "it" itself is $(0, 0, 2, 0)$. Which scores does "it" have with
-# these two? Write your answer down before you run the cell. Until then its output is folded, and so is the answer below it.
+# these two? Write your answer down before you run the cell. Until then its output is folded; the answer below it opens
+# with a click.
 
 # %% id="hook-code" tags=["predicted"]
 scores = key @ query[4]
@@ -111,8 +113,8 @@ check("scores-by-hand", my_three)
 # The cat has 8, and the next best has 0. How much of its attention should "it" give to the cat? We want shares, which are positive and
 # sum to 1. They are called **weights**, and are made in three small steps:
 #
-# 1. Divide each score by 2, the root of 4, since a query has four numbers: with longer lists, scores
-#    are larger in size (lesson {lesson}`scaling` says why it is the root).
+# 1. Divide each score by 2, the root of 4, since a query has four numbers: longer lists tend to make larger sums
+#    (lesson {lesson}`scaling` says why it is the root).
 # 2. Raise $e \approx 2.72$ to each result. That is always positive, and whoever leads by 2 in the score gets $e$ times as much.
 # 3. Divide by the sum of all seven.
 #
@@ -177,7 +179,7 @@ figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 
 # %% id="head-code"
 def taken_home(wish, badges, presents):
-    """What a word takes home that comes to the party with this wish."""
+    """What a word with this wish takes home from the party."""
     powers = np.exp(badges @ wish / np.sqrt(len(wish)))
     weights = powers / powers.sum()
     return weights @ presents
@@ -258,10 +260,11 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # the score of "was" always lies halfway between theirs. It never leads.
 
 # %% [markdown] id="single-root"
-# Let $s$ be the scores after the division by 2, and $N$ the sum of all seven powers. Since $e^{a+b} = e^a e^b$,
+# Let $h_j = s_j / 2$ be the half score of word $j$, and $N$ the sum of all seven powers. The half score of "was" lies halfway too, and
+# $e^{(a+b)/2} = \sqrt{e^a e^b}$, so
 #
-# $$p_\text{was} = \frac{e^{(s_\text{sat} + s_\text{because})/2}}{N} = \sqrt{\frac{e^{s_\text{sat}}}{N} \cdot
-# \frac{e^{s_\text{because}}}{N}} = \sqrt{p_\text{sat}\; p_\text{because}}$$
+# $$p_\text{was} = \frac{e^{(h_\text{sat} + h_\text{because})/2}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N} \cdot
+# \frac{e^{h_\text{because}}}{N}} = \sqrt{p_\text{sat}\; p_\text{because}}$$
 #
 # For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} +
 # p_\text{because}$. These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$.
@@ -275,17 +278,18 @@ for size in (2, 10, 20):
 # %% [markdown] id="limits"
 # ## What our head does not see
 #
-# In this head a badge tells nothing of the place of a word. So shuffle the words over the seven places, and make their badges anew: "it"
-# finds the cat wherever it stands.
+# A word's wish and badge are made from its numbers (section {section}`formula` says how), and this head leaves out the two for the place.
+# So it takes no notice of the order of the words. Shuffle the sentence, and "it" finds the cat wherever the cat stands:
 
 # %% id="limits-code"
-from attn_course.sentence import W_KEY
+from attn_course.sentence import W_KEY, W_QUERY
 
 order = np.random.default_rng(0).permutation(7)
-words = X.copy()
-words[:, :3] = X[order, :3]  # the last two numbers, the place, stay where they are
-print("shuffled:", [TOKENS[j] for j in order])
-print("weights: ", softmax(words @ W_KEY[0] @ query[4] / 2).round(2))
+moved = np.hstack([X[order, :3], X[:, 3:]])  # the words move, the places stay
+wishes, badges = moved @ W_QUERY[0], moved @ W_KEY[0]
+shuffled = [TOKENS[j] for j in order]
+print("shuffled:", shuffled)
+print("weights: ", softmax(badges @ wishes[shuffled.index("it")] / 2).round(2))
 
 # %% [markdown] id="limits-predict"
 # Nor can it tell two words apart if they wear the same badge. **Predict**: a second cat comes in at the end of the sentence. Which weight
@@ -352,8 +356,6 @@ check("output-as-formula", my_output)
 # $(0, 0, 2, -1, -1)$, with its place at the end. The rows of the place are zero in this $W_Q$, so the query is twice the third row:
 
 # %% id="projections-code"
-from attn_course.sentence import W_QUERY
-
 print(labelled(W_QUERY[0], rows=(*FEATURES[:3], "place", "place")))
 print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
 print("twice the third row:      ", 2 * W_QUERY[0][2])
@@ -362,17 +364,13 @@ print("twice the third row:      ", 2 * W_QUERY[0][2])
 # ### Rows ask, columns are asked
 #
 # In this course every word is a row, from the input to the output. So "it" asks "cat" in row 5 and column 2 of the table, and
-# the softmax runs along each row. Each row of $P$ sums to 1; a column need not, since many words look at "cat". The sum that you
-# wrote runs along a row of $P$ as well:
-#
-# $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
-#
-# Put into one line, this is the best-known formula of attention, and the subject of lesson {lesson}`attention`:
+# the softmax runs along each row. Each row of $P$ sums to 1; a column need not, since many words look at "cat". Your sum is a
+# matrix product too, $Z = P V$. So the whole party fits into one line, the best-known formula of attention and the subject of lesson
+# {lesson}`attention`:
 #
 # $$Z = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
 
 # %% id="rows-code"
-verify("output-entry-by-entry")
 P = softmax(query @ key.T / np.sqrt(4))
 Z = P @ value
 print("rows of P sum to   ", P.sum(axis=1))
@@ -387,6 +385,14 @@ arrays = {
 }
 for name, array in arrays.items():
     print(f"{name:37} {array.shape}")
+
+# %% [markdown] id="rows-entry"
+# The last product, written out for number $a$ of what query $i$ takes home, is the formula of your turn:
+#
+# $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
+
+# %% id="rows-entry-code"
+verify("output-entry-by-entry")
 
 # %% [markdown] id="turned"
 # ### When a text looks turned
@@ -459,7 +465,7 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # - A score is the dot product of a query with a key; divided by $\sqrt{d_k}$ and put through the softmax, scores become weights; the output
 #   is the average of the values.
 # - Weights sum to 1, even for a word that looks for nothing.
-# - Our first head sees neither the order of the words nor a difference between equal keys.
+# - A head whose wishes and badges leave out the place does not see the order of the words. No head can tell equal keys apart.
 # - Rows ask, columns are asked.
 #
 # Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.

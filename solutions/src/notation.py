@@ -35,7 +35,7 @@ check("shapes-in-columns", my_shapes)
 
 # %% [markdown] id="shapes-in-columns-why" tags=["solution-only"]
 # **Why.** $K^\top Q$ is $(T_k \times d_k)(d_k \times T_q)$, and $V$ times the weights is $(d_v \times T_k)(T_k \times T_q)$. Inner lengths
-# vanish. One output per query, as long as a value: in every dialect.
+# vanish. In every dialect there is one output for each query, and it is as long as a value.
 
 # %% [markdown] id="columns-to-rows-text"
 # A text has positions in columns, and its softmax runs down each column:
@@ -60,7 +60,7 @@ check("columns-to-rows", my_rows)
 
 # %% [markdown] id="columns-to-rows-why" tags=["solution-only"]
 # **Why.** Turn the inputs once, at the border, and think in one dialect from there on. To turn the finished output,
-# `(value @ softmax(key.T @ query / np.sqrt(len(query)), axis=0)).T`, is as right. What goes wrong is a mixture:
+# `(value @ softmax(key.T @ query / np.sqrt(len(query)), axis=0)).T`, is just as right. What goes wrong is a mixture:
 # `shape[-1]` is $d_k$ in one dialect and a number of positions in the other.
 
 # %% [markdown] id="repair-column-mask-text"

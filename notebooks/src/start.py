@@ -3,7 +3,7 @@
 #
 # *The cat sat because it was tired.* Who was tired? You knew at once. But how can a machine
 # find out what "it" means, if it can only calculate? The part of a language model in which words look at each other
-# is called **attention**. Here you do it by hand, with words made of small whole numbers.
+# is called **attention**. Here you do it by hand, in small whole numbers.
 #
 # **Afterwards you can** calculate what one word takes from the others, make a word look where you want or prove that it cannot, and read
 # attention as code and as a formula.
@@ -61,7 +61,8 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
 # word.
 #
 # We multiplied wish and badge number by number, and added up. Two numbers of the same sign speak for a word, two of opposite signs
-# against it. This is the **dot product** of two lists, and its result is called the **score**. Here are all seven badges, and the wish of "it" once more:
+# against it. This is the **dot product** of two lists, and its result is called the **score**. Here are all seven badges, and the wish
+# of "it" once more:
 
 # %% id="keys"
 from attn_course import check

@@ -57,7 +57,7 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
 
 # %% [markdown] id="cat-notice"
 # The four numbers say how much a word is **alive**, how much it **tells** what somebody does or is, how **open** it is (it needs another
-# word, as a pronoun does), and *alive* minus *tells*. So to find the cat, "it" must look for something alive, and not for another open
+# word, as a pronoun does), and *alive* minus *tells*. So "it" looks for something alive, which finds the cat, and not for another open
 # word.
 #
 # We multiplied wish and badge number by number, and added up. Two numbers of the same sign speak for a word, two of opposite signs

@@ -269,7 +269,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 #
 # For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} +
 # p_\text{because}$. These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$.
-# Together, $3\, p_\text{was} < 1$. (There is one more such word. Which?) How close can you come?
+# Together, $3\, p_\text{was} < 1$. How close can you come?
 
 # %% id="single-code"
 for size in (2, 10, 20):

@@ -2,12 +2,11 @@
 # # Exercises {lesson}`scaling`: the scale of a score
 #
 # Ten tasks for the lesson [{lesson}`scaling` The scale of a score](../notebooks/{lesson}`scaling`_scaling.ipynb): 20 points, about 90
-# minutes. Each stands on its own, so take them in any order.
+# minutes. Take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run the check below it.
-# Run the cells one by one (Shift+Enter), because a check that fails stops "Run All". A check that passes shows a green card in JupyterLab,
-# elsewhere one line; one that fails says what is wrong. Three hints below each question open with a click. You may add cells, but leave
-# the check cells as they are. In a terminal, `attn-course check` runs the whole notebook afresh.
+# Run the cells one by one (Shift+Enter), because a check that fails stops "Run All". A check says that you passed, or what is wrong. Three
+# hints open with a click. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
 

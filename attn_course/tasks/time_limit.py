@@ -3,11 +3,13 @@
 Standard library only, so that a confined worker can load it with `run`.
 """
 
+import _thread
 import contextlib
 import ctypes
 import gc
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +25,7 @@ def time_limit(seconds: float, *, of_work: bool = False) -> Iterator[None]:
     `of_work`: seconds of this process's own work, which other work on the machine does not shorten, where there are signals; nor
     does a search of the whole heap for garbage, half a second in the process that builds all lessons: it waits until afterwards.
     """
-    waiting = of_work and gc.isenabled()
+    inside, waiting = True, of_work and gc.isenabled()
     if waiting:
         gc.disable()
     if hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread():
@@ -34,34 +36,45 @@ def time_limit(seconds: float, *, of_work: bool = False) -> Iterator[None]:
 
         before = signal.signal(alarm, stop)
 
+        def arm() -> None:
+            signal.setitimer(clock, seconds, 0.1)  # again and again: a bare `except:` swallows the first
+
         def disarm() -> None:
             signal.setitimer(clock, 0)
             signal.signal(alarm, before or signal.SIG_DFL)
-
-        signal.setitimer(clock, seconds, 0.1)  # again and again: a bare `except:` swallows the first
     else:
-        thread, over = ctypes.c_ulong(threading.get_ident()), threading.Event()
+        thread, ident = threading.current_thread(), ctypes.c_ulong(threading.get_ident())
+        over, striking = threading.Lock(), False
+        over.acquire()
 
         def watch() -> None:
+            nonlocal striking
             wait = seconds
-            while not over.wait(wait):
-                wait = 0.1
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsUp))
+            while not over.acquire(timeout=wait) and thread.is_alive():  # a later thread may get the number of one that has ended
+                striking, wait = True, 0.1
+                if inside:
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeIsUp))
+                striking = False
 
-        watcher = threading.Thread(target=watch, daemon=True)
+        def arm() -> None:
+            _thread.start_new_thread(watch, ())
 
-        def disarm() -> None:
-            over.set()
-            watcher.join()
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # one that was sent and has not arrived
+        def disarm() -> None:  # an alarm may strike between any two of these; then it is called again
+            if over.locked():
+                over.release()
+            while striking:
+                time.sleep(0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, None)  # one that was sent and has not arrived
 
-        watcher.start()
     try:
         try:
+            arm()
             yield
         finally:
+            inside = False  # before all else: from here on at most one more alarm arrives
             disarm()
     finally:
+        inside = False
         disarm()  # the last alarm may have struck inside the first
         if waiting:
             gc.enable()

@@ -446,8 +446,8 @@ verify("output-derivative-by-query", "query-misses-own-key")
 
 # %% [markdown] id="plane-notice"
 # The card has the keys and values of the picture. Press "On key 1" and read the weights, then "Keys of equal length" and "On key 1"
-# again. The arrow is the slope, {eq}`output-derivative-by-query`. Where is it longest, so that the output follows the query most?
-# (Section {section}`inner` has the answer.)
+# again. The arrow is the slope, {eq}`output-derivative-by-query`. Where does the output follow the query most?
+# (There the arrow is longest; section {section}`inner` has the answer.)
 
 # %% id="explorable"
 figures.query_explorable()

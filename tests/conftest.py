@@ -58,8 +58,8 @@ if importlib.util.find_spec("hypothesis"):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than there are cores: many tests wait, for a kernel, a page or a limit."""
-    return (os.cpu_count() or 1) + 1
+    """Return two workers more than there are cores: many tests wait, for a kernel, a page or a limit."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.fixture(scope="session")

@@ -56,14 +56,15 @@ def all_changes(equation: Equation) -> Iterator[Change]:
 
 
 def mutants(equation: Equation, every: int = 1) -> Iterator[Mutant]:
-    """Yield every small change of an equation's formula, or one in `every`, judged on the equation's own givens.
+    """Yield every small change of an equation's formula, or one in `every` and all it names, judged on the equation's own givens.
 
     Those that "survived" are mistakes that the check would miss.
     """
     original = equation.read()
     compared = Unrelated(equation, original)
-    for change in itertools.islice(all_changes(equation), 0, None, every):
-        yield Mutant(change, _fate(equation, compared, change))
+    for number, change in enumerate(all_changes(equation)):
+        if number % every == 0 or str(change) in equation.equivalent:
+            yield Mutant(change, _fate(equation, compared, change))
 
 
 def _fate(equation: Equation, compared: "Unrelated", change: Change) -> Fate:

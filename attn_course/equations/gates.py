@@ -54,7 +54,7 @@ def mutant_problems(equation: Equation, every: int = 1) -> list[str]:
     problems += [
         f"Eq. {equation.label}: equivalent={{...}} names {change}, which does not survive"
         for change in equation.equivalent
-        if change not in survived and (every == 1 or change in {str(mutant.change) for mutant in judged})
+        if change not in survived
     ]
     if not any(mutant.fate in ("refuted", "malformed") for mutant in judged):
         problems.append(f"Eq. {equation.label}: no change of the formula is rejected")

@@ -12,6 +12,7 @@ from attn_course.authoring.problems import AuthoringError, shorten
 MAX_IMAGE_BYTES = 300_000  # of base64, one picture
 MAX_TEXT_BYTES = 200_000  # one HTML, text or JSON output
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{7,16}\b")
+_NEGATIVE_ZERO = re.compile(r"(?<![\w.)])-0(?:\.0*)?(?![\w.])")
 _EMBEDDED_IMAGE = re.compile(r"data:image/(png|jpeg|gif);base64")
 
 
@@ -59,11 +60,14 @@ def findings(cell: NotebookNode) -> Iterator[str]:
             if output.name == "stderr":
                 yield f"wanted nothing on stderr (nbval compares it), got {shorten(output.text.strip())}"
             yield from _text_findings(output.text)
+            yield from _printed_findings(output.text)
         for mime, content in output.get("data", {}).items():
             if mime.startswith("image/"):
                 yield from _image_findings(mime, content, output.metadata, _joined(output.data.get("text/plain", "")))
             else:
                 yield from _text_findings(_joined(content))
+            if mime == "text/plain":
+                yield from _printed_findings(_joined(content))
 
 
 def count_findings(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
@@ -89,6 +93,12 @@ def _text_findings(text: str) -> Iterator[str]:
         yield "wanted pictures as image/png outputs, got one as base64 inside text"
     if len(text.encode()) > MAX_TEXT_BYTES:
         yield f"wanted an output of at most {MAX_TEXT_BYTES} bytes, got {len(text.encode())}"
+
+
+def _printed_findings(text: str) -> Iterator[str]:
+    zero = _NEGATIVE_ZERO.search(text)
+    if zero:
+        yield f"wanted zeros without a sign, since rounding decides about it on each processor anew (add 0.0), got {zero[0]}"
 
 
 def _image_findings(mime: str, content: Any, metadata: dict[str, Any], text: str) -> Iterator[str]:

@@ -27,6 +27,8 @@ def settled(*outputs, tags=()):
 REFUSED = {
     "stderr": (stream("careful", "stderr"), "wanted nothing on stderr .*got 'careful'"),
     "an address in text": (stream("<object at 0x7f3a5c00>"), "got the memory address 0x7f3a5c00"),
+    "a zero with a sign": (stream("others: [ 1. -0.]"), "got -0."),
+    "a zero with a sign and digits in a result": (display({"text/plain": "array([-0.00, 1])"}), "got -0.00"),
     "an address in a result": (display({"text/plain": "<Axes at 0x7f3a5c00>"}), "got the memory address"),
     "a picture without alt": (display({"image/png": PNG}), "wanted alt text in the metadata of image/png"),
     "a picture with blank alt": (display({"image/png": PNG}, {"image/png": {"alt": " "}}), "wanted alt text"),
@@ -52,7 +54,7 @@ def test_an_output_is_refused(output, message):
 
 def test_ordinary_outputs_stay():
     outputs = [
-        stream("0x1f is 31\n"),
+        stream("0x1f is 31, -0.5 and 10-0 are no zeros\n"),
         display({"image/png": PNG, "text/plain": "[figure] A line rises."}, {"image/png": {"alt": "A line rises."}}),
     ]
     assert settled(*outputs).outputs == outputs

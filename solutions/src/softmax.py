@@ -2,7 +2,7 @@
 # # Exercises {lesson}`softmax`: softmax
 #
 # Ten tasks for the lesson [{lesson}`softmax` Softmax](../notebooks/{lesson}`softmax`_softmax.ipynb): 24 points,
-# about 96 minutes. Take them in any order. Tasks {task}`entropy-by-hand`, {task}`entropy-as-scores-sharpen`,
+# about 94 minutes. Take them in any order. Tasks {task}`entropy-by-hand`, {task}`entropy-as-scores-sharpen`,
 # {task}`multiplier-to-softmax` and {task}`cauchy-to-exponential` lean on *Deeper* sections, the others on the core alone.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
@@ -12,6 +12,11 @@
 # are. In a terminal, `attn-course check` runs the whole notebook afresh.
 #
 # Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
+
+# %% [markdown] id="latex"
+# **Answers in LaTeX.** A function such as `\ln` needs parentheses around an argument of more than one factor: `\ln(x y)`. To see how a
+# formula is understood, `from attn_course import read` and call, for instance, `read("cauchy-to-exponential", my_cauchy)`. What cannot
+# be read is no attempt.
 
 # %% id="setup" tags=["setup"]
 import numpy as np
@@ -160,8 +165,7 @@ check("tempered-cross-entropy-gradient", my_gradient)
 # $$D = \frac{\mathrm{d} H}{\mathrm{d} \beta}$$
 #
 # in the symbols `s` and `z` with their indices, and `\beta`, with `\ln` if you like: only the right side, between `r"` and `"`.
-# It has to hold for both signs of $\beta$. To see how a formula is understood, `from attn_course import read` and call
-# `read("entropy-as-scores-sharpen", my_cooling)`; what cannot be read is no attempt.
+# It has to hold for both signs of $\beta$.
 
 # %% id="entropy-as-scores-sharpen" tags=["task"]
 ### BEGIN SOLUTION
@@ -212,102 +216,71 @@ check("shift-invariance-of-softmax", my_derivation)
 #
 # $$-\ln p_i - 1 + \beta z_i + \lambda = 0, \qquad \sum_{j=1}^{n} p_j = 1$$
 #
-# Show that $\lambda$ drops out, in lines of LaTeX, each equal to the one before. The first and the last are given; take
-# three steps or more.
-#
-# ```python
-# my_gibbs = [
-#     r"p_i",
-#     # your lines
-#     r"\frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
-# ]
-# ```
+# What is $\lambda$? Solve both conditions for it on paper, and write it as a formula in LaTeX in `z` with its index, `\beta` and, if you
+# like, `n`: only the right side, between `r"` and `"`. You may use `\exp`, `\ln` and `\mathrm{lse}`.
 
 # %% id="multiplier-to-softmax" tags=["task"]
 ### BEGIN SOLUTION
-my_gibbs = [
-    r"p_i",
-    r"e^{\lambda - 1} e^{\beta z_i}",
-    r"\frac{e^{\lambda - 1} e^{\beta z_i}}{\sum_{j=1}^{n} p_j}",
-    r"\frac{e^{\lambda - 1} e^{\beta z_i}}{\sum_{j=1}^{n} e^{\lambda - 1} e^{\beta z_j}}",
-    r"\frac{e^{\lambda - 1} e^{\beta z_i}}{e^{\lambda - 1} \sum_{j=1}^{n} e^{\beta z_j}}",
-    r"\frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}}",
-]
+my_multiplier = r"1 - \ln \sum_{j=1}^{n} e^{\beta z_j}"
 ### END SOLUTION
 
 # %% id="multiplier-to-softmax-check" tags=["check"]
-check("multiplier-to-softmax", my_gibbs)
+check("multiplier-to-softmax", my_multiplier)
 
 # %% [markdown] id="multiplier-to-softmax-why" tags=["solution-only"]
-# **Why.** Line 2 is the first condition solved for $p_i$; line 3 divides by 1, which is the second
-# condition, and line 4 puts the form of line 2 into each term of that sum. The factor $e^{\lambda - 1}$ is common to all terms
-# and cancels. Nobody had to compute $\lambda$, though lines 2 and 6 tell it: $e^{\lambda - 1} = 1 / \sum_j e^{\beta z_j}$, so
-# $\lambda = 1 - \mathrm{lse}(\beta z)$.
+# **Why.** The first condition, solved for $p_i$, is $p_i = e^{\lambda - 1} e^{\beta z_i}$. Put it into the second:
+# $e^{\lambda - 1} \sum_j e^{\beta z_j} = 1$. The logarithm says $\lambda - 1 = -\ln \sum_j e^{\beta z_j}$, so
+# $\lambda = 1 - \mathrm{lse}(\beta z)$, and $p_i = e^{\lambda - 1} e^{\beta z_i} = \sigma(\beta z)_i$.
 
 # %% [markdown] id="cauchy-to-exponential-text"
 # Cauchy (*Cours d'analyse*, 1821, chapter 5) solved $g(x + c) = g(x)\, g(c)$ without a derivative: for whole
 # numbers, then for fractions, then for all numbers by continuity. Here you do the fractions. Let $g_k = g(k / n)$ be the
-# value after $k$ steps of $1 / n$, so that $g_{k + l} = g_k\, g_l$. All values are positive, and $\beta = \ln g(1) = \ln g_n$.
+# value after $k \ge 1$ steps of $1 / n$, so that $g_{k + l} = g_k\, g_l$. All values are positive. You know one of them, the value
+# $a = g_m$ after $m \ge 1$ steps.
 #
-# Show that $g_k$ is an exponential, in lines of LaTeX, each equal to the one before. The first and the last are given; take
-# three steps or more. Write products of equal factors as powers; only $g_1, g_2, \ldots$ are given, and $g_0$ is not.
-#
-# ```python
-# my_cauchy = [
-#     r"g_k",
-#     # your lines
-#     r"e^{\beta k / n}",
-# ]
-# ```
+# What is $g_k$? Write it as a formula in LaTeX in `a`, `m` and `k`: only the right side, between `r"` and `"`. You may use `\exp` and
+# `\ln`.
 
 # %% id="cauchy-to-exponential" tags=["task"]
 ### BEGIN SOLUTION
-my_cauchy = [
-    r"g_k",
-    r"g_1^k",
-    r"(g_1^n)^{k / n}",
-    r"g_n^{k / n}",
-    r"e^{(k / n) \ln g_n}",
-    r"e^{\beta k / n}",
-]
+my_cauchy = r"a^{k / m}"
 ### END SOLUTION
 
 # %% id="cauchy-to-exponential-check" tags=["check"]
 check("cauchy-to-exponential", my_cauchy)
 
 # %% [markdown] id="cauchy-to-exponential-why" tags=["solution-only"]
-# **Why.** The equation, used $k - 1$ times, makes $k$ factors $g(1/n)$ of $g(k/n)$. With $k = n$ it says that $g(1)$ is
-# $g(1/n)$ to the power $n$, so $g(1/n)$ is a root of $g(1)$, and everything hangs on this one number. As $n$ was any whole
-# number, $g(x) = e^{\beta x}$ on all positive fractions; these lie everywhere dense, and so a continuous $g$ has no choice in
+# **Why.** The equation, used $k - 1$ times, makes $k$ factors $g_1$ of $g_k$, so $g_k = g_1^k$. In the same way $a = g_m = g_1^m$, so
+# $g_1$ is the $m$-th root of $a$, and $g_k = a^{k / m}$. With $m = n$ and $\beta = \ln g(1)$ this is $g(k / n) = e^{\beta k / n}$. As $n$ was
+# any whole number, $g(x) = e^{\beta x}$ on all positive fractions; these lie everywhere dense, and so a continuous $g$ has no choice in
 # between.
 
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader
 
 # %% [markdown] id="softmax-derivative-text"
-# Let $s = \sigma(z)$. Write a formula in LaTeX for
+# Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$. Write a formula in LaTeX for
 #
 # $$J_{ij} = \frac{\partial s_i}{\partial z_j}$$
 #
-# as it holds for all $i$ and $j$: only the right side, between `r"` and `"`. The Kronecker delta is `\delta_{ij}`. Any
-# form that is equal for all weights counts.
+# as it holds for all $i$ and $j$: only the right side, between `r"` and `"`. You may use `s` and `a` with their indices, `\beta`, and the
+# Kronecker delta `\delta_{ij}`; you need not use all of them.
 
 # %% id="softmax-derivative" tags=["task"]
 ### BEGIN SOLUTION
-my_formula = r"s_i (\delta_{ij} - s_j)"
+my_formula = r"\beta s_i (\delta_{ij} - s_j)"
 ### END SOLUTION
 
 # %% id="softmax-derivative-check" tags=["check"]
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="softmax-derivative-why" tags=["solution-only"]
-# **Why.** With $s_i = e^{z_i} / \sum_k e^{z_k}$ the quotient rule gives
-# $\delta_{ij}\, e^{z_i} / \sum_k e^{z_k} - e^{z_i} e^{z_j} / (\sum_k e^{z_k})^2$, which is $\delta_{ij}\, s_i - s_i s_j$.
+# **Why.** With $u_i = \beta z_i + \ln a_i$ this is $s = \sigma(u)$. Its derivative by $u_j$ is $s_i (\delta_{ij} - s_j)$, and that of $u_j$ by
+# $z_j$ is $\beta$. The $a_i$ change the weights, but not the formula.
 
 # %% [markdown] id="pull-back-one-row-text"
 # Write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of the same length go in, the weights $s$ and the gradient
-# $g$ with respect to them; the gradient with respect to the scores comes out. Do it without any matrix, though the check cannot see
-# that.
+# $g$ with respect to them; the gradient with respect to the scores comes out.
 
 
 # %% id="pull-back-one-row" tags=["task"]
@@ -322,8 +295,8 @@ check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="lse-over-blocks-text"
 # Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, none of them empty, as a float.
-# The scores are finite, of any size and either sign. Look at each block once, and do not join them, though
-# the check cannot see it.
+# The scores are finite, of any size and either sign. Look at each block once; joining the blocks
+# is not allowed, nor is a library's log-sum-exp.
 
 
 # %% id="lse-over-blocks" tags=["task"]

@@ -111,9 +111,9 @@ def test_a_front_end_gets_html_and_a_terminal_gets_words(shown):
 
 def test_the_words_of_the_softmax_card_hold_true_numbers():
     rows = rows_of_card("softmax")
-    assert [temperature for temperature, _ in rows] == ["0.25", "1", "4"]
+    assert [temperature for temperature, _ in rows] == ["0.1", "0.25", "1", "4", "20"]
     for temperature, cells in rows:
         weights = softmax(np.array([2.0, 1.0, 0.0, -1.0]), temperature=float(temperature))
         entropy = -(weights * np.log(weights)).sum()
         norm = np.linalg.norm(np.diag(weights) - np.outer(weights, weights), 2)
-        assert cells == [f"{value:.3f}" for value in (*weights, entropy, norm)]
+        assert cells == [f"{value:.3f}" for value in (*weights, entropy, norm, norm / float(temperature))]

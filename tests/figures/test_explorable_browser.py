@@ -68,7 +68,6 @@ def test_buttons_work_by_keyboard_and_show_their_cases(page):
     for name, numbers in (
         ("Uniform", ["0.250"] * 4),
         ("Tie", ["0.500", "0.500", "0.000", "0.000"]),
-        ("Saturated", ["1.000", "0.000", "0.000", "0.000"]),
         ("Reset", expected_weights(2, 1, 0, -1)),
     ):
         page.get_by_role("button", name=name).press("Enter")
@@ -76,8 +75,7 @@ def test_buttons_work_by_keyboard_and_show_their_cases(page):
     page.get_by_role("button", name="Tie").click()
     expect(page.get_by_role("status")).to_contain_text("largest: s1 and s2.")
     assert page.locator("[data-fact=norm]").inner_text() == "0.500"
-    page.get_by_role("button", name="Saturated").click()
-    assert page.locator("[data-fact=norm]").inner_text() == "0.000"
+    assert page.locator("[data-fact=byScore]").inner_text() == "5.000"
     page.get_by_role("button", name="Uniform").click()
     assert page.locator("[data-fact=entropy]").inner_text() == f"{math.log(4):.3f}"
 
@@ -115,6 +113,7 @@ def test_the_numbers_are_those_of_python(page):
         assert shown["entropy"] == pytest.approx(-(positive * np.log(positive)).sum(), abs=1e-12)
         assert shown["largest"] == pytest.approx(weights.max(), abs=1e-12)
         assert shown["norm"] == pytest.approx(np.linalg.norm(jacobian, 2), abs=1e-12)
+        assert shown["byScore"] == pytest.approx(np.linalg.norm(jacobian, 2) / temperature, abs=1e-10)
 
 
 def test_two_cards_on_a_page_do_not_disturb_each_other(page):
@@ -173,7 +172,7 @@ def test_the_card_follows_the_theme_of_jupyterlab_and_every_cell_can_be_read(pag
         page.set_content(theme_page(theme))
         paper = page.locator(".attn-explorable").evaluate("element => getComputedStyle(element).backgroundColor")
         assert (contrast(colour(paper), "white") < 1.5) == (theme == "true")
-    for preset in ("Reset", "Tie", "Saturated"):
+    for preset in ("Reset", "Tie", "Uniform"):
         page.get_by_role("button", name=preset).click()
         pairs = page.locator(".attn-cell").evaluate_all(
             "cells => cells.map(cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor])"

@@ -49,8 +49,9 @@ DRAWN = [
             X,
             {name: [shares(f, 0.0), shares(f, 3.0)] for name, f in {"exp(x)": math.exp, "x² + 1": lambda x: x * x + 1}.items()},
             shift=3.0,
+            mark=3.0,
         ),
-        ["coincide for exp(x)", "x² + 1 by up to 0.82", "shift of both scores by 3"],
+        ["coincide for exp(x)", "x² + 1 by up to 0.82", "shift of both scores by 3", "x² + 1 0.91 and 0.79"],
     ),
     (partial(figures.softmax_maps, X, {"a map": [X, X + 0.25], "one more": [X, 2 * X]}, shift=1.0), ["coincide for no map"]),
     (

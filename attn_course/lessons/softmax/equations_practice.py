@@ -198,28 +198,9 @@ def max_and_sum(scores: np.ndarray) -> tuple[float, float]:
 
 
 @equation(
-    "online-softmax-update",
-    r"m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'}",
-    uses=["shifted-lse"],
-    assumes=["m, l: maximum and sum of e^{z_j - m} so far; m = -inf, l = 0 before the first score"],
-    wrong={
-        "the old sum is not rescaled": r"\ell\, e^{m - m'} -> \ell",
-        "rescaled by e^{m' - m}": "m - m' -> m' - m",
-        "the new score measured from the old maximum": "e^{x - m'} -> e^{x - m}",
-    },
-)
-def online_update(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """A new maximum rescales what was summed before; no score is looked at twice."""
-    z = np.sort(rng.normal(size=n)) + 4 * rng.normal()
-    z = (z, z[::-1], z[:1])[draw]  # the last is a new maximum, it is the least, it is the first
-    m, ell = max_and_sum(z[:-1])
-    return {"x": z[-1], "m": m, r"\ell": ell, r"\ell'": max_and_sum(z)[1]}
-
-
-@equation(
     "merge-of-softmax-sums",
     r"\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B)",
-    uses=["shifted-lse", "online-softmax-update"],
+    uses=["shifted-lse"],
     assumes=["A, B disjoint, not both empty"],
     wrong={
         "only the second block is rescaled": r"\ell_{A \cup B} = \ell_A + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B)",
@@ -233,3 +214,22 @@ def merge_of_two_blocks(rng: np.random.Generator, a: int, b: int, draw: int) -> 
     first, second = (rng.normal(size=size) + 2 * rng.normal() + base for size in (a, b * (draw < 2)))
     (m_a, ell_a), (m_b, ell_b), (_, together) = max_and_sum(first), max_and_sum(second), max_and_sum(np.append(first, second))
     return {r"\ell_{A \cup B}": together, r"\ell_A": ell_a, r"\ell_B": ell_b, "m_A": m_a, "m_B": m_b}
+
+
+@equation(
+    "online-softmax-update",
+    r"m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'}",
+    uses=["merge-of-softmax-sums"],
+    assumes=["m, l: maximum and sum of e^{z_j - m} so far; m = -inf, l = 0 before the first score"],
+    wrong={
+        "the old sum is not rescaled": r"\ell\, e^{m - m'} -> \ell",
+        "rescaled by e^{m' - m}": "m - m' -> m' - m",
+        "the new score measured from the old maximum": "e^{x - m'} -> e^{x - m}",
+    },
+)
+def online_update(rng: np.random.Generator, n: int, draw: int) -> Givens:
+    """Eq. merge-of-softmax-sums with a block of one score: its maximum is x, its sum 1."""
+    z = np.sort(rng.normal(size=n)) + 4 * rng.normal()
+    z = (z, z[::-1], z[:1])[draw]  # the last is a new maximum, it is the least, it is the first
+    m, ell = max_and_sum(z[:-1])
+    return {"x": z[-1], "m": m, r"\ell": ell, r"\ell'": max_and_sum(z)[1]}

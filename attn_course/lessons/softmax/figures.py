@@ -32,7 +32,7 @@ SAME = 1e-9  # shares closer than this are one curve
 TINY = 1e-6  # smaller norms are rounding errors of the caller as much as facts
 
 
-def softmax_maps(difference: ArrayLike, shares: Mapping[str, ArrayLike], *, shift: float) -> None:
+def softmax_maps(difference: ArrayLike, shares: Mapping[str, ArrayLike], *, shift: float, mark: float | None = None) -> None:
     """Show, for several maps f, the share f(z_1) / (f(z_1) + f(z_2)) before and after a shift of both scores.
 
     Parameters
@@ -43,6 +43,8 @@ def softmax_maps(difference: ArrayLike, shares: Mapping[str, ArrayLike], *, shif
         By the name of f: the share of the first entry with z_2 = 0, then with z_2 = `shift`.
     shift : float
         What is added to both scores.
+    mark : float, optional
+        A difference at which both shares get a dot.
 
     Raises
     ------
@@ -54,17 +56,26 @@ def softmax_maps(difference: ArrayLike, shares: Mapping[str, ArrayLike], *, shif
     gaps = {name: float(np.abs(pair[0] - pair[1]).max()) for name, pair in pairs.items()}
     same = " and ".join(name for name, gap in gaps.items() if gap < SAME) or "no map"
     moved = "; ".join(f"{name} by up to {number(gap)}" for name, gap in gaps.items() if gap >= SAME) or "none"
-    title = f"Only {same} gives the same shares after {short(shift)} is added to both scores"
+    title = f"Of these, only {same} keeps its shares when {short(shift)} is added to both scores"
     alt = (
         f"One panel per map. Each shows the share of the first of two entries against the score difference, from {short(x.min())} to "
         f"{short(x.max())}, before and after a shift of both scores by {short(shift)}. The two curves coincide for {same}. "
         f"They part for the others: {moved}."
     )
+    if mark is not None:
+        dots = "; ".join(
+            f"{name} {number(float(np.interp(mark, x, pair[0])))} and {number(float(np.interp(mark, x, pair[1])))}"
+            for name, pair in pairs.items()
+        )
+        alt += f" Dots mark the difference {short(mark)}, before and after: {dots}."
     columns = len(pairs) if len(pairs) < 4 else -(-len(pairs) // 2)
     rows = -(-len(pairs) // columns)
     with picture(title=title, alt=alt, height=1.1 + 2.3 * rows, rows=rows, columns=columns, sharey=True, sharex=True) as axes:
         for ax, (name, pair) in zip(axes, pairs.items(), strict=False):
             draw_lines(ax, x, {"z₂ = 0": pair[0], f"z₂ = {short(shift)}": pair[1]})
+            if mark is not None:
+                ends = [np.interp(mark, x, one) for one in pair]
+                ax.plot([mark, mark], ends, color=INK, marker="o", markersize=5, linewidth=1.0, linestyle=":", zorder=5)
             ax.set_title(f"{name}: {'curves coincide' if gaps[name] < SAME else 'gap up to ' + number(gaps[name])}")
             ax.set(xlabel="z₁ − z₂", ylim=(-0.03, 1.03))
             ax.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
@@ -166,7 +177,7 @@ def contest(x: ArrayLike, readings: ArrayLike, average: ArrayLike, share: ArrayL
     readings : (k, n) array_like
         The best reading of a few contests, one row for each pair of errors.
     average, share : (n,) array_like
-        Over many contests: the average best reading, and the share that the first score wins.
+        Over many contests: the average best reading, and the share that the first score wins, perhaps of other contests.
 
     Raises
     ------
@@ -191,7 +202,7 @@ def contest(x: ArrayLike, readings: ArrayLike, average: ArrayLike, share: ArrayL
         left.set(xlabel="first score x (the second is 0)", ylabel="best reading")
         left.legend(loc="upper left")
         draw_lines(right, score, {"slope of the average": slope, "share won by x": won}, colours={"share won by x": WEIGHTS})
-        right.set(xlabel="first score x (the second is 0)", ylim=(-0.03, 1.03))
+        right.set(xlabel="first score x (the second is 0)", ylabel="slope, or share", ylim=(-0.03, 1.03))
         right.legend(loc="upper left")
 
 
@@ -258,7 +269,7 @@ def overflow_ranges(names: Sequence[str], lowest: ArrayLike, highest: ArrayLike)
         ax.invert_yaxis()
         ax.set_xscale("symlog", linthresh=10.0)
         ax.set_xticks([-1000, -100, -10, 0, 10, 100, 1000], ["−1000", "−100", "−10", "0", "10", "100", "1000"])
-        ax.set(xlabel="score x", xlim=(12.0 * float(low.min()), 12.0 * float(high.max())))
+        ax.set(xlabel="score x (a linear axis up to 10, logarithmic beyond)", xlim=(12.0 * float(low.min()), 12.0 * float(high.max())))
         ax.grid(visible=False, axis="y")
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
@@ -282,7 +293,7 @@ def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
     s = as_numbers("weights", weights, 1)
     matrix = same_shape("jacobian", jacobian, len(s), len(s))
     row_sums = matrix.sum(axis=1)
-    title = "Raising one score takes from all others: every row and column sums to zero"
+    title = "Raising one score takes from all others: every row sums to zero"
     alt = (
         f"Left, bars of the weights {listed(s)}. Right, their Jacobian as signed colours: positive on the diagonal, "
         f"{listed(np.diag(matrix))}, and negative elsewhere; the largest entry off the diagonal in size is {number(np.min(matrix))}. "
@@ -416,11 +427,11 @@ def token_weights(tokens: Sequence[str], scores: ArrayLike, weights: ArrayLike) 
 
 
 def softmax_explorable() -> None:
-    """Show four scores and a temperature as sliders, with weights, entropy, Jacobian and its spectral norm."""
+    """Show four scores and a temperature as sliders, with weights, entropy, Jacobian and the norms of it and of J / T."""
     publish_explorable(
         CARDS / "softmax",
-        "Sliders for four scores and a temperature; bars of the weights, their entropy, largest weight, Jacobian and its spectral norm. "
-        "Buttons set a uniform case, a tie, a saturated case, add 100 to all scores, which changes nothing, and put all back.",
+        "Sliders for four scores and a temperature; bars of the weights, their entropy, largest weight, Jacobian J, and the spectral norms "
+        "of J and of J / T. Buttons set a uniform case, a tie, add 100 to all scores, and put all back.",
     )
 
 

@@ -53,7 +53,7 @@ def draw_contours(ax: Axes, points: np.ndarray, values: np.ndarray, label: str) 
     triangles = Triangulation(points[:, 0], points[:, 1])
     shaded = ax.tricontourf(triangles, values, levels=CONTOURS, cmap=PALE_GREYS)
     ax.tricontour(triangles, values, levels=np.asarray(shaded.levels), colors=LIGHT, linewidths=0.7)
-    add_colour_bar(shaded, ax, label, fraction=0.045, ticks=MaxNLocator(6))
+    add_colour_bar(shaded, ax, label, fraction=0.045, pad=0.14, ticks=MaxNLocator(6))
 
 
 def draw_average(ax: Axes, scores: np.ndarray, average: float) -> None:

@@ -13,13 +13,18 @@ from attn_course.tasks.core import Case, Task, Wrong, at_sizes
 
 
 def _weights_and_slopes(rng: np.random.Generator, n: int) -> dict[str, Any]:
-    z = rng.normal(size=n)
-    return {"s": vector(softmax(z)), "J": derivative(softmax, z)}
+    z, a, beta = rng.normal(size=n), rng.uniform(0.3, 3.0, size=n), rng.uniform(0.4, 1.6) * rng.choice([-1.0, 1.0])
+
+    def weights(z: np.ndarray) -> Any:
+        amounts = a * np.exp(beta * z)
+        return amounts / amounts.sum()
+
+    return {"s": vector(weights(z)), "a": vector(a), r"\beta": beta, "J": derivative(weights, z)}
 
 
 DERIVATIVE_FORMULA = Task(
     id="softmax-derivative",
-    title="The derivative of softmax as a formula",
+    title="The derivative with a factor for every entry",
     entry="my_formula",
     kind="formula",
     equation="softmax",
@@ -28,35 +33,46 @@ DERIVATIVE_FORMULA = Task(
     minutes=4,
     trains="two cases in one formula",
     your_turn=True,
-    symbols=("s",),
+    symbols=("s", "a", r"\beta"),
     left="J_{ij}",
     cases=at_sizes("n", _weights_and_slopes),
-    answer=r"s_i (\delta_{ij} - s_j)",
+    answer=r"\beta s_i (\delta_{ij} - s_j)",
     wrong=[
+        Wrong("beta forgotten", r"s_i (\delta_{ij} - s_j)", "the exponent is beta z_j, and its derivative brings a factor beta"),
+        Wrong(
+            "the factor once more",
+            r"\beta a_i s_i (\delta_{ij} - s_j)",
+            "the factor a_i is inside s_i already: write a_i as e to the power ln a_i, and it is a part of the score",
+        ),
         Wrong(
             "each weight on its own",
-            r"\delta_{ij}\, s_i (1 - s_i)",
-            "that is the derivative of the logistic function; here raising z_j also lowers every other s_i, through the sum beneath",
+            r"\beta \delta_{ij}\, s_i (1 - s_i)",
+            "that is the derivative of the logistic function; here raising z_j also changes every other s_i, through the sum beneath",
         ),
         Wrong(
             "the case i = j for all",
-            r"s_i (1 - s_i)",
-            "that is the case i = j; for every other j the derivative is -s_i s_j, and the delta has to tell the two apart",
+            r"\beta s_i (1 - s_i)",
+            "that is the case i = j; for every other j the derivative is minus beta s_i s_j, and the delta has to tell the two apart",
         ),
-        Wrong("the derivative of the logarithm", r"\delta_{ij} - s_j", "that is the derivative of ln s_i; multiply it by s_i"),
-        Wrong("the numerator forgotten", r"-s_i s_j", "the numerator of s_i holds z_j too, when i = j: that term is missing"),
-        Wrong("the denominator forgotten", r"\delta_{ij}\, s_i", "the sum beneath holds every z_j: its derivative is missing"),
+        Wrong("the derivative of the logarithm", r"\beta (\delta_{ij} - s_j)", "that is the derivative of ln s_i; multiply it by s_i"),
+        Wrong("the numerator forgotten", r"-\beta s_i s_j", "the numerator of s_i holds z_j too, when i = j: that term is missing"),
+        Wrong("the denominator forgotten", r"\beta \delta_{ij}\, s_i", "the sum beneath holds every z_j: its derivative is missing"),
         Wrong(
-            "the delta taken for 1", r"s_i (1 - s_j)", "that is the derivative where i = j; for every other j the numerator does not move"
+            "the delta taken for 1",
+            r"\beta s_i (1 - s_j)",
+            "that is the derivative where i = j; for every other j the numerator does not move",
         ),
-        Wrong("plus for minus", r"s_i (\delta_{ij} + s_j)", "the sum stands beneath, so its derivative comes with a minus"),
-        Wrong("the sign turned round", r"s_i (s_j - \delta_{ij})", "raising z_i raises s_i: where i = j the derivative is positive"),
-        Wrong("s_i for s_j", r"s_i (\delta_{ij} - s_i)", "the derivative of the sum by z_j is e^{z_j}: over the sum that is s_j, not s_i"),
+        Wrong("plus for minus", r"\beta s_i (\delta_{ij} + s_j)", "the sum stands beneath, so its derivative comes with a minus"),
+        Wrong(
+            "s_i for s_j",
+            r"\beta s_i (\delta_{ij} - s_i)",
+            "the derivative of the sum by z_j is beta a_j e^{beta z_j}: over the sum that is beta s_j, not beta s_i",
+        ),
     ],
     hints=[
-        "Write s_i as a quotient. Where does z_j stand in its numerator, and where in its denominator?",
-        "The derivative of the numerator by z_j is delta_ij e^{z_i}, that of the denominator e^{z_j}.",
-        r"By the quotient rule it is `\delta_{ij}\, s_i` minus a product of two weights.",
+        "Write a_i as e to the power ln a_i. What are the scores of this softmax?",
+        "The softmax of u has the derivative {eq}`softmax-derivative` by u_j. What is the derivative of u_j by z_j?",
+        r"A factor, a weight, and a difference of `\delta_{ij}` and a weight.",
     ],
 )
 
@@ -67,7 +83,7 @@ def _pull(name: str, scores: np.ndarray, gradient: np.ndarray) -> Case:
 
 PULL = Task(
     id="pull-back-one-row",
-    title="A gradient through softmax, without its matrix",
+    title="A gradient through softmax",
     entry="my_pull",
     kind="write",
     equation="softmax-derivative",
@@ -155,8 +171,8 @@ LSE = Task(
     minutes=8,
     trains="one reading with a running maximum",
     your_turn=True,
-    answer=lambda blocks: logsumexp(np.concatenate(blocks)),
-    forbid=(forbidden.SOFTMAX,),
+    answer=lambda blocks: _blockwise(blocks, lambda old, new: np.exp(old - new)),
+    forbid=(forbidden.SOFTMAX, forbidden.JOINING),
     cases=lambda rng: [
         _in_blocks("two blocks, the second with the maximum", np.sort(rng.normal(size=7)), 3),
         _in_blocks("two blocks, the first with the maximum", np.sort(rng.normal(size=7))[::-1].copy(), 3),

@@ -8,7 +8,8 @@ function describe(scores, temperature) {
   const jacobian = weights.map((s_i, i) => weights.map((s_j, j) => (i === j ? s_i * (1 - s_i) : -s_i * s_j)));
   // H = ln(total) - sum of s_i times its exponent; a weight of 0 adds 0, also where its exponent is -Infinity
   const entropy = weights.reduce((sum, weight, i) => sum - (weight > 0 ? weight * exponents[i] : 0), Math.log(total));
-  return { weights, jacobian, entropy, largest: Math.max(...weights), norm: spectralNorm(jacobian) };
+  const norm = spectralNorm(jacobian);
+  return { weights, jacobian, entropy, largest: Math.max(...weights), norm, byScore: norm / temperature };
 }
 
 // Largest eigenvalue of a symmetric matrix without negative ones: squared again and again, the matrix keeps only
@@ -31,7 +32,6 @@ function spectralNorm(matrix) {
 const PRESETS = {
   uniform: { scores: [0, 0, 0, 0], temperature: 1 },
   tie: { scores: [2, 2, 0, -1], temperature: 0.1 },
-  saturated: { scores: [4, 1, 0, -3], temperature: 0.2 },
 };
 const SHIFT = 100;
 
@@ -53,7 +53,7 @@ function start(root) {
     showBeside(dial, temperature());
     all(".attn-fill").forEach((fill, i) => fill.style.setProperty("--attn-share", shown.weights[i]));
     all("[data-weight]").forEach((text, i) => (text.textContent = decimal(shown.weights[i], 3)));
-    for (const fact of ["entropy", "largest", "norm"]) one(`[data-fact="${fact}"]`).textContent = decimal(shown[fact], 3);
+    for (const fact of ["entropy", "largest", "norm", "byScore"]) one(`[data-fact="${fact}"]`).textContent = decimal(shown[fact], 3);
     colourCells(cells, shown.jacobian);
     speak(root, summary(shown, temperature(), shift()));
   }
@@ -102,13 +102,12 @@ function colourCells(cells, jacobian) {
   });
 }
 
-function summary({ weights, entropy, largest, norm }, temperature, shift) {
+function summary({ weights, entropy, largest, norm, byScore }, temperature, shift) {
   const winners = weights.flatMap((weight, i) => (largest - weight < 1e-12 ? [`s${i + 1}`] : []));
   const added = shift ? ` With ${shift} added to every score the weights are the same.` : "";
-  const passed =
-    norm < 5e-4 ? "Next to nothing of a small change of z / T reaches the weights." : `A small change of z / T reaches the weights at most ${decimal(norm, 3)} times as large.`;
   return (
     `At T = ${temperature} the weights are ${weights.map((weight) => decimal(weight, 3)).join(", ")}; ` +
-    `largest: ${winners.join(" and ")}. Entropy ${decimal(entropy, 3)} nats. ${passed}${added}`
+    `largest: ${winners.join(" and ")}. Entropy ${decimal(entropy, 3)} nats. A small change reaches the weights at most ` +
+    `${decimal(norm, 3)} times as large if it is one of z / T, and ${decimal(byScore, 3)} times if it is one of z.${added}`
   );
 }

@@ -38,8 +38,11 @@ body {{ margin: 0 auto; padding: 0.5rem; max-width: 76rem; }}
 """
 
 
-def card_of_the_machine(level: str | None = None) -> str:
-    """Return the card as one piece of HTML, open at a level (`MACHINE.levels` of `machine.js`) or where the reader stopped."""
+def card_of_the_machine(level: str | int | None = None) -> str:
+    """Return the card as one piece of HTML, open at a level or where the reader stopped.
+
+    `level`: its id (`MACHINE.levels` of `machine.js`), or its number, from 1 on, which does not name the mistake.
+    """
     slug = f"break-{level}" if level else "break"
     return explorable_html(HERE / "page", slug, {"level": level} if level else None, scripts=SCRIPTS)
 
@@ -49,6 +52,6 @@ def page_of_the_machine() -> str:
     return PAGE.format(card=card_of_the_machine())
 
 
-def break_the_machine(level: str | None = None) -> None:
-    """Show the card in a notebook, open at a level or where the reader stopped."""
+def break_the_machine(level: str | int | None = None) -> None:
+    """Show the card in a notebook, open at a level, by its id or its number from 1 on, or where the reader stopped."""
     display(Explorable(card_of_the_machine(level), ALT if level else WARM_UP))

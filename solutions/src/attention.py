@@ -2,7 +2,7 @@
 # # Exercises {lesson}`attention`: scaled dot-product attention
 #
 # Ten tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb): 20 points,
-# about 87 minutes. Each stands on its own.
+# about 85 minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails says what
@@ -47,20 +47,22 @@ check("read-attention-map", my_reading)
 # without the weight 0.05 of value 3. Rows sum to 1; columns need not.
 
 # %% [markdown] id="scaled-attention-text"
-# The milestone again, for scores far from 0: `my_attention(query, key, value)` takes float64 arrays of shape
-# `(..., q_len, d_k)`, `(..., kv_len, d_k)` and `(..., kv_len, d_v)` and returns outputs, `(..., q_len, d_v)`, with the scale
-# $1/\sqrt{d_k}$ and a softmax over the keys.
+# The milestone again, for a padded batch: `my_attention(query, key, value, n_real)` takes float64 arrays of shape `(batch, q_len, d_k)`,
+# `(batch, kv_len, d_k)` and `(batch, kv_len, d_v)`, and integers `n_real` of shape `(batch,)`, from 1 to `kv_len`. It returns outputs,
+# `(batch, q_len, d_v)`.
 #
-# Leading axes agree: none, one or several. Among the cases are a single query, a single key, and
-# equal keys. Scores may lie between -1000 and 1000, so make the softmax stable, row by row.
-# `torch.softmax` is welcome; the course's functions and a library's attention are not.
+# In example $b$ only the first `n_real[b]` keys are real. The others are padding, finite numbers without meaning, and get no weight.
+# Scores may lie between -1000 and 1000, so make the softmax stable, row by row. `torch.softmax` is welcome; the course's functions are
+# not.
 
 
 # %% id="scaled-attention" tags=["task"]
-def my_attention(query, key, value):
-    """Return the outputs, of shape (..., q_len, d_v), {eq}`batched-attention`."""
+def my_attention(query, key, value, n_real):
+    """Return the outputs, of shape (batch, q_len, d_v), {eq}`batched-attention`, without the padding."""
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    is_real = np.arange(key.shape[1]) < n_real[:, None, None]
+    scores = np.where(is_real, scores, -np.inf)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
     return weights @ value
@@ -71,8 +73,9 @@ def my_attention(query, key, value):
 check("scaled-attention", my_attention)
 
 # %% [markdown] id="scaled-attention-why" tags=["solution-only"]
-# **Why.** `swapaxes(-1, -2)` touches the last two axes only, so every leading axis is carried along by `@`; `key.T`
-# would reverse all axes. The maximum and the sum run over the keys, one of each for every query.
+# **Why.** `n_real[:, None, None]` has the shape (batch, 1, 1), so each example compares the numbers of its keys with its own count, and all
+# its queries share the result. The maximum is taken after hiding: a padded key far above the real ones would turn the row into 0 / 0. It
+# and the sum run over the keys, one of each for every query.
 
 # %% [markdown] id="copies-beside-another-text"
 # A context holds $n$ copies of one pair, whose score is $s_1$ and whose value is $v_1$, and one other pair with the score
@@ -97,8 +100,8 @@ check("copies-beside-another", my_output)
 # $v_1 = 0$ and $v_2 = 1$ it is $1 / (1 + n)$, {eq}`count-beside-reference`.
 
 # %% [markdown] id="repair-transposed-weights-text"
-# The function below should average the values for each query, {eq}`attention`, in a layer where as many positions ask as
-# answer: `query` and `key` have shape `(n, d_k)`, `value` has shape `(n, d_v)`, and the result `(n, d_v)`. It raises
+# The function below should average the values for each query, {eq}`attention`, where there are as many queries as
+# keys: `query` and `key` have shape `(n, d_k)`, `value` has shape `(n, d_v)`, and the result `(n, d_v)`. It raises
 # no error, and it is wrong in two places. Repair it. Scores may lie anywhere between -1000
 # and 1000, those of one query far below those of another.
 
@@ -123,19 +126,24 @@ check("repair-transposed-weights", weighted_sums)
 # into 0 / 0. With as many queries as keys, no shape gives the first mistake away.
 
 # %% [markdown] id="repair-mixed-batch-text"
-# The function below should run attention inside each example of a batch: `query` is `(batch, q_len, d_k)`, `key`
-# `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`, the result `(batch, q_len, d_v)`. The shapes are right, the
-# numbers are not: the examples see each other. Repair it.
+# A batch needs no padding if its examples are **packed**, one after the other, into one long sequence. `query` and `key` have shape
+# `(n, d_k)`, `value` has shape `(n, d_v)`, and the integers `counts` say how many tokens each example has, in this order. No example is
+# empty.
+#
+# The function below should run attention inside each example and return `(n, d_v)`. It is wrong in two places, and the examples see
+# each other. Repair it. Scores may lie anywhere between -1000 and 1000.
 
 
 # %% id="repair-mixed-batch" tags=["task"]
-def batched_attention(query, key, value):
-    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
+def batched_attention(query, key, value, counts):
+    """Attention inside each example of a packed batch: the result has shape (n, d_v)."""
     ### BEGIN SOLUTION
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    example = np.repeat(np.arange(len(counts)), counts)
+    together = example[:, None] == example
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    scores = np.where(together, scores, -np.inf)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return weights @ value
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
     ### END SOLUTION
 
 
@@ -143,8 +151,9 @@ def batched_attention(query, key, value):
 check("repair-mixed-batch", batched_attention)
 
 # %% [markdown] id="repair-mixed-batch-why" tags=["solution-only"]
-# **Why.** `reshape(-1, d_k)` glued the examples into one long sequence, and each query scored the keys of all of them.
-# A matrix product of arrays with three axes already treats the first as a list of separate problems.
+# **Why.** (1) The index of the example was counted as if all examples had the same length. (2) A score of 0 is not hidden: it has the share
+# $e^0 = 1$ before the maximum is subtracted, and in a row of negative scores even the largest one. Packing saves the work on padding, but
+# this table still computes the pairs of different examples, and hides them. Kernels for packed batches skip them.
 
 # %% [markdown] id="query-on-its-key-text"
 # A query lies exactly on its own key: $q = k_1$. There is one other key, $k_2$; the cell below prints yours as `key_1` and `key_2`. Which
@@ -293,3 +302,22 @@ def my_batched_attention(query, key, value):
 
 # %% id="attention-of-batches-check" tags=["check"]
 check("attention-of-batches", my_batched_attention)
+
+# %% [markdown] id="same-output-other-values-text"
+# Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are positive and sum to 1, and values $(T_k, d_v)$ with $T_k \ge 2$. It
+# returns other values with the same output: the first value is erased, so that all its numbers are 0, the last one makes up for that, and those
+# in between stay as they are.
+
+
+# %% id="same-output-other-values" tags=["task"]
+def my_values(weights, value):
+    ### BEGIN SOLUTION
+    other = value.copy()
+    other[0] = 0
+    other[-1] += weights[0] / weights[-1] * value[0]
+    return other
+    ### END SOLUTION
+
+
+# %% id="same-output-other-values-check" tags=["check"]
+check("same-output-other-values", my_values)

@@ -2,48 +2,47 @@
 import torch
 
 
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     operator = torch.ops.aten.scaled_dot_product_attention.default
-    return operator(*[torch.from_numpy(np.ascontiguousarray(a)) for a in (query, key, value)]).numpy()
+    query, key, value = (torch.from_numpy(np.ascontiguousarray(a)) for a in (query, key, value))
+    return operator(query, key, value, torch.from_numpy(np.arange(key.shape[1]) < n_real[:, None, None])).numpy()
 # %% scaled-attention | wrong | one maximum for the whole table: rows far below it are 0/0
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     scores = np.einsum("...id,...jd->...ij", query, key) / np.sqrt(query.shape[-1])
+    scores = np.where(np.arange(key.shape[1]) < n_real[:, None, None], scores, -np.inf)
     unnormalised = np.exp(scores - scores.max())
     return unnormalised @ value / unnormalised.sum(axis=-1, keepdims=True)
 # %% scaled-attention | wrong | scores clipped to +-50 to keep the exponential finite
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    unnormalised = np.exp(np.clip(scores, -50, 50))
+    unnormalised = np.exp(np.clip(scores, -50, 50)) * (np.arange(key.shape[1]) < n_real[:, None, None])
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
-# %% scaled-attention | wrong | leading axes flattened into one: two or more do not come back
-def my_attention(query, key, value):
-    q, k, v = (a.reshape(-1, *a.shape[-2:]) for a in (query, key, value))
-    scores = q @ k.swapaxes(1, 2) / np.sqrt(q.shape[2])
+# %% scaled-attention | wrong | the longest example decides: padding of the others is seen
+def my_attention(query, key, value, n_real):
+    longest = n_real.max()
+    scores = query @ key[:, :longest].swapaxes(1, 2) / np.sqrt(query.shape[2])
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-    output = (weights / weights.sum(axis=2, keepdims=True)) @ v
-    return output[0] if query.ndim == 2 else output
+    return (weights / weights.sum(axis=2, keepdims=True)) @ value[:, :longest]
 # %% scaled-attention | right | online softmax, key by key, for all queries at once
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     top = np.full(query.shape[:-1], -np.inf)
     total, output = np.zeros(query.shape[:-1]), np.zeros((*query.shape[:-1], value.shape[-1]))
     for j in range(key.shape[-2]):
         score = (query * key[..., j : j + 1, :]).sum(-1) / query.shape[-1] ** 0.5
+        score = np.where((j < n_real)[:, None], score, -np.inf)
         new_top = np.maximum(top, score)
         old, new = np.exp(top - new_top), np.exp(score - new_top)
         output = output * old[..., None] + new[..., None] * value[..., j : j + 1, :]
         top, total = new_top, total * old + new
     return output / total[..., None]
-# %% scaled-attention | right | torch softmax in a lambda, recursion over leading axes
+# %% scaled-attention | right | torch softmax in a lambda, each example cut to its real keys
 import torch
 
 
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     one = lambda q, k, v: torch.softmax(q @ k.t() * q.shape[1] ** -0.5, 1) @ v
-
-    def walk(q, k, v):
-        return one(q, k, v) if q.dim() == 2 else torch.stack([walk(*trio) for trio in zip(q, k, v)])
-
-    return walk(*(torch.tensor(a, dtype=torch.float64) for a in (query, key, value))).numpy()
+    tensors = (torch.tensor(a, dtype=torch.float64) for a in (query, key, value))
+    return torch.stack([one(q, k[:n], v[:n]) for q, k, v, n in zip(*tensors, n_real.tolist())]).numpy()
 # %% repair-transposed-weights | wrong | einsum repaired, maximum still that of the whole table
 def weighted_sums(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     scores = query @ key.T / np.sqrt(query.shape[1])
@@ -80,55 +79,47 @@ def weighted_sums(query, key, value):
         return np.average(value, axis=0, weights=np.exp(scores - scores.max()))
 
     return np.vstack([answer(q) for q in query])
-# %% repair-mixed-batch | wrong | einsum sums over the examples of the keys
-def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    scores = np.einsum("bid,cjd->bij", query, key) / np.sqrt(query.shape[2])
+# %% repair-mixed-batch | wrong | lengths right, other examples still with the score 0
+def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    example = np.repeat(np.arange(len(counts)), counts)
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    scores = np.where(example[:, None] == example, scores, 0.0)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return np.einsum("bij,bja->bia", weights, value)
-# %% repair-mixed-batch | wrong | every example looks into the first one
-def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    scores = query @ key[0].T / np.sqrt(query.shape[-1])
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+# %% repair-mixed-batch | wrong | hidden by minus infinity, lengths still taken as equal
+def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    example = np.arange(len(query)) // (len(query) // len(counts))
+    scores = query @ key.T / np.sqrt(query.shape[1])
+    scores = np.where(example[:, None] == example, scores, -np.inf)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return weights @ value[0]
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
 # %% repair-mixed-batch | wrong | foreign weights set to 0 after the softmax: rows no longer sum to 1
-def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    batch, q_len, d_k = query.shape
-    rows, keys, values = query.reshape(-1, d_k), key.reshape(-1, d_k), value.reshape(-1, value.shape[-1])
-    scores = rows @ keys.T / np.sqrt(d_k)
+def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    scores = query @ key.T / np.sqrt(query.shape[1])
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    own = np.repeat(np.arange(batch), q_len)[:, None] == np.repeat(np.arange(batch), key.shape[1])
-    return (np.where(own, weights, 0.0) @ values).reshape(batch, q_len, -1)
-# %% repair-mixed-batch | wrong | block mask that assumes as many keys as queries
-def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    batch, q_len, d_k = query.shape
-    rows, keys, values = query.reshape(-1, d_k), key.reshape(-1, d_k), value.reshape(-1, value.shape[-1])
-    scores = rows @ keys.T / np.sqrt(d_k)
-    own = np.arange(len(rows))[:, None] // q_len == np.arange(len(keys)) // q_len
-    scores = np.where(own, scores, -1e30)
+    example = np.repeat(np.arange(len(counts)), counts)
+    return np.where(example[:, None] == example, weights, 0.0) @ value
+# %% repair-mixed-batch | wrong | an example sees itself and all before it
+def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    example = np.repeat(np.arange(len(counts)), counts)
+    scores = np.where(example[:, None] >= example, query @ key.T / np.sqrt(query.shape[1]), -np.inf)
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+# %% repair-mixed-batch | right | the example of a token from searchsorted, hidden by minus infinity
+def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    example = np.searchsorted(np.cumsum(counts), np.arange(len(query)), side="right")
+    scores = np.where(example[:, None] == example, query @ key.T / np.sqrt(query.shape[1]), -np.inf)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return (weights @ values).reshape(batch, q_len, -1)
-# %% repair-mixed-batch | right | flattened rows kept, foreign examples hidden by minus infinity
-def batched_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    batch, q_len, d_k = query.shape
-    rows, keys, values = query.reshape(-1, d_k), key.reshape(-1, d_k), value.reshape(-1, value.shape[-1])
-    asks, answers = np.indices(query.shape[:2])[0].ravel(), np.indices(key.shape[:2])[0].ravel()
-    scores = np.where(asks[:, None] == answers, rows @ keys.T / np.sqrt(d_k), -np.inf)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return (weights @ values).reshape(batch, q_len, -1)
-# %% repair-mixed-batch | right | torch bmm and baddbmm, scale as a factor
+    return weights @ value
+# %% repair-mixed-batch | right | torch, split and put together again
 import torch
 
 
-def batched_attention(query, key, value):
-    q, k, v = torch.tensor(query), torch.tensor(key), torch.tensor(value)
-    nothing = torch.zeros(q.shape[0], q.shape[1], k.shape[1], dtype=q.dtype)
-    scores = torch.baddbmm(nothing, q, k.mT, beta=0, alpha=q.shape[2] ** -0.5)
-    return torch.bmm(torch.softmax(scores, dim=2), v)
+def batched_attention(query, key, value, counts):
+    parts = [torch.split(torch.tensor(a), [int(count) for count in counts]) for a in (query, key, value)]
+    return torch.vstack([torch.softmax(q @ k.mT * q.shape[1] ** -0.5, dim=1) @ v for q, k, v in zip(*parts)])
 # %% read-attention-map | wrong | rows and columns exchanged
 my_reading = (2, 1, 0.95)
 # %% read-attention-map | wrong | counted from 1

@@ -35,7 +35,7 @@ function keep(name, value) {
 }
 
 function startGame(desk) {
-  const wanted = typeof DATA === "undefined" ? undefined : MACHINE.levels.findIndex(({ id }) => id === DATA.level);
+  const wanted = typeof DATA === "undefined" ? undefined : MACHINE.levels.findIndex(({ id }, n) => [id, n + 1].includes(DATA.level));
   desk.solved = stored();
   if (wanted >= 0) startLevel(desk, wanted);
   else if (desk.solved.meet) startLevel(desk, Math.max(0, MACHINE.levels.findIndex(({ id }) => !(id in desk.solved))));

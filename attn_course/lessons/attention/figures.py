@@ -107,13 +107,14 @@ def one_query(
     drawing.text((VALUE_X - 14, bottom + 12), "average with these weights", anchor="end")
     _digits(drawing, (VALUE_X, bottom + 44), z, "output", digits=2)
     drawing.text((VALUE_X - WIDE * len(z) / 2 - 10, bottom + 49), "output", anchor="end")
-    most = int(p.argmax())
+    most = [f"“{token}”" for token, share in zip(tokens, p, strict=True) if np.isclose(share, p.max())]
     rows = "; ".join(f"{token} {_whole(dot)} and {share:.3f}" for token, dot, share in zip(tokens, d, p, strict=True))
     alt = (
         f"A query ({', '.join(map(_whole, q))}) meets the keys of {len(k)} tokens. Dot product and weight: {rows}. "
         f"The average of the values with these weights is the output, ({', '.join(f'{entry:.2f}' for entry in z)})."
     )
-    caption = f"One query, from its keys to its output. The largest weight, {p[most]:.2f}, belongs to “{tokens[most]}”."
+    whose = f"{' and '.join(most)}{', each' if len(most) > 1 else ''}"
+    caption = f"One query, from its keys to its output. The largest weight, {p.max():.2f}, belongs to {whose}."
     publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt))
 
 
@@ -152,17 +153,18 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
         raise ValueError(f"weights must have the shape of scores and output as many rows; got {s.shape}, {p.shape} and {z.shape}")
     if not np.allclose(p.sum(axis=1), 1.0):
         raise ValueError(f"weights must sum to 1 in each row; got {listed(p.sum(axis=1))}")
-    title = "Row i belongs to query i all the way: the softmax makes it sum to 1, the values make it an output"
+    title = "Row i belongs to query i in all three, and each row of weights sums to 1"
     alt = (
         f"Three heatmaps with one row per query. Scores, {len(s)} by {s.shape[1]}, from {number(s.min())} to {number(s.max())}. "
         f"Weights, of the same shape, whose rows sum to 1; the largest weight of each row is {listed(p.max(axis=1))}. "
         f"Output, {len(z)} by {z.shape[1]}."
     )
     widths = [s.shape[1], p.shape[1], z.shape[1]]
+    reach = max(float(np.abs(s).max()), float(np.abs(z).max())) or 1.0  # one scale of colours for scores and output
     panels = ((s, "scores", "keys", True), (p, "weights", "keys", False), (z, "output", "features", True))
     with picture(title=title, alt=alt, height=1.5 + (0.52 if tokens is None else 0.4) * len(s), columns=3, width_ratios=widths) as axes:
         for ax, (matrix, name, columns, signed) in zip(axes, panels, strict=True):
-            draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), digits=1 if signed else 2)
+            draw_heatmap(ax, matrix, signed=signed, limits=(-reach, reach) if signed else (0.0, 1.0), digits=1 if signed else 2)
             ax.set_aspect("auto")
             count_cells(ax, matrix.shape)
             if tokens is not None:
@@ -289,7 +291,7 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """
     x = as_numbers("lengths", lengths, 1)
     curves = each_of_shape("shares", shares, len(x))
-    title = "One output: every bit up to T = d_v, fewer from 2 d_v on; one output per question: nearly all"
+    title = "One output: every bit up to T = d_v, but not at 2 d_v and beyond; one output per question: nearly all"
     alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. " + " ".join(
         f"{name}: {listed(values)}." for name, values in curves.items()
     )
@@ -305,7 +307,7 @@ def query_explorable() -> None:
     """Show a query in the plane of `query_plane`, moved by two sliders, with weights, output and Jacobian."""
     publish_explorable(
         CARDS / "query",
-        "Two sliders move a query through the plane of four keys; the weights, the output among the four values, the Jacobian, its norm "
-        "and the steepest place so far follow. Buttons put the query on key 1 (where the longer key 2 wins), at the origin, between keys "
-        "2 and 4 and far out, make all keys equally long, change the dot product to a Gaussian, and put all back.",
+        "Two sliders move a query, at first at the origin, through the plane of four keys; the weights, the output among the four values, "
+        "the Jacobian, its norm and the steepest place so far follow. Buttons put the query on key 1 (where the longer key 2 wins), at the "
+        "origin, between keys 2 and 4 and far out, make all keys equally long, change the dot product to a Gaussian, and put all back.",
     )

@@ -18,10 +18,6 @@ def _swap(array: np.ndarray) -> np.ndarray:
     return array.swapaxes(-1, -2)
 
 
-def _attend(query: np.ndarray, key: np.ndarray, value: np.ndarray, *, divisor: float = 1.0, axis: int = -1) -> np.ndarray:
-    return softmax(query @ _swap(key) / divisor, axis) @ value
-
-
 def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *batch: int) -> dict[str, np.ndarray]:
     """Return queries, keys and values whose sizes differ wherever two could be mistaken for each other."""
     return {
@@ -29,20 +25,6 @@ def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int,
         "key": rng.normal(size=(*batch, kv_len, d_k)),
         "value": rng.normal(size=(*batch, kv_len, d_v)),
     }
-
-
-def _equal_keys(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """All keys are the same vector, so every output is the plain mean of the values."""
-    inputs = _draw(rng, 3, 7, 5, 2)
-    inputs["key"][:] = inputs["key"][0]
-    return inputs
-
-
-def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Scores near a thousand that differ by a few units only, as in the lesson on softmax."""
-    inputs = _draw(rng, 3, 5, 7, 2)
-    inputs["query"][:, 0], inputs["key"][:, 0] = 100.0, 26.0 + 0.03 * inputs["key"][:, 0]
-    return inputs
 
 
 def _both_signs(rng: np.random.Generator, q_len: int, kv_len: int) -> dict[str, np.ndarray]:
@@ -61,21 +43,93 @@ def _one_maximum(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.nd
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
 
 
-def _shuffled(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Reshape where a transposition is meant: K^T gets the numbers of K in the wrong order."""
-    scores = query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2]) / math.sqrt(query.shape[-1])
-    return softmax(scores) @ value
-
-
 def _attend_unshifted(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     unnormalised = np.exp(query @ _swap(key) / math.sqrt(query.shape[-1]))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
 
 
-def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """All examples in one long sequence, which comes back as a batch."""
-    rows, keys, values = (array.reshape(-1, array.shape[-1]) for array in (query, key, value))
-    return attention(rows, keys, values).reshape(*query.shape[:-1], value.shape[-1])
+# --- a padded batch ----------------------------------------------------------------------------------
+
+
+def _padded_draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *n_real: int) -> dict[str, np.ndarray]:
+    return {**_draw(rng, q_len, kv_len, d_k, d_v, len(n_real)), "n_real": np.array(n_real)}
+
+
+def _equal_keys(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """All keys are the same vector, so every output is the plain mean of the values of its example."""
+    inputs = _padded_draw(rng, 11, 7, 5, 3, 4, 7)
+    inputs["key"][:] = inputs["key"][:1, :1]
+    return inputs
+
+
+def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Scores near a thousand that differ by a few units only, as in the lesson on softmax."""
+    inputs = _padded_draw(rng, 3, 5, 7, 2, 5, 2, 4, 1)
+    inputs["query"][..., 0], inputs["key"][..., 0] = 100.0, 26.0 + 0.03 * inputs["key"][..., 0]
+    return inputs
+
+
+def _both_signs_padded(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Three examples with scores of both signs; in the second, what is far above all others in row 0 is padding."""
+    examples = [_both_signs(rng, 4, 7) for _ in range(3)]
+    examples[1]["key"][[1, 5]] = examples[1]["key"][[5, 1]]
+    return {**{name: np.stack([each[name] for each in examples]) for name in examples[0]}, "n_real": np.array([7, 3, 2])}
+
+
+def _real(key: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    return np.asarray(np.arange(key.shape[1]) < n_real[:, None, None])
+
+
+def _hidden_scores(query: np.ndarray, key: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    return np.where(_real(key, n_real), query @ _swap(key) / math.sqrt(query.shape[-1]), -np.inf)
+
+
+def _padded(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    n_real: np.ndarray,
+    *,
+    divisor: float = 0.0,
+    axis: int = -1,
+    fill: float = -np.inf,
+) -> np.ndarray:
+    """Attention that gives padding the score `fill`; the divisor 0 stands for the right one."""
+    scores = query @ _swap(key) / (divisor or math.sqrt(query.shape[-1]))
+    return softmax(np.where(_real(key, n_real), scores, fill), axis) @ value
+
+
+def _unshifted_padded(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    unnormalised = np.exp(_hidden_scores(query, key, n_real))
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+
+
+def _one_maximum_padded(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    scores = _hidden_scores(query, key, n_real)
+    unnormalised = np.exp(scores - scores.max())
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+
+
+def _shuffled(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    """Reshape where a transposition is meant: K^T gets the numbers of K in the wrong order."""
+    scores = query @ key.reshape(len(key), key.shape[2], key.shape[1]) / math.sqrt(query.shape[-1])
+    return softmax(np.where(_real(key, n_real), scores, -np.inf)) @ value
+
+
+def _hidden_after(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    return (softmax(query @ _swap(key) / math.sqrt(query.shape[-1])) * _real(key, n_real)) @ value
+
+
+def _hidden_queries(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    seen = np.arange(query.shape[1])[:, None] < n_real[:, None, None]
+    return softmax(np.where(seen, query @ _swap(key) / math.sqrt(query.shape[-1]), -np.inf)) @ value
+
+
+def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+    """All examples in one long sequence without padding, which comes back as a batch."""
+    real = _real(key, n_real)[:, 0]
+    rows = query.reshape(-1, query.shape[-1])
+    return attention(rows, key[real], value[real]).reshape(*query.shape[:-1], value.shape[-1])
 
 
 ATTENTION = Task(
@@ -87,60 +141,79 @@ ATTENTION = Task(
     points=3,
     difficulty=2,
     minutes=12,
-    trains="shapes, the scale and the axis of the softmax",
-    answer=attention,
+    trains="padding, and a softmax that is stable row by row",
+    answer=_padded,
     forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
-        Case("one example, fewer queries than keys", **_draw(rng, 5, 11, 7, 3)),
-        Case("one example, more queries than keys", **_draw(rng, 11, 5, 3, 2)),
-        Case("as many queries as keys", **_draw(rng, 7, 7, 5, 3)),
-        Case("a batch of two", **_draw(rng, 5, 7, 13, 3, 2)),
-        Case("two leading axes", **_draw(rng, 5, 11, 7, 13, 2, 3)),
-        Case("one query", **_draw(rng, 1, 5, 2, 3)),
-        Case("one key", **_draw(rng, 5, 1, 3, 2, 7)),
+        Case("two examples, fewer queries than keys", **_padded_draw(rng, 5, 11, 7, 3, 11, 4)),
+        Case("three examples, more queries than keys", **_padded_draw(rng, 11, 5, 7, 2, 2, 5, 1)),
+        Case("as many queries as keys", **_padded_draw(rng, 7, 7, 5, 3, 6, 3)),
+        Case("one example", **_padded_draw(rng, 5, 7, 3, 2, 4)),
+        Case("one query", **_padded_draw(rng, 1, 5, 3, 7, 3, 5)),
+        Case("one key", **_padded_draw(rng, 5, 1, 7, 2, 1, 1, 1)),
         Case("all keys equal", **_equal_keys(rng)),
         Case("scores near a thousand", **_near_a_thousand(rng)),
-        Case("scores from minus a thousand to a thousand", **_both_signs(rng, 3, 7)),
+        Case("scores from minus a thousand to a thousand", **_both_signs_padded(rng)),
     ],
     wrong=[
         Wrong(
+            "padding not hidden",
+            lambda query, key, value, n_real: attention(query, key, value),
+            "only the first `n_real[b]` keys of example b are real: the others must get no weight",
+        ),
+        Wrong(
+            "the scores of padding set to 0",
+            partial(_padded, fill=0.0),
+            "a score of 0 has the share e^0 = 1: minus infinity hides a score",
+        ),
+        Wrong(
+            "padding hidden after the softmax",
+            _hidden_after,
+            "padding has taken its share of the sum already, so the rows no longer sum to 1: hide the scores, not the weights",
+        ),
+        Wrong(
+            "the queries hidden instead of the keys",
+            _hidden_queries,
+            "padding is a property of the keys: hide columns, from every query, not rows",
+        ),
+        Wrong(
             "no scale",
-            _attend,
+            partial(_padded, divisor=1.0),
             "the scores are not divided by sqrt(d_k), {eq}`scaled-score`",
         ),
         Wrong(
             "divided by d_k",
-            lambda query, key, value: _attend(query, key, value, divisor=query.shape[-1]),
+            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=query.shape[-1]),
             "a dot product of d_k terms spreads like sqrt(d_k), {eq}`variance-of-a-score`; you divided by d_k itself",
         ),
         Wrong(
             "divided by the root of d_v",
-            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(value.shape[-1])),
+            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=math.sqrt(value.shape[-1])),
             "the scale belongs to the vectors that are compared: it is the number of entries of a query, not of a value",
         ),
         Wrong(
             "divided by the root of the number of keys",
-            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(key.shape[-2])),
+            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=math.sqrt(key.shape[-2])),
             "the scale is the root of the number of features, the last axis of `query`; you took an axis of positions",
         ),
         Wrong(
             "softmax over the queries",
-            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[-1]), axis=-2),
+            partial(_padded, axis=-2),
             "each query's weights must sum to 1 over the keys, the last axis of the scores; yours sum to 1 over the queries",
         ),
         Wrong(
             "scaled after the softmax",
-            lambda query, key, value: _attend(query, key, value) / math.sqrt(query.shape[-1]),
+            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=1.0) / math.sqrt(query.shape[-1]),
             "the scale must act on the scores; after the softmax the weights no longer sum to 1",
         ),
         Wrong(
             "no maximum subtracted",
-            _attend_unshifted,
+            _unshifted_padded,
             "exp overflows for scores near a thousand: subtract the largest score of each row first, {eq}`stable-softmax`",
         ),
         Wrong(
             "one maximum for all queries",
-            _one_maximum,
+            _one_maximum_padded,
             "a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row",
         ),
         Wrong(
@@ -151,13 +224,13 @@ ATTENTION = Task(
         Wrong(
             "a flattened batch",
             _flattened,
-            "with the leading axes joined to the positions, every query attends to the keys of all examples: `@` carries such axes along",
+            "with the examples joined into one sequence, every query attends to the keys of all examples: `@` carries the batch axis along",
         ),
     ],
     hints=[
-        "Three steps: scores, weights, output. Write the shape of each beside it; which axis of the scores runs over the keys?",
-        "`key.swapaxes(-1, -2)` exchanges the last two axes and leaves the leading ones alone (`.T` would reverse them all).",
-        "Scores (..., q_len, kv_len), weights of the same shape, output (..., q_len, d_v): each maximum and each sum keeps the last axis.",
+        "Write the shape of the scores. Which of its axes counts the keys, and for which entries must the score be hidden?",
+        "`np.arange(kv_len)` counts the keys; `n_real` needs two more axes to be compared with it for each example.",
+        "Hide the scores first. Then each maximum and each sum runs over the last axis, and keeps it.",
     ],
 )
 
@@ -229,32 +302,57 @@ TRANSPOSED = Task(
 )
 
 
-def _crossed_out(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """All examples in one long sequence, and the scores between different ones multiplied by 0."""
-    rows, keys, values = (array.reshape(-1, array.shape[-1]) for array in (query, key, value))
-    own = np.kron(np.eye(len(query)), np.ones((query.shape[1], key.shape[1])))
-    return (softmax(rows @ keys.T / math.sqrt(query.shape[-1]) * own) @ values).reshape(*query.shape[:-1], value.shape[-1])
-
-
-def _over_examples(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    scores = query @ _swap(key) / math.sqrt(query.shape[-1])
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=0) @ value
+# --- a packed batch ----------------------------------------------------------------------------------
 
 
 def _batched_broken(
     query: np.ndarray,
     key: np.ndarray,
     value: np.ndarray,
+    counts: np.ndarray,
 ) -> np.ndarray:
-    """Attention inside each example: the result has shape (batch, q_len, d_v)."""
-    batch, q_len, d_k = query.shape
-    rows, keys = query.reshape(-1, d_k), key.reshape(-1, d_k)
-    values = value.reshape(-1, value.shape[-1])
-    scores = rows @ keys.T / np.sqrt(d_k)
+    """Attention inside each example of a packed batch: the result has shape (n, d_v)."""
+    n, d_k = query.shape
+    example = np.arange(n) // (n // len(counts))
+    together = example[:, None] == example
+    scores = query @ key.T / np.sqrt(d_k)
+    scores = np.where(together, scores, 0.0)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return (weights @ values).reshape(batch, q_len, -1)
+    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
+
+
+def _packed_draw(rng: np.random.Generator, d_k: int, d_v: int, *counts: int) -> dict[str, np.ndarray]:
+    return {**_draw(rng, sum(counts), sum(counts), d_k, d_v), "counts": np.array(counts)}
+
+
+def _own(counts: np.ndarray) -> np.ndarray:
+    """Which tokens belong to one example."""
+    example = np.repeat(np.arange(len(counts)), counts)
+    return np.asarray(example[:, None] == example)
+
+
+def _packed(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    counts: np.ndarray,
+    *,
+    own: Callable[[np.ndarray], np.ndarray] = _own,
+    fill: float = -np.inf,
+    axis: int = -1,
+) -> np.ndarray:
+    """Attention that gives tokens of other examples the score `fill`; `own` says which are of one example."""
+    return softmax(np.where(own(counts), query @ key.T / math.sqrt(query.shape[1]), fill), axis) @ value
+
+
+def _equally_long(counts: np.ndarray) -> np.ndarray:
+    n = int(counts.sum())
+    example = np.arange(n) // (n // len(counts))
+    return np.asarray(example[:, None] == example)
+
+
+def _packed_after(query: np.ndarray, key: np.ndarray, value: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    return (softmax(query @ key.T / math.sqrt(query.shape[1])) * _own(counts)) @ value
 
 
 FLATTENED = Task(
@@ -266,56 +364,49 @@ FLATTENED = Task(
     points=2,
     difficulty=3,
     minutes=10,
-    trains="keeping examples apart from positions",
-    answer=attention,
+    trains="keeping examples apart that stand in one long sequence",
+    answer=_packed,
     broken=_batched_broken,
     forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
-        Case("two examples", **_draw(rng, 5, 7, 3, 11, 2)),
-        Case("five examples of one query each", **_draw(rng, 1, 3, 7, 2, 5)),
-        Case("three examples, more queries than keys", **_draw(rng, 11, 5, 7, 2, 3)),
+        Case("two examples", **_packed_draw(rng, 5, 3, 4, 3)),
+        Case("two examples of one length", **_packed_draw(rng, 5, 2, 3, 3)),
+        Case("three examples, one of a single token", **_packed_draw(rng, 3, 7, 6, 1, 4)),
+        Case("five examples of one token each", **_packed_draw(rng, 2, 3, 1, 1, 1, 1, 1)),
+        Case("a single token", **_packed_draw(rng, 3, 2, 1)),
+        Case("scores from minus a thousand to a thousand", **_both_signs(rng, 7, 7), counts=np.array([3, 4])),
     ],
     wrong=[
         Wrong(
             "all examples in one sequence",
-            _flattened,
-            "after the reshape every query attends to the keys of all examples, as if they were one sequence: perturb another one",
+            lambda query, key, value, counts: attention(query, key, value),
+            "every query attends to the tokens of all examples: change a token of another one, and the output must not move",
         ),
         Wrong(
-            "every example with the keys and values of the first",
-            lambda query, key, value: attention(query, key[:1], value[:1]),
-            "each example brings its own keys and values: index them with the same example as the query",
+            "all examples equally long",
+            partial(_packed, own=_equally_long),
+            "the examples have different lengths: `counts` says how many tokens each of them has",
         ),
         Wrong(
             "the scores of other examples set to 0",
-            _crossed_out,
+            partial(_packed, fill=0.0),
             "a score of 0 has the share e^0 = 1, so every query still sees the other examples: minus infinity hides a score",
         ),
         Wrong(
-            "divided by a sum over the examples",
-            _over_examples,
-            "the batch axis is only carried along: each query divides by the sum over its own keys, the last axis",
+            "other examples hidden after the softmax",
+            _packed_after,
+            "the other examples have taken their share of the sum already, and the rows no longer sum to 1: hide the scores instead",
         ),
         Wrong(
             "softmax over the queries",
-            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[-1]), axis=-2),
+            partial(_packed, axis=0),
             "the weights of one query sum to 1 over the keys of its own example: the last axis",
-        ),
-        Wrong(
-            "softmax over the examples",
-            lambda query, key, value: _attend(query, key, value, divisor=math.sqrt(query.shape[-1]), axis=0),
-            "the batch axis is only carried along: no sum and no softmax may run over it",
-        ),
-        Wrong(
-            "a reshape in place of a transposition",
-            _shuffled,
-            "reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)",
         ),
     ],
     hints=[
-        "Change the second example and look at the output of the first. It must not move.",
-        "`@` multiplies the last two axes and carries all others along: no reshape is needed at all.",
-        "Scores of shape (batch, q_len, kv_len): which two axes of the keys must be exchanged? The next two lines may stay.",
+        "Print `together` for examples of four and three tokens. Which tokens should see each other?",
+        "The first mistake is about `counts`: `np.repeat` can write down for each token to which example it belongs.",
+        "The second mistake: which weight does a score of 0 get, and which score gets the weight 0?",
     ],
 )
 
@@ -396,7 +487,7 @@ READ_WEIGHTS = Task(
     hints=[
         "An output belongs to a row: the values of all columns are mixed with the weights of that row.",
         "First question: look down the column of the key. Second: look along the row of the query.",
-        "If every value is the number one, an output is the sum of its row; the value set to zero takes its weight away.",
+        "Third question: if every value were the number one, what would an output be? And what does one value add to it?",
     ],
 )
 

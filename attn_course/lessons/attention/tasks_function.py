@@ -23,8 +23,8 @@ SLOPE = Task(
     kind="derive",
     equation="output-derivative-by-query",
     points=2,
-    difficulty=4,
-    minutes=12,
+    difficulty=3,
+    minutes=10,
     trains="attention as a function of its query",
     symbols=("p", "v_1", "v_2", "k_1", "k_2"),
     cases=_slope_points,
@@ -69,7 +69,7 @@ SLOPE = Task(
     hints=[
         "z = p v_1 + (1 - p) v_2. Only p depends on q.",
         "p is the logistic function of q (k_1 - k_2); its derivative by its argument is p (1 - p).",
-        "The slope is the change of p times (v_1 - v_2): `p * (1 - p) * (...) * (...)`.",
+        "By the chain rule there are three factors: one from z, one from the logistic function, and one from its argument.",
     ],
 )
 
@@ -150,7 +150,7 @@ COPIES = Task(
     title="Many copies and one other",
     entry="my_output",
     kind="formula",
-    equation="count-beside-reference",
+    equation="attention-of-one-query",
     points=2,
     difficulty=2,
     minutes=6,
@@ -190,7 +190,7 @@ COPIES = Task(
     hints=[
         "Write the numerator with all n + 1 terms, and collect equal ones.",
         "Numerator and denominator have the same terms; above, each is multiplied by its value.",
-        r"`\frac{n\, e^{s_1} v_1 + ...}{...}`: with s_1 = s_2 and values 0 and 1 it must be {eq}`count-beside-reference`.",
+        "A test: with s_1 = s_2, v_1 = 0 and v_2 = 1 your formula must give 1 / (1 + n), the weight of the other pair.",
     ],
 )
 
@@ -223,7 +223,7 @@ SHARPEN = Task(
     title="How long must a query be?",
     entry="my_factor",
     kind="derive",
-    equation="margin-grows-with-context",
+    equation="attention-weights",
     points=2,
     difficulty=4,
     minutes=12,
@@ -244,7 +244,7 @@ SHARPEN = Task(
         Wrong(
             "the others forgotten",
             lambda p, g, n, d: _sqrt(d) * _log(p / (1 - p)) / g + 0 * n,
-            "with more keys the same share needs a larger lead, {eq}`margin-grows-with-context`: n is missing",
+            "with more keys the same share needs a larger lead: n is missing",
         ),
         Wrong(
             "the lead multiplied",
@@ -254,8 +254,8 @@ SHARPEN = Task(
     ],
     hints=[
         "If the query is multiplied by c, what happens to the lead g between two dot products, and what to the lead between two scores?",
-        "Set the lead of the scores equal to the right side of {eq}`margin-grows-with-context`.",
-        "`c * g / sqrt(d) = log(n - 1) + ...`; solve for c.",
+        "Subtract the score of the others from all scores: then the weight is one power of e beside n - 1 powers that are 1.",
+        "Set this weight equal to p, solve for the power, and take the logarithm: that is the lead of the scores.",
     ],
 )
 
@@ -283,7 +283,7 @@ COST = Task(
     title="What new tokens cost",
     entry="my_cost",
     kind="predict",
-    equation="attention-traffic",
+    equation="attention-flops",
     points=2,
     difficulty=3,
     minutes=8,

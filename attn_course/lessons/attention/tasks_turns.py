@@ -135,10 +135,100 @@ BATCHED_ATTENTION = Task(
         ),
     ],
     hints=[
-        "Three steps: scores, weights, output. The first is `my_scores`, which you have written.",
-        "Only the scores need a transposition, and it must exchange the last two axes alone.",
+        "Three steps: scores, weights, output. `a @ b` multiplies the last two axes and carries leading ones along.",
+        "Only the scores need a transposition, and it must exchange the last two axes alone: `swapaxes(-1, -2)`.",
         "terms = np.exp(...) of shape (..., T_q, T_k); weights = terms / terms.sum(axis=..., keepdims=True)",
     ],
 )
 
-TURNS = [ALL_SCORES, BATCHED_ATTENTION]
+
+def _erased(weights: np.ndarray, value: np.ndarray, factor: float) -> np.ndarray:
+    """The first value is erased, and the last one gets it, times a factor."""
+    other = value.copy()
+    other[0] = 0.0
+    other[-1] += factor * value[0]
+    return other
+
+
+def _spread(weights: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The first value is erased, and all others get the same share of it."""
+    other = value + weights[0] / (1.0 - weights[0]) * value[0]
+    other[0] = 0.0
+    return other
+
+
+def _only_last(weights: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The last value gives the whole output, and all others are erased."""
+    other = np.zeros_like(value)
+    other[-1] = weights @ value / weights[-1]
+    return other
+
+
+def _values(name: str, rng: np.random.Generator, kv_len: int, d_v: int, spread: float = 1.0) -> Case:
+    return Case(name, weights=softmax(spread * rng.normal(size=kv_len)), value=rng.normal(size=(kv_len, d_v)))
+
+
+OTHER_VALUES = Task(
+    id="same-output-other-values",
+    title="Another context, the same output",
+    entry="my_values",
+    kind="write",
+    equation="output-of-a-query",
+    points=1,
+    difficulty=2,
+    minutes=5,
+    trains="what one output cannot show",
+    your_turn=True,
+    answer=lambda weights, value: _erased(weights, value, weights[0] / weights[-1]),
+    cases=lambda rng: [
+        _values("five values of three numbers", rng, 5, 3),
+        _values("three values of seven numbers", rng, 3, 7),
+        _values("two values", rng, 2, 5),
+        _values("values of one number", rng, 7, 1),
+        _values("weights that differ much", rng, 11, 2, 2.0),
+    ],
+    wrong=[
+        Wrong(
+            "the first value is added to the last",
+            lambda weights, value: _erased(weights, value, 1.0),
+            "the last value counts with another weight than the first: what is added to it comes out with its own weight",
+        ),
+        Wrong(
+            "the first value with its weight",
+            lambda weights, value: _erased(weights, value, weights[0]),
+            "the output has lost weight times value, but what is added to the last value comes out with the weight of the last",
+        ),
+        Wrong(
+            "the ratio turned over",
+            lambda weights, value: _erased(weights, value, weights[-1] / weights[0]),
+            "a last value of small weight must change by much: its weight stands below the line",
+        ),
+        Wrong(
+            "the sign turned round",
+            lambda weights, value: _erased(weights, value, -weights[0] / weights[-1]),
+            "what the first value gave is missing now: the last one must add it",
+        ),
+        Wrong(
+            "nothing makes up for it",
+            lambda weights, value: _erased(weights, value, 0.0),
+            "the output has lost what the first value gave: the last one must make up for it",
+        ),
+        Wrong(
+            "all others make up for it",
+            _spread,
+            "the output is the right one, but those between first and last must stay as they are",
+        ),
+        Wrong(
+            "all erased but the last",
+            _only_last,
+            "the output is the right one, but only the first value is erased: those in between stay as they are",
+        ),
+    ],
+    hints=[
+        "By how much does the first value change, and what does that do to the output?",
+        "Two terms of the sum of weight times change are not zero, and together they must be zero.",
+        "Solve that for the change of the last value. Work on a copy: the input must stay as it is.",
+    ],
+)
+
+TURNS = [ALL_SCORES, BATCHED_ATTENTION, OTHER_VALUES]

@@ -1,101 +1,111 @@
 # %% scaled-attention | wrong | one maximum for all rows
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max())
+    e = np.exp(s - s.max()) * (np.arange(key.shape[1]) < n_real[:, None, None])
+    return e / e.sum(axis=-1, keepdims=True) @ value
+# %% scaled-attention | wrong | the maximum of a row with its padding
+def my_attention(query, key, value, n_real):
+    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    e = np.exp(s - s.max(axis=-1, keepdims=True)) * (np.arange(key.shape[1]) < n_real[:, None, None])
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | scale by the width of the values
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(value.shape[-1])
+    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | softmax over the queries
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max(axis=-2, keepdims=True))
-    return e / e.sum(axis=-2, keepdims=True) @ value
+    e = np.exp(s - s.max(axis=-2, keepdims=True)) * (np.arange(key.shape[1]) < n_real[:, None, None])
+    return e / (e.sum(axis=-2, keepdims=True) + 1e-300) @ value
 # %% scaled-attention | wrong | causal when q_len equals kv_len
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
     if s.shape[-1] == s.shape[-2]:
         s = np.where(np.tri(s.shape[-1]) > 0, s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% scaled-attention | wrong | leading axes flattened into positions
-def my_attention(query, key, value):
+# %% scaled-attention | wrong | examples flattened into positions
+def my_attention(query, key, value, n_real):
     q, k, v = (a.reshape(-1, a.shape[-1]) for a in (query, key, value))
     s = q @ k.T / np.sqrt(q.shape[-1])
+    s = np.where((np.arange(key.shape[1]) < n_real[:, None]).ravel(), s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return (e / e.sum(axis=-1, keepdims=True) @ v).reshape(*query.shape[:-1], value.shape[-1])
 # %% scaled-attention | wrong | scores clipped at 88
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(np.clip(s, -88, 88))
+    e = np.exp(np.clip(s, -88, 88)) * (np.arange(key.shape[1]) < n_real[:, None, None])
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | scale applied to the weights
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     s = query @ key.swapaxes(-1, -2)
+    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value / np.sqrt(query.shape[-1])
-# %% scaled-attention | wrong | einsum indices exchange two leading axes when they are equal
-def my_attention(query, key, value):
-    if query.ndim == 4:
-        s = np.einsum("bhic,bhjc->hbij", query, key) / np.sqrt(query.shape[-1])
-    else:
-        s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    w = e / e.sum(axis=-1, keepdims=True)
-    if query.ndim == 4:
-        return (w @ value.swapaxes(0, 1)).reshape(*query.shape[:-1], -1)
-    return w @ value
-# %% scaled-attention | wrong | one query loses its axis
-def my_attention(query, key, value):
+# %% scaled-attention | wrong | one real key too many
+def my_attention(query, key, value, n_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    s = np.where(np.arange(key.shape[1]) <= n_real[:, None, None], s, -np.inf)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ value
+# %% scaled-attention | wrong | one query loses its axis
+def my_attention(query, key, value, n_real):
+    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     out = e / e.sum(axis=-1, keepdims=True) @ value
     return out[..., 0, :] if query.shape[-2] == 1 else out
 # %% scaled-attention | wrong | remembered from the first call by shapes
 _memo = {}
-def my_attention(query, key, value):
-    at = query.shape, key.shape, value.shape
+def my_attention(query, key, value, n_real):
+    at = query.shape, key.shape, value.shape, tuple(n_real)
     if at not in _memo:
         s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+        s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
         e = np.exp(s - s.max(axis=-1, keepdims=True))
         _memo[at] = e / e.sum(axis=-1, keepdims=True)
     return _memo[at] @ value
 # %% scaled-attention | right | torch softmax
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     import torch
-    q, k, v = (torch.from_numpy(np.ascontiguousarray(a)) for a in (query, key, value))
-    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
-# %% scaled-attention | right | key after key, running sums, recursion over leading axes
-def my_attention(query, key, value):
-    if query.ndim > 2:
-        return np.stack([my_attention(*t) for t in zip(query, key, value)])
-    m = np.full((len(query), 1), -np.inf)
-    l, a = np.zeros((len(query), 1)), np.zeros((len(query), value.shape[1]))
-    for k, v in zip(key, value):
-        s = (query @ k / np.sqrt(len(k)))[:, None]
-        n = np.maximum(m, s)
-        f, p = np.exp(m - n), np.exp(s - n)
-        m, l, a = n, l * f + p, a * f + p * v
-    return a / l
+    q, k, v, n = (torch.from_numpy(np.ascontiguousarray(a)) for a in (query, key, value, n_real))
+    s = q @ k.mT / q.shape[-1] ** 0.5
+    s[(torch.arange(k.shape[1]) >= n[:, None])[:, None].expand_as(s)] = float("-inf")
+    return s.softmax(-1) @ v
+# %% scaled-attention | right | key after key, running sums, example by example
+def my_attention(query, key, value, n_real):
+    def one(query, key, value):
+        m = np.full((len(query), 1), -np.inf)
+        l, a = np.zeros((len(query), 1)), np.zeros((len(query), value.shape[1]))
+        for k, v in zip(key, value):
+            s = (query @ k / np.sqrt(len(k)))[:, None]
+            n = np.maximum(m, s)
+            f, p = np.exp(m - n), np.exp(s - n)
+            m, l, a = n, l * f + p, a * f + p * v
+        return a / l
+    return np.stack([one(q, k[:n], v[:n]) for q, k, v, n in zip(query, key, value, n_real)])
 # %% scaled-attention | right | einsum, own softmax function
 def softmax(z):
     z = np.exp(z - np.max(z, axis=-1)[..., None])
     return z / np.sum(z, axis=-1)[..., None]
-my_attention = lambda query, key, value: np.einsum("...ij,...ja->...ia", softmax(np.einsum("...ic,...jc->...ij", query, key) * query.shape[-1] ** -0.5), value)
+hide = lambda s, n: np.where(np.arange(s.shape[-1]) < n.reshape(-1, 1, 1), s, -np.inf)
+my_attention = lambda query, key, value, n_real: np.einsum("...ij,...ja->...ia", softmax(hide(np.einsum("...ic,...jc->...ij", query, key) * query.shape[-1] ** -0.5, n_real)), value)
 # %% scaled-attention | cheat | library attention through the C function
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     import torch
     t = [torch.tensor(a) for a in (query, key, value)]
-    return getattr(torch._C._nn, "scaled_dot" + "_product_attention")(*t).numpy()
+    return getattr(torch._C._nn, "scaled_dot" + "_product_attention")(*t, torch.arange(key.shape[1]) < torch.tensor(n_real)[:, None, None]).numpy()
 # %% scaled-attention | cheat | torch.nn.MultiheadAttention's internals by functional name
-def my_attention(query, key, value):
+def my_attention(query, key, value, n_real):
     import torch
     import torch.nn.functional as F
     names = {n.lower().replace("_", ""): n for n in dir(F)}
     attend = F.__dict__[names["scaleddotproductattention"]]
-    return attend(*map(torch.from_numpy, map(np.ascontiguousarray, (query, key, value)))).numpy()
+    seen = torch.arange(key.shape[1]) < torch.from_numpy(n_real)[:, None, None]
+    return attend(*map(torch.from_numpy, map(np.ascontiguousarray, (query, key, value))), seen).numpy()
 # %% repair-transposed-weights | wrong | einsum repaired, maximum of the whole table
 def weighted_sums(query, key, value):
     s = query @ key.T / np.sqrt(query.shape[1])
@@ -150,73 +160,77 @@ def weighted_sums(query, key, value):
     import torch
     q, k, v = torch.tensor(query), torch.tensor(key), torch.tensor(value)
     return torch.log_softmax(q @ k.T / len(q[0]) ** 0.5, dim=1).exp() @ v
-# %% repair-mixed-batch | wrong | batch and positions exchanged
-def batched_attention(query, key, value):
-    q, k, v = (a.swapaxes(0, 1) for a in (query, key, value))
-    s = np.einsum("ibc,jdc->ibj", q, k) / np.sqrt(q.shape[-1]) / k.shape[1]
+# %% repair-mixed-batch | wrong | ends counted one too far
+def batched_attention(query, key, value, counts):
+    example = np.searchsorted(np.cumsum(counts), np.arange(len(query)))
+    s = np.where(example[:, None] == example, query @ key.T / np.sqrt(query.shape[1]), -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
-    w = e / e.sum(axis=-1, keepdims=True)
-    return np.einsum("ibj,jba->bia", w, v)
-# %% repair-mixed-batch | wrong | block mask that counts q_len for keys
-def batched_attention(query, key, value):
-    b, n, d = query.shape
-    q, k, v = query.reshape(-1, d), key.reshape(-1, d), value.reshape(-1, value.shape[-1])
-    s = q @ k.T / np.sqrt(d)
-    same = (np.arange(len(q)) // n)[:, None] == np.minimum(np.arange(len(k)) // n, b - 1)
-    s = np.where(same, s, -np.inf)
-    s = np.where(np.isinf(s).all(axis=1, keepdims=True), 0, s)
+    return e / e.sum(axis=-1, keepdims=True) @ value
+# %% repair-mixed-batch | wrong | examples told apart by their lengths
+def batched_attention(query, key, value, counts):
+    length = np.repeat(counts, counts)
+    s = np.where(length[:, None] == length, query @ key.T / np.sqrt(query.shape[1]), -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return (e / e.sum(axis=-1, keepdims=True) @ v).reshape(b, n, -1)
+    return e / e.sum(axis=-1, keepdims=True) @ value
 # %% repair-mixed-batch | wrong | block mask with zeros instead of -inf
-def batched_attention(query, key, value):
-    b, n, d = query.shape
-    m = key.shape[1]
-    q, k, v = query.reshape(-1, d), key.reshape(-1, d), value.reshape(-1, value.shape[-1])
-    s = q @ k.T / np.sqrt(d) * np.kron(np.eye(b), np.ones((n, m)))
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return (e / e.sum(axis=-1, keepdims=True) @ v).reshape(b, n, -1)
-# %% repair-mixed-batch | wrong | every example reads the values of the first
-def batched_attention(query, key, value):
-    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ value[0]
-# %% repair-mixed-batch | wrong | normalised over the batch
-def batched_attention(query, key, value):
-    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=0, keepdims=True) @ value
-# %% repair-mixed-batch | wrong | key reshaped to (batch, d_k, kv_len)
-def batched_attention(query, key, value):
-    b, m, d = key.shape
-    s = query @ key.reshape(b, d, m) / np.sqrt(d)
+def batched_attention(query, key, value, counts):
+    b = np.repeat(np.arange(len(counts)), counts)
+    s = query @ key.T / np.sqrt(query.shape[1]) * (b[:, None] == b)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% repair-mixed-batch | wrong | means over the batch subtracted from the scores
-def batched_attention(query, key, value):
-    s = query @ (key - key.mean(axis=0)).swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+# %% repair-mixed-batch | wrong | a fill of -100
+def batched_attention(query, key, value, counts):
+    b = np.repeat(np.arange(len(counts)), counts)
+    s = np.where(b[:, None] == b, query @ key.T / np.sqrt(query.shape[1]), -100)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% repair-mixed-batch | right | block mask of -inf on flattened rows
-def batched_attention(query, key, value):
-    b, n, d = query.shape
-    m = key.shape[1]
-    q, k, v = query.reshape(-1, d), key.reshape(-1, d), value.reshape(b * m, -1)
-    same = np.repeat(np.arange(b), n)[:, None] == np.repeat(np.arange(b), m)
-    s = np.where(same, q @ k.T / np.sqrt(d), -np.inf)
+# %% repair-mixed-batch | wrong | keys and values of other examples set to zero
+def batched_attention(query, key, value, counts):
+    out, start = np.empty((len(query), value.shape[1])), 0
+    for n in counts:
+        here = np.zeros((len(key), 1))
+        here[start:start + n] = 1
+        s = query[start:start + n] @ (key * here).T / np.sqrt(query.shape[1])
+        e = np.exp(s - s.max(axis=-1, keepdims=True))
+        out[start:start + n] = e / e.sum(axis=-1, keepdims=True) @ (value * here)
+        start += n
+    return out
+# %% repair-mixed-batch | wrong | divided by the root of the number of tokens
+def batched_attention(query, key, value, counts):
+    b = np.repeat(np.arange(len(counts)), counts)
+    s = np.where(b[:, None] == b, query @ key.T / np.sqrt(len(query)), -np.inf)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ value
+# %% repair-mixed-batch | wrong | only the neighbours of the same length of window
+def batched_attention(query, key, value, counts):
+    i = np.arange(len(query))
+    near = np.abs(i[:, None] - i) < np.repeat(counts, counts)[:, None]
+    s = np.where(near, query @ key.T / np.sqrt(query.shape[1]), -np.inf)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ value
+# %% repair-mixed-batch | right | block mask of -inf
+def batched_attention(query, key, value, counts):
+    b = np.concatenate([np.full(n, i) for i, n in enumerate(counts)])
+    s = np.where(np.equal.outer(b, b), query @ key.T / np.sqrt(query.shape[1]), -np.inf)
     e = np.exp(s - s.max(axis=1, keepdims=True))
-    return (e @ v / e.sum(axis=1, keepdims=True)).reshape(b, n, -1)
+    return e @ value / e.sum(axis=1, keepdims=True)
 # %% repair-mixed-batch | right | one example at a time, nested helper
-def batched_attention(query, key, value):
+def batched_attention(query, key, value, counts):
     def inside(q, k, v):
         s = q @ k.T / np.sqrt(q.shape[1])
         e = np.exp(s - s.max(axis=1, keepdims=True))
         return e @ v / e.sum(axis=1)[:, None]
-    return np.stack(list(map(inside, query, key, value)))
-# %% repair-mixed-batch | right | torch bmm
-def batched_attention(query, key, value):
+    cuts = np.cumsum(counts)[:-1]
+    return np.vstack([inside(*each) for each in zip(*(np.split(a, cuts) for a in (query, key, value)))])
+# %% repair-mixed-batch | right | torch, padded and masked
+def batched_attention(query, key, value, counts):
     import torch
-    q, k, v = (torch.tensor(np.array(a)) for a in (query, key, value))
-    return torch.bmm(torch.softmax(torch.baddbmm(torch.zeros(1, dtype=q.dtype), q, k.transpose(1, 2), alpha=q.shape[2] ** -0.5), 2), v)
+    from torch.nn.utils.rnn import pad_sequence
+    n = torch.tensor(counts)
+    q, k, v = (pad_sequence(torch.tensor(a).split(n.tolist()), batch_first=True) for a in (query, key, value))
+    real = torch.arange(k.shape[1]) < n[:, None]
+    s = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~real[:, None], float("-inf"))
+    return (s.softmax(-1) @ v)[real]
 # %% read-attention-map | wrong | looked along row 0 for the first
 my_reading = (2, 2, 0.95)
 # %% read-attention-map | wrong | weight of value 3 renormalised away

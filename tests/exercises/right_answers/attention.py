@@ -6,57 +6,71 @@ import numpy as np
 import sympy
 import torch
 
-# --- scaled dot-product attention ------------------------------------------------------------------
+# --- scaled dot-product attention of a padded batch -------------------------------------------------
 
 
-def attention_by_loops(query, key, value):
-    output = np.empty((*query.shape[:-1], value.shape[-1]))
-    for index in np.ndindex(query.shape[:-1]):
-        scores = [sum(query[index] * k) / math.sqrt(len(query[index])) for k in key[index[:-1]]]
+def attention_by_loops(query, key, value, n_real):
+    output = np.empty((*query.shape[:2], value.shape[2]))
+    for b, i in np.ndindex(query.shape[:2]):
+        scores = [sum(query[b, i] * k) / math.sqrt(len(k)) for k in key[b, : n_real[b]]]
         terms = [math.exp(score - max(scores)) for score in scores]
-        output[index] = sum(term * v for term, v in zip(terms, value[index[:-1]], strict=True)) / sum(terms)
+        output[b, i] = sum(term * v for term, v in zip(terms, value[b], strict=False)) / sum(terms)
     return output
 
 
-def attention_with_einsum(query, key, value):
-    scores = np.einsum("...id,...jd->...ij", query * query.shape[-1] ** -0.5, key)
+def attention_with_einsum(query, key, value, n_real):
+    hidden = np.zeros((len(key), 1, key.shape[1]))
+    for b, count in enumerate(n_real):
+        hidden[b, :, count:] = -np.inf
+    scores = np.einsum("bid,bjd->bij", query * query.shape[-1] ** -0.5, key) + hidden
     weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
-    return np.einsum("...ij,...ja->...ia", weights, value)
+    return np.einsum("bij,bja->bia", weights, value)
 
 
-def attention_in_torch(query, key, value):
-    query, key, value = (torch.from_numpy(array) for array in (query, key, value))
-    return torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, dim=-1) @ value
+def attention_in_torch(query, key, value, n_real):
+    query, key, value, n_real = (torch.from_numpy(array) for array in (query, key, value, n_real))
+    padding = torch.arange(key.shape[1])[None] >= n_real[:, None]
+    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(padding[:, None], -torch.inf)
+    return torch.softmax(scores, dim=-1) @ value
 
 
-def attention_in_float32(query, key, value):
+def attention_in_float32(query, key, value, n_real):
     scores = (query @ np.swapaxes(key, -2, -1) / np.sqrt(query.shape[-1])).astype(np.float32)
+    scores[np.broadcast_to(np.arange(key.shape[1]) >= n_real[:, None, None], scores.shape)] = -np.inf
     terms = np.exp(scores - scores.max(-1, keepdims=True))
     return (terms @ value.astype(np.float32)) / terms.sum(-1, keepdims=True)
 
 
-def attention_with_keys_as_rows(query, key, value):
-    # scores with keys in rows and queries in columns: the softmax then runs over axis -2
-    scores = key @ query.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    terms = np.exp(scores - scores.max(axis=-2, keepdims=True))
-    return (terms / terms.sum(axis=-2, keepdims=True)).swapaxes(-1, -2) @ value
+def attention_without_the_padding(query, key, value, n_real):
+    # every example alone, its padding cut off; scores with keys in rows, so the softmax runs over the first axis
+    output = []
+    for q, k, v, count in zip(query, key, value, n_real, strict=True):
+        scores = k[:count] @ q.T / np.sqrt(q.shape[1])
+        terms = np.exp(scores - scores.max(axis=0))
+        output.append((terms / terms.sum(axis=0)).T @ v[:count])
+    return np.stack(output)
 
 
-def attention_key_by_key(query, key, value):
+def attention_key_by_key(query, key, value, n_real):
     # the softmax in one pass: when a new maximum comes, what has been summed shrinks
     top = np.full((*query.shape[:-1], 1), -np.inf)
     total, output = np.zeros_like(top), np.zeros((*query.shape[:-1], value.shape[-1]))
-    for j in range(key.shape[-2]):
-        score = (query * key[..., j : j + 1, :]).sum(-1, keepdims=True) / math.sqrt(query.shape[-1])
+    for j in range(key.shape[1]):
+        score = (query * key[:, j : j + 1]).sum(-1, keepdims=True) / math.sqrt(query.shape[-1])
+        score = np.where(j < n_real[:, None, None], score, -np.inf)
         new = np.maximum(top, score)
         old, term = np.exp(top - new), np.exp(score - new)
-        top, total, output = new, total * old + term, output * old + term * value[..., j : j + 1, :]
+        top, total, output = new, total * old + term, output * old + term * value[:, j : j + 1]
     return output / total
 
 
-def attention_with_centred_keys(query, key, value):
-    # a shift of all keys moves every score of a row alike, and the softmax does not see that
-    return attention_in_torch(query, key - key.mean(axis=-2, keepdims=True), value)
+def attention_with_a_mask_of_weights(query, key, value, n_real):
+    # a maximum over all keys would not do where padding lies far above the real ones, so it is taken over the real ones
+    is_real = (np.arange(key.shape[1]) < n_real[:, None])[:, None]
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    top = scores.max(axis=-1, keepdims=True, where=is_real, initial=-np.inf)
+    terms = np.exp(np.minimum(scores - top, 0)) * is_real
+    return terms / terms.sum(axis=-1, keepdims=True) @ value
 
 
 # --- weights that point the wrong way --------------------------------------------------------------
@@ -91,53 +105,60 @@ def sums_in_float32(query, key, value):
 # --- examples that see each other ------------------------------------------------------------------
 
 
-def batch_example_by_example(query, key, value):
-    output = []
-    for q, k, v in zip(query, key, value, strict=True):
-        scores = q @ k.T / np.sqrt(q.shape[1])
+def packed_example_by_example(query, key, value, counts):
+    output, first = [], 0
+    for count in counts:
+        rows = slice(first, first + count)
+        scores = query[rows] @ key[rows].T / np.sqrt(query.shape[1])
         terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-        output.append(terms / terms.sum(axis=1, keepdims=True) @ v)
+        output.append(terms / terms.sum(axis=1, keepdims=True) @ value[rows])
+        first += count
+    return np.concatenate(output)
+
+
+def packed_by_ends(query, key, value, counts):
+    # a token sees the keys from the start of its example to its end
+    ends = np.cumsum(counts)
+    end = ends[np.searchsorted(ends, np.arange(len(query)), side="right")]
+    start = end - np.repeat(counts, counts)
+    places = np.arange(len(key))
+    own = (places >= start[:, None]) & (places < end[:, None])
+    scores = np.where(own, query @ key.T / query.shape[1] ** 0.5, -np.inf)
+    terms = np.exp(scores - scores.max(axis=1)[:, None])
+    return np.einsum("ij,ja,i->ia", terms, value, 1 / terms.sum(axis=1))
+
+
+def packed_in_torch(query, key, value, counts):
+    split = (torch.tensor(array).split(counts.tolist()) for array in (query, key, value))
+    return torch.cat([torch.softmax(q @ k.T / q.shape[1] ** 0.5, dim=1) @ v for q, k, v in zip(*split, strict=True)])
+
+
+def packed_with_a_block_diagonal(query, key, value, counts):
+    own = torch.block_diag(*(torch.ones(count, count) for count in counts.tolist())).bool()
+    scores = torch.tensor(query) @ torch.tensor(key).T / math.sqrt(query.shape[1])
+    return scores.where(own, torch.tensor(-torch.inf)).softmax(-1) @ torch.tensor(value)
+
+
+def packed_token_by_token(query, key, value, counts):
+    example = [b for b, count in enumerate(counts) for _ in range(count)]
+    output = []
+    for i, q in enumerate(query):
+        seen = [j for j in range(len(key)) if example[j] == example[i]]
+        scores = [sum(q * key[j]) / math.sqrt(len(q)) for j in seen]
+        terms = [math.exp(score - max(scores)) for score in scores]
+        output.append(sum(term * value[j] for term, j in zip(terms, seen, strict=True)) / sum(terms))
     return np.array(output)
 
 
-def batch_with_einsum(query, key, value):
-    scores = np.einsum("bid,bjd->bij", query, key) / query.shape[2] ** 0.5
-    terms = np.exp(scores - scores.max(2, keepdims=True))
-    return np.einsum("bij,bja,bi->bia", terms, value, 1 / terms.sum(2))
-
-
-def batch_in_torch(query, key, value):
-    scores = torch.bmm(torch.tensor(query), torch.tensor(key).transpose(1, 2)) / query.shape[2] ** 0.5
-    return torch.bmm(torch.nn.functional.softmax(scores, dim=2), torch.tensor(value))
-
-
-def batch_with_vmap(query, key, value):
-    def one(q, k, v):
-        return torch.softmax(q @ k.T / q.shape[1] ** 0.5, -1) @ v
-
-    return torch.vmap(one)(*(torch.tensor(array) for array in (query, key, value)))
-
-
-def batch_on_the_last_axis(query, key, value):
-    # not contiguous
-    return np.moveaxis(np.stack(list(batch_example_by_example(query, key, value)), axis=-1), -1, 0)
-
-
-def batch_with_a_block_diagonal(query, key, value):
-    # one long sequence, with the other examples hidden by -inf
-    batch, q_len, d_k = query.shape
-    scores = query.reshape(-1, d_k) @ key.reshape(-1, d_k).T / np.sqrt(d_k)
-    own = np.repeat(np.arange(batch), q_len)[:, None] == np.repeat(np.arange(batch), key.shape[1])
-    scores = np.where(own, scores, -np.inf)
-    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return (terms / terms.sum(axis=1, keepdims=True) @ value.reshape(-1, value.shape[2])).reshape(batch, q_len, -1)
-
-
-def batch_in_float32(query, key, value):
+def packed_in_float32(query, key, value, counts):
     query, key, value = (array.astype(np.float32) for array in (query, key, value))
-    scores = query @ key.transpose(0, 2, 1) / np.float32(query.shape[2] ** 0.5)
-    terms = np.exp(scores - scores.max(axis=2, keepdims=True))
-    return terms @ value / terms.sum(axis=2, keepdims=True)
+    parts = [np.split(array, np.cumsum(counts)[:-1]) for array in (query, key, value)]
+    output = []
+    for q, k, v in zip(*parts, strict=True):
+        scores = q @ k.T / np.float32(q.shape[1] ** 0.5)
+        terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+        output.append(terms @ v / terms.sum(axis=1, keepdims=True))
+    return np.vstack(output)
 
 
 # --- your turn, in the lesson -----------------------------------------------------------------------
@@ -167,25 +188,37 @@ def batches_in_torch(query, key, value):
     return terms @ value / terms.sum(dim=-1, keepdim=True)
 
 
+def values_by_solving(weights, value):
+    # the last value is what is left of the output when those in between have given their part
+    rest = weights @ value - weights[1:-1] @ value[1:-1]
+    return np.vstack([np.zeros_like(value[:1]), value[1:-1], rest / weights[-1]])
+
+
+def values_in_torch(weights, value):
+    weights, other = (torch.tensor(array, dtype=torch.float32) for array in (weights, value))
+    other[-1] += other[0] * (weights[0] / weights[-1])
+    other[0].zero_()
+    return other
+
+
 RIGHT = {
     "scaled-attention": [
         attention_by_loops,
         attention_with_einsum,
         attention_in_torch,
         attention_in_float32,
-        attention_with_keys_as_rows,
+        attention_without_the_padding,
         attention_key_by_key,
-        attention_with_centred_keys,
+        attention_with_a_mask_of_weights,
     ],
     "repair-transposed-weights": [sums_with_matmul, sums_row_by_row, sums_in_torch, sums_in_float32],
     "repair-mixed-batch": [
-        batch_example_by_example,
-        batch_with_einsum,
-        batch_in_torch,
-        batch_with_vmap,
-        batch_on_the_last_axis,
-        batch_with_a_block_diagonal,
-        batch_in_float32,
+        packed_example_by_example,
+        packed_by_ends,
+        packed_in_torch,
+        packed_with_a_block_diagonal,
+        packed_token_by_token,
+        packed_in_float32,
     ],
     "read-attention-map": [
         lambda: [1, 2, 0.95],
@@ -224,5 +257,6 @@ RIGHT = {
     ],
     "cost-of-new-tokens": [lambda: (600_000, 154_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 4000])],
     "attention-of-batches": [batches_by_loops, batches_in_torch],
+    "same-output-other-values": [values_by_solving, values_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],
 }

@@ -81,7 +81,7 @@ def test_a_forbidden_call_gets_nothing_and_is_named(verdicts, way):
 
 @pytest.mark.parametrize("way", ATTENTIONS)
 def test_a_fused_attention_is_found_by_what_torch_runs(verdicts, way):
-    source = f"import torch\ndef my_attention(q, k, v):\n    q, k, v = map(torch.as_tensor, (q, k, v))\n    return {ATTENTIONS[way]}"
+    source = f"import torch\ndef my_attention(q, k, v, _):\n    q, k, v = map(torch.as_tensor, (q, k, v))\n    return {ATTENTIONS[way]}"
     others = verdicts("attention", "scaled-attention", source)
     attacked = others.pop("scaled-attention")
     assert attacked.points == 0

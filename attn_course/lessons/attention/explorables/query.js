@@ -29,9 +29,9 @@ function diameter(rows) {
 }
 
 const PRESETS = { origin: [0, 0], tie: [4.3, -6], far: [-6, 5] };
-const ARROW = 40; // length of a slope of 1
+const ARROW = 28; // length of a slope of 1
 const RING = 13; // the arrow begins outside the ring
-const NAMED = [27, -19, -19, -19]; // how far below its key a name stands, outside the ring; of equal length, key 2 is just above key 1
+const NAMED = [[25, 5], [0, -19], [0, -19], [0, -19]]; // where a name stands, from its key, outside the ring; of equal length, key 2 is just above key 1
 
 function start(root) {
   const all = (selector) => [...root.querySelectorAll(selector)];
@@ -43,7 +43,7 @@ function start(root) {
   const up = drawAxis(plane, { side: "left", span: [298, 22], cross: 40, ticks, label: "q₂, second entry" });
   const along = drawAxis(one(".attn-values"), { side: "bottom", span: [20, 320], cross: 44, ticks: [-1, -0.2, 0.4, 1], label: "values, and the output among them (large)" });
   one("[data-zero]").setAttribute("d", `M ${across(-6)} ${up(0)} H ${across(6)} M ${across(0)} ${up(-6)} V ${up(6)}`);
-  all("[data-value]").forEach((mark, j) => place(mark, along(VALUES[j]), 44, 24));
+  all("[data-value]").forEach((mark, j) => place(mark, along(VALUES[j]), 44, [0, -20]));
   let record = { norm: 0 }; // the steepest place of this function that was visited
 
   const pressed = (name) => one(`[data-toggle="${name}"]`).getAttribute("aria-pressed") === "true";
@@ -55,9 +55,9 @@ function start(root) {
     sliders.forEach((slider, i) => showBeside(slider, decimal(query[i], 1)));
     all(".attn-fill").forEach((fill, j) => fill.style.setProperty("--attn-share", shown.weights[j]));
     all("[data-weight]").forEach((text, j) => (text.textContent = decimal(shown.weights[j], 3)));
-    all("[data-key]").forEach((mark, j) => place(mark, across(shown.keys[j][0]), up(shown.keys[j][1]), up(shown.keys[j][1]) + NAMED[j]));
+    all("[data-key]").forEach((mark, j) => place(mark, across(shown.keys[j][0]), up(shown.keys[j][1]), NAMED[j]));
     move(one('[data-place="query"]'), across(query[0]), up(query[1]));
-    one('[data-place="slope"]').setAttribute("d", arrow([across(query[0]), up(query[1])], shown.jacobian));
+    one('[data-place="slope"]').setAttribute("d", arrow([across(query[0]), up(query[1])], shown.jacobian, (x, y) => across(-6) <= x && x <= across(6) && up(6) <= y && y <= up(-6)));
     move(one('[data-place="output"]'), along(shown.output), 44);
     const facts = { output: shown.output, first: shown.jacobian[0], second: shown.jacobian[1], norm: shown.norm, bound: shown.bound };
     for (const [fact, value] of Object.entries(facts)) one(`[data-fact="${fact}"]`).textContent = decimal(value, 3);
@@ -105,21 +105,24 @@ function move(circle, x, y) {
   circle.setAttribute("cy", y);
 }
 
-function place(mark, x, y, above) {
+function place(mark, x, y, [right, below]) {
   move(mark.firstElementChild, x, y);
-  mark.lastElementChild.setAttribute("x", x);
-  mark.lastElementChild.setAttribute("y", above);
+  mark.lastElementChild.setAttribute("x", x + right);
+  mark.lastElementChild.setAttribute("y", y + below);
 }
 
-// From a point along a slope, with a head as long as there is room for one; pictures count downwards.
-function arrow([x, y], [first, second]) {
+// Along a slope, from a ring around a point or, where that would leave the picture, up to it; the head is as long as there is room for
+// one, and pictures count downwards.
+function arrow([x, y], [first, second], holds) {
   const [dx, dy] = [ARROW * first, -ARROW * second];
   const length = Math.hypot(dx, dy);
   if (length < 1) return "";
   const [ux, uy, head] = [dx / length, dy / length, Math.min(8, length / 2)];
-  const [tipX, tipY] = [x + RING * ux + dx, y + RING * uy + dy];
+  const begins = holds(x + RING * ux + dx, y + RING * uy + dy) ? RING : -RING - length;
+  const at = (far) => [x + (begins + far) * ux, y + (begins + far) * uy];
+  const [[fromX, fromY], [tipX, tipY]] = [at(0), at(length)];
   const wing = (side) => `${tipX - head * (ux - side * 0.6 * uy)} ${tipY - head * (uy + side * 0.6 * ux)}`;
-  return `M ${x + RING * ux} ${y + RING * uy} L ${tipX} ${tipY} M ${wing(1)} L ${tipX} ${tipY} L ${wing(-1)}`;
+  return `M ${fromX} ${fromY} L ${tipX} ${tipY} M ${wing(1)} L ${tipX} ${tipY} L ${wing(-1)}`;
 }
 
 const written = (entries, digits) => entries.map((entry) => decimal(entry, digits)).join(", ");
@@ -134,8 +137,6 @@ function summary(query, { keys, weights, output, norm }) {
     winners.length > 1
       ? `keys ${winners.join(" and ")} share the largest weight, ${decimal(most, 3)} each`
       : `key ${winners[0]} has the largest weight, ${decimal(most, 3)}, ${verdict}`;
-  return (
-    `At q = (${written(query, 1)}) ${largest}. The output is ${decimal(output, 3)}, ` +
-    `and a small step of the query changes it by at most ${decimal(norm, 3)} times its length.`
-  );
+  const slope = norm < 5e-4 ? "below 0.001" : decimal(norm, 3);
+  return `At q = (${written(query, 1)}) ${largest}. The output is ${decimal(output, 3)}, and the slope there is ${slope}.`;
 }

@@ -24,6 +24,7 @@ CLOSING = ("Formula card", "Summary", "Sources")  # sections without a number
 _LABEL = re.compile(r"\\(?:label|key)\{([^{}]*)\}")
 _KEY = re.compile(r"\$\$((?:(?!\$\$).)*?) *(\\key\{([^{}]*)\})", re.DOTALL)  # a formula from its beginning to its name
 _KEY_ROLE = re.compile(r"\{key\}`([^`\n]*)`")
+_BROKEN_ROLE = re.compile(r"\{(?:eq|key|task|lesson|section)\}`[^`]*$")  # begun on a line, and not ended on it
 _DEEPER = re.compile(r"^# ## Deeper: .*?(?=^# ## Sources|\Z)", re.MULTILINE | re.DOTALL)
 _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
@@ -72,6 +73,8 @@ class Numbering:
         sections |= {f"{lesson}/{cell}": found for (lesson, cell), found in self.sections.items()}
         lines = text.split("\n")
         for place, line in enumerate(lines):
+            if broken := _BROKEN_ROLE.search(line):
+                raise AuthoringError(f"{name}: line {place + 1}: wanted a role on one line, got {broken[0]!r} at its end")
             try:
                 lines[place] = numbers.cite(_KEY_ROLE.sub(self._formula, line), self.tables, sections)
             except numbers.UnknownName as error:

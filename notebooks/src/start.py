@@ -1,22 +1,23 @@
 # %% [markdown] id="title"
 # # {lesson}`start` Start here: what one word takes from the others
 #
-# *The cat sat because it was tired.* Who was tired? You knew at once. But how can a machine
-# find out what "it" means, if it can only calculate? The part of a language model in which words look at each other
-# is called **attention**. Here you do it by hand, in small whole numbers.
+# *The cat sat because it was tired.* Who was tired? You knew at once. How can a machine that only calculates find out what "it" means?
+# The part of a language model in which words look at each other is called **attention**. Here you do it by hand, in small whole numbers.
 #
-# **Afterwards you can** calculate what one word takes from the others, make a word look where you want or prove that it cannot, and read
-# attention as code and as a formula.
-#
-# **You need** matrix products, $e^x$, a little Python. **Time:** 55 minutes, an hour with the game's whole warm-up, then
+# **After this lesson you can** calculate what one word takes from the others, single a word out or show that no query can, and read
+# attention as code and as a formula. **You need** matrix products, $e^x$, a little Python. **Time:** an hour, then
 # [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="plan"
-# ## The first ten minutes
+# ## What does "it" look for?
 #
-# A word can look at other words. Click into the next cell and press **Shift+Enter**. (If it stops with a `ModuleNotFoundError`, start the
-# course with `make lab`.) The lines lead from "it" to all words, and a line is thicker where "it" looks more.
-# The slider changes what "it" is looking for. What must "it" look for to find the cat?
+# Lines lead from "it" to all words, thicker ones where "it" looks more. The slider changes what "it" looks for: at the left
+# somebody alive, at the right what somebody does. Guess before you move it: which word leads at the right end? Where does "it" look when it
+# looks for neither? Click into the next cell and press **Shift+Enter**. (If it stops with a `ModuleNotFoundError`, start the
+# course with `make lab`.)
+#
+# When the page says *Predict*, decide first, then run the cell. Its output is folded until you do. At *Your turn* replace the dots, and
+# a check judges your answer.
 
 # %% id="move-card"
 from attn_course.lessons.start import figures
@@ -25,9 +26,15 @@ from attn_course.sentence import KEY, QUERY, TOKENS
 figures.asks_explorable(KEY[0], QUERY[0][4], TOKENS, asks=4)
 
 # %% [markdown] id="where"
-# The slider turns one screw of a small machine, and here is the whole of it. Do not try to understand it yet: we are
-# going to walk through it with one word, and only the mask waits for lesson {lesson}`masking`. Every framed part is a link to the lesson
-# that takes it apart.
+# <details><summary>What you should see</summary>
+#
+# At the right end "sat" leads: "tired" tells as much, but only living things get tired. In the middle five words have equal shares, and
+# "the" and "it", which wait for another word, have less.
+#
+# </details>
+#
+# The slider changes two numbers in a small machine. Here is the whole of it. You need not understand it yet: at the end of this lesson our
+# numbers go through all of it but the mask (lesson {lesson}`masking`).
 
 # %% id="machine"
 figures.machine()
@@ -35,14 +42,14 @@ figures.machine()
 # %% [markdown] id="hook"
 # ### How does a line get its thickness?
 #
-# To a machine a word is a list of numbers. A model learns them; ours were chosen so that you can do every product in your head.
-# Now imagine that the words meet at a party, and each of them brings three more lists:
+# To a machine a word is a list of numbers. A model learns them; we chose ours so that you can do every product in your head.
+# Imagine that the words meet at a party, each with three more lists:
 #
-# - its **query** is a wish: what the word is looking for ("it": *somebody alive, whom I can stand for*),
-# - its **key** is a name badge: it describes the word to those who are looking ("cat": *I am alive*),
-# - its **value** is a present for all who find it, and it is never used up.
+# - its **query** is a wish: what the word looks for ("it": *somebody alive*),
+# - its **key** is a name badge: what it shows to the others ("cat": *I am alive*),
+# - its **value** is a present for all who find it, and is never used up.
 #
-# "It" goes from badge to badge and asks how well each fits its wish. Here it meets the cat. Run this cell, and then those below it.
+# How well does the badge of the cat fit the wish of "it"? Run this cell, and then those below it.
 
 # %% id="cat"
 import numpy as np
@@ -56,13 +63,12 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
     print(wish, "times", badge, "is", wish * badge, "and the total is", total)
 
 # %% [markdown] id="cat-notice"
-# The four numbers say how much a word is **alive**, how much it **tells** what somebody does or is, how **open** it is (it needs another
-# word, as a pronoun does), and *alive* minus *tells*. So "it" looks for something alive, which finds the cat, and not for another open
-# word.
+# On a badge the four numbers say how much a word is **alive**, how much it **tells** what somebody does or is, how **open** it is (it
+# waits for another word, as a pronoun does), and *alive* minus *tells*. (With this one a wish can ask for *alive* and refuse *tells* at once.)
+# In a wish they say how much of each is looked for. The slider set two of them, $(s, 0, -2, s)$.
 #
 # We multiplied wish and badge number by number, and added up. Two numbers of the same sign speak for a word, two of opposite signs
-# against it. This is the **dot product** of two lists, and its result is called the **score**. Here are all seven badges, and the wish
-# of "it" once more:
+# against it. This is the **dot product** of two lists, and its result is called the **score**. Here are all seven badges:
 
 # %% id="keys"
 from attn_course import check
@@ -74,19 +80,16 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("query of it:", query[4])
 
 # %% [markdown] id="keys-notice"
-# One such set of wishes, badges and presents is called a **head**. Our machine has two, and `[0]` takes the first, because Python counts
-# from 0. So "it", the fifth word, is `[4]`.
+# The part of the machine that makes such lists and works with them is called a **head**. Ours has two, and `[0]` takes the lists of
+# the first. The fifth word is `[4]`, because Python counts from 0.
 #
-# Let us ask "tired". Only the living are tired, so its badge says a little of *alive*, but it tells even more:
+# Now "it" asks "tired". Only living things get tired, so its badge has a little *alive*, but it tells even more:
 #
 # $$2 \cdot 1 + 0 \cdot 2 + (-2) \cdot 0 + 2 \cdot (-1) = 0$$
-#
-# What speaks for "tired" and what speaks against it cancel out.
 
 # %% [markdown] id="hook-predict"
 # **Predict.** The key of "sat" is $(0, 2, 0, -2)$, and the key of "it" itself is $(0, 0, 2, 0)$. Which scores does "it" have with
-# these two? Write your answer down before you run the cell. Until then its output is folded; the answer below it opens
-# with a click.
+# these two? Write your answer down, then run the cell. Its `@` makes all seven dot products at once.
 
 # %% id="hook-code" tags=["predicted"]
 scores = key @ query[4]
@@ -94,29 +97,32 @@ print(labelled(scores[:, None], columns=("score",)))
 
 # %% [markdown] id="hook-answer" tags=["answer"]
 # Both scores are $-4$. In "sat" the last number counts against it, $2 \cdot (-2)$, because a verb is not alive but tells something.
-# The word "it" does not even fit itself, $(-2) \cdot 2$, because it looks for no other open word. Of all seven words only "cat" has a
-# positive score.
+# The word "it" does not fit even its own wish, $(-2) \cdot 2$, because the wish counts against open words, and "it" is one. Of all seven
+# words only "cat" has a positive score.
 
 # %% [markdown] id="check-turn"
 # ### Your turn
 #
 # **Check an answer.** The word "tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores
-# with "cat", "sat" and "tired" on paper, from the badges above. Then put three whole numbers in the place of the dots, such as
-# `(1, 2, 3)`, and run the cell. As long as the dots are there, the check waits.
+# with "cat", "sat" and "tired" on paper. Then put three whole numbers in the place of the dots, such as `(1, 2, 3)`,
+# and run the cell.
 
 # %% id="check-turn-code" tags=["your-turn"]
 my_three = ...  # three whole numbers
 check("scores-by-hand", my_three)
 
+# %% [markdown] id="check-turn-ours" tags=["ours"]
+# With "cat" the score is $2 \cdot 2 + 0 + 0 + 2 \cdot 2 = 8$, with "sat" it is $0 + 1 \cdot 2 + 0 + 2 \cdot (-2) = -2$, and with "tired"
+# itself it is $2 \cdot 1 + 1 \cdot 2 + 0 + 2 \cdot (-1) = 2$.
+
 # %% [markdown] id="weights"
 # ## From scores to an answer
 #
-# The cat has 8, and the next best has 0. How much of its attention should "it" give to the cat? We want shares, which are positive and
-# sum to 1. They are called **weights**, and are made in three small steps:
+# The cat's score is 8, and the next best score is 0. How much of its attention should "it" give to the cat? The shares
+# are called **weights**. They are positive, sum to 1, and are made in three steps:
 #
-# 1. Divide each score by 2, the root of 4, since a query has four numbers: longer lists tend to make larger sums
-#    (lesson {lesson}`scaling` says why it is the root).
-# 2. Raise $e \approx 2.72$ to each result. That is always positive, and whoever leads by 2 in the score gets $e$ times as much.
+# 1. Divide each score by 2, the root of 4, since a query has four numbers (lesson {lesson}`scaling` says why).
+# 2. Raise $e \approx 2.72$ to each result. That is always positive, and a word that leads by 2 in the score gets $e$ times as much.
 # 3. Divide by the sum of all seven.
 #
 # Steps 2 and 3 are the **softmax** (lesson {lesson}`softmax` says why it is $e$). With $s_j$ for the score of word $j$, its weight is
@@ -137,11 +143,11 @@ print("sum of the powers:", powers.sum().round(2))
 print("softmax gives the same:", np.allclose(softmax(half), weights))
 
 # %% [markdown] id="average"
-# The cat gets 54.6 of 57.6, which is 95 percent. The smallest weights print as 0.00, but none of them is zero.
+# The cat gets 54.6 of 57.6, which is 95 percent. Some weights print as 0.00, but none is zero.
 #
 # Now "it" collects its presents. A value has three numbers here: *alive*, *tells*, and *alive* minus *open*. From every word "it"
-# takes as much as the weight says: weight times value, all seven added up. Since the cat counts for 95 percent of this average, the
-# result is close to its present:
+# takes weight times value, and adds up all seven. The cat counts for 95 percent of this average, and no other
+# present is larger than the cat's. So the result is close to the cat's present:
 
 # %% id="weights-code"
 pairs = zip(weights, value, strict=True)
@@ -153,9 +159,11 @@ print("it takes:")
 print(labelled([*parts, output], rows=[*TOKENS, "together"], columns=presents))
 
 # %% [markdown] id="meaning"
-# And what does "it" do with that? The last step of the machine adds it to what the word was before: five numbers, *alive*,
-# *tells*, *open*, and two for its place. The matrix below says where ours go: the first is added to *alive*, the second to *tells*, and the
-# third is **subtracted** from *open*. (The second head adds a part of its own, which we leave out.)
+# The last step of the machine adds these three numbers to what the word was before: *alive*,
+# *tells*, *open*, and two numbers for its place. A matrix $W_O$ says where each goes: the first is added to *alive*, the second
+# to *tells*, and the third is **subtracted** from *open*. The cat, which is alive and not open, gives 2 there. Subtracting it
+# closes a word that was open by 2: something alive has filled the open place. (The rest of $W_O$ belongs to the second head and to the
+# place.)
 
 # %% id="meaning-code"
 from attn_course.sentence import FEATURES, W_OUTPUT
@@ -166,58 +174,63 @@ rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
 # %% [markdown] id="meaning-notice"
-# Look at what has just happened. Before, "it" was only an open word, and nothing in it said what it stood for. Now it is alive, and
-# hardly open any more, since $2 - 1.90 = 0.10$. It has almost the numbers of "cat". The word came to the
-# party with a wish, and it goes home with the answer. Here is the whole evening in one picture:
+# Before, "it" was only an open word. Now it is alive, and hardly open any more, since $2 - 1.90 = 0.10$: in these three numbers it is almost
+# the cat. (In a word that was not open, such as "tired", *open* becomes negative; read that as *has found somebody*.) Here is the whole
+# evening in one picture:
 
 # %% id="step-figure"
 figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 
-# %% [markdown] id="head"
-# Compare, weigh, take the average. That is the whole evening in three lines, for whatever guest comes. No line is about pronouns. The head
-# finds the cat because of the numbers in its lists, and these we chose so that it would. A model has to learn them.
-
-
-# %% id="head-code"
-def taken_home(wish, badges, presents):
-    """What a word with this wish takes home from the party."""
-    powers = np.exp(badges @ wish / np.sqrt(len(wish)))
-    weights = powers / powers.sum()
-    return weights @ presents
-
-
-guests = ("it", "tired")
-taken = [taken_home(query[TOKENS.index(guest)], key, value) for guest in guests]
-print(labelled(taken, [f"{guest} takes" for guest in guests], columns=presents))
-
 # %% [markdown] id="story"
-# Pronouns are an old test for machines. In 2012 Levesque, Davis and Morgenstern collected sentences like this: *the
-# trophy does not fit in the suitcase because it is too big*. What is too big? Put *small* in the place of *big*, and suddenly "it" is
-# the other thing. (Ours is the easy case: it has one candidate.) Five years later the authors of the Transformer
-# drew what their model, trained to translate, does at the word "its", and found two heads "apparently involved in anaphora
-# resolution" (Vaswani et al., 2017, appendix), which means finding out what a pronoun stands for. Nobody had asked for them.
+# The steps are the same for every word, and none of them mentions pronouns. We chose the numbers so that the head finds the cat; a model
+# has to learn its own.
+#
+# Pronouns are an old test for machines. In *the trophy does not fit in the suitcase because it is too big* (after Levesque, Davis and
+# Morgenstern, 2012), "it" is the trophy. With *small* in the place of *big* it is the suitcase. Five years later the authors of the Transformer saw that
+# two heads of their model, trained only to translate, were "apparently involved in anaphora resolution" (Vaswani et al., 2017, appendix),
+# which means finding out what a pronoun stands for.
+
+# %% [markdown] id="projections"
+# ## Where queries come from
+#
+# From here on we use the usual names: **query**, **key**, **value**, and **output** for what a word takes home.
+#
+# Let the words be the rows of a matrix $X$. Then the queries are the rows of $Q = X W_Q$, and a model learns the matrix $W_Q$. In the same
+# way $K = X W_K$ and $V = X W_V$. A row times a matrix takes multiples of the rows of that matrix and adds
+# them up. The word "it" is $(0, 0, 2, -1, -1)$, with its place at the end. The rows of the place are zero in this $W_Q$, so the query is
+# twice the third row:
+
+# %% id="projections-code"
+from attn_course.sentence import W_KEY, W_QUERY, W_VALUE
+
+print(labelled(W_QUERY[0], rows=(*FEATURES[:3], "place", "place")))
+print("it times W_Q:       ", X[4] @ W_QUERY[0])
+print("twice the third row:", 2 * W_QUERY[0][2])
+made = X @ W_QUERY[0], X @ W_KEY[0], X @ W_VALUE[0]
+same = map(np.array_equal, made, (query, key, value))
+print("the same Q, K and V as before:", all(same))
 
 # %% [markdown] id="because"
 # ## Now you ask
 #
-# What if a word has no wish at all? The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights, and the three
-# numbers that it takes home. The seven values are printed above.
+# The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights, and the three numbers of its output. The seven values are
+# printed above.
 
 # %% id="because-code" tags=["predicted"]
 shares = softmax(key @ query[3] / 2)
 print("weights of because:", shares.round(2))
-print("because takes home:", (shares @ value).round(2))
+print("output of because: ", (shares @ value).round(2))
 
 # %% [markdown] id="because-answer" tags=["answer"]
-# All seven weights are $1/7$, about 0.14. A query of zeros makes every score 0, and $e^0 = 1$ for every word, so the shares are equal. What
-# "because" takes home is therefore the plain average of all values, $(3/7, 5/7, 0)$, which is about $(0.43, 0.71, 0)$. Weights always sum
-# to 1, so even a word without a wish has to give its attention to somebody.
+# All seven weights are $1/7$, about 0.14. A query of zeros makes every score 0, and $e^0 = 1$ for every word, so the shares are equal.
+# The output is therefore the plain average of all values, $(3/7, 5/7, 0)$, which is about $(0.43, 0.71, 0)$. Weights always sum
+# to 1, so even a word that looks for nothing has to give its attention to somebody.
 
 # %% [markdown] id="looks"
-# Whom does each word look at? Press one of the seven, and follow its lines. Then choose the second
-# head, which was made so that each word looks at the one before it. But it tells places apart by a clock with only six hours, and
-# the seventh word is back at the hour of the first. For which two of the
-# seven words does the second head fail? And what becomes of the lines if the scores are divided by a larger number than 2?
+# Which words does each word look at? Press one of the seven, and follow its lines. Then choose the second
+# head, in which each word was made to look at the one before it. But places are hours on a clock of six here, so
+# the seventh word has the hour of the first. Which word therefore looks at two words equally? And where does "the" look, which
+# has no word before it?
 
 # %% id="looks-card"
 figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
@@ -225,19 +238,17 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # %% [markdown] id="looks-notice"
 # <details><summary>What you should see</summary>
 #
-# In the first head five words look mostly at "cat", "because" looks at all alike, and "cat" looks at what is told of it. In the second,
-# "the" has no word before it, and looks at "was", which stands at the hour before its own. And "cat" looks at "the" and "tired" alike, the
-# first word and the seventh, which share one hour (lesson {lesson}`self_attention` builds better clocks). With a larger divisor the largest
-# weight of a word falls and its smallest rises, both towards 1/7. Only the weights of "because" in the first head, which are 1/7 already,
-# stay.
+# In the first head five words look mostly at "cat", "because" looks at all words equally, and "cat" looks mostly at the words that say
+# something about it, "sat" and "tired". In the second head "cat" looks equally at "the" and "tired", which share one hour. And "the" looks
+# at "was", which stands at the hour before its own (lesson {lesson}`self_attention` builds better clocks).
 #
 # </details>
 
 # %% [markdown] id="needle"
-# ### A wish of your own
+# ### A query of your own
 #
-# The badges stay as they are, and the wish is yours. Change its four numbers and run the cell again, until "because" gets more than 0.9.
-# That sounds hopeless, because its badge is all zeros, and its own score is 0 whatever you ask. Then try the same for "was".
+# The keys stay, and the query is yours. Change its four numbers until "because" gets more than 0.9.
+# That sounds hopeless, because its key is all zeros, and its own score is 0 whatever you ask.
 
 # %% id="needle-code"
 my_query = [2, 0, -2, 2]  # alive, tells, open, alive - tells; now as "it" asks
@@ -246,195 +257,186 @@ print(labelled([key @ my_query, asked], ("score", "weight"), columns=TOKENS))
 print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 
 # %% [markdown] id="needle-notice"
-# <details><summary>What you should see</summary>
+# <details><summary>One way</summary>
 #
-# For "because", all other scores must be negative: `[-10, -10, -10, 0]` gives it 0.99. For "was" nothing helps. You can bring it close to
-# one third, but never there.
+# All other scores must be negative, so that 0 is the best. The query `[-10, -10, -10, 0]` gives "because" 0.99.
 #
 # </details>
 
 # %% [markdown] id="single"
-# ### A word that nobody can single out
+# ### A key that no query can single out
 #
-# Why does "was" never get a third, whatever you wish for? Its badge $(0, 1, 0, -1)$ lies halfway
-# between that of "sat", $(0, 2, 0, -2)$, and that of "because", $(0, 0, 0, 0)$. A score adds up multiples of the numbers on the badge, so
-# the score of "was" always lies halfway between theirs. It never leads.
+# In the first head, "was" never gets a third, whatever the query is. Its key $(0, 1, 0, -1)$ lies halfway
+# between that of "sat", $(0, 2, 0, -2)$, and that of "because", $(0, 0, 0, 0)$. A score adds up multiples of the numbers in the key, so
+# the score of "was" lies halfway between theirs.
 
 # %% [markdown] id="single-root"
-# Let $h_j = s_j / 2$ be the half score of word $j$, and $N$ the sum of all seven powers. The half score of "was" lies halfway too, and
-# $e^{(a+b)/2} = \sqrt{e^a e^b}$, so
+# Here is why. Let $h_j = s_j / 2$ be half the score of word $j$, and $N$ the sum of all seven powers. Also
+# $h_\text{was}$ lies halfway, and $e^{(x+y)/2} = \sqrt{e^x}\, \sqrt{e^y}$. Since $N = \sqrt N\, \sqrt N$,
 #
-# $$p_\text{was} = \frac{e^{(h_\text{sat} + h_\text{because})/2}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N} \cdot
-# \frac{e^{h_\text{because}}}{N}} = \sqrt{p_\text{sat}\; p_\text{because}}$$
+# $$p_\text{was} = \frac{e^{(h_\text{sat} + h_\text{because})/2}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N}}\;
+# \sqrt{\frac{e^{h_\text{because}}}{N}} = \sqrt{p_\text{sat}}\; \sqrt{p_\text{because}}$$
 #
-# For positive $a$ and $b$, $(\sqrt a - \sqrt b)^2 \ge 0$ says that $2 \sqrt{a b} \le a + b$. So $2\, p_\text{was} \le p_\text{sat} +
-# p_\text{because}$. These two and "was" leave something to the other four words, so the right side is less than $1 - p_\text{was}$.
-# Together, $3\, p_\text{was} < 1$. How close can you come?
+# Put $a = p_\text{sat}$ and $b = p_\text{because}$. From $(\sqrt a - \sqrt b)^2 \ge 0$ follows $2 \sqrt a \sqrt b \le a + b$, so
+# $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$. All seven weights are positive and sum to 1, so the right side is
+# less than $1 - p_\text{was}$. Together, $3\, p_\text{was} < 1$.
+#
+# How close can you get? The query $(-c, 0, -c, 0)$ gives "sat", "because" and "was" the score 0, and all others a negative one:
 
 # %% id="single-code"
-for size in (2, 10, 20):
-    asked = softmax(key @ [-size, 0, -size, 0] / 2)
-    print("size", size, "gives was", asked[TOKENS.index("was")].round(5))
+for c in (2, 10, 20):
+    asked = softmax(key @ [-c, 0, -c, 0] / 2)
+    p_sat, p_because, p_was = asked[[2, 3, 5]].round(5)
+    print("c =", c, "gives sat", p_sat, "because", p_because, "was", p_was)
 
 # %% [markdown] id="limits"
 # ## What our head does not see
 #
-# A word's wish and badge are made from its numbers (section {section}`formula` says how), and this head leaves out the two for the place.
-# So it takes no notice of the order of the words. Shuffle the sentence, and "it" finds the cat wherever the cat stands:
+# The rows of the place are zero in $W_Q$, $W_K$ and $W_V$ of this head. So a word keeps its query, key and value wherever it
+# stands, and the sum over all words does not notice their order. Let "cat" and "was" change places: the output of "it" stays. But
+# if another matrix in the place of $W_V$ hands on the place, the output follows the cat:
+
 
 # %% id="limits-code"
-from attn_course.sentence import W_KEY, W_QUERY
+def output_of_it(words, w_value):
+    """The output of the fifth word, when the values are made with w_value."""
+    weights = softmax((words @ W_KEY[0]) @ (words[4] @ W_QUERY[0]) / 2)
+    return (weights @ (words @ w_value)).round(2)
 
-order = np.random.default_rng(0).permutation(7)
-moved = np.hstack([X[order, :3], X[:, 3:]])  # the words move, the places stay
-wishes, badges = moved @ W_QUERY[0], moved @ W_KEY[0]
-shuffled = [TOKENS[j] for j in order]
-print("shuffled:", shuffled)
-print("weights: ", softmax(badges @ wishes[shuffled.index("it")] / 2).round(2))
+
+moved = np.hstack([X[[0, 5, 2, 3, 4, 1, 6], :3], X[:, 3:]])  # cat is sixth now
+hands_on_place = np.vstack([np.zeros((3, 2)), np.eye(2)])
+for name, w_value in {"W_V": W_VALUE[0], "place": hands_on_place}.items():
+    print(f"{name:5}", output_of_it(X, w_value), "then", output_of_it(moved, w_value))
+print("places of the cat:", X[1, 3:], "then", X[5, 3:])
 
 # %% [markdown] id="limits-predict"
-# Nor can it tell two words apart if they wear the same badge. **Predict**: a second cat comes in at the end of the sentence. Which weight
-# does each cat get?
+# **Predict**: in our head a second cat comes in at the end of the sentence. Which weight does "it" give to each cat?
 
 # %% id="limits-second" tags=["predicted"]
 two_cats = np.vstack([key, key[1]])
-print(softmax(two_cats @ query[4] / 2).round(2))
+shares = softmax(two_cats @ query[4] / 2)
+print(labelled([shares], ["weight"], columns=(*TOKENS, "cat")))
 
 # %% [markdown] id="limits-answer" tags=["answer"]
-# Each cat gets 0.49. Both have the score 8, so they share alike, and only a little is left for the others: 54.6 of the new sum,
+# Each cat gets 0.49. Both have the same key, so both have the score 8 and equal weights: 54.6 of the new sum,
 # $57.6 + 54.6$. Taken together the two cats get a little more than the one did before.
 
 # %% [markdown] id="limits-notice"
-# One caution: we know why this head looks at the cat, for we built it. What a trained head looks at must be measured, and a large weight
-# alone does not prove that a word is the reason for what a model says (lesson {lesson}`self_attention`).
-
-# %% [markdown] id="game"
-# ## Break the machine
-#
-# Here is a machine for four of the words, and every number in it can be changed. Its warm-up has six trials. Do the first now: it takes
-# two minutes. The other five take six minutes more, now or later. Then comes a game: find the mistake in a broken machine.
-
-# %% id="game-card"
-from attn_course.figures.broken import break_the_machine
-
-break_the_machine()
+# With a mask a head can notice the order, and tell two cats apart (lesson {lesson}`masking`). And this head looks at the cat because we built
+# it so. What a trained head looks at must be measured (lesson {lesson}`self_attention`).
 
 # %% [markdown] id="formula"
 # ## One formula for all words
 #
-# So far one word asked. Let all of them ask at once: write the queries as the rows of a matrix $Q$, and the keys as the
-# rows of $K$. Then $Q_{ia}$ is number $a$ of query $i$, and the score of query $i$ with key $j$ is
+# Now all words ask at once. Let $Q_{ia}$ be number $a$ of query $i$. The score of query $i$ with key $j$ is
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
 # where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$.
-# The frame marks a formula to keep. `verify` tries both of its sides on random numbers; `show` puts in
-# the numbers of "it" (word 5) and "cat" (word 2).
+# The frame marks a formula to keep. `verify` tries both sides on random numbers; `show` puts in "it" and "cat".
 
 # %% id="formula-code"
 from attn_course import show, verify
 
 verify("score-entry-by-entry")
 show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
-table = query @ key.T
-print("scores at once, Q times K transposed, without the row of tired:")
-print(labelled(table[:6], rows=TOKENS[:6], columns=TOKENS))
 
 # %% [markdown] id="formula-turn"
-# **Write a formula; your turn.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and let
-# $V_{ja}$ be number $a$ of value $j$. Write number $a$ of what query $i$ takes home, called $Z_{ia}$, with $P$ and $V$. Answer in LaTeX,
-# as the sum above is written: `r"\sum_{a=1}^{d_k} Q_{ia} K_{ja}"`.
+# **Your turn: write a formula.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, for $T_k$ keys, and
+# $V_{ja}$ number $a$ of value $j$. With these, write number $a$ of the output of query $i$, called $Z_{ia}$, in LaTeX. For
+# example, `r"\sum_{n=1}^{N} x_{nm}"` is $\sum_{n=1}^{N} x_{nm}$.
 
 # %% id="formula-turn-code" tags=["your-turn"]
 my_output = ...  # r"..."
 check("output-as-formula", my_output)
 
-# %% [markdown] id="projections"
-# ### Where queries come from
-#
-# A word's wish is made from its own numbers by a matrix, $Q = X W_Q$, which a model learns. Keys and values are made in the same way,
-# $K = X W_K$ and $V = X W_V$. A row times a matrix takes multiples of the rows of that matrix and adds them up. The word "it" is
-# $(0, 0, 2, -1, -1)$, with its place at the end. The rows of the place are zero in this $W_Q$, so the query is twice the third row:
-
-# %% id="projections-code"
-print(labelled(W_QUERY[0], rows=(*FEATURES[:3], "place", "place")))
-print("it:", X[4], " times W_Q:", X[4] @ W_QUERY[0])
-print("twice the third row:      ", 2 * W_QUERY[0][2])
+# %% [markdown] id="formula-turn-ours" tags=["ours"]
+# It is `r"\sum_{j=1}^{T_k} P_{ij} V_{ja}"`: the sum runs over the words that are asked, and each value counts with its weight. The check
+# knows some mistakes by name. Put `\frac{1}{T_k}` in front, and see what it says.
 
 # %% [markdown] id="rows"
-# ### Rows ask, columns are asked
+# ### Rows and columns
 #
-# In this course every word is a row, from the input to the output. So "it" asks "cat" in row 5 and column 2 of the table, and
-# the softmax runs along each row. Each row of $P$ sums to 1; a column need not, since many words look at "cat". Your sum is a
-# matrix product too, $Z = P V$. So the whole party fits into one line, the best-known formula of attention and the subject of lesson
-# {lesson}`attention`:
-#
-# $$Z = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
-
-# %% id="rows-code"
-P = softmax(query @ key.T / np.sqrt(4))
-Z = P @ value
-print("rows of P sum to   ", P.sum(axis=1))
-print("columns of P sum to", P.sum(axis=0).round(1))
-arrays = {
-    "X, a row is a word": X,
-    "Q, a row is a query": query,
-    "K, a row is a key": key,
-    "P, a row is one word's weights": P,
-    "V, a row is a value": value,
-    "Z, a row is what one word takes home": Z,
-}
-for name, array in arrays.items():
-    print(f"{name:37} {array.shape}")
-
-# %% [markdown] id="rows-entry"
-# The last product, written out for number $a$ of what query $i$ takes home, is the formula of your turn:
+# In this course every word is a row. Row $i$ of the scores belongs to the word that asks, and column
+# $j$ to the word that is asked. Our `softmax` runs along each row, so each row of $P$ sums to 1. A
+# column need not. The sum of your turn is a matrix product too:
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 
-# %% id="rows-entry-code"
+# %% id="rows-code"
 verify("output-entry-by-entry")
+P = softmax(query @ key.T / np.sqrt(4))
+print(labelled(P, columns=TOKENS))
+print("rows of P sum to   ", P.sum(axis=1))
+print("columns of P sum to", P.sum(axis=0).round(1))
 
 # %% [markdown] id="turned"
-# ### When a text looks turned
-#
-# Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$ (the $c$ says so). To transpose a product is to
-# transpose its factors and to exchange them, so $Q K^\top$ becomes $K Q^\top$. Here $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$:
+# Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$. To transpose a product, transpose both
+# factors and swap them: $(Q K^\top)^\top = (K^\top)^\top Q^\top = K Q^\top$. Here $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$, so
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
 #
-# The same table is turned over, and now the columns ask. If a formula looks the wrong way round, find out first whether its words
-# are rows or columns. Lesson {lesson}`notation` translates the rest; here is a dictionary of six dialects:
+# In this table the columns ask. If a formula looks the wrong way round, find out first whether its words
+# are rows or columns. Lesson {lesson}`notation` has a dictionary of six dialects.
 
 # %% id="turned-verify"
-from attn_course import notation
-from attn_course.figures.folded import folded
-
 verify("scores-in-columns")
-turned = key @ query.T
-print("it asks cat, row by column:", table[4, 1], "and when turned:", turned[1, 4])
-known = "\n".join(f"{name}: {sign}" for name, sign in notation.DIALECTS.items())
-folded("A dictionary of six dialects (open)", f"{known}\n\n{notation.table()}")
+in_rows, in_columns = query @ key.T, key @ query.T
+print("it asks cat:", in_rows[4, 1], "in row 5, column 2 of our table")
+print("in the other:", in_columns[1, 4], "in row 2, column 5")
+
+# %% [markdown] id="game"
+# ## Break the machine
+#
+# In this machine for four of the words you can change every number. (Its table S holds the scores divided by
+# $\sqrt{d_k}$, and it counts from 0.) Do the first of its six trials now; it takes two minutes. After them comes a game: find the
+# mistake in a broken machine.
+
+# %% id="game-card"
+from attn_course.figures.broken import break_the_machine
+
+break_the_machine()
+
+# %% [markdown] id="whole"
+# ## The whole machine, with our numbers
+#
+# Scores, softmax and average of one head fit into one line, the best-known formula of attention (lesson {lesson}`attention`):
+#
+# $$Z = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
+#
+# It is lit below, in the sizes of our sentence. With two heads, $Z$ holds both outputs side by side. Then $W_O$ turns the
+# six numbers of a word into five, and $X$ is added.
+
+# %% id="whole-figure"
+figures.our_machine()
+
+# %% id="whole-code"
+heads = zip(QUERY, KEY, VALUE, strict=True)
+Z = np.hstack([softmax(Q @ K.T / 2) @ V for Q, K, V in heads])
+S = query @ key.T
+table = {"X": X, "Q": query, "Q K^T": S, "P": P, "Z": Z, "new X": X + Z @ W_OUTPUT}
+for name, array in table.items():
+    print(f"{name:5} {array.shape}  row of it: {array[4].round(2)}")
+
+# %% [markdown] id="whole-notice"
+# The first three numbers of $Z$ are the output that you know. The other three come from the second head, which looks mostly at "because",
+# a word with nothing to give.
 
 # %% [markdown] id="map"
-# ## How the course works, and the map
+# ## The lessons
 #
-# <details><summary>Predictions, turns, exercises, and where your work lies</summary>
+# Read them from top to bottom. Beside each stands the question that it answers.
 #
-# - `Predict`: decide first, then run the cell. The answer below it opens with a click.
-# - `Your turn`: replace the dots. It counts for no points.
-# - `Deeper` in a heading: you may leave this out at first.
+# <details><summary>Exercises, deeper sections, and where your work lies</summary>
+#
 # - The **exercises** have points, hints and a check, which tries your answer on several cases. It names the mistakes that it
-#   knows; otherwise it says what is true of your result, such as which number differs first. Try it: put
-#   `\frac{1}{T_k}` in front of your sum above.
-#
-# Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites them.
-# In a terminal, `attn-course` lists what else there is.
+#   knows; otherwise it says what is true of your result, such as which number differs first.
+# - A section whose heading begins with *Deeper* stands at the end, and no other section needs it.
+# - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites them.
+# - In a terminal, `attn-course` lists what else there is.
 #
 # </details>
-#
-# Read the lessons from top to bottom. Beside each stands the question that it answers. In the figure, arcs lead to the lessons that build on
-# it.
 
 # %% id="map-table"
 from IPython.display import Markdown, display
@@ -443,38 +445,47 @@ from attn_course.authoring.lessons import lesson_table
 
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | shapes | multiplications |
+# |---|---|---|---|
+# | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k), (T_k, d_k) \to (T_q, T_k)$ | $T_q T_k d_k$ |
+# | a weight, from scores $s_{ij}$, lesson {lesson}`softmax` | $p_{ij} = \dfrac{e^{s_{ij} / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{s_{il} / \sqrt{d_k}}}$ | $(T_q, T_k)$ | |
+# | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k), (T_k, d_v) \to (T_q, d_v)$ | $T_q T_k d_v$ |
+# | one head | $Z = \mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$ | $(T_q, d_v)$ | $T_q T_k (d_k + d_v)$ |
+# | the last step, $H$ heads | $X + Z\, W_O$ | $(T, d_\text{model})$ | $T H d_v d_\text{model}$ |
+# | scores in columns, {eq}`scores-in-columns` | {key}`scores-in-columns` | $(T_k, T_q)$ | $T_q T_k d_k$ |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - A query says what a word looks for, a key what it can be found by, a value what it hands over.
+# - A score is the dot product of a query with a key. The softmax of the scores divided by $\sqrt{d_k}$ gives weights that sum to 1, and
+#   with them the output is an average of the values.
+# - Without a mask, and with scores from $Q K^\top$ alone, equal keys get equal weights, and a key halfway between two others gets
+#   at most one third.
+# - A head without a mask whose queries, keys and values leave out the place does not see the order of the words.
+# - A row of the scores belongs to the word that asks.
+
+# %% [markdown] id="after-summary"
+# Now the [exercises](../work/ex_{lesson}`start`_start.ipynb). Nothing above needs the next section.
+
+# %% [markdown] id="deeper-map"
+# ## Deeper: Which lesson builds on which
+#
+# An arc leads from each lesson down to the lessons whose equations use its own.
+
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map
 
 graph = chapter_map()
 figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 
-# %% [markdown] id="card"
-# ## Formula card
-#
-# | what | formula | shapes |
-# |---|---|---|
-# | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k)$ and $(T_k, d_k)$ make $(T_q, T_k)$ |
-# | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k)$ and $(T_k, d_v)$ make $(T_q, d_v)$ |
-# | all in one line, lesson {lesson}`attention` | $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$ | $(T_q, d_v)$ |
-# | the scores of a text with columns, {eq}`scores-in-columns` | {key}`scores-in-columns` | $(T_k, T_q)$ |
-
-# %% [markdown] id="summary"
-# ## Summary
-#
-# - A query is a wish, a key is the badge that it is compared with, and a value is what the word hands over.
-# - A score is the dot product of a query with a key; divided by $\sqrt{d_k}$ and put through the softmax, scores become weights; the output
-#   is the average of the values.
-# - Weights sum to 1, even for a word that looks for nothing.
-# - A head whose wishes and badges leave out the place does not see the order of the words. No head can tell equal keys apart.
-# - Rows ask, columns are asked.
-#
-# Now the [exercises](../work/ex_{lesson}`start`_start.ipynb): the first takes four minutes.
-
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
 # - H. Levesque, E. Davis and L. Morgenstern (2012), *The Winograd Schema Challenge*, KR 2012.
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the formula, and the heads that follow a pronoun.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the formula, and two heads at a pronoun.
 #
-# Next: where do queries, keys and values come from, if one starts with an ordinary dictionary? Lesson {lesson}`lookup`.
+# Next: how does an ordinary dictionary become something that can be trained? Lesson {lesson}`lookup`.

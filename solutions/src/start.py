@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`start`: start here
 #
-# Six small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 9 points, about 30 minutes. For
-# most of them a pencil is enough, and the words are those of our sentence. You follow one word on its whole way, then read that way
-# backwards, repair a small head, and find out how loudly one must ask to be answered. Each task stands on its own.
+# Seven small tasks for the lesson [{lesson}`start` Start here](../notebooks/{lesson}`start`_start.ipynb): 11 points, about 37 minutes. For
+# most of them a pencil is enough. You follow one word on its whole way, read that way backwards, repair a small head, and find out how
+# strong a query must be, and what no query can reach. Each task stands on its own.
 #
 # **How it works.** Write your answer where it says `YOUR CODE HERE`, or after the `=` sign, and run the cell, then the check below it. Run
 # cells one by one (Shift+Enter), because a check that fails stops "Run All". A check says that you passed, or what is wrong. Three hints
@@ -21,18 +21,17 @@ from attn_course import check
 STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
 # %% [markdown] id="scores-from-words-text"
-# Rows are positions. Write `my_scores(x, w_query, w_key)`: for words `x` of shape `(T, d_model)` and two matrices of shape
-# `(d_model, d_k)`, all float64, it makes the queries with `w_query` and the keys with `w_key`, and returns the table of shape
-# `(T, T)` whose row $i$, column $j$ holds the dot product of query $i$ with key $j$. No scale, and no softmax.
+# Here a word is a **column**: column $i$ of `x`, of shape `(d_model, T)`, is word $i$. The two matrices of shape
+# `(d_model, d_k)` are made for rows, as in the lesson: a word as a row times `w_query` is its query, and times `w_key` its
+# key. All are float64. Write `my_scores(x, w_query, w_key)`: it returns the table of shape `(T, T)` whose row $i$, column $j$ holds the dot
+# product of query $i$ with key $j$. No scale, no softmax.
 
 
 # %% id="scores-from-words" tags=["task"]
 def my_scores(x, w_query, w_key):
-    """x (T, d_model), w_query and w_key (d_model, d_k) -> (T, T): {eq}`score-entry-
-    by-entry` for all pairs.
-    """
+    """x (d_model, T), w_query and w_key (d_model, d_k) -> (T, T), rows ask."""
     ### BEGIN SOLUTION
-    return (x @ w_query) @ (x @ w_key).T
+    return (x.T @ w_query) @ (x.T @ w_key).T
     ### END SOLUTION
 
 
@@ -40,9 +39,10 @@ def my_scores(x, w_query, w_key):
 check("scores-from-words", my_scores)
 
 # %% [markdown] id="scores-from-words-why" tags=["solution-only"]
-# **Why.** A word is a row, so its matrix stands on the right. Row $i$ of the left factor meets column $j$ of the right one, and column
-# $j$ of $K^\top$ is row $j$ of $K$. The word that asks stands on the left, so its number is the row. The two matrices may also meet
-# first, `x @ (w_query @ w_key.T) @ x.T`: lesson {lesson}`absorption` lives on that.
+# **Why.** Turned, the text has a word in each row, and its matrix stands on the right. Row $i$ of the left factor meets column $j$ of the
+# right one, and column $j$ of $K^\top$ is row $j$ of $K$. The word that asks stands on the left, so its number is the row. If the text has as
+# many words as features, `x @ w_query` does not fail, and is wrong. The two matrices may also meet first,
+# `x.T @ (w_query @ w_key.T) @ x`: lesson {lesson}`absorption` lives on that.
 
 # %% [markdown] id="taken-home-by-hand-text"
 # No calculator, please. A new word asks four of our words, and no others:
@@ -57,7 +57,7 @@ check("scores-from-words", my_scores)
 #
 # Its query is your list `asked` times $\ln b$, where $b$ is your `base`; the cell below prints both. All else is as in the
 # lesson: half of each score, $e$ to that power, weights, average. The logarithm makes the powers plain, as in $e^{2 \ln 5} = 25$. What does the
-# new word take home? Write `my_home = (..., ..., ...)`; fractions such as `2 / 7` are welcome.
+# new word take home, that is, what is its output? Write `my_home = (..., ..., ...)`; fractions such as `2 / 7` are welcome.
 
 # %% id="taken-home-by-hand" tags=["task"]
 ### BEGIN SOLUTION
@@ -77,10 +77,10 @@ check("taken-home-by-hand", my_home)
 # "sat", whose scores are negative, and not "because", whose score is 0 and whose weight is larger than theirs.
 
 # %% [markdown] id="what-cat-hands-over-text"
-# Queries and keys decide who is heard; the value is what is said. Suppose that "it" asks *the*, *cat*, *sat* and *tired* only, and gives
+# Suppose that "it" asks *the*, *cat*, *sat* and *tired* only, and gives
 # them, in this order, the weights that the cell below prints. Three words keep the values of the lesson: "the" has $(0, 0, -1)$, "sat" has
-# $(0, 2, 0)$, and "tired" has $(1, 2, 1)$. Which value must "cat" have, so that "it" takes home exactly the three numbers in `wanted`? Then
-# nothing in "it" stays open. Write `my_value = (..., ..., ...)`.
+# $(0, 2, 0)$, and "tired" has $(1, 2, 1)$. Which value must "cat" have, so that the output of "it" is exactly the three numbers in `wanted`? (The
+# last one is subtracted from *open*, which is 2 in "it", so that nothing in it stays open.) Write `my_value = (..., ..., ...)`.
 
 # %% id="what-cat-hands-over" tags=["task"]
 ### BEGIN SOLUTION
@@ -95,7 +95,7 @@ check("what-cat-hands-over", my_value)
 # %% [markdown] id="what-cat-hands-over-why" tags=["solution-only"]
 # **Why.** What arrives is the sum of weight times value, {eq}`output-entry-by-entry`. Subtract what the other three contribute; the rest is the
 # weight of "cat" times its value, so divide by that weight. The smaller the weight, the more "cat" has to exaggerate to be heard, and what it
-# cannot want to say, such as *tells*, it must take back with a minus. In training a model adjusts values and weights together.
+# others say too much of, such as *tells*, it must take back with a minus. In training a model adjusts values and weights together.
 
 # %% [markdown] id="repair-taking-home-text"
 # Here is a whole head in four lines. Rows are positions: `query` has the shape `(T_q, d_k)`, `key` has `(T_k, d_k)`, `value` has
@@ -162,6 +162,28 @@ check("weight-between-two", my_weight)
 # query was. With $N$ for the sum of all seven powers, the three weights are $1/N$, $e^s/N$ and $e^{2s}/N$: from each to the next there is the same
 # factor $e^s = p_\text{the} / p_\text{because}$. So $p_\text{it} = p_\text{the}^2 / p_\text{because}$. You need neither the query nor the other four
 # words.
+
+# %% [markdown] id="key-in-the-middle-text"
+# A text has $n$ words with long keys: $(n, 0, \dots, 0)$, then $(0, n, 0, \dots, 0)$, and so on until $(0, \dots, 0, n)$. The word "egg"
+# stands in it several times, always with the key $(1, 1, \dots, 1)$, and three more words have keys of zeros. Scores are divided by $\sqrt n$,
+# and the softmax over all words makes weights of them. Whatever the query, the weight of a single egg stays below a certain number, and
+# some queries bring it as near to that number as you like. Which number is it? The cell below prints $n$ as `corners`, and the number of
+# eggs. Write `my_bound`, right to six digits, or as a fraction.
+
+# %% id="key-in-the-middle" tags=["task"]
+### BEGIN SOLUTION
+my_bound = 1 / (corners + eggs)
+### END SOLUTION
+
+# %% id="key-in-the-middle-check" tags=["check"]
+check("key-in-the-middle", my_bound)
+
+# %% [markdown] id="key-in-the-middle-why" tags=["solution-only"]
+# **Why.** The key of "egg" is the average of the $n$ long keys. So its score is the average of theirs, and its power the $n$-th root of the
+# product of their powers. After the division by the sum of all powers, $p_\text{egg} = (p_1 \cdots p_n)^{1/n}$. This geometric mean is at
+# most the average, so $n\, p_\text{egg} \le p_1 + \dots + p_n$. All $m$ eggs have the same weight, and three other weights are positive, so the
+# right side is less than $1 - m\, p_\text{egg}$. Together, $(n + m)\, p_\text{egg} < 1$. The query $(c, \dots, c)$ with a large $c$ comes near:
+# the eggs and the words with long keys have the score $n c$, the three others 0. With $n = 2$ and $m = 1$ this is the third of the lesson.
 
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader

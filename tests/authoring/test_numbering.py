@@ -58,6 +58,12 @@ def test_a_role_that_names_nothing_is_refused_by_the_builder_with_its_line(cours
         course.build()
 
 
+def test_a_role_that_is_broken_across_lines_is_refused_with_its_line(course):
+    course.edit("notebooks/src/double.py", "# Twice is a sum:", "# As {eq}`twice-is-\n# a-sum` says, twice is a sum:")
+    with pytest.raises(AuthoringError, match=r"double\.py: line 9: wanted a role on one line, got '\{eq\}`twice-is-' at its end$"):
+        course.build()
+
+
 def test_a_lesson_that_moves_takes_its_numbers_its_name_and_nothing_else_along(course):
     course.edit("notebooks/src/double.py", "# Twice is a sum:", "# {eq}`twice-is-a-sum`, in chapter {lesson}`double`:")
     course.build()

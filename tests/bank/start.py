@@ -90,3 +90,18 @@ for _ in range(100):
 my_c = low
 # %% share-for-sat | right | logarithms of each factor
 my_c = 0.5 * (np.log(words - 1) + np.log(share) - np.log1p(-share))
+# %% key-in-the-middle | wrong | the share of all eggs together
+my_bound = eggs / (corners + eggs)
+# %% key-in-the-middle | wrong | a query of zeros, with one egg
+my_bound = 1 / (corners + 1 + 3)
+# %% key-in-the-middle | wrong | all that is not the eggs is halved
+my_bound = 1 / (2 * eggs)
+# %% key-in-the-middle | right | measured with a large query
+keys = np.vstack([corners * np.eye(corners), np.ones((eggs, corners)), np.zeros((3, corners))])
+scores = keys @ np.full(corners, 20.0) / np.sqrt(corners)
+powers = np.exp(scores - scores.max())
+my_bound = powers[corners] / powers.sum()
+# %% key-in-the-middle | right | as a fraction
+from fractions import Fraction
+
+my_bound = float(Fraction(1, corners + eggs))

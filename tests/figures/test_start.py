@@ -79,7 +79,7 @@ def test_the_card_of_the_sentence_shows_every_score_weight_and_average(page, sho
                 assert rows.nth(j).locator("td").all_inner_texts()[1:] == [score, f"{WEIGHTS_OF_SENTENCE[head, i, j]:.2f}"]
             wanted = ", ".join(f"{entry:.2f}" for entry in OUTPUT_OF_SENTENCE[head, i])
             expect(page.get_by_role("status")).to_contain_text(f"“{token}” looks most at")
-            expect(page.get_by_role("status")).to_contain_text(f"takes home is ({wanted}).")
+            expect(page.get_by_role("status")).to_contain_text(f"Its output is ({wanted}).")
     expect(page.get_by_role("status")).to_contain_text("“was”, which gets the weight 0.71")
     page.get_by_role("slider").press("End")
     spread = attention(ASKED, KEY_OF_SENTENCE, GIVEN, scale=1 / 12, return_weights=True)[1][1, 6]
@@ -100,23 +100,25 @@ def percentages(wish):
     return [f"{100 * share:.0f}" for share in shares_of(wish)]
 
 
-def test_the_words_of_the_first_card_hold_both_ends_of_its_slider():
-    assert rows_of_card("asks") == [("what somebody does", percentages(-2)), ("somebody alive", percentages(2))]
+def test_the_words_of_the_first_card_hold_both_ends_and_the_middle_of_its_slider():
+    wishes = {"somebody alive": 2, "neither": 0, "what somebody does": -2}
+    assert rows_of_card("asks") == [(name, percentages(wish)) for name, wish in wishes.items()]
 
 
 @pytest.mark.browser
-def test_the_first_card_finds_the_cat_when_it_looks_for_somebody_alive(page, shown):
+def test_the_first_card_finds_the_cat_then_five_words_equally_and_then_sat(page, shown):
     figures.asks_explorable(KEY_OF_SENTENCE[0], ASKED[0, 4], TOKENS, asks=4)
     page.set_content(shown[0].html)
     slider, said = page.get_by_role("slider"), page.get_by_role("status")
     begun = page.locator(".attn-live svg").inner_html()
-    for presses, wish, found in ((0, -2, "sat"), (16, 2, "cat")):
+    five = "“cat”, “sat”, “because”, “was”, “tired”, each of which"
+    for presses, wish, found in ((0, 2, "“cat”, which"), (8, 0, five), (8, -2, "“sat”, which")):
         for _ in range(presses):
             slider.press("ArrowRight")
         assert page.locator(".attn-percent").all_text_contents() == [f"{share} %" for share in percentages(wish)]
         widths = [float(path.get_attribute("stroke-width")) for path in page.locator("[data-lines] path").all()]
         np.testing.assert_allclose(widths, np.maximum(0.6, 16 * shares_of(wish)), atol=0.006)
-        expect(said).to_contain_text(f"most at “{found}”, which gets {100 * shares_of(wish).max():.0f} %")
+        expect(said).to_contain_text(f"most at {found} gets {100 * shares_of(wish).max():.0f} %")
     np.testing.assert_allclose(shares_of(2), WEIGHTS_OF_SENTENCE[0, 4], atol=1e-12)
     page.get_by_role("button", name="Reset").click()
     assert page.locator(".attn-live svg").inner_html() == begun

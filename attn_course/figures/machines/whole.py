@@ -69,8 +69,8 @@ MOST_SIDE_BY_SIDE = 24  # columns of all heads together
 
 # Where a part can be clicked, with its letters; Q, K and V are one place, and so are their matrices.
 PLACES = {
-    "input": Area(46, 148, 90, 92),
-    "projections": Area(162, 170, 98, 316),
+    "input": Area(47, 148, 94, 92),
+    "projections": Area(162, 170, 108, 316),
     "roles": Area(250, 170, 60, 316),
     "scores": Area(336, 63, 94, 94),
     "scale": Area(418, 64, 58, 34),
@@ -126,7 +126,7 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
             drawing.link(area, *linked[place])
     here = f" Here {_listed([f'{size} = {count}' for size, count in given.items()])}." if given else ""
     title = "The whole machine" if name == "whole" else f"The machine with its {_listed(list(lit)).replace('-', ' ')} lit"
-    leads = " Each framed part is a link to its lesson." if linked else ""
+    leads = " Each part in a blue frame is a link to its lesson." if linked else ""
     caption = f"The machine of attention. {sentence}{here}{leads}"
     way = FROM_TWO if name == TWO_INPUTS else FROM_ONE
     told = BACK if name == BACKWARDS else f"{way} {WAY}"

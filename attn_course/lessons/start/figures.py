@@ -17,6 +17,7 @@ from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK
 from attn_course.figures.words import number
 from attn_course.numbers import cite, title
+from attn_course.sentence import QUERY, VALUE, X
 
 CARDS = Path(__file__).parent / "explorables"
 MOST_WORDS = 7  # side by side in a drawing
@@ -52,7 +53,7 @@ def map_of_chapters(counts: Mapping[int, int], links: Mapping[tuple[int, int], i
     order = sorted(chapters, key=lambda chapter: -used[chapter])
     most = order[0]
     named = {chapter: f"{chapter:02d} {titles[chapter]}" for chapter in chapters}
-    title = f"Later lessons build most on lesson {named[most]}: {used[most]} links from {users[most]} lessons"
+    title = f"The equations of lesson {named[most]} are used most: {used[most]} links from {users[most]} lessons"
     alone = [named[chapter] for chapter in chapters if not any(chapter in pair for pair in links)]
     alt = (
         f"Map of {len(chapters)} lessons in a column, with arcs from each lesson down to those whose equations use its own. "
@@ -131,7 +132,7 @@ def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens:
 
 
 def asks_explorable(key: ArrayLike, query: ArrayLike, tokens: Sequence[str], asks: int) -> None:
-    """Show at whom one word looks while its wish is moved from what somebody does to somebody alive.
+    """Show at whom one word looks while its wish is moved from somebody alive to what somebody does.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def asks_explorable(key: ArrayLike, query: ArrayLike, tokens: Sequence[str], ask
     publish_explorable(
         CARDS / "asks",
         f"The word '{tokens[asks]}' above the sentence '{' '.join(tokens)}', with a line to each of its words, the thicker the more it "
-        "looks there, and percentages below. A slider moves what it looks for, from what somebody does to somebody alive.",
+        "looks there, and percentages below. A slider moves what it looks for, from somebody alive to what somebody does.",
         {"tokens": list(tokens), "asks": asks, "still": (still + 0.0).tolist(), "moved": (moved + 0.0).tolist()},
     )
 
@@ -164,7 +165,7 @@ def asks_explorable(key: ArrayLike, query: ArrayLike, tokens: Sequence[str], ask
 def one_step(
     weights: ArrayLike, value: ArrayLike, before: ArrayLike, after: ArrayLike, tokens: Sequence[str], *, asks: int, found: int
 ) -> None:
-    """Draw what one word takes home: a line from each value, as thick as its weight, their average, and the word before and after.
+    """Draw what one word takes home: a line from each value, thicker for a larger weight, their average, the word before and after.
 
     Parameters
     ----------
@@ -192,41 +193,45 @@ def one_step(
     if not np.isclose(shares.sum(), 1.0):
         raise ValueError(f"weights must sum to 1; got {shares.sum():.3g}")
     average, token, other = _vector(shares @ values, 2), tokens[asks], tokens[found]
-    drawing = Diagram("one-step", 660, 330)
+    drawing = Diagram("one-step", 660, 368)
     drawing.text((5, 18), "each word, and its value (alive, tells, alive − open)", anchor="start")
-    home = Area(330, 206, 290, 40)
+    home, turned = Area(330, 206, 290, 40), Area(330, 266, 290, 34)
     for place, (word, share, entries) in enumerate(zip(tokens, shares, values, strict=True)):
         box = Area(330 + 94 * (place - (count - 1) / 2), 56, 88, 52)
-        drawing.wire((box.x, 113), (home.x + 0.3 * (box.x - home.x), home.top[1] - 8), weight=float(share))
+        end = home.x + 0.4 * (box.x - home.x)
+        drawing.wire((box.x, 107), (box.x, 118), (end, home.top[1] - 12), (end, home.top[1]), weight=float(share))
         drawing.box(box, role="value", lit=place == found)
         drawing.text((box.x, 51), word)
         drawing.text((box.x, 73), _vector(entries))
         drawing.text((box.x, 101), number(float(share)))
     drawing.box(home, f"average: {average}", role="output")
-    asking, became, like = Area(83, 294, 156, 54), Area(448, 294, 166, 54), Area(598, 294, 112, 54)
-    added = drawing.circle((330, 294), "+")
+    drawing.box(turned)
+    drawing.text((212, 271), "W_O", symbol=True)
+    drawing.text((350, 271), "the third number times −1")
+    asking, became, like = Area(83, 332, 156, 54), Area(448, 332, 166, 54), Area(598, 332, 112, 54)
+    added = drawing.circle((330, 332), "+")
     for area, name, text in (
         (asking, f"{token}, before", _vector(words[asks])),
         (became, f"{token}, after", _vector(result, 2)),
         (like, other, _vector(words[found])),
     ):
         drawing.box(area, role="output", lit=area is became)
-        drawing.text((area.x, 289), name)
-        drawing.text((area.x, 311), text)
-    drawing.arrow(home.bottom, added.top)
+        drawing.text((area.x, 327), name)
+        drawing.text((area.x, 349), text)
+    drawing.arrow(home.bottom, turned.top)
+    drawing.arrow(turned.bottom, added.top)
     drawing.arrow(asking.right, added.left)
     drawing.arrow(added.right, became.left)
-    drawing.text((346, 252), "added; the third is subtracted", anchor="start")
-    drawing.text((5, 252), "each word: (alive, tells, open)", anchor="start")
+    drawing.text((5, 294), "(alive, tells, open)", anchor="start")
     caption = (
-        f"Each line is as thick as the weight above it. The average is added to the numbers of “{token}”, its third number with a "
-        f"minus, and “{token}” becomes almost what “{other}” is."
+        f"The line of a word is thicker where its weight is larger, and the smallest weights have the thinnest line. The average is added "
+        f"to the numbers of “{token}”, its third number with a minus. Beside the result stands “{other}”."
     )
     given = ", ".join(
         f"{word} {_vector(entries)} with {number(float(share))}" for word, entries, share in zip(tokens, values, shares, strict=True)
     )
     alt = (
-        f"Lines, as thick as the weights of '{token}', lead from the values of all words to their average: {given}; the average is "
+        f"Lines, thicker for larger weights of '{token}', lead from the values of all words to their average: {given}; the average is "
         f"{average}. It is added to '{token}', {_vector(words[asks])}, its third number with a minus, which makes {_vector(result, 2)}. "
         f"Beside it stands '{other}', {_vector(words[found])}."
     )
@@ -270,6 +275,12 @@ LESSONS = {  # where each part of the machine is taken apart
     "merge": "{lesson}`heads`_heads",
     "residual": "{lesson}`self_attention`_self_attention",
 }
+
+
+def our_machine() -> None:
+    """Show what one head does, lit, in the sizes of our sentence and its two heads."""
+    heads, length, d_k = QUERY.shape
+    show_machine("attention", {"T": length, "d_model": X.shape[1], "d_k": d_k, "d_v": VALUE.shape[2], "H": heads})
 
 
 def machine() -> None:

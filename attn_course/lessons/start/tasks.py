@@ -1,4 +1,4 @@
-"""The tasks of lesson start: scores and outputs by hand."""
+"""The tasks of lesson start: scores and outputs by hand, and what no query can reach."""
 
 import math
 from functools import partial
@@ -8,7 +8,7 @@ import numpy as np
 
 from attn_course.lessons.start.tasks_sentence import SENTENCE
 from attn_course.sentence import KEY, QUERY, TOKENS
-from attn_course.tasks.core import Case, Task, Wrong, at_sizes
+from attn_course.tasks.core import Case, Task, Wrong, at_sizes, every
 
 
 def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
@@ -18,12 +18,12 @@ def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _score_table(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    return np.asarray((x @ w_query) @ (x @ w_key).T)
+    return np.asarray((x.T @ w_query) @ (x.T @ w_key).T)
 
 
 def _words(rng: np.random.Generator, length: int, d_model: int, d_k: int) -> dict[str, np.ndarray]:
     return {
-        "x": rng.normal(size=(length, d_model)),
+        "x": rng.normal(size=(d_model, length)),
         "w_query": rng.normal(size=(d_model, d_k)),
         "w_key": rng.normal(size=(d_model, d_k)),
     }
@@ -38,7 +38,7 @@ SCORES = Task(
     points=1,
     difficulty=1,
     minutes=4,
-    trains="matrices on the right of the words, queries in the rows",
+    trains="words in columns turned into rows, queries in the rows of the table",
     answer=_score_table,
     cases=lambda rng: [
         Case("more words than features", **_words(rng, 7, 5, 3)),
@@ -46,6 +46,7 @@ SCORES = Task(
         Case("one word", **_words(rng, 1, 5, 2)),
         Case("one number in a query", **_words(rng, 5, 3, 1)),
         Case("one feature", **_words(rng, 3, 1, 5)),
+        Case("a square text: as many words as features", **_words(rng, 5, 5, 3)),
     ],
     wrong=[
         Wrong(
@@ -65,7 +66,7 @@ SCORES = Task(
         ),
         Wrong(
             "each word with itself alone",
-            lambda x, w_query, w_key: ((x @ w_query) * (x @ w_key)).sum(axis=1),
+            lambda x, w_query, w_key: ((x.T @ w_query) * (x.T @ w_key)).sum(axis=1),
             "every word asks every word, not only itself: the result is a table",
         ),
         Wrong(
@@ -80,8 +81,8 @@ SCORES = Task(
         ),
     ],
     hints=[
-        "Make the queries first, one row for each word; then the keys, in the same way.",
-        "A word is a row, so its matrix stands on the right: `x @ w_query` has one query in each row.",
+        "The two matrices are made for words in rows. So turn the text first.",
+        "Then make the queries, one row for each word, and the keys in the same way: each has the shape (T, d_k).",
         "Two tables of shape (T, d_k) give one of shape (T, T): which of them must be turned with `.T`, so that row i belongs to query i?",
     ],
 )
@@ -133,7 +134,7 @@ OUTPUT = Task(
     title="An output as a formula",
     entry="my_output",
     kind="formula",
-    equation="score-entry-by-entry",
+    equation="output-entry-by-entry",
     points=1,
     difficulty=1,
     minutes=3,
@@ -162,4 +163,56 @@ OUTPUT = Task(
     ],
 )
 
-TASKS = [SCORES, BY_HAND, OUTPUT, *SENTENCE]
+
+def _most(corners: int, eggs: int) -> float:
+    return 1 / (corners + eggs)
+
+
+MIDDLE = Task(
+    id="key-in-the-middle",
+    title="A key in the middle",
+    entry="my_bound",
+    kind="predict",
+    equation="score-entry-by-entry",
+    points=2,
+    difficulty=3,
+    minutes=7,
+    trains="showing what no query can reach",
+    tolerance=1e-6,
+    variants=every(corners=(5, 6, 7), eggs=(2, 4)),
+    answer=_most,
+    wrong=[
+        Wrong(
+            "one egg only",
+            lambda corners, eggs: 1 / (corners + 1),
+            "there are more eggs than one; they have the same key, so they have the same weight, and all weights together are 1",
+        ),
+        Wrong(
+            "the eggs alone",
+            lambda corners, eggs: 1 / eggs,
+            "no query makes all other weights small: the score of “egg” is the average of those of the long keys, so one is as large",
+        ),
+        Wrong(
+            "the long keys alone",
+            lambda corners, eggs: 1 / corners,
+            "the weights of the eggs are a part of the sum as well",
+        ),
+        Wrong(
+            "all words",
+            lambda corners, eggs: 1 / (corners + eggs + 3),
+            "that is what a query of zeros gives; a better one makes the weights of the words with keys of zeros as small as you like",
+        ),
+        Wrong(
+            "as halfway between two",
+            lambda corners, eggs: 1 / 3,
+            "a third is for one word whose key lies halfway between two others; here more words share",
+        ),
+    ],
+    hints=[
+        "What is the score of “egg”, written with the scores of the words with the long keys? And its power of $e$, written with theirs?",
+        "The geometric mean of $n$ positive numbers, the $n$-th root of their product, is at most their average: equal if they are.",
+        "Compare an egg with the long keys in this way; all weights sum to 1, and all eggs have the same. Which query comes near?",
+    ],
+)
+
+TASKS = [SCORES, BY_HAND, OUTPUT, *SENTENCE, MIDDLE]

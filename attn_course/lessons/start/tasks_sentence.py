@@ -230,7 +230,7 @@ def _size(words: int, share: float, *, per_c: int = 2, others: int = -1) -> floa
 
 SHARE = Task(
     id="share-for-sat",
-    title="How loudly must one ask?",
+    title="How strong a query?",
     entry="my_c",
     kind="predict",
     equation="score-entry-by-entry",
@@ -250,6 +250,11 @@ SHARE = Task(
             "sat counted among the others",
             partial(_size, others=0),
             "one of the words is “sat” itself; only the others have the power 1",
+        ),
+        Wrong(
+            "cat not counted",
+            partial(_size, others=-2),
+            "“cat” has the score 0 like the words with keys of zeros, so its power counts in the sum as theirs do",
         ),
         Wrong(
             "one rival only",

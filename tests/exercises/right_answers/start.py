@@ -9,26 +9,26 @@ import torch
 
 
 def scores_by_loops(x, w_query, w_key):
-    queries, keys = ([row @ w for row in x] for w in (w_query, w_key))
+    queries, keys = ([word @ w for word in x.T] for w in (w_query, w_key))
     return np.array([[sum(a * b for a, b in zip(q, k, strict=True)) for k in keys] for q in queries])
 
 
 def scores_with_einsum(x, w_query, w_key):
-    return np.einsum("id,da,ea,je->ij", x, w_query, w_key, x)
+    return np.einsum("di,da,ea,ej->ij", x, w_query, w_key, x)
 
 
 def scores_in_torch(x, w_query, w_key):
     x, w_query, w_key = map(torch.from_numpy, (x, w_query, w_key))
-    return x @ w_query @ (x @ w_key).mT
+    return x.mT @ w_query @ (w_key.mT @ x)
 
 
 def scores_in_float32(x, w_query, w_key):
     x, w_query, w_key = (array.astype(np.float32) for array in (x, w_query, w_key))
-    return np.inner(x @ w_query, x @ w_key)
+    return np.inner(x.T @ w_query, x.T @ w_key)
 
 
 def scores_of_columns_turned(x, w_query, w_key):
-    return ((w_key.T @ x.T).T @ (w_query.T @ x.T)).T
+    return ((w_key.T @ x).T @ (w_query.T @ x)).T
 
 
 # --- a head of four lines --------------------------------------------------------------------------
@@ -71,5 +71,6 @@ RIGHT = {
     ],
     "repair-taking-home": [taken_by_loops, taken_and_then_divided, taken_in_torch, taken_in_float32],
     "share-for-sat": [lambda: math.log(6), lambda: np.log(36) / 2, lambda: torch.tensor(6.0, dtype=torch.float64).log()],
+    "key-in-the-middle": [lambda: 1 / 7, lambda: np.reciprocal(7.0), lambda: torch.tensor(1.0, dtype=torch.float64) / 7],
     "weight-between-two": [lambda: 0.09, lambda: 0.18 * (0.18 / 0.36), lambda: torch.tensor([0.09], dtype=torch.float64)[0]],
 }

@@ -7,10 +7,11 @@ function start(root) {
   const wish = one("[data-wish]");
 
   function draw() {
-    const weights = looks(Number(wish.value));
+    const alive = -Number(wish.value); // the slider leads away from somebody alive
+    const weights = looks(alive);
     const most = Math.max(...weights);
-    one(".attn-number").textContent = decimal(Number(wish.value), 2);
-    wish.setAttribute("aria-valuetext", `${wanted(Number(wish.value))}, ${decimal(Number(wish.value), 2)}`);
+    one(".attn-number").textContent = `s = ${decimal(alive, 2)}`;
+    wish.setAttribute("aria-valuetext", `${wanted(alive)}, ${decimal(alive, 2)}`);
     one("[data-lines]").replaceChildren(
       ...weights.map((weight, j) =>
         svg("path", { d: `M${across(3)} ${TOP}C${across(3)} 90 ${across(j)} 72 ${across(j)} ${BOTTOM}`, "stroke-width": Math.max(0.6, 16 * weight).toFixed(2) }),
@@ -23,7 +24,7 @@ function start(root) {
         svg("text", { x: across(j), y: BOTTOM + 38, class: "attn-percent" }, percent(weights[j])),
       ]),
     );
-    speak(root, summary(Number(wish.value), weights));
+    speak(root, summary(alive, weights));
   }
 
   wish.addEventListener("input", draw);
@@ -40,7 +41,7 @@ function looks(wish) {
 const percent = (weight) => `${decimal(100 * weight, 0)} %`;
 
 function wanted(wish) {
-  if (wish === 0) return "neither what somebody does nor somebody alive";
+  if (wish === 0) return "neither somebody alive nor what somebody does";
   return wish > 0 ? "somebody alive" : "what somebody does";
 }
 
@@ -48,5 +49,5 @@ function summary(wish, weights) {
   const most = Math.max(...weights);
   const found = DATA.tokens.filter((_, j) => weights[j] > most - 1e-9).map((token) => `“${token}”`);
   const [asks, each] = [DATA.tokens[DATA.asks], found.length > 1 ? "each of which gets" : "which gets"];
-  return `“${asks}” looks for ${wanted(wish)}, and most at ${found.join(", ")}, ${each} ${percent(most)} of its attention.`;
+  return `“${asks}” looks for ${wanted(wish)}. It looks most at ${found.join(", ")}, ${each} ${percent(most)} of its attention.`;
 }

@@ -52,7 +52,7 @@ function start(root) {
   draw();
 }
 
-// The head with its weights, and with the average of the values that each word takes home.
+// The head with its weights, and with the average of the values that is the output of each word.
 function attended(head, divisor) {
   const weights = head.scores.map((row) => {
     const powers = row.map((score) => Math.exp(score / divisor));
@@ -98,7 +98,7 @@ function summary(head, asks) {
   const [weights, token] = [head.weights[asks], DATA.tokens[asks]];
   const largest = Math.max(...weights);
   const most = DATA.tokens.filter((_, j) => weights[j] > largest - 1e-9).map((word) => `“${word}”`);
-  const found = most.length === weights.length ? "all words alike" : most.join(" and ");
+  const found = most.length === weights.length ? "all words equally" : most.join(" and ");
   const shared = most.length > 1 ? "each of which gets" : "which gets";
-  return `“${token}” looks most at ${found}, ${shared} the weight ${decimal(largest, 2)}. The average that it takes home is ${vector(head.output[asks], 2)}.`;
+  return `“${token}” looks most at ${found}, ${shared} the weight ${decimal(largest, 2)}. Its output is ${vector(head.output[asks], 2)}.`;
 }

@@ -310,8 +310,7 @@ def test_each_order_makes_the_same_output_and_counts_its_bytes(game):
         "and not by your guess, tiles of 2 by 2, with 408."
     )
     expect(game.locator("[data-orders] .brk-score")).to_contain_text(
-        "tiles for two queries at a time, which is 8 numbers for each head, "
-        "and one key after the other for all 4 queries at once, which is 16."
+        "tiles for two queries at a time (8 numbers for each head), one key after the other for all at once (16)."
     )
     expect(game.locator(".brk-meter").nth(1)).to_contain_text("tiles of 2 by 2 (your guess)")
     game.locator("[data-option=mask]").get_by_role("button", name="causal").press("Enter")
@@ -514,7 +513,7 @@ def test_a_wrong_try_is_told_what_it_has_done(game):
     for cell, value, said in (
         ("W_V, alive, v0", "-1", "Not yet: the key of cat is as it was."),
         ("X, cat, alive", "-2", "the query of cat and the key of cat have the score 0, and so the weight 0.33."),
-        ("W_K, alive, k0", "-1", "the key of cat is as it was. X and WK both have a minus, and minus times minus is plus."),
+        ("W_K, alive, k0", "-1", "the key of cat is as it was. X and WK both have a minus: minus times minus is plus."),
     ):
         game.get_by_label(cell).fill(value)
         expect(answer).to_contain_text(said)

@@ -47,7 +47,7 @@ const TRIALS = [
     yet: (made, before, inputs) => {
       const column = columnOf(made), most = column.indexOf(Math.max(...column));
       const why = `the query of \`${MACHINE.tokens[most]}\` and the key of \`cat\` have the score ${shown(made.S[0][most][FOUND])}, and so the weight ${shown(column[most])}`;
-      const twice = [inputs.X[FOUND], inputs.W_K.flat()].every((some) => some.some((x) => x < 0)) ? " X and W_K both have a minus, and minus times minus is plus." : "";
+      const twice = [inputs.X[FOUND], inputs.W_K.flat()].every((some) => some.some((x) => x < 0)) ? " X and W_K both have a minus: minus times minus is plus." : "";
       return `Not yet: ${made.K[0][FOUND].join() === before.K[0][FOUND].join() ? "the key of `cat` is as it was" : why}.${twice}`;
     },
     then: "Every word now gives `cat` less than 0.1: a key is compared with every query, so it counts in a whole column of the weights.",

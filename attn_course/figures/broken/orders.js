@@ -135,8 +135,8 @@ function showOrders(desk, host, again) {
     const guessed = replays[desk.guess], right = total(guessed) === least ? "as you guessed" : `and not by your guess, ${guessed.title}, with ${total(guessed)}`;
     const room = (queries) => queries * (2 + whole[0][0].length);
     return `Answer: ${result} The fewest bytes, ${least}, are moved by ${listed(best)}, ${right}. Orders that write all scores and weights down must
-      read them again. The others keep a largest score, a sum and a partial output of each query in the small memory: tiles for two queries at a time,
-      which is ${room(2)} numbers for each head, and one key after the other for all ${whole[0].length} queries at once, which is ${room(whole[0].length)}.`;
+      read them again. The others keep a largest score, a sum and a partial output of each query in the small memory: tiles for two queries at a time
+      (${room(2)} numbers for each head), one key after the other for all at once (${room(whole[0].length)}).`;
   }
   draw();
 }

@@ -66,9 +66,17 @@ def _twin(twin: Twin) -> str:
     wrong = twin.update or twin.rules
     part = "Z" if twin.update else next(iter(wrong))
     left = next(one.left for one in PARTS if one.name == part)
-    shown = ",   ".join(written(rule).html() for rule in wrong.values()) if twin.update else written(wrong[part]).html(left)
-    about = {"id": twin.id, "part": part, "title": twin.title, "html": shown} | ({"tested": twin.tested} if twin.tested != "Z" else {})
+    shown = _joined(twin.update) if twin.update else written(wrong[part]).html(left)
+    beside = _joined(UPDATE) if twin.update else twin.beside and written(twin.beside).html(left)
+    about = {"id": twin.id, "part": part, "title": twin.title, "html": shown}
+    about |= {"beside": beside} if beside else {}
+    about |= {"tested": twin.tested} if twin.tested != "Z" else {}
     return f"{_json(about)[:-1]}, rules: {_rules(twin.rules)}{f', update: {_rules(twin.update)}' if twin.update else ''} }}"
+
+
+def _joined(update: Mapping[str, Rule]) -> str:
+    """Return what differs in an update that goes wrong: the largest score does not."""
+    return ",   ".join(written(rule).html() for name, rule in update.items() if name != "m")
 
 
 def levels() -> list[dict[str, Any]]:
@@ -84,10 +92,10 @@ def inputs() -> list[dict[str, Any]]:
     """Return what can be edited, with four tokens of the sentence and its two heads."""
     matrices = {
         "X": ("the tokens", "neutral", sentence.X[[sentence.TOKENS.index(token) for token in TOKENS]]),
-        "W_Q": ("what a token asks", "query", np.hstack(list(sentence.W_QUERY))),
-        "W_K": ("what a token answers to", "key", np.hstack(list(sentence.W_KEY))),
-        "W_V": ("what a token hands on", "value", np.hstack(list(sentence.W_VALUE))),
-        "W_O": ("what the heads write", "output", sentence.W_OUTPUT),
+        "W_Q": ("for queries", "query", np.hstack(list(sentence.W_QUERY))),
+        "W_K": ("for keys", "key", np.hstack(list(sentence.W_KEY))),
+        "W_V": ("for values", "value", np.hstack(list(sentence.W_VALUE))),
+        "W_O": ("for outputs", "output", sentence.W_OUTPUT),
     }
     found: list[dict[str, Any]] = [
         {"name": name, "title": title, "role": role, "value": value.astype(int).tolist()} for name, (title, role, value) in matrices.items()

@@ -50,6 +50,7 @@ class Twin:
     label: str
     rules: Mapping[str, Rule] = field(default_factory=dict)
     update: Mapping[str, Rule] = field(default_factory=dict)  # of an output that is summed up key by key
+    beside: Rule | None = None  # what the machine computes, written as the twin's formula is, where its own is written another way
     tested: str = "Z"  # what its test compares: Z of one call of attention, or O of all heads
 
 
@@ -105,7 +106,7 @@ PARTS = (
     Part("Z", "what was found", "value", ("head", "query", "feature"), Rule(right("output-of-a-query"), "z", "i"), "output-of-a-query"),
     Part(
         "O",
-        "all heads together",
+        "joined heads",
         "output",
         ("query", "feature"),
         Rule(right("output-projection-sums-heads"), loops=()),
@@ -148,6 +149,7 @@ TWINS = (
         "the softmax runs over the queries",
         "attention-weights",
         _of_weights(COLUMNS),
+        beside=Rule(r"p_{ij} = \sigma_l(b_{il})_j", "p", "i j"),
     ),
     Twin("no-scale", "the scores are not scaled", "scaled-score", _of_scores(wrong("scaled-score", "the scale only once"))),
     Twin(
@@ -169,12 +171,6 @@ TWINS = (
         "scaled-score",
         _of_scores(wrong("scaled-score", "row i of the scores belongs to key i")),
     ),
-    Twin(
-        "features-times-features",
-        "the other matrix is transposed: features are compared, not tokens",
-        "scaled-score",
-        _of_scores(wrong("scaled-score", "features times features")),
-    ),
     Twin("past-hidden", "the mask is transposed", "causal-mask", {"A": _mask("transposed: the past is hidden")}),
     Twin("self-hidden", "the mask hides the token itself", "causal-mask", {"A": _mask("off by one: the token itself is hidden")}),
     Twin(
@@ -182,6 +178,7 @@ TWINS = (
         "the mask comes after the softmax",
         "masking-renormalises-weights",
         _of_weights(wrong("masking-renormalises-weights", "the mask after the softmax, not renormalised"), "", "j", ROW),
+        beside=Rule(r"p_j = \sigma(s + M)_j", "", "j", ROW),
     ),
     Twin(
         "multiplied-mask",
@@ -189,7 +186,13 @@ TWINS = (
         "minus-infinity-removes-key",
         _of_weights(wrong("minus-infinity-removes-key", "the score is multiplied by zero"), "", "j", ROW, a="S"),
     ),
-    Twin("finite-fill", "a hidden score is made smaller by 10000, not by infinity", "finite-fill-leaks", _of_weights(FILLED)),
+    Twin(
+        "finite-fill",
+        "a hidden score is made smaller by 10000, not by infinity",
+        "finite-fill-leaks",
+        _of_weights(FILLED),
+        beside=Rule(r"p_{ij} = \sigma_l(s_{il} + M_{il})_j", "p", "i j"),
+    ),
     Twin(
         "maximum-kept",
         "the largest score is not subtracted",
@@ -220,6 +223,7 @@ TWINS = (
         "the queries are reshaped into heads without a transposition",
         "heads-are-column-blocks",
         {"Q": Rule(RESHAPED, "q", "i a")},
+        beside=Rule(r"q_{ia} = \sum_u x_{i u} (W_Q)_{u c}, \qquad c = h d_k + a", "q", "i a"),
         tested="O",
     ),
     Twin(

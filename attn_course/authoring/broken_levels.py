@@ -52,8 +52,8 @@ LEVELS = (
         "A symmetric square of scores",
         "The scores are symmetric, and all their rows hold the same numbers. Make one row of X larger than the other.",
         "A softmax along the wrong axis gives a matrix of the right shape, and each of its columns sums to 1. If the scores are symmetric "
-        "and all their rows hold the same numbers, each of its rows does as well. A test with more keys than queries, or fewer, finds it "
-        "at once.",
+        "and all their rows hold the same numbers, each of its rows sums to 1 as well. A test with more keys than queries, or fewer, finds "
+        "it at once.",
         _start([[1, 0], [0, 1]]),
     ),
     Level(
@@ -61,7 +61,7 @@ LEVELS = (
         "attention",
         "spread",
         "Nobody asks, nobody answers",
-        "All scores are 0, and 0 divided by √2 is 0. A score needs a query and a key that are not 0.",
+        "All scores are 0. A score needs a query and a key that are not 0.",
         "Without the scale nothing looks wrong: rows sum to 1, nothing leaks, heads stay apart. Only the lamp for the "
         "spread of scores shows it: for random ±1 queries and keys the variance of a score should be 1, and without the scale it is "
         "d_k, here 2.",
@@ -101,7 +101,7 @@ LEVELS = (
         "finite-fill",
         "masking",
         "leak",
-        "Ten thousand is not infinity",
+        "A row with nothing to see",
         "exp(−10000) is 0 in floating point. Look for a row in which everything is hidden, or for a hidden score larger by 10000.",
         "A large finite fill hides keys as long as no hidden score is larger by about 10000 than all that are seen. Where all keys of a "
         "row are hidden, each score is made smaller by the same number, which no softmax notices: the weights are those without any mask.",
@@ -146,7 +146,7 @@ LEVELS = (
         "scaled-by-width",
         "heads",
         "spread",
-        "The scale of one head",
+        "One head hides it",
         "With one head, the width of all heads together is the width of that head. Choose two heads.",
         "The scale is the square root of the width of one head, not of all heads together. With a single head these are the same.",
         _start([[1, 2], [3, -1], [0, 2]]),

@@ -133,7 +133,7 @@ RING = "one => { const style = getComputedStyle(one); return parseFloat(style.ou
 
 
 def test_a_focus_ring_touches_no_neighbour(game):
-    level(game, 0)
+    level(game, 0, answered=True)
     game.keyboard.press("Tab")  # rings are for keys
     for group, least in ((".brk-nav button", 3), (".brk-lamp", 3), ("[data-option] button", 3)):
         boxes = [one.bounding_box() for one in game.locator(group).all()]
@@ -228,14 +228,72 @@ def test_a_word_that_may_see_nothing_is_explained_where_its_row_is_zero(game):
     )
 
 
-def test_orders_are_played_slowly_enough_to_read(browser: Browser):
+def test_orders_are_played_a_second_a_step(browser: Browser):
     page = browser.new_page(viewport=WIDE)
     page.clock.install(time=0)
     page.set_content(page_of_the_machine())
     page.get_by_role("button", name="The same numbers in four orders").click()
     page.locator("[aria-label=Guess] button").first.click()
+    page.clock.pause_at(60_000)
     page.get_by_role("button", name="Play").click()
-    for after_ms, step in ((1900, 1), (200, 2), (1900, 3)):
+    for after_ms, step in ((900, 1), (200, 2), (900, 3)):
         page.clock.run_for(after_ms)
         expect(page.locator(".brk-doing")).to_contain_text(f"Step {step} of 4")
     page.close()
+
+
+OUTLINED = "cells => cells.filter((cell) => cell.checkVisibility()).map((cell) => cell.getAttribute('aria-label').split(':')[0])"
+
+
+@pytest.mark.parametrize(
+    ("n", "part", "cell", "outlined"),
+    [
+        (2, "S", 1, ["queries, cat, 0", "queries, cat, 1", "keys, the, 0", "keys, the, 1"]),  # the keys ask
+        (
+            3,
+            "Z",
+            0,
+            [*(f"values, {word}, 0" for word in ("the", "cat", "sat")), *(f"weights, {word} to the" for word in ("the", "cat", "sat"))],
+        ),
+        (0, "P", 1, ["scores, the to cat", "scores, cat to cat"]),  # the softmax runs over the queries
+    ],
+)
+def test_what_is_outlined_is_what_the_twin_reads(game, n, part, cell, outlined):
+    level(game, n, answered=True)
+    pointed = game.locator(f".brk-side:nth-child(2) [data-part={part}] .brk-cell").nth(cell)
+    pointed.hover()
+    assert game.locator("[data-used]").evaluate_all(OUTLINED) == outlined
+    expect(pointed).to_have_attribute("data-at", "")
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_a_twin_shows_no_matrix_that_it_does_not_use(game, n):
+    """A mask after the softmax, and one that subtracts 10000: neither twin ever has a score of minus infinity."""
+    level(game, n, answered=True)
+    sides = [game.locator(f".brk-side:nth-child({side}) [data-part=B]") for side in (1, 2)]
+    expect(sides[0].locator(".brk-cell").first).to_be_visible()
+    expect(sides[1].locator(".brk-cell").first).to_be_hidden()
+    note = sides[1].locator("figcaption").evaluate("caption => getComputedStyle(caption, '::after').content")
+    assert note == '"not used"'
+    sides[0].locator(".brk-cell").nth(1).hover()
+    expect(game.locator("[data-about] p").last).to_have_text("twin does not use this")
+
+
+def test_what_counts_as_a_change_is_named_as_one(game):
+    level(game, 5)
+    expect(game.locator("[data-task]")).to_contain_text("Make as few changes as you can, to numbers or the mask,")
+    level(game, 8)
+    expect(game.locator("[data-task]")).to_contain_text("to numbers, the mask or the heads,")
+    level(game, 5, answered=True)
+    game.evaluate(f"({CALL})((desk) => {{ desk.proved = false; }})")
+    expect(game.locator("[data-task]")).to_contain_text("You made 1 change, and now")
+    expect(game.get_by_text("so the machine's row of weights is all 0.")).to_be_visible()
+
+
+def test_the_strip_of_a_telephone_takes_a_fifth_of_it(game):
+    game.set_viewport_size({"width": 400, "height": 800})
+    level(game, 0, answered=True)
+    assert game.locator(".brk-dock").bounding_box()["height"] <= 160
+    for part in ("S", "P", "Z"):
+        game.locator(f".brk-side:nth-child(2) [data-part={part}] .brk-cell").nth(1).focus()
+        assert game.evaluate(CUT) <= 0, part

@@ -1,7 +1,6 @@
 // Matrices whose cells can be walked with the arrow keys: inputs, which can be changed, and results, which are looked at.
 const NEAR = 1e-9;
 const COARSE = matchMedia("(pointer: coarse)").matches;
-const WORDS = ["query", "key"]; // both number the tokens
 
 // An element; JupyterLab leaves the keys to all that can be focused.
 function make(tag, given = {}, ...inside) {
@@ -66,15 +65,6 @@ const at = (value, index) => index.reduce((inner, i) => inner?.[i], value);
 // Where a cell stands, by the names of the axes: {query: 1, key: 2}.
 const places = (axes, index) => Object.fromEntries(axes.map((axis, n) => [axis, index[n]]));
 
-// Whether a cell of something that was read belongs to what was made: on the axes they share, the same place.
-function feeds(read, made) {
-  return Object.entries(read).every(([axis, i]) => {
-    if (axis in made) return made[axis] === i;
-    const words = Object.keys(made).filter((other) => (axis === "token" ? WORDS.includes(other) : other === "token" && WORDS.includes(axis)));
-    return words.length === 0 || words.some((other) => made[other] === i);
-  });
-}
-
 // A matrix as a figure: its name and formula, the arrow that brings it with its shape, a table with words at its sides.
 class Matrix {
   constructor(part, value, labels, cell) {
@@ -105,7 +95,7 @@ class Matrix {
                 const between = down === "query" && across === "key" ? " \u2192 " : ", ";
                 const name = across ? `${left[i]}${between}${above[j]}` : left[i];
                 const made = cell({ index, name: `${planes.length > 1 ? `head ${h}, ` : ""}${name}` });
-                this.cells.push({ index, name, element: made, place: places(this.axes, index) });
+                this.cells.push({ index, name, element: made });
                 return make("td", {}, made);
               }),
             ),
@@ -124,7 +114,7 @@ class Matrix {
 
   caption(shape) {
     return [
-      make("span", { class: "brk-arrow", "aria-hidden": "true" }, make("span", {}, shape.join(" \u00d7 "))),
+      make("span", { class: "brk-arrow", "aria-hidden": "true" }, make("span", {}, (this.shape = shape.join(" \u00d7 ")))),
       make("span", { class: "brk-is" }, make("span", { class: "brk-symbol", html: symbol(this.part.name) }), ` ${this.part.title}${this.part.planes ? `, each for ${this.tables.length / this.part.planes} heads` : ""}`),
     ];
   }
@@ -154,16 +144,20 @@ class Matrix {
     return different;
   }
 
-  // Light the cells that were read to make one of another matrix, which stands at `made`.
-  light(used, made) {
-    const read = used.includes(this.part.name);
-    for (const { element, place } of this.cells) element.toggleAttribute("data-used", read && feeds(place, made));
+  // Light the cells that were used to make one of another matrix.
+  light(used) {
+    for (const { element, index } of this.cells) element.toggleAttribute("data-used", used.has(`${this.part.name} ${index}`));
+  }
+
+  // Say which matrices it comes from.
+  from(names) {
+    this.figure.querySelector(".brk-arrow span").innerHTML = `from ${names.map(symbol).join(", ")}: ${this.shape}`;
   }
 }
 
 // One stop of the Tab key for all cells of a group; the arrow keys go to the next cell in that direction, also in the next matrix.
 function walk(group, selector) {
-  const all = () => [...group.querySelectorAll(selector)].filter((cell) => cell.checkVisibility());
+  const all = () => [...group.querySelectorAll(selector)].filter((cell) => cell.checkVisibility({ visibilityProperty: true }));
   const choose = (cell) => {
     for (const other of all()) other.tabIndex = other === cell ? 0 : -1;
   };

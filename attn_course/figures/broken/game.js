@@ -8,7 +8,7 @@ const LETTERS = [
   ["\u03c3", "the softmax"], ["w", "a weight before the mask"], ["p", "how far ahead a query may look", "+ p"], ["p", "a weight"],
   ["v", "a value"], ["z", "what was found"], ["x", "a number of X"], ["q", "a number of a query"],
   ["i", "the token that asks"], ["j", "the token that is found"], ["l", "each token in turn"], ["u", "each column of X in turn"],
-  ["A", "the keys that may be looked at"], ["[", "1 if what is inside holds, else 0"], ["d_k", "the length of a query"],
+  ["A", "the keys that may be looked at"], ["[", "1 if what is inside holds, else 0"], ["M", "0, or \u2212\u221e for a key that is hidden"], ["d_k", "how many numbers a query has"],
   ["h", "each head in turn; W_O^h: its rows of W_O", "W_O"], ["h", "the head, counted from 0; W_Q^h: its columns of W_Q", "W_Q h"],
   ["h", "the head, counted from 0"], ["r", "its key head: the remainder of h divided by H_kv; W_K^r or W_V^r: the columns of that key head", "r = h"],
   ["r", "its key head, counted from 0; W_K^r or W_V^r: the columns of that key head"],
@@ -38,7 +38,7 @@ function startGame(desk) {
   const wanted = typeof DATA === "undefined" ? undefined : MACHINE.levels.findIndex(({ id }, n) => [id, n + 1].includes(DATA.level));
   desk.solved = stored();
   if (wanted >= 0) startLevel(desk, wanted);
-  else if (desk.solved.meet) startLevel(desk, Math.max(0, MACHINE.levels.findIndex(({ id }) => !(id in desk.solved))));
+  else if (Object.keys(desk.solved).length) startLevel(desk, Math.max(0, MACHINE.levels.findIndex(({ id }) => !(id in desk.solved))));
   else startMode(desk, "meet");
 }
 
@@ -98,7 +98,7 @@ function drawMission(desk) {
       make("li", { "aria-current": id === step ? "step" : undefined, "data-done": step === "done" || n < reached }, title),
     ),
   );
-  const level = MACHINE.levels[desk.level], { name = level.title, task, tools, choice, short = name } = MISSIONS[step](desk, level);
+  const level = MACHINE.levels[desk.level], { name = level.title, task, tools, choice, short } = MISSIONS[step](desk, level);
   desk.one("short").innerHTML = desk.twin ? `<span class="brk-brief">${short}</span> ${leaving(desk)}` : short;
   desk.one("name").textContent = name;
   desk.one("task").innerHTML = task;
@@ -130,20 +130,21 @@ const goTo = (desk, name) => () => {
 const onward = (desk, text, name) => [text, goTo(desk, name), { class: "brk-main" }];
 const restart = (desk) => ["Back to the start", () => desk.restore()];
 
+const mayChange = (locked) => (locked ? "numbers, the mask or the heads" : "numbers or the mask");
 const hint = (desk) => ["Hint", () => { desk.hinted = true; desk.refresh(); }];
 const MISSIONS = {
-  find: (desk, { note = "", hint: advice }) => ({
-    short: `Task: change numbers until <i>O</i> differs. ${desk.apart.includes("O") ? inside(desk) : ""}`,
+  find: (desk, { note = "", hint: advice, locked }) => ({
+    short: `Task: change ${mayChange(locked)} until <i>O</i> differs. ${desk.apart.includes("O") ? inside(desk) : ""}`,
     task: `The twin is a copy of the machine with one mistake. Both get the same numbers, and with these both give the same <i>O</i>.
       ${mathy(note)}
-      <b>Change as few numbers as you can until the twin's <i>O</i> differs.</b> ${inside(desk)}
+      <b>Make as few changes as you can, to ${mayChange(locked)}, until the twin's <i>O</i> differs.</b> ${inside(desk)}
       ${desk.hinted ? hinted(advice) : ""}`,
     tools: [hint(desk), restart(desk)],
   }),
   prove: (desk) => ({
     short: "Task: find the lamp that is lit for the machine and out for the twin.",
-    task: `You changed ${times(desk.changes(), "number")}, and now the two differ in ${times(desk.count, "place")}. A difference alone does not say which
-      of them is wrong. Each lamp below stands for a rule of attention, and is lit for whoever keeps that rule. The lamps are covered: press one
+    task: `You made ${times(desk.changes(), "change")}, and now the two differ in ${times(desk.count, "place")}. A difference alone proves
+      nothing. Each lamp below stands for a rule of attention, and is lit for whoever keeps that rule. The lamps are covered: press one
       to test its rule. <b>Find the lamp that is lit for the machine and out for the twin.</b>`,
     tools: [onward(desk, "To the lamps", "lamps"), restart(desk)],
   }),
@@ -153,6 +154,7 @@ const MISSIONS = {
     tools: [onward(desk, "To the formulas", "choices"), restart(desk)],
   }),
   done: (desk) => ({
+    name: allFound(desk) ? `All ${MACHINE.levels.length} mistakes found` : undefined,
     short: "You found, proved and named the mistake.",
     task: "You found, proved and named the mistake. Below you find what happened, and your numbers as a test.",
     tools: [onward(desk, "To the end", "end"), ...next(desk)],
@@ -165,6 +167,7 @@ const MISSIONS = {
     choice: true,
   }),
   orders: () => ({
+    short: "",
     name: "The same numbers in four orders",
     task: `<b>Does the order of the steps change the result, and which order moves the fewest bytes?</b> The numbers lie in a large memory and are
       computed with in a small one. All that moves between them is counted, from X and the weight matrices to Z, with 4 bytes for each number.
@@ -196,8 +199,11 @@ function next(desk) {
     startLevel(desk, desk.level + 1);
     desk.one("name").focus();
   };
-  return desk.level + 1 < MACHINE.levels.length ? [["Next level", on]] : [];
+  if (desk.level + 1 < MACHINE.levels.length) return [["Next level", on]];
+  return ["Free", "Orders"].map((text) => [text, () => startMode(desk, text.toLowerCase())]);
 }
+
+const allFound = (desk) => MACHINE.levels.every(({ id }) => id in desk.solved);
 
 function byChance(desk) {
   for (const { name, choices } of MACHINE.inputs) {
@@ -230,7 +236,7 @@ function drawNav(desk) {
 
 function drawLamps(desk, step) {
   const host = desk.one("lamps");
-  host.hidden = desk.mode === "meet" || desk.mode === "orders";
+  host.hidden = ["find", "meet", "orders"].includes(step);
   if (host.hidden) return;
   if (host.children.length !== MACHINE.lamps.length) {
     const lamp = ({ id, title }) =>
@@ -254,20 +260,17 @@ const changedIn = (desk) => Object.keys(desk.inputs).filter((name) => changesOf(
 function press(desk, id) {
   if (desk.mode !== "level" || stepOf(desk) === "done") return;
   const lamp = MACHINE.lamps.find((other) => other.id === id);
-  if (stepOf(desk) === "find") return tell(desk, "First find numbers on which O differs.");
   desk.tested.add(id);
   const [machine, twin] = [null, desk.twin].map((which) => lamp.measure(desk.inputs, which, changedIn(desk)));
   if (machine.on && !twin.on) {
     desk.proved = true;
-    desk.refresh();
     tell(desk, `That proves it: \u201c${lamp.title}\u201d holds for the machine and not for the twin. Now choose the twin's formula.`, true);
-    return goTo(desk, "choices")();
   } else if (machine.on) {
     const other = id === MACHINE.levels[desk.level].lamp ? " here, but with other numbers it can" : "";
     const tried = lamp.random ? `\u201c${lamp.title}\u201d is tested with random numbers, not with yours, and` : `With your numbers \u201c${lamp.title}\u201d`;
     tell(desk, `${tried} is lit for both. A lamp that is lit for both proves nothing${other}.`);
   } else tell(desk, `\u201c${lamp.title}\u201d is out for the machine too, so it is no rule that the machine keeps.`);
-  desk.refresh();
+  desk.settle(); // the lamp stays in sight
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -334,7 +337,6 @@ function choose(desk, form, button) {
     return goTo(desk, "end")();
   }
   button.dataset.wrong = "true";
-  if (!fits(desk.inputs, form.id)) return tell(desk, "No: that form cannot be computed with these shapes.");
   const { count, first } = apart(desk.inputs, form.id, desk.twin);
   if (!count) {
     return tell(desk, "Your numbers cannot tell that form from the twin: both give the same. Change one more number.");
@@ -375,12 +377,12 @@ function ending(desk) {
   return [
     make("p", { class: "brk-name", html: mathy(capital(twin.title)) }),
     make("dl", {},
-      ...[["machine", { html: part.html }], ["twin", twin]].flatMap(([who, form]) => {
-        const html = formulaOf(desk, form);
+      ...[["machine", twin.beside ?? part.html], ["twin", twin.html]].flatMap(([who, text]) => {
+        const html = formulaOf(desk, { html: text });
         return [make("dt", {}, who), make("dd", {}, make("span", { class: "brk-formula", html }), make("br"), legend(html))];
       })),
     make("p", { html: mathy(level.story) }),
-    make("p", { class: "brk-score" }, `You changed ${times(desk.fewest, "number")}${rest}`),
+    make("p", { class: "brk-score" }, `You made ${times(desk.fewest, "change")}${rest}`),
     ...exported(desk),
     make("div", { class: "attn-buttons" }, ...next(desk).map(([text, click]) => make("button", { class: "brk-main", click }, text))),
   ];
@@ -404,11 +406,9 @@ function exported(desk) {
 }
 
 function chooser(desk) {
-  const options = MACHINE.twins.map(({ id, title }) => make("option", { value: id, selected: id === desk.twin }, title));
+  const apart = MACHINE.twins.filter(({ part }) => part !== "K"); // no key head is shared here
+  const options = apart.map(({ id, title }) => make("option", { value: id, selected: id === desk.twin }, title));
   const list = make("select", { "aria-label": "What is wrong with the twin" }, ...options);
-  list.addEventListener("change", () => {
-    desk.pair(list.value);
-    list.value = desk.twin;
-  });
+  list.addEventListener("change", () => desk.pair(list.value));
   return list;
 }

@@ -1,5 +1,5 @@
 // The same numbers in four orders: what each step moves, and that the output stays the same.
-const PACE_MS = 2000; // a sentence of a step is read
+const PACE_MS = 1000; // a sentence of a step is read
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 
 function drawOrders(desk) {
@@ -47,10 +47,11 @@ function showOrders(desk, host, again) {
   const play = make("button", { class: "brk-main", click: () => (host.dataset.clock ? stop() : run()) }, "Play");
   const says = make("p", { class: "brk-doing" });
   const cell = () => make("span", { class: "brk-cell" });
-  const table = new Matrix({ ...output, axes: axesOf(output) }, whole, labelsOf(FINDS, desk.inputs), cell);
+  const table = new Matrix(output, whole, labelsOf(FINDS, desk.inputs), cell);
   const groove = () => make("div", { class: "brk-groove" }, make("div"));
   const number = () => make("span", { class: "attn-number" });
-  const meters = replays.map(({ title }) => make("div", { class: "brk-meter" }, make("span", { html: title }), groove(), number()));
+  const mark = (n) => (n === desk.guess ? " (your guess)" : "");
+  const meters = replays.map(({ title }, n) => make("div", { class: "brk-meter" }, make("span", { html: title + mark(n) }), groove(), number()));
   const heading = make("p", { class: "attn-heading" }, "Bytes moved in all, from X to Z");
   const same = make("p", { class: "brk-same", "aria-live": "polite" }), end = make("p", { class: "brk-score" });
   host.append(
@@ -97,7 +98,7 @@ function showOrders(desk, host, again) {
     slider.max = steps.length - 1;
     slider.value = step;
     slider.setAttribute("aria-valuetext", `step ${step + 1} of ${steps.length}`);
-    says.innerHTML = marked(`Step ${step + 1} of ${steps.length}: ${doing} So far ${moved} bytes have moved.`);
+    says.innerHTML = marked(`Step ${step + 1} of ${steps.length}: ${doing} ${moved - (steps[step - 1]?.bytes ?? 0)} bytes move, ${moved} so far.`);
     for (const { element, index } of table.cells) {
       const value = index.reduce((inner, i) => inner?.[i], done) ?? undefined;
       element.textContent = Number.isFinite(value) ? shown(value) : "";
@@ -106,9 +107,9 @@ function showOrders(desk, host, again) {
     }
     if (last) played.add(id);
     meters.forEach((meter, n) => {
-      const bytes = played.has(replays[n].id) ? replays[n].steps.at(-1).bytes : 0;
+      const known = played.has(replays[n].id), bytes = known ? replays[n].steps.at(-1).bytes : n === chosen ? moved : 0; // a bar grows while it is played
       meter.querySelector(".brk-groove > div").style.width = `${(100 * bytes) / most}%`;
-      meter.lastChild.textContent = bytes ? bytes.toLocaleString("en") : "?";
+      meter.lastChild.textContent = known ? bytes.toLocaleString("en") : "?";
       meter.toggleAttribute("data-chosen", n === chosen);
     });
     const finished = entries(done).filter(([index]) => index[1] < ready);
@@ -132,9 +133,10 @@ function showOrders(desk, host, again) {
     drawNav(desk);
     const result = off ? `${off} numbers of the results differ.` : "The order does not change the result.";
     const guessed = replays[desk.guess], right = total(guessed) === least ? "as you guessed" : `and not by your guess, ${guessed.title}, with ${total(guessed)}`;
+    const room = (queries) => queries * (2 + whole[0][0].length);
     return `Answer: ${result} The fewest bytes, ${least}, are moved by ${listed(best)}, ${right}. Orders that write all scores and weights down must
-      read them again. The others keep a largest score, a sum and a partial output in the small memory: tiles for two queries at a time,
-      one key after the other for all queries at once, so it needs the most room there.`;
+      read them again. The others keep a largest score, a sum and a partial output of each query in the small memory: tiles for two queries at a time
+      (${room(2)} numbers for each head), one key after the other for all at once (${room(whole[0].length)}).`;
   }
   draw();
 }

@@ -1,17 +1,7 @@
 // The page: what goes in, what the machine and its twin make of it, and one panel that says what to do.
-const BLIND = "Under this mask the first word may look at no key. It has nothing to share out, so its row of weights is all 0 and does not sum to 1.";
+const BLIND = "Under this mask the first word may look at no key. It has nothing to share out, so the machine's row of weights is all 0.";
 const QUIET_MS = 250; // a screen reader hears the count once the hand rests
 const FIRST_SCORES = MACHINE.parts.find(({ role }) => role === "scores").name;
-
-// What the places of an input are: a token and one of its features, or a feature and a column of all heads side by side.
-const INPUT_AXES = { X: ["token", "x"], W_Q: ["x", "column"], W_K: ["x", "column"], W_V: ["x", "column"], W_O: ["row", "x"] };
-const axesOf = ({ name, axes }) => INPUT_AXES[name] ?? (axes[0] === "head" ? axes : axes.map((axis) => (axis === "feature" ? "x" : axis)));
-
-// The names of what a formula reads, as they stand in its own source.
-const usesOf = (part, twin) => {
-  const { value } = MACHINE.twins.find(({ id }) => id === twin)?.rules?.[part.name] ?? part.rule;
-  return [...String(value).matchAll(/\$\.(?:heads\.)?(\w+)/g)].map(([, name]) => name);
-};
 
 const copied = (inputs) => JSON.parse(JSON.stringify(inputs));
 // The names of all places; three features are the first three of the sentence.
@@ -37,16 +27,6 @@ function sharedBy({ name }, inputs) {
   return ["K", "V"].includes(name) && heads < inputs.heads ? heads : undefined;
 }
 
-// Where those stand that a number was made of: weights are made of a whole row of scores, or of a column.
-function reachOf({ part, index, side }, desk) {
-  const place = places(axesOf(part), index);
-  if (part.role === "weights") {
-    const form = side ? MACHINE.twins.find(({ id }) => id === desk.twin) : part;
-    delete place[/<sub>lj/.test(form.html) ? "query" : "key"];
-  }
-  return place;
-}
-
 const partNamed = (name) => MACHINE.parts.find((part) => part.name === name);
 
 // The parts in the rows in which they are drawn: what each word has, who looks at whom, what comes out.
@@ -56,13 +36,11 @@ function stages() {
   return [MACHINE.parts.slice(0, pairs), MACHINE.parts.slice(pairs, found), MACHINE.parts.slice(found)];
 }
 
-// Whether a machine can be computed: shapes may not fit.
-function fits(inputs, twin) {
-  try {
-    return Boolean(MACHINE.compute(inputs, twin));
-  } catch {
-    return false;
-  }
+// The parts that count for what a twin makes; the others it never looks at.
+function usedBy(twin) {
+  const used = new Set(["Y"]);
+  for (const { name } of MACHINE.parts.toReversed()) if (used.has(name)) MACHINE.uses(name, twin).forEach((other) => used.add(other));
+  return used;
 }
 
 // The first number that two machines make differently, and how many there are.
@@ -100,21 +78,22 @@ function start(root) {
 
   // Another twin for the same numbers.
   desk.pair = (twin) => {
-    const fails = "That form cannot be computed with these shapes: axes of different lengths find such a mistake at once.";
-    if (!fits(desk.inputs, twin)) return answer(desk, fails);
-    answer(desk, "");
     desk.twin = twin;
     buildBoard();
     desk.refresh();
   };
 
   desk.put = (name, index, value) => {
-    const given = copied(desk.inputs);
-    if (index.length) at(given[name], index.slice(0, -1))[index.at(-1)] = value;
-    else given[name] = value;
-    if (!sides().every((twin) => fits(given, twin))) return answer(desk, "These columns cannot be divided among so many heads.");
-    desk.inputs = given;
+    if (index.length) at(desk.inputs[name], index.slice(0, -1))[index.at(-1)] = value;
+    else desk.inputs[name] = value;
+    desk.settle();
+  };
+
+  // Show what has changed, and leave the numbers where they are on the screen: the text above them may become longer.
+  desk.settle = () => {
+    const top = () => one("inputs").getBoundingClientRect().top, before = top();
     desk.refresh();
+    for (let box = root; box && Math.abs(top() - before) > 1; box = box.parentElement) box.scrollTop += top() - before;
   };
 
   // What a number was at the start of a level.
@@ -134,6 +113,7 @@ function start(root) {
     const made = (desk.made = sides().map((twin) => MACHINE.compute(desk.inputs, twin)));
     if (shapesOf(made) !== desk.shapes) buildBoard();
     const head = made[0][WEIGHTS].length > 3 - made.length ? desk.head : undefined, far = made[0][WEIGHTS].map(() => 0);
+    const used = sides().map(usedBy);
     desk.count = 0;
     desk.apart = [];
     desk.exposed = Boolean(desk.twin) && MACHINE.exposed(desk.inputs, desk.twin);
@@ -142,19 +122,24 @@ function start(root) {
         const name = view.part.name;
         const different = view.show(made[side][name], made[1 - side]?.[name], side ? "the machine has" : "the twin has", head);
         view.figure.hidden = repeats(view.part) || (view.part.role === "neutral" && !different && !body.hasAttribute("data-all"));
+        view.figure.toggleAttribute("data-unused", !used[side].has(name));
         if (!side || !different || again(view.part)) continue;
         desk.count += different;
         desk.apart.push(name);
         if (view.heads) for (const { element, index } of view.cells) far[index[0]] += element.hasAttribute("data-differs");
       }
     });
+    // What the twin uses is to be found.
+    for (const view of results.flatMap(({ views, side }) => (side ? [] : views))) view.from(sources(view.part.name));
     const looked = made.map((side) => (head === undefined ? side[WEIGHTS] : side[WEIGHTS][head]));
-    looks.forEach((look, side) => look.show(looked[side], looked[1 - side]));
+    looks.forEach((look, side) => {
+      look.show(looked[side], looked[1 - side]);
+      look.picture.parentElement.hidden = !used[side].has(WEIGHTS);
+    });
     drawTabs(head, far);
     one("blind").hidden = desk.inputs.mask !== "past";
     for (const view of inputs) showInput(view);
     drawMission(desk);
-    aside();
     const here = desk.mode === "meet" ? placeToTry(desk) : [];
     for (const view of inputs) {
       for (const { element, index } of view.cells) element.toggleAttribute("data-here", view.part.name === here[0] && index[0] === here[1]);
@@ -162,13 +147,11 @@ function start(root) {
     drawAbout();
   };
 
-  // An arrow comes from the left where the matrix before stands in the same line, else from above.
-  function aside() {
-    const foot = ({ figure }) => figure.offsetTop + figure.offsetHeight;
-    for (const { views } of results) {
-      const open = views.filter(({ figure }) => figure.offsetHeight);
-      open.forEach((view, n) => view.figure.toggleAttribute("data-beside", n > 0 && Math.abs(foot(view) - foot(open[n - 1])) < 4));
-    }
+  // The names of the matrices in sight that a part of the machine is made of.
+  const hides = (name) => one("board").querySelector(`[data-part="${name}"]`)?.hidden;
+  function sources(name) {
+    const found = MACHINE.uses(name).flatMap((other) => (hides(other) ? sources(other) : other.replace("ahead", "the mask")));
+    return [...new Set(found)].filter((other) => (other === "the mask" ? desk.inputs.mask !== "none" : partNamed(other) || other in desk.inputs));
   }
 
   // One head at a time, where there are many: which one, and in how many numbers the twin's differs.
@@ -200,14 +183,16 @@ function start(root) {
   }
 
   function grid(spec) {
+    const part = { ...spec, axes: [spec.name === "X" ? "token" : "row", "column"] };
     const field = ({ index, name }) => {
       const inputmode = COARSE ? "none" : "text";
       const cell = make("input", { type: "text", autocomplete: "off", tabindex: -1, inputmode, "aria-label": `${spec.name}, ${name}` });
       cell.addEventListener("focus", () => {
         cell.select();
-        desk.about = { input: spec, index, name, cell };
+        desk.about = { input: part, index, name, cell };
         drawAbout();
       });
+      cell.addEventListener("click", () => cell.select());
       cell.addEventListener("input", () => {
         const value = typed(cell.value);
         cell.toggleAttribute("aria-invalid", value === undefined);
@@ -228,7 +213,7 @@ function start(root) {
       });
       return cell;
     };
-    const view = new Matrix({ ...spec, axes: axesOf(spec) }, desk.inputs[spec.name], labelsOf(spec.name, desk.inputs), field);
+    const view = new Matrix(part, desk.inputs[spec.name], labelsOf(spec.name, desk.inputs), field);
     inputs.push(view);
     return view.figure;
   }
@@ -266,7 +251,7 @@ function start(root) {
       make("div", { class: "brk-stage" }, ...sides().map((_, side) => {
         const views = parts.map((part) => {
           const cell = ({ index, name }) => result(part, index, name, side);
-          return new Matrix({ ...part, axes: axesOf(part), planes: sharedBy(part, desk.inputs) }, made[side][part.name], labelsOf(part.name, desk.inputs), cell);
+          return new Matrix({ ...part, planes: sharedBy(part, desk.inputs) }, made[side][part.name], labelsOf(part.name, desk.inputs), cell);
         });
         results.push({ views, side });
         return make("div", { class: "brk-side" }, ...views.map(({ figure }) => figure));
@@ -289,27 +274,31 @@ function start(root) {
       desk.about = event.type === "focus" ? about : desk.about;
       drawAbout(about);
     };
-    return make("span", { class: "brk-cell", role: "img", tabindex: -1, focus: look, pointerenter: look, pointerleave: () => drawAbout() });
+    about.cell = make("span", { class: "brk-cell", role: "img", tabindex: -1, focus: look, pointerenter: look, pointerleave: () => drawAbout() });
+    return about.cell;
   }
 
   // Say how a number was made, and light what it was made of.
   function drawAbout(about = desk.about) {
     drawDock(desk, about);
-    const place = about?.index ? places(axesOf(about.part ?? about.input), about.index) : {};
-    const read = about?.part ? usesOf(about.part, about.side ? desk.twin : null) : [];
-    const used = read.flatMap((name) => (partNamed(name) && repeats(partNamed(name)) ? usesOf(partNamed(name), null) : [name]));
-    const reach = about?.part ? reachOf(about, desk) : place;
+    const place = about?.index ? places((about.part ?? about.input).axes, about.index) : {};
+    const used = new Set(about?.part ? lit(about.part.name, about.index, about.side ? desk.twin : null) : []);
     for (const look of looks) look.light(place);
-    for (const view of inputs) view.light(used, reach);
-    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? used : [], reach);
+    for (const view of inputs) view.light(used);
+    for (const { views, side } of results) for (const view of views) view.light(side === about?.side ? used : new Set());
+    body.querySelector("[data-at]")?.removeAttribute("data-at");
+    about?.cell?.toggleAttribute("data-at", true);
   }
+
+  // The numbers in sight that one was made of.
+  const lit = (name, index, twin) =>
+    MACHINE.reads(name, index, desk.inputs, twin).flatMap(([other, place]) => (hides(other) ? lit(other, place, twin) : [`${other} ${place}`]));
 
   const stop = { inputs: walk(one("inputs"), "input"), board: walk(one("board"), ".brk-cell") };
   one("every").addEventListener("click", (event) => {
     event.target.textContent = body.toggleAttribute("data-all") ? "Show fewer steps" : "Show every step";
     desk.refresh();
   });
-  new ResizeObserver(aside).observe(one("board"));
   desk.look = () => drawAbout();
   root.explorable = desk;
   startGame(desk);
@@ -338,18 +327,27 @@ function drawDock(desk, about) {
   } else if (about?.input) host.replaceChildren(...editor(desk, about));
   else if (about?.said) host.replaceChildren(make("p", { class: "brk-told", "data-good": about.good, html: marked(about.said) }));
   else if (about) host.replaceChildren(...explained(desk, about));
-  else host.replaceChildren(make("p", {}, "Point at a number or walk to it, and read here how it was made. Numbers below 0 fill only half of their cell."));
+  else {
+    const below = desk.one("board").querySelector("[data-below]:not([data-hidden])") ? " Numbers below 0 fill only half of their cell." : "";
+    host.replaceChildren(make("p", {}, `${COARSE ? "Tap a number" : "Point at a number or walk to it"}, and read here how it was made.${below}`));
+  }
   desk.shown = about;
 }
 
 function explained(desk, { part, index, name }) {
   const html = formulaOf(desk, part);
   const twins = desk.twin ? [["machine", null], ["twin", desk.twin]] : [["", null]];
+  // How the twin made its number is told once its mistake has a name.
+  const told = (twin) => {
+    if (!usedBy(twin).has(part.name)) return "does not use this";
+    const text = MACHINE.explain(part.name, index, desk.inputs, twin);
+    return twin && desk.mode === "level" && !desk.named ? text.split(" = ")[0] : text;
+  };
   return [
     make("p", {}, make("span", { class: "brk-which" }, `${part.title}: ${name} `), make("span", { class: "brk-formula", html }), " ", legend(html)),
     ...twins.map(([who, twin]) => {
       const name = who ? [make("span", { class: "brk-who" }, who), " "] : [];
-      return make("p", {}, ...name, MACHINE.explain(part.name, index, desk.inputs, twin));
+      return make("p", {}, ...name, told(twin));
     }),
   ];
 }

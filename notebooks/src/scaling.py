@@ -1,16 +1,13 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# Chapter {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. In short:
+# Lesson {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. The reason is how large the dot product of two random
+# vectors becomes. We compute that, give up its assumptions one after the other, and see which part of it softmax notices. At the end we
+# train a small layer with the division and without, and find out what makes the one without it slow.
 #
-# - A score is a sum of $d_k$ products, one for each entry of the query.
-# - If all entries are independent, with mean 0 and variance 1, the variances add: the score has the variance $d_k$.
-# - At large $d_k$, softmax usually gives one key most of the weight.
-# - Dividing by $\sqrt{d_k}$ brings the variance back to 1.
-# - Does training gain from it? We measure that in one small task.
-#
-# **Afterwards you can** derive this, and tell when the scale helps. **You need** chapter {lesson}`softmax`, expectations, variances and
-# gradient descent. **Time:** 60 minutes, without *Deeper* sections and [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+# **Afterwards you can** derive the variance of a score under assumptions of your own, and tell where the usual scale misses. **You need**
+# lesson {lesson}`softmax`, expectations, variances and gradient descent. **Time:** 60 minutes, without *Deeper* sections and
+# [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="hook"
 # ## One score by hand
@@ -41,9 +38,9 @@ for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
 # %% [markdown] id="hook-notice"
-# Divided or not, "it" means the cat. But take "because", which has the score 0. With the division, the weight of
-# "cat" is $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores by 2
-# takes the square root of every ratio of weights.
+# With or without the division, "cat" gets almost all the weight of "it". But take "because", which has the score 0. With the division, the
+# weight of "cat" is $e^{4} \approx 55$ times that of "because"; without it, it is $e^{8} \approx 2981$ times as large. Dividing the scores
+# by 2 takes the square root of every ratio of weights.
 
 # %% [markdown] id="where"
 # In the machine of the course, the division is a small box between the dot products and the softmax.
@@ -58,6 +55,7 @@ from attn_course.lessons.scaling import experiments, figures
 from attn_course.reference import dot_scores, scaled_dot_scores, softmax
 
 np.set_printoptions(precision=3, suppress=True)
+rng = np.random.default_rng(5)
 
 # %% id="machine"
 figures.machine()
@@ -69,19 +67,19 @@ figures.machine()
 # %% [markdown] id="coins"
 # ## Coins
 #
-# Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$, and all are thrown independently. A
+# Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$, and all are tossed independently. A
 # product $q_i k_i$ is then a fair coin too: it is $+1$ when the two agree, half of the time. So $q \cdot k$ is a sum
-# of $d_k$ independent coins. For $d_k = 3$, eight throws are equally likely:
+# of $d_k$ independent coins. For $d_k = 3$, the eight outcomes are equally likely:
 #
 # | sum | $-3$ | $-1$ | $1$ | $3$ |
 # |---|---|---|---|---|
-# | throws | 1 | 3 | 3 | 1 |
+# | outcomes | 1 | 3 | 3 | 1 |
 #
 # The mean is 0. The mean square is $(9 + 3 \cdot 1 + 3 \cdot 1 + 9) / 8 = 24 / 8 = 3$. Do the same for $d_k = 1$ (sums $-1, 1$) and for
 # $d_k = 2$ (sums $-2, 0, 0, 2$): you find 1 and 2.
 
 # %% [markdown] id="coins-predict"
-# The root of the mean square says how far from 0 a typical score lies. **Predict** it for $d_k = 1024$.
+# The root of the mean square says how far from 0 a typical score lies. **Predict** it for $d_k = 16$ and for $d_k = 1024$.
 
 
 # %% id="coins-code" tags=["predicted"]
@@ -97,30 +95,27 @@ for d_k in (1, 3, 16, 1024):
     print(f"d_k = {d_k:4d}   typical score {np.sqrt(chances @ values**2):6.3f}")
 
 # %% [markdown] id="coins-answer" tags=["answer"]
-# A typical score is 32 at $d_k = 1024$, because the mean square is 1024. A further coin turns a sum $s$ into $s + 1$ or $s - 1$, each half
-# of the time, and the mean of $(s + 1)^2$ and $(s - 1)^2$ is $s^2 + 1$. Without coins the sum is 0, and each coin adds 1 to the mean
-# square: after 1024 coins it is 1024. Between two keys with the scores 32 and $-32$ the ratio of weights is $e^{64}$.
-
-# %% id="coins-figure"
-figures.coin_scores({d_k: coin_chances(d_k) for d_k in (4, 16, 64)})
+# A typical score is 4 at $d_k = 16$, and only 8 times as large, 32, at $d_k = 1024$. One more coin turns a sum $s$ into $s + 1$ or $s - 1$,
+# each half of the time, and the mean of $(s + 1)^2$ and $(s - 1)^2$ is $s^2 + 1$. So each coin adds exactly 1 to the mean square, and after
+# 1024 coins it is 1024. Between two keys with the scores 32 and $-32$ the ratio of weights is $e^{64}$.
 
 # %% [markdown] id="strip"
-# What does softmax make of such scores? We draw 64 queries and 64 keys with standard normal entries, and look at the largest weight in
-# each row, on average.
+# What does softmax make of such scores? The card draws 64 queries and 64 keys with standard normal entries. What happens to the softmax as
+# $d_k$ grows, with and without the scale? Move $d_k$, and watch the largest weights. (The third picture is for the Deeper section
+# {section}`alone`.)
 
-# %% id="strip-code"
-rng = np.random.default_rng(5)
-largest = {"not divided": {}, "divided by √d_k": {}}
-for d_k in (1, 16, 64, 1024):
-    query, key = rng.normal(size=(2, 64, d_k))
-    scores = dot_scores(query, key)
-    for name, divisor in zip(largest, (1, math.sqrt(d_k)), strict=True):
-        largest[name][d_k] = softmax(scores / divisor).max(axis=1).mean()
-figures.largest_weights(largest)
+# %% id="explorable"
+figures.scale_explorable()
 
 # %% [markdown] id="strip-notice"
-# Not divided, one of the 64 keys, chosen by chance, gets 0.59 of the weight on average at $d_k = 16$, and 0.92 at 1024. Divided by
-# $\sqrt{d_k}$, the largest weight is 0.10 to 0.12 at the widths 16, 64 and 1024: a soft choice. Why the root?
+# <details><summary>What you should see</summary>
+#
+# Without the division, one of the 64 keys gets 0.64 of the weight on average at $d_k = 16$ and 0.97 at 1024, and which one gets it is pure
+# chance. Divided by $\sqrt{d_k}$, the largest weight is 0.11 on average at both widths: a soft choice.
+#
+# </details>
+#
+# Why does the divisor have a root?
 
 # %% [markdown] id="mean"
 # ## The variance of a score
@@ -139,7 +134,7 @@ figures.largest_weights(largest)
 
 # %% [markdown] id="usual"
 # For $i \ne j$ the two products are independent of each other, and each has mean 0. So this term has the mean $0 \cdot 0 = 0$. For
-# $i = j$ it is the square of one product, with mean 1. Only these $d_k$ ones are left, as with coins:
+# $i = j$ it is the square of one product, with mean 1. Only these $d_k$ terms are left, as with coins:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
@@ -159,30 +154,25 @@ verify("variance-of-a-score", "score-variance-from-deviations")
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# In the words of chapter {lesson}`softmax`, $\sqrt{d_k}$ is a temperature. And other divisors? In chapter {lesson}`heads` a model of
-# $d_{\text{model}}$ features is cut into $h$ parts, the heads, with $d_k = d_{\text{model}} / h$ entries each. Put $c = 1 / d_k$ and
+# In the words of lesson {lesson}`softmax`, $\sqrt{d_k}$ is a temperature. What do other divisors do? A model of $d_{\text{model}}$ features
+# can have $h$ heads (lesson {lesson}`heads`), each with $d_k = d_{\text{model}} / h$ entries. Put $c = 1 / d_k$ and
 # $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 #
-# The second is a mistake where $\sqrt{d_k}$ was meant. The first can be meant: the Deeper section {section}`correlated` gives its reason.
+# Taking $d_{\text{model}}$ for $d_k$ is a mistake. Leaving out the root can be deliberate, see the Deeper section {section}`correlated`.
 
 # %% [markdown] id="arrays"
-# In arrays, $Q$ has the shape (..., $T_q$, $d_k$) and $K$ the shape (..., $T_k$, $d_k$), and all scores are one product. In NumPy, `K.T`
-# reverses *all* axes, while `K.swapaxes(-1, -2)` exchanges the last two and leaves a batch in front alone. PyTorch's attention divides by
-# $\sqrt{d_k}$ unless you pass another `scale`.
+# In arrays, all scores are `Q @ K.swapaxes(-1, -2)`. This exchanges the last two axes of $K$; `K.T` would reverse the batch axes too.
+# PyTorch's `scaled_dot_product_attention` divides by $\sqrt{d_k}$ unless you pass a `scale`.
 
 # %% id="arrays-code"
-Q = np.linspace(-2, 2, 42).reshape(2, 3, 7)  # 2 examples, 3 queries, d_k = 7
-K = np.linspace(-1, 3, 70).reshape(2, 5, 7)  # 2 examples, 5 keys
-print("K.T", K.T.shape, "  K.swapaxes(-1, -2)", K.swapaxes(-1, -2).shape)
-weights = softmax(scaled_dot_scores(Q, K))
-identity = np.stack([np.eye(5), np.eye(5)])  # as values: the output is the weights
-tensors = [torch.tensor(array) for array in (Q, K, identity)]
-theirs = torch.nn.functional.scaled_dot_product_attention(*tensors)
-assert np.allclose(weights, theirs)
-print("the weights of PyTorch are ours", weights.shape)
+Q, K = rng.normal(size=(2, 3, 7)), rng.normal(size=(2, 5, 7))  # 2 examples, d_k = 7
+weights = softmax(Q @ K.swapaxes(-1, -2) / math.sqrt(7))
+V = np.stack([np.eye(5), np.eye(5)])  # with these values the output is the weights
+theirs = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, (Q, K, V)))
+print("PyTorch's weights agree with ours:", np.allclose(weights, theirs))
 
 # %% id="scale-verify"
 verify("scaled-score-variance", "variance-under-wrong-scales")
@@ -193,8 +183,8 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # Let both entries of $q$ be *one* coin $a$, and both entries of $k$ one coin $b$. Then $q \cdot k = 2 a b$ is $2$ or $-2$, and its variance
 # is 4, not $d_k = 2$. The terms with $i \ne j$ no longer vanish.
 #
-# So keep only this: $q$ and $k$ are **independent of each other**, with finite variances. Call the means of the entries $(m_q)_i$ and
-# $(m_k)_i$. The two rules give
+# So keep only this: $q$ and $k$ are **independent of each other**, with finite variances. With the means $(m_q)_i$ and $(m_k)_i$ of their
+# entries, the two rules give
 #
 # $$\mathbb{E}[q \cdot k] = m_q \cdot m_k \label{mean-of-a-score}$$
 #
@@ -216,6 +206,9 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 #
 # Under the usual assumption the means are 0, and $(S_q)_{ij} (S_k)_{ij}$ is 1 for $i = j$ and 0 otherwise: $d_k$ again.
 
+# %% id="mean-verify"
+verify("mean-of-a-score", "score-variance-by-entries")
+
 # %% [markdown] id="turn-correlated"
 # **Your turn.** Each entry still has mean 0 and variance 1, but the entries of $q$ move together: any two *different* ones have the
 # covariance $\rho$. The same holds for $k$, and $q$ is still independent of $k$. Start from {eq}`score-variance-by-entries` and write a
@@ -228,18 +221,8 @@ check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="turn-correlated-after" tags=["ours"]
 # The means are 0, so only $(S_q)_{ij} (S_k)_{ij}$ is left. The $d_k$ terms with $i = j$ are $1 \cdot 1$. The other $d_k (d_k - 1)$ terms
-# are $\rho \cdot \rho$. Together $v = d_k + d_k (d_k - 1)\, \rho^2$, so $v / d_k = 1 + (d_k - 1)\, \rho^2$ grows with $d_k$. A
-# measurement with $\rho = 0.5$, where the formula says 1.75 and 16.75:
-
-# %% id="turn-correlated-measured"
-for d_k in (4, 64):  # measured, with rho = 0.5
-    own, shared = rng.normal(size=(2, 20_000, d_k)), rng.normal(size=(2, 20_000, 1))
-    query, key = math.sqrt(0.5) * (own + shared)  # variance 1, covariance 0.5
-    variance = (query * key).sum(axis=-1).var()
-    print(f"d_k = {d_k:2d}   variance / d_k: {variance / d_k:4.1f}")
-
-# %% id="mean-verify"
-verify("mean-of-a-score", "score-variance-by-entries")
+# are $\rho \cdot \rho$. Together $v = d_k + d_k (d_k - 1)\, \rho^2$. So $v / d_k = 1 + (d_k - 1)\, \rho^2$, which grows with $d_k$ unless
+# $\rho = 0$.
 
 # %% [markdown] id="row"
 # ## What softmax sees: one row
@@ -248,76 +231,72 @@ verify("mean-of-a-score", "score-variance-by-entries")
 # nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**.
 #
 # The smallest example has vectors of one entry. Both keys are 1; the queries are $1$ and $-1$. The scores are 1, 1 in the first row and
-# $-1$, $-1$ in the second. The variance of all four is 1, as it should be. Yet within a row it is 0, and both rows of weights are
-# (0.5, 0.5).
+# $-1$, $-1$ in the second. The variance of all four is 1. Yet within a row it is 0, and both rows of weights are (0.5, 0.5).
 
 # %% [markdown] id="row-fixed"
-# **One row** of independent keys, $q$ fixed: in {eq}`score-variance-by-entries` its covariance is 0 and its mean $q$. One sum is left:
+# **One row.** Here $q$ is fixed and the key is random. In {eq}`score-variance-by-entries`, treat $q$ as a random vector that never varies:
+# its covariance is 0 and its mean is $q$. One sum is left:
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sum_{i,\,j} q_i q_j\, (S_k)_{ij}$$
 #
 # **The average row.** Average over the queries, with $\mathbb{E}[q_i q_j] = (S_q)_{ij} + (m_q)_i (m_q)_j$ as before:
 #
-# $$\mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)$$
+# $$\mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)
+# \key{spread-within-a-row}$$
 #
 # Compare with {eq}`score-variance-by-entries`: the sum with $m_k$ is missing. What all keys have in common shifts whole rows, and softmax
-# is blind to that.
-
-# %% [markdown] id="spot-total"
-# ### Spot the mistake: "`scores.var()` is as it should be, so the softmax starts well"
-#
-# A larger example. The queries have $d_k = 16$ independent standard normal entries. The keys have mean 1 in each entry, and independent
-# deviations of 0.2. So all covariances of different entries are 0, and each sum over $i$ and $j$ is a sum of 16 equal terms. **Predict**
-# the two variances printed below, after the scale: of all scores, and within a row.
-
-# %% id="spot-total-code" tags=["predicted"]
-query, key = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
-scores = scaled_dot_scores(query, key)
-print(f"all scores {scores.var():.2f}   within a row {scores.var(axis=1).mean():.2f}")
-print("weights of 4 keys for 2 queries, in percent")
-print((100 * softmax(scaled_dot_scores(query[:2], key[:4]))).round(0))
-figures.rows_of_scores(scores[:8, :12])  # 8 of the 2,000 queries, 12 of the keys
-
-# %% [markdown] id="spot-total-answer" tags=["answer"]
-# The variance of all scores is about 1, and within a row it is about 0.04. Before the scale, the three sums of
-# {eq}`score-variance-by-entries` are $16 \cdot 1 \cdot 0.04 = 0.64$, then 0, because $m_q = 0$, and $16 \cdot 1 \cdot 1 \cdot 1 = 16$.
-# Divided by 16 they are 0.04, 0 and 1. Together that is 1.04, and a sample of 2,000 queries comes near it. Softmax sees the first two
-# alone, 0.04, so its weights are nearly equal.
-
-# %% [markdown] id="row-matrices"
-# **The same in matrices.** The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $S_q S_k$ is
-# $\sum_j (S_q)_{ij} (S_k)_{ji}$, and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum is $\mathrm{tr}(S_q S_k)$. The second, in
-# matrices, is $m_q^\top S_k\, m_q$. So {eq}`score-variance-by-entries` reads
-#
-# $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
-#
-# and the spread within a row
-#
-# $$\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr]
-# = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q
-# \key{spread-within-a-row}$$
+# is blind to that. (The variance that you compute from a row of $n$ independent keys is $1 - 1/n$ of this on average: it leaves out the
+# variance of the row's own mean, $1/n$ of it.)
 
 # %% id="row-verify"
-verify("score-variance-from-covariances", "spread-within-a-row")
+verify("spread-within-a-row")
+
+# %% [markdown] id="spot-total"
+# ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
+#
+# All entries are independent, and $d_k = 16$. In layer A the queries are standard normal, and the keys have mean 1 and standard deviation
+# 0.2. Layer B has A's keys for queries, and A's queries for keys. So covariances of different entries are 0, and each sum over $i$ and $j$
+# is a sum of 16 equal terms. **Predict** for A and for B, after the scale: the variance of all scores, and the variance within a row.
+
+# %% id="spot-total-code" tags=["predicted"]
+wide, narrow = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
+for name, query, key in (("A", wide, narrow), ("B", narrow, wide)):
+    scores = scaled_dot_scores(query, key)
+    within = scores.var(axis=1).mean()
+    print(f"layer {name}   all scores {scores.var():.2f}   within a row {within:.2f}")
+figures.rows_of_scores(scaled_dot_scores(wide[:8], narrow[:12]))  # of layer A
+
+# %% [markdown] id="spot-total-answer" tags=["answer"]
+# All scores have the variance 1.04 in both layers; our sample of 2,000 comes within 4 percent. Before the scale, the three sums of
+# {eq}`score-variance-by-entries` are, for A, $16 \cdot 1 \cdot 0.04 = 0.64$, then 0, because $m_q = 0$, and
+# $16 \cdot 1 \cdot 1 \cdot 1 = 16$. Divided by 16 they are 0.04, then 0, then 1. Softmax sees the first two alone, 0.04, so A's weights are
+# nearly equal. In B the means belong to the queries: the second sum is 16, the third is 0, and all of the 1.04 lies within the rows.
+# `scores.var()` cannot tell A from B.
 
 # %% [markdown] id="reparametrise"
 # ## What the scale is not
 #
-# The scale is not a new kind of model. The constant can be taken into the weights: with $W' = c\, W_Q$, scores without a scale are those
-# of $W_Q$ with it, $x W' K^\top = c\, x W_Q K^\top$. Some models do just that. The authors of T5 left the division out and started $W_Q$
-# smaller by a factor $\sqrt{d_k}$; in the Hugging Face code a comment still says "to avoid scaling before softmax".
+# If nothing but the dot product follows $W_Q$, the scale does not make a new kind of model: the factor can be taken into the weights. With
+# $W' = c\, W_Q$, scores without a scale are those of $W_Q$ with it, $x W' K^\top = c\, x W_Q K^\top$. (A bias takes the factor too.) The
+# authors of T5 did just that: they left the division out and started $W_Q$ smaller by a factor $\sqrt{d_k}$. In the Hugging Face code a
+# comment still says "to avoid scaling before softmax".
 
 # %% [markdown] id="chain"
-# Such a twin has the same scores at the start. Does it learn in the same way? Write $W$ for $W_Q$. The loss $\mathcal{L}$ sees $W$
-# only through $c W$. By the chain rule its gradient with respect to $W$ carries a factor $c$:
-# $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. And when $W$ moves, $W' = c W$ moves $c$ times as far. Together:
+# Such a twin has the same scores at the start. Does it learn in the same way? Take one step of gradient descent, and write $W$ for $W_Q$.
+# ($W_K$ meets the same product $c\,W$ in both layers, so its step is the same.) The loss $\mathcal{L}$ sees $W$ only through $c W = W'$, so by
+# the chain rule $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. Put that into the step:
+#
+# $$c\,\bigl( W - \eta\, c\, \nabla \mathcal{L}(W') \bigr) = c\,W - c^2\, \eta\, \nabla \mathcal{L}(W')$$
+
+# %% [markdown] id="chain-together"
+# One factor $c$ comes from the gradient, the other because $cW$ moves $c$ times as far as $W$. In one line,
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# At $d_k = 64$ we have $c^2 = 1/64$. So with one step size for both, a step of the twin's $W'$ has the effect of one 64 times as long for
-# $W_Q$: **the same start, and another training.** (With Adam, a common refinement of gradient descent, the factor is $c$:
-# the Deeper section {section}`twins`.)
+# The twin moves its $W'$ by $\eta\, \nabla \mathcal{L}(W')$. At $d_k = 64$, $c^2$ is $1/64$: with one step size for both, the twin's step is
+# 64 times as long. **The start is the same; under gradient descent the training is different.** (Adam behaves
+# differently: the Deeper section {section}`twins`.)
 
 # %% id="twins-verify"
 verify("scale-as-reparametrisation")
@@ -327,122 +306,88 @@ verify("scale-as-reparametrisation")
 #
 # Vaswani et al. (2017) gave a reason for their division, with care: "We *suspect* that for large values of $d_k$, the
 # dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients" (our italics).
-#
-# First look at the softmax alone. The card draws 64 queries and 64 keys. Its third picture has a dot for each query: the *norm of the
-# Jacobian*, the largest factor by which softmax stretches a small change of the scores. Move $d_k$. How many of the 64 queries have a norm
-# below 0.01, and does one key hold their weight?
 
-# %% id="explorable"
-figures.scale_explorable()
+# %% [markdown] id="task"
+# **A small task.** An example has 16 items of 16 random numbers, each with a value of 4 numbers. The query is one of the items, multiplied
+# by an orthogonal matrix that is the same in all examples, and the output should be the value of that item. A layer learns $W_Q$ and $W_K$
+# with the squared error, by gradient descent (SGD) or Adam. We count the steps until the right item has the largest weight in more than
+# 90 % of new examples. Here are the fewest steps of all step sizes that we tried, for three seeds; the layers differ in the divisor only.
 
-# %% [markdown] id="explorable-notice"
-# Without the scale more and more queries lie near 0 as $d_k$ grows. At 1024 most of them do: one key has won, and a small change of the
-# scores does not matter. Divided by $\sqrt{d_k}$, no query is below 0.01 even there.
-#
-# That fits the suspicion, but it proves nothing about learning. The *mean* norm is even larger without the scale from $d_k = 2$ to 256;
-# where two keys share the weight, it can be near 1/2. And a small Jacobian may be multiplied by a large gradient of the loss. So
-# we train.
+# %% id="task-code"
+record = experiments.SCALE.load()  # stored
+for name in ("SGD", "Adam"):
+    for kind in ("scaled", "unscaled"):
+        steps = record.values("best", name, "64", "squared error", kind)
+        print(f"{name:4s}  d_k = 64  {kind:8s}  steps {steps}")
 
-# %% [markdown] id="live"
-# **A small task.** An example has 16 items of 16 random numbers, each with a value of 4 numbers. The query is the first item,
-# multiplied by an orthogonal matrix that is the same in all examples, and the output should be the value of that item. (The layer does
-# not know the order of the items.) It learns $W_Q$ and $W_K$ with the squared error. We count steps until the right item has the largest
-# score in more
-# than 90 % of a new batch. The two layers start alike; only the divisor differs.
-
-# %% id="live-layer"
-rotation = torch.tensor(np.linalg.qr(np.random.default_rng(3).normal(size=(16, 16)))[0])
-
-
-def lookup(w_query, w_key, divisor, rng):
-    item = torch.tensor(rng.normal(size=(32, 16, 16)))  # a new batch of 32
-    value = torch.tensor(rng.normal(size=(32, 16, 4)))
-    query, key = item[:, :1] @ rotation @ w_query, item @ w_key
-    scores = query @ key.mT / divisor
-    weights = scores.softmax(dim=-1)
-    loss = (weights @ value - value[:, :1]).square().mean()
-    right = (scores.argmax(dim=-1) == 0).double().mean()
-    return loss, right
-
-
-# %% id="live-code"
-def steps_needed(divisor, step_size, d_k=64):
-    rng = np.random.default_rng(0)
-    both = [torch.tensor(rng.normal(size=(16, d_k)) / 4).requires_grad_() for _ in "QK"]
-    optimizer = torch.optim.SGD(both, lr=step_size)
-    for step in range(60):
-        loss, right = lookup(*both, divisor, rng)
-        if right > 0.9:
-            return f"{step} steps"
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return "not in 60"
-
-
-for step_size in (0.4, 1.6, 6.4):
-    scaled, unscaled = steps_needed(8, step_size), steps_needed(1, step_size)
-    print(f"step size {step_size}   scaled: {scaled:9s}   unscaled: {unscaled}")
-
-# %% [markdown] id="live-notice"
-# In this one run the unscaled layer is faster at 0.4, and of these steps longer ones help only the scaled one. With the best of the three
-# for each, it is 4 against 17. Why?
+# %% [markdown] id="task-notice"
+# In this task the unscaled start is slower, if each layer has its best step size. (At a small step size it can be faster: the Deeper
+# section {section}`measured`.) Why?
 
 # %% [markdown] id="pull"
-# **One query.** From {eq}`softmax-vector-jacobian-product`, the gradient of one query's loss with respect to its scores (after the
+# **One query.** By {eq}`softmax-vector-jacobian-product`, the gradient of one query's loss with respect to its scores (after the
 # division) is
 #
 # $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \frac{\partial \mathcal{L}}{\partial w_j}$$
 #
-# Let the output be $o = \sum_j w_j v_j$, and let item 1 be the right one. For the **squared error** $(o - v_1)^2$,
-# $a_j = 2\,(o - v_1)\,v_j$. For **minus log weight**, $-\ln w_1$, we have $a_1 = -1 / w_1$ and the other $a_j$ are 0; so
-# $\sum_l w_l\, a_l = -1$, and $g_1 = w_1 - 1$, $g_j = w_j$ for the others.
-#
-# Take three items with the values 1, 0 and $-1$. By chance the right one has the smallest score.
+# Let the values be single numbers, $o = \sum_j w_j v_j$ the output, and item 1 the right one. The loss is $(o - v_1)^2$. Since
+# $\partial o / \partial w_j = v_j$, we have $a_j = 2\,(o - v_1)\,v_j$. Take three items with the values 1, 0 and $-1$. In both examples the
+# right one has, by chance, the smallest dot product.
 
 # %% id="pull-code"
-dots, value = np.array([0.0, 8.0, 7.0]), np.array([1.0, 0.0, -1.0])
-for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
-    w = softmax(dots / divisor)
-    a = 2 * (w @ value - value[0]) * value
-    print(f"{name:8s}  weights {w}")
-    print("   squared error     g", w * (a - w @ a))
-    print("   minus log weight  g", w - [1, 0, 0])
+value = np.array([1.0, 0.0, -1.0])
+for dots in ([0, 8, 7], [0, 12, 4]):
+    for name, divisor in (("unscaled", 1), ("scaled", 8)):  # d_k = 64
+        w = softmax(np.array(dots) / divisor)
+        a = 2 * (w @ value - value[0]) * value
+        g = w * (a - w @ a)
+        length = np.linalg.norm(g)
+        print(f"{dots!s:10} {name:8s}  length {length:.4f}  direction {g / length}")
 
 # %% [markdown] id="pull-notice"
-# Unscaled, the squared error moves almost only the two wrong items against each other. The right one gets next to nothing: its bracket is
-# made of outputs and values, which do not grow when $w_1$ shrinks, and the factor $w_1$ makes the product tiny. So **with squared error an
-# item with a small weight is hardly pulled.** Minus log weight pulls it with almost full strength, for there the factor cancels.
+# Unscaled, both queries show a **weak pull**: $g_1$ has the factor $w_1$, so the right item gets next to nothing of $g$. The first query is
+# loud all the same: its long $g$ mostly pushes the two wrong items apart. The second is also **silent**: one item has nearly all the
+# weight, and all of $g$ is close to 0. How common is that? We call a query silent if its $g$ is shorter than 0.01, and look at 2,048 queries
+# of fresh layers with $d_k = 64$. The *pull* is the mean of $-g$ at the right item.
+
+# %% id="silent-code"
+for kind in ("scaled", "unscaled"):
+    print(f"{kind:8s}", end="")
+    for what in ("silent", "silent and right", "pull"):
+        mean = record.values("first", "64", kind, what).mean()
+        print(f"   {what} {mean:.3f}", end="")
+    print()
 
 # %% [markdown] id="slow-predict"
-# Is that why the layer was slow? We train again, with more step sizes and three seeds, by gradient descent (SGD) and by Adam, in two
-# other ways. The first helps queries with a tiny $g$, the second items that are hardly pulled:
+# Which of the two made the layer slow, **the weak pull or the silence?** We train again, with changed lengths. Every $g$ keeps its
+# direction, so a pull that was a tiny part of $g$ stays one:
 #
-# - with **equal lengths**: squared error, but every query's gradient $g$ is brought to one length and keeps its direction;
-# - with minus log weight.
+# - **long ones cut**: a $g$ longer than 0.3 gets the length 0.3, about the mean of a fresh scaled layer;
+# - **silent ones raised**: a $g$ shorter than 0.01 gets the length 0.3, and no other is touched;
+# - **equal lengths**: every $g$ gets the length 0.3.
 #
-# This takes minutes, so the numbers are stored. Each bar is the fewest steps of all step sizes, a mean of three seeds. **Predict** for
-# each of the two: is the layer without the scale still far behind, or only a few steps?
+# **Predict** for each: does the unscaled layer stay far behind the scaled one, or does it nearly catch up? (Remember that more than 90 % of
+# the queries must become right.)
 
 # %% id="slow-code" tags=["predicted"]
-record = experiments.SCALE.load()
-figures.best_steps([found["best"] for found in record.results], d_k=64)
+figures.best_steps([found["best"] for found in record.results], widths=(16, 64))
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Only a few: at most three in every seed, from the *same* large scores. With squared error it takes 29 steps against 4
-# with SGD, and 41 against 5 with Adam. So large scores alone did not make this layer so slow. That fits a narrower account: with squared
-# error, queries whose weight has nearly all gone to one item teach the layer almost nothing.
+# **The weak pull did not make this layer slow; most of the delay comes from the silence.** With equal lengths the pull is still weak (0.037
+# before the first step, at $d_k = 64$, where the scaled layer has 0.107), and yet the unscaled layer nearly catches up. Raising the silent
+# queries alone does most of that: at $d_k = 64$ the unscaled layer needs 7 steps instead of 29 with SGD, and 8 instead of 41 with Adam, on
+# average; the scaled one needs about 4. With the long ones cut, it still needs 18 and 32.
 #
-# It is no proof. Equal lengths also shorten long gradients, and change no direction. Minus log weight is told which item is right. We
-# measured no large model. (Try it yourself: put `loss = -weights[:, 0, 0].log().mean()` into `lookup`. Other widths and all step sizes are
-# in the Deeper section {section}`measured`.)
+# The silence is the main part and not the whole. At $d_k = 16$ raising the silent queries removes 71 % of the delay with SGD and 56 % with
+# Adam; cutting the long ones removes 56 % and 16 %. This is one task with one loss, and we measured no large model. (More numbers, and
+# another loss: the Deeper section {section}`measured`.)
 
 # %% [markdown] id="turn-sparse"
-# ## Where the scale does not help
+# ## Where the scale misses
 #
 # **Your turn.** Some layers keep a few entries of each vector and set the others to 0. Suppose each entry of $q$ and of $k$ is 0 with
-# probability $1 - p$, and with probability $p$ it is drawn from a distribution of mean 0 and variance 1, all independently. By which
-# number $u$ must $q \cdot k$ be divided to have variance 1? Write a formula in LaTeX with `d_k` and `p`.
+# probability $1 - p$, and with probability $p$ it is drawn from a distribution of mean 0 and variance 1, all independently. What number
+# $u$ should we divide $q \cdot k$ by, so that its variance is 1? Write a formula in LaTeX with `d_k` and `p`.
 
 # %% id="turn-sparse-code" tags=["your-turn"]
 my_divisor = ...  # r"..."
@@ -458,25 +403,28 @@ check("divisor-for-sparse-entries", my_divisor)
 # %% id="turn-sparse-measured"
 draw, on = rng.normal(size=(2, 500, 64)), rng.random(size=(2, 500, 64)) < 0.1
 query, key = np.where(on, draw, 0.0)
-for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
+for name, divisor in (("divided by √d_k", 8), ("not divided", 1)):
     scores = query @ key.T / divisor
     largest = softmax(scores[:, :16]).max(axis=-1).mean()
-    print(f"divided by {name:9s}  within a row {scores.var(axis=1).mean():.2f}")
-    print(f"{'':21s} largest of 16 weights {largest:.2f}")
+    print(f"{name:15s}  within a row {scores.var(axis=1).mean():.2f}", end="   ")
+    print(f"largest of 16 weights {largest:.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# The usual scale leaves a variance near 0.01, a deviation of 0.1 instead of 1, and nearly uniform weights (1/16 is 0.06). Nor does the
-# scale help where the factor is in $W_Q$ already, as in T5: dividing again would flatten the
-# rows. And it is right only on average: by {eq}`spread-within-a-row`, a query multiplied by 3 has nine times the variance in its row.
-# For a layer of your own, print `scores.var(axis=-1).mean()` before the training.
+# The usual scale leaves a deviation of 0.1 instead of 1, and nearly uniform weights (1/16 is 0.06). It misses the variance 1 elsewhere too:
+#
+# - With layer-normalised tokens, PyTorch's usual starts give scaled scores the variance 1/9 (`nn.Linear` without bias) or 1/4
+#   (`nn.MultiheadAttention`), not 1: the Deeper section {section}`layer-norm`.
+# - If the factor is in $W_Q$ already, as in T5, dividing again flattens the rows.
+# - The rows of one layer differ: multiply a query by 3, and its row has nine times the variance.
+#
+# For a layer of your own, print `scores.var(axis=-1).mean()` before you train.
 
 # %% [markdown] id="limits"
 # ### Limits
 #
-# - The scale sets the variance **at the start**, under assumptions that training breaks: queries and keys are meant to become dependent.
-#   It bounds nothing later.
-# - We have not shown that unit variance is the *best* start. A variance near $d_k$ was slower in one task with
-#   squared error, each start at the best of our step sizes.
+# - The scale sets the variance **at the start** only. Training is meant to make queries and keys dependent, and then the scale
+#   bounds nothing.
+# - We have not shown that unit variance is the *best* start.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -486,7 +434,7 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # | variance of a score; entries independent, mean 0, variance 1, {eq}`variance-of-a-score` | {key}`variance-of-a-score` |
 # | the scale, for the same entries, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
 # | any means and covariances, $q$ independent of $k$, {eq}`score-variance-by-entries` | {key}`score-variance-by-entries` |
-# | what softmax sees, all independent, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
+# | what softmax sees, $q$ independent of $k$, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
 # | the scale in the weights, one step of gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 #
 # Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: about $d_k$ multiplications and additions,
@@ -495,20 +443,34 @@ for name, divisor in (("sqrt(d_k)", 8.0), ("nothing", 1.0)):
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The dot product of vectors with independent entries of mean 0 and variance 1 has variance $d_k$.
-# - Dividing by $\sqrt{d_k}$ makes that 1. Other assumptions can need other divisors.
-# - Softmax sees the spread within a row, and not what the keys have in common.
-# - The scale is no new model, but another start of $W_Q$ and, with gradient descent, a step size $c^2$ times as large for it.
-# - In our task ($d_k = 64$, best of our step sizes), SGD without it took about seven times as many steps with squared error, and
-#   three times with minus log weight.
+# - The dot product of vectors with independent entries of mean 0 and variance 1 has variance $d_k$. Dividing by $\sqrt{d_k}$ makes
+#   that 1. Other assumptions can need other divisors.
+# - Softmax sees only the spread within a row.
+# - The scale can be taken into $W_Q$. It changes where $W_Q$ starts and, under gradient descent, how long its steps are.
+# - In our task ($d_k = 64$, squared error) SGD at its best step size took about seven times the steps without the scale. The weak pull
+#   on the right item was not the cause; lengthening only the silent gradients removed most of the delay.
 #
-# Next, chapter {lesson}`attention` puts scores, scale, softmax and values together. Now the
-# [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
+# Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
+
+# %% [markdown] id="matrices"
+# ## Deeper: the variance in matrices
+#
+# No core section needs what follows.
+#
+# The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $S_q S_k$ is
+# $\sum_j (S_q)_{ij} (S_k)_{ji}$, and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum of {eq}`score-variance-by-entries` is
+# $\mathrm{tr}(S_q S_k)$. A row times a matrix times a column is $m^\top S\, m = \sum_i \sum_j m_i S_{ij} m_j$: such are the other two.
+#
+# $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
+#
+# In the same way one row has the variance $q^\top S_k\, q$, and the average row, {eq}`spread-within-a-row`, has
+# $\mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q$.
+
+# %% id="matrices-verify"
+verify("score-variance-from-covariances")
 
 # %% [markdown] id="broken"
 # ## Deeper: one assumption broken at a time
-#
-# No core section needs what follows.
 #
 # The figure has six panels, for normal entries, $d_k = 16$ and divided scores:
 #
@@ -539,10 +501,10 @@ figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer" tags=["answer"]
 # The first *two* panels keep mean 0 and variance 1. In the second, each covariance of two entries of $q$ is multiplied by one of $k$, which
-# is 0. With related entries in both, the variance is your formula over 16, $1 + 15 \cdot 0.25 = 4.75$. Only means of 0.5 change the mean,
+# is 0. With related entries in both, the variance is your formula divided by 16, $1 + 15 \cdot 0.25 = 4.75$. Only means of 0.5 change the mean,
 # to $16 \cdot 0.25 / 4 = 1$. By {eq}`score-variance-from-covariances` the variance becomes 1.5: to the 1 we add
 # $m_q^\top S_k\, m_q / 16 = 16 \cdot 0.5^2 / 16 = 0.25$, and the same again for $m_k$. Larger deviations and the long query change the
-# variance alone, to $1.5^4 \approx 5$ and, by {eq}`spread-within-a-row` with $S_k = I$, to $\|q\|^2 / 16 = 3$.
+# variance alone, to $1.5^4 \approx 5$ and, by $q^\top S_k\, q$ with $S_k = I$, to $\|q\|^2 / 16 = 3$.
 
 # %% [markdown] id="twins"
 # ## Deeper: the twin under Adam
@@ -559,13 +521,32 @@ figures.broken_assumptions(scaled)
 for optimizer in ("SGD", "Adam"):
     for factor in (1, 1 / 8, 1 / 64):
         apart = experiments.two_step_sizes(64, 20, optimizer=optimizer, factor=factor)
-        said = "same weights" if apart < 1e-9 else "other weights"
+        said = "same weights" if apart < 1e-9 else "different weights"
         print(f"{optimizer:4s}  step for W' x {factor:.3f}   {said}")
 
 # %% [markdown] id="twins-answer" tags=["answer"]
 # Plain gradient descent (SGD) needs the factor $c^2 = 1/64$: by {eq}`scale-as-reparametrisation` the gradient and the movement each carry
 # a factor $c = 1/8$. Adam needs $c = 1/8$. Multiply all gradients by $c$, and $m$ and $\sqrt v$ both change by $c$, which cancels; the
-# factor of the movement stays. With the other factors the twins part: the same start is not the same training.
+# factor of the movement stays. With the other factors the twins no longer agree, although they started alike.
+
+# %% [markdown] id="alone"
+# ## Deeper: the softmax alone
+#
+# The suspicion of Vaswani et al. is about the softmax. The *norm* of its Jacobian is the largest factor by which it stretches a small change
+# of the scores. Where one key has all the weight it is 0. Two keys that share the weight have
+# $J = \frac14 \bigl( \begin{smallmatrix} 1 & -1 \\ -1 & 1 \end{smallmatrix} \bigr)$, which takes $(1, -1)$ to half of itself: the norm is
+# 1/2. The third picture of the card in section {section}`coins` has a dot for each query. How many of the 64 have a norm below 0.01 as $d_k$
+# grows? Does their *mean* norm shrink?
+#
+# <details><summary>What you should see</summary>
+#
+# Without the scale, 2 queries lie below 0.01 at $d_k = 16$, 16 at 64, 23 at 256 and 46 at 1024, and one key has nearly all the weight of each.
+# Divided by $\sqrt{d_k}$, no query lies there. That fits the suspicion. The mean does not: without the scale it first grows with $d_k$, and
+# it is larger than with the scale from $d_k = 2$ to 256.
+#
+# </details>
+#
+# And a small Jacobian may be multiplied by a large gradient of the loss. That is why section {section}`slow` trains.
 
 # %% [markdown] id="measured"
 # ## Deeper: the training, measured in full
@@ -577,22 +558,23 @@ for optimizer in ("SGD", "Adam"):
 
 # %% [markdown] id="first"
 # **Before the first step** we look at 2,048 queries of a fresh layer, each alone: at the *mean* length of the gradient $g$ with respect to
-# the scores; at the *silent* share, with a length below 0.01; and at the *pull*, the mean of $-g_r$ with $r$ the right item.
+# the scores; at the *silent* share, with a length below 0.01, and those of them that are right already; and at the *pull*, the mean of
+# $-g_r$ with $r$ the right item, as it is and with equal lengths.
 
 # %% id="first-code"
 kinds = ("scaled", "unscaled")
-print("means of three seeds  ", *kinds)
+print(f"{'means of three seeds':34s}", *kinds)
 for d_k in ("16", "64", "256"):
-    for what in ("mean", "silent", "pull"):
+    for what in ("mean", "silent", "silent and right", "pull", "pull, equal lengths"):
         pair = [record.values("first", d_k, kind, what).mean() for kind in kinds]
-        print(f"d_k = {d_k:>3s}   {what:7s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
+        print(f"d_k = {d_k:>3s}   {what:20s}   {pair[0]:6.3f}  {pair[1]:6.3f}")
 figures.gradient_lengths([found["first"] for found in record.results])
 
 # %% [markdown] id="first-notice"
 # At $d_k = 16$ the mean length is nearly the same with and without the scale, 0.31 and 0.32, so it does not show why this layer is slow.
-# The other two differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. (A query whose right
-# item has won is silent too, but no fresh layer ranks it first for more than one query in seven.) The pull on the right item is about half
-# as strong at 16, and about an eighth at 256.
+# The other numbers differ at every $d_k$. With the scale hardly a query is silent; without it 6.5, 26 and 53 percent are. Some of these are
+# right already and need no gradient: 2.1, 3.5 and 5.6 percent of all queries. The pull on the right item is about half as strong at 16, and
+# about an eighth at 256. With equal lengths it is about a third of the scaled layer's at 64 and 256.
 
 # %% [markdown] id="steps"
 # **Steps against step sizes.** A layer has learnt when the right item has the largest score in more than 90 % of 512 new lookups; it gets
@@ -609,6 +591,11 @@ figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
 # with the scale, the gradients with respect to $W_Q$ and $W_K$ carry the factor $c$. The twin is far faster at these steps: by
 # {eq}`scale-as-reparametrisation`, its step for $W_Q$ has the effect of one that is 64 times as long. With the best of our step sizes for
 # each, twin and scaled layer are equally fast, within two steps, and the unscaled layer is slower.
+
+# %% [markdown] id="log-weight"
+# **Minus log weight.** For the loss $-\ln w_1$, with item 1 the right one, $a_1 = -1 / w_1$ and the other $a_j$ are 0. So
+# $\sum_l w_l\, a_l = -1$, and $g_1 = w_1 - 1$, $g_j = w_j$ for the others. The factor $w_1$ cancels: an item with a small weight is pulled
+# with almost full strength.
 #
 # **All widths.** The fewest steps of any step size, for each of three seeds:
 
@@ -616,23 +603,75 @@ figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
 best = [found["best"] for found in record.results]
 print(f"{'':38s}", *(f"{kind:>9s}" for kind in kinds))
 for loss in experiments.LOSSES:
-    shown = loss.replace("each query alike", "equal lengths")
     for name in sizes:
         for d_k in ("16", "64", "256"):
             seeds = [found[name][d_k][loss] for found in best]
             cells = [" ".join(f"{seed[kind]:2d}" for seed in seeds) for kind in kinds]
-            row = f"{shown:16s}  {name:4s}  d_k = {d_k:>3s}"
+            row = f"{loss:18s}  {name:4s}  d_k = {d_k:>3s}"
             print(f"{row:38s} {cells[0]:>9s} {cells[1]:>9s}")
 concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
 # With squared error the unscaled layer needs more than twice the steps at $d_k = 16$ and at least nine times as many at 256, with either
-# optimizer. With equal lengths, and with minus log weight, it is at most five steps behind, but up to four times as slow.
+# optimizer. With the silent queries raised it is at most six steps behind at 64 and 256, and with equal lengths or minus log weight at most
+# five everywhere.
 #
 # The equal lengths need care. Where one key has nearly all the weight, the gradient is a difference of almost equal numbers, and in
 # float32 its direction can be rounding error. In a first run in float32, Adam needed 11 or 12 steps at $d_k = 256$. Now the gradient is
 # computed in float64, from sums of differences, and Adam needs 5 to 8.
+
+# %% [markdown] id="live"
+# **Train it yourself.** This is the task in a few lines, tested on 32 lookups only. Item 1 is always the right one; the layer does not know
+# the order of the items.
+
+# %% id="live-layer"
+rotation = torch.tensor(np.linalg.qr(np.random.default_rng(3).normal(size=(16, 16)))[0])
+
+
+def lookup(w_query, w_key, divisor, rng):
+    item = torch.tensor(rng.normal(size=(32, 16, 16)))  # a new batch of 32
+    value = torch.tensor(rng.normal(size=(32, 16, 4)))
+    query, key = item[:, :1] @ rotation @ w_query, item @ w_key
+    return (query @ key.mT / divisor).softmax(dim=-1), value
+
+
+def squared_error(weights, value):
+    return (weights @ value - value[:, :1]).square().mean()
+
+
+# %% id="live-code"
+def steps_needed(divisor, step_size, loss=squared_error):
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(2, 16, 64)) / 4  # of W_Q and W_K, with d_k = 64
+    w_query, w_key = (torch.tensor(one, requires_grad=True) for one in start)
+    optimizer = torch.optim.SGD([w_query, w_key], step_size)
+    for step in range(60):
+        weights, value = lookup(w_query, w_key, divisor, rng)
+        if (weights.argmax(dim=-1) == 0).double().mean() > 0.9:
+            return f"{step} steps"
+        optimizer.zero_grad()
+        loss(weights, value).backward()
+        optimizer.step()
+    return "not in 60"
+
+
+# %% id="live-run"
+def minus_log_weight(weights, value):
+    return -weights[:, 0, 0].log().mean()
+
+
+for loss in (squared_error, minus_log_weight):
+    print(loss.__name__)
+    for size in (0.4, 1.6, 6.4):
+        scaled, unscaled = (steps_needed(c, size, loss) for c in (8, 1))
+        print(f"  step size {size}   scaled: {scaled:9s}   unscaled: {unscaled}")
+
+# %% [markdown] id="live-notice"
+# In this one run with squared error, the unscaled layer is faster at the step size 0.4, and the two larger ones work only for the scaled
+# layer. With minus log weight the best of the three needs a single step in both layers; which one is faster depends on the step size. In the
+# table above, SGD at $d_k = 64$ needs two or three steps more without the scale, and the scaled layer one. No training can need less, so
+# the ratio of the two says little.
 
 # %% [markdown] id="correlated"
 # ## Deeper: when query and key are not independent
@@ -661,7 +700,7 @@ assert all(all(claims.values()) for claims in concluded)
 #
 # $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
 #
-# Chapter {lesson}`self_attention` meets this: there the scores on the diagonal are the largest on average. For $d_k = 16$ we expect,
+# Lesson {lesson}`self_attention` meets this: there the scores on the diagonal are the largest on average. For $d_k = 16$ we expect,
 # after the scale, the means $0.5 \cdot 4 = 2$ and 4, and the variances 1.25 and 2:
 
 # %% id="correlated-code"
@@ -699,7 +738,7 @@ verify("correlated-query-key-moments", "equal-query-key-moments")
 # \label{equal-length-gaussian-weights}$$
 #
 # So on keys of equal length the softmax of dot products gives the weights of a Gaussian kernel, with $h^2$ as the temperature. Make one
-# key longer, and the two part:
+# key longer, and the two no longer agree:
 
 # %% id="similar-code"
 query, key = rng.normal(size=(1, 3)), rng.normal(size=(4, 3))
@@ -719,8 +758,8 @@ verify(
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="spot-cosine"
-# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Some texts call it so, since both divide. The smallest counterexample has two entries: the query
-# $(1, 0)$, and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and
+# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Both divide a dot product by something. But take the query $(1, 0)$ and the keys $(1, 0)$ and
+# $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and
 # the cosine the first, 1 against $1 / \sqrt{2}$. In a dot product a longer key gets a higher score from queries on its
 # side and a lower one from those on the other.
 
@@ -744,8 +783,8 @@ verify("cosine-weight-bound")
 # %% [markdown] id="kurtosis"
 # ## Deeper: normal only in the limit
 #
-# Many texts say that $q \cdot k$ "follows $N(0, d_k)$". The variance is right, but the score is not normal. Let all entries be
-# independent and standard normal, and fix $q$. Then $q \cdot k$ is a sum of independent normal numbers, so it *is* normal, with variance
+# Does $q \cdot k$ follow $N(0, d_k)$ if all entries are independent and standard normal? The variance is right, but the score is not normal.
+# Fix $q$. Then $q \cdot k$ is a sum of independent normal numbers, so it *is* normal, with variance
 # $\|q\|^2$, and its fourth moment is $3 \|q\|^4$. Now average over $q$, with $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for
 # $i \ne j$:
 #
@@ -755,8 +794,8 @@ verify("cosine-weight-bound")
 #
 # $$\frac{\mathbb{E}[(q \cdot k)^4]}{\mathbb{E}[(q \cdot k)^2]^2} = 3 + \frac{6}{d_k} \label{kurtosis-with-normal-entries}$$
 #
-# A normal number has 3. A score has heavier tails and a sharper peak because it mixes narrow normal curves of short queries and wide
-# ones of long queries.
+# A normal number has 3. Such a score has heavier tails and a sharper peak because it mixes narrow normal curves of short queries and wide
+# ones of long queries. (For $d_k = 1$ the density has no finite peak; the picture cuts it off.)
 
 # %% id="kurtosis-figure"
 x = np.linspace(-6, 6, 121)
@@ -781,14 +820,15 @@ verify("kurtosis-with-normal-entries")
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #
 # Two fixed tokens $x$ and $y$ give a query and a key of independent entries (other columns of other matrices), so by
-# {eq}`score-variance-from-deviations` the $d_k$ cancels:
+# {eq}`score-variance-from-deviations` the $d_k$ cancels. Over the draws of the two matrices,
 #
 # $$\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
 # \label{score-variance-at-initialisation}$$
 
 # %% [markdown] id="inits"
 # After layer normalisation this is $(d\, \sigma_Q^2)(d\, \sigma_K^2)$. With one $\sigma_w$ for both matrices, unit variance needs
-# $\sigma_w^2 = 1/d$, and these three starts have less. A uniform number between $-b$ and $b$ has the variance $b^2 / 3$.
+# $\sigma_w^2 = 1/d$, and these three initialisations give less. (A row shows only that part by which its keys differ: if all tokens of a
+# sentence were equal, its rows would have no spread.) A uniform number between $-b$ and $b$ has the variance $b^2 / 3$.
 #
 # - `torch.nn.Linear` draws with $b = 1 / \sqrt{d}$: $d\, \sigma_w^2 = 1/3$, and the scores have variance $1/9$.
 # - `nn.MultiheadAttention` packs three matrices into one and applies Xavier's rule $b = \sqrt{6 / (\text{inputs} + \text{outputs})}$ to
@@ -806,7 +846,7 @@ bounds = {
 }
 measured = []
 for bound in bounds.values():
-    draws = (rng.uniform(-bound, bound, (2, d, d_k)) for _ in range(300))
+    draws = (rng.uniform(-bound, bound, (2, d, d_k)) for _ in range(1000))
     scores = [(x[0] @ w_query) @ (x[1] @ w_key) for w_query, w_key in draws]
     measured.append(np.var(scores) / d_k)  # of scores / sqrt(d_k)
 expected = [d**2 * (bound**2 / 3) ** 2 for bound in bounds.values()]
@@ -820,7 +860,7 @@ figures.initial_variances(list(bounds), expected, measured)
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 #
-# It lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes.
+# Without a learnt factor it lies within $\pm\sqrt{d_k}$ whatever the weights become: multiply $W_Q$ by 100, and nothing changes.
 
 # %% id="qk-norm-code"
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))

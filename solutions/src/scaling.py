@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`scaling`: the scale of a score
 #
-# Ten tasks for the lesson [{lesson}`scaling` The scale of a score](../notebooks/{lesson}`scaling`_scaling.ipynb): 20 points, about 90
-# minutes. Take them in any order.
+# Ten tasks for the lesson [{lesson}`scaling` The scale of a score](../notebooks/{lesson}`scaling`_scaling.ipynb): 21 points, about 95
+# minutes. They climb; the last two belong to *Deeper* sections.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run the check below it.
 # Run the cells one by one (Shift+Enter), because a check that fails stops "Run All". A check says that you passed, or what is wrong. Three
@@ -18,85 +18,73 @@ from attn_course import check
 
 STUDENT = ""  # your id, if your course gave you one; your numbers depend on it
 
-# %% [markdown] id="scaled-scores-text"
-# Write `my_scaled_scores(query, key)`: `query` has shape `(..., q_len, d_k)`, `key` `(..., kv_len, d_k)`, with the same leading axes
-# (there may be none), both float64. Return the dot product of each query with each key, divided by the square root of $d_k$, of shape
-# `(..., q_len, kv_len)`.
+# %% [markdown] id="start-score-variance-text"
+# A head has matrices $W_Q$ and $W_K$ of the shape $(d, d_k)$, started by Xavier's rule: all entries are independent and uniform
+# between $-b$ and $b$, with $b = \sqrt{6 / (d + d_k)}$, so each has the variance $b^2 / 3$. Two tokens $x$ and $y$ with $d$ entries come from
+# a layer normalisation, so $\|x\|^2 = \|y\|^2 = d$. What is the variance of their score $x W_Q W_K^\top y^\top / \sqrt{d_k}$, over the draws
+# of the two matrices? The cell below prints your $d$ and $d_k$ as `inputs` and `outputs`. Write the number.
 
-
-# %% id="scaled-scores" tags=["task"]
-def my_scaled_scores(query, key):
-    """query (..., q_len, d_k), key (..., kv_len, d_k) -> scores (..., q_len, kv_len),
-    {eq}`scaled-score-variance`.
-    """
-    ### BEGIN SOLUTION
-    return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    ### END SOLUTION
-
-
-# %% id="scaled-scores-check" tags=["check"]
-check("scaled-scores", my_scaled_scores)
-
-# %% [markdown] id="scaled-scores-why" tags=["solution-only"]
-# **Why.** A score sums $d_k$ products. So under the usual assumption its variance is $d_k$, whatever the lengths of the two sequences are.
-
-# %% [markdown] id="score-variance-by-hand-text"
-# Entries of $q$ are independent with mean 0 and standard deviation $\sigma_q$, those of $k$ the same with $\sigma_k$, and $q$ is
-# independent of $k$; each has $d_k$ of them, `d` in the cell below, which prints your numbers. What is the variance of
-# $q \cdot k / \sqrt{d_k}$? Write the number.
-
-# %% id="score-variance-by-hand" tags=["task"]
+# %% id="start-score-variance" tags=["task"]
 ### BEGIN SOLUTION
-my_variance = sigma_q**2 * sigma_k**2
+entry = 6 / (inputs + outputs) / 3
+my_variance = (inputs * entry) ** 2
 ### END SOLUTION
 
-# %% id="score-variance-by-hand-check" tags=["check"]
-check("score-variance-by-hand", my_variance)
+# %% id="start-score-variance-check" tags=["check"]
+check("start-score-variance", my_variance)
 
-# %% [markdown] id="score-variance-by-hand-why" tags=["solution-only"]
-# **Why.** {eq}`score-variance-from-deviations` gives $d_k \sigma_q^2 \sigma_k^2$, and the factor $1 / \sqrt{d_k}$ divides a variance by
-# $d_k$.
+# %% [markdown] id="start-score-variance-why" tags=["solution-only"]
+# **Why.** Entry $j$ of the query is $\sum_i x_i (W_Q)_{ij}$: $d$ independent terms of variance $x_i^2\, b^2 / 3$, so its variance is
+# $\|x\|^2\, b^2 / 3 = 2 d / (d + d_k)$. The key's is the same. By {eq}`score-variance-from-deviations` the score has $d_k$ times their
+# product, and the scale takes the $d_k$ away. Where $d_k$ is much smaller than $d$ this is nearly 4: this start misses the variance 1 upwards,
+# while the two of PyTorch's layers miss it downwards.
 
-# %% [markdown] id="uncentred-score-variance-text"
-# Entries of $q$ are independent, each with mean $m_q$ (a number here, the same for all entries) and **variance** $v_q$; those of $k$ are
-# independent of them and of each other, with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`,
-# `m_k`, `v_q` and `v_k`.
+# %% [markdown] id="weights-under-a-scale-text"
+# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Write a formula in
+# LaTeX for the derivative
+#
+# $$g_i = \frac{\partial w_i}{\partial c},$$
+#
+# only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` if needed. Any form that is equal
+# counts. Which weights grow? To see how it is understood, `from attn_course import read` and call
+# `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
 
-# %% id="uncentred-score-variance" tags=["task"]
+# %% id="weights-under-a-scale" tags=["task"]
 ### BEGIN SOLUTION
-my_expression = d_k * (v_q * v_k + m_q**2 * v_k + m_k**2 * v_q)
+my_slope = r"w_i \left( s_i - \sum_j w_j s_j \right)"
 ### END SOLUTION
 
-# %% id="uncentred-score-variance-check" tags=["check"]
-check("uncentred-score-variance", my_expression)
+# %% id="weights-under-a-scale-check" tags=["check"]
+check("weights-under-a-scale", my_slope)
 
-# %% [markdown] id="uncentred-score-variance-why" tags=["solution-only"]
-# **Why.** In {eq}`score-variance-from-covariances`, $S_q = v_q I$ and $S_k = v_k I$; the trace counts $d_k$ entries, and
-# $m_q^\top m_q$ is $d_k\, m_q^2$, where the $m_q$ on the right is the number.
+# %% [markdown] id="weights-under-a-scale-why" tags=["solution-only"]
+# **Why.** By {eq}`log-softmax`, $\ln w_i = c\,s_i - \ln \sum_j e^{c s_j}$. The derivative by $c$ is $s_i$ minus the mean of the scores
+# under the weights; multiply by $w_i$. So a larger scale gives more weight to every key whose score is above this mean, and takes it from
+# the others. Unless all scores are equal, the mean itself rises with $c$, until only the largest score lies above it.
 
-# %% [markdown] id="cosine-scores-text"
-# (From the Deeper section {section}`similar`.) Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and
-# `(..., kv_len, d_k)`, with the same leading axes: the cosine of the angle between each query and each key, of shape
-# `(..., q_len, kv_len)`. A query or a key may be all zeros: its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and
-# still count: add no small number to them, and take none for 0.
+# %% [markdown] id="sampled-row-spread-text"
+# A row holds the scores $s_1, \ldots, s_n$ of one query with $n$ random keys. Each score has the mean $m$ and the variance $v$, and any two
+# different ones have the covariance $c$: it is 0 for independent keys, and not 0 for keys that share a random part. NumPy computes the
+# variance of the row as $\frac{1}{n} \sum_i s_i^2 - \bigl( \frac{1}{n} \sum_i s_i \bigr)^2$. Write a formula in LaTeX for what this is on
+# average,
+#
+# $$r = \mathbb{E}\Bigl[ \frac{1}{n} \sum_i s_i^2 - \Bigl( \frac{1}{n} \sum_i s_i \Bigr)^2 \Bigr],$$
+#
+# with `n`, `v` and `c`. Any form that is equal counts.
 
+# %% id="sampled-row-spread" tags=["task"]
+### BEGIN SOLUTION
+my_spread = r"\Bigl( 1 - \frac{1}{n} \Bigr) (v - c)"
+### END SOLUTION
 
-# %% id="cosine-scores" tags=["task"]
-def my_cosine_scores(query, key):
-    """query (..., q_len, d_k), key (..., kv_len, d_k) -> cosines (..., q_len,
-    kv_len), {eq}`cosine-similarity`.
-    """
-    ### BEGIN SOLUTION
-    lengths = np.linalg.norm(query, axis=-1)[..., :, None] * np.linalg.norm(key, axis=-1)[..., None, :]
-    return query @ key.swapaxes(-1, -2) / np.where(lengths == 0, 1.0, lengths)
-    ### END SOLUTION
+# %% id="sampled-row-spread-check" tags=["check"]
+check("sampled-row-spread", my_spread)
 
-
-# %% id="cosine-scores-check" tags=["check"]
-check("cosine-scores", my_cosine_scores)
-
-# %% [markdown] id="cosine-scores-why" tags=["solution-only"]
-# **Why.** One length for each row; where the product of two lengths is 0 the dot product is 0 as well, so any other divisor will do.
+# %% [markdown] id="sampled-row-spread-why" tags=["solution-only"]
+# **Why.** $\mathbb{E}[s_i^2] = v + m^2$. The square of the sum has $n$ terms with the mean $v + m^2$ and $n (n - 1)$ terms with the mean
+# $c + m^2$. So $r = v + m^2 - \frac{1}{n^2} (n v + n (n - 1)\, c + n^2 m^2) = (1 - \frac1n)(v - c)$. With $c = 0$ it is the $1 - 1/n$ of
+# the lesson. What the scores share, $c$, is a shift of the whole row, and softmax sees nothing of it: {eq}`spread-within-a-row` has no sum
+# with the mean of the keys.
 
 # %% [markdown] id="repair-head-weights-text"
 # The function below should return the weights of several heads that share a model of $d_{\text{model}} = h\, d_k$ features: `query` has
@@ -123,29 +111,116 @@ check("repair-head-weights", head_weights)
 # %% [markdown] id="repair-head-weights-why" tags=["solution-only"]
 # **Why.** Each score sums $d_k$ products, so the scale is $\sqrt{d_k}$; it belongs before the softmax; and the sum runs over keys.
 
-# %% [markdown] id="row-and-total-spread-text"
-# Write `my_spreads(scores)`: `scores` is a float64 array of shape `(..., q_len, kv_len)`, a row for each query, with leading axes (there
-# may be none). For each example, return two numbers in an array of shape `(..., 2)`: first the variance of the scores within a row,
-# averaged over the rows, then the variance of all its scores. Here a variance is the mean of the squares minus the square of the mean.
+# %% [markdown] id="uncentred-score-variance-text"
+# Entries of $q$ are independent, each with mean $m_q$ (a number here, the same for all entries) and **variance** $v_q$; those of $k$ are
+# independent of them and of each other, with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`,
+# `m_k`, `v_q` and `v_k`.
+
+# %% id="uncentred-score-variance" tags=["task"]
+### BEGIN SOLUTION
+my_expression = d_k * (v_q * v_k + m_q**2 * v_k + m_k**2 * v_q)
+### END SOLUTION
+
+# %% id="uncentred-score-variance-check" tags=["check"]
+check("uncentred-score-variance", my_expression)
+
+# %% [markdown] id="uncentred-score-variance-why" tags=["solution-only"]
+# **Why.** In {eq}`score-variance-by-entries` all covariances of different entries are 0, so each of the three sums has $d_k$ equal terms, those
+# with $i = j$: $v_q v_k$, $m_q^2 v_k$ and $m_k^2 v_q$.
+
+# %% [markdown] id="query-weights-gradient-text"
+# The scores of a layer are $Z = c\, X W_Q K^\top$, where $X$ has a row for each query, $K$ a row for each key, and $c$ is the scale. The
+# loss has the gradient $D = \partial \mathcal{L} / \partial Z$ with respect to the scores. Write a
+# formula in LaTeX for the gradient by the weights, a matrix of the shape of $W_Q$,
+#
+# $$G = \frac{\partial \mathcal{L}}{\partial W_Q},$$
+#
+# with `X`, `K`, `D` and `c`.
+
+# %% id="query-weights-gradient" tags=["task"]
+### BEGIN SOLUTION
+my_gradient = r"c\, X^\top D K"
+### END SOLUTION
+
+# %% id="query-weights-gradient-check" tags=["check"]
+check("query-weights-gradient", my_gradient)
+
+# %% [markdown] id="query-weights-gradient-why" tags=["solution-only"]
+# **Why.** $Z_{ij} = c \sum_a \sum_b X_{ia} (W_Q)_{ab} K_{jb}$, so entry $(a, b)$ of the gradient is
+# $\sum_i \sum_j D_{ij}\, c\, X_{ia} K_{jb}$, the entry of $c\, X^\top D K$. For $W'$ the factor $c$ is missing: its gradient is $1/c$
+# times as long, while $W'$ itself is $c$ times as large. That is why the two learn at different speeds with one step size,
+# {eq}`scale-as-reparametrisation`.
+
+# %% [markdown] id="twin-with-split-factor-text"
+# A layer divides its scores by $\sqrt{d_k}$ and learns $W_Q$ and $W_K$ by gradient descent with the step size $\eta$; the cell below
+# prints your $d_k$ as `entries`, and $\eta$. A twin does not divide. It shares the factor: it starts from $W_Q' = d_k^{-1/4}\, W_Q$ and
+# $W_K' = d_k^{-1/4}\, W_K$, so its first scores are the same. Which step size must it use, for both of its matrices, so that its scores stay
+# the same? Write the number.
+
+# %% id="twin-with-split-factor" tags=["task"]
+### BEGIN SOLUTION
+my_step_size = eta / entries**0.5
+### END SOLUTION
+
+# %% id="twin-with-split-factor-check" tags=["check"]
+check("twin-with-split-factor", my_step_size)
+
+# %% [markdown] id="twin-with-split-factor-why" tags=["solution-only"]
+# **Why.** Take $W_Q$, with $W_K$ held fixed. The loss sees it only through $W_Q' = a\, W_Q$ with $a = d_k^{-1/4}$. So
+# {eq}`scale-as-reparametrisation` holds with $a$ in the place of $c$: the twin needs $a^2 \eta = \eta / \sqrt{d_k}$. The same holds for
+# $W_K$. The twin of the lesson has the whole factor in $W_Q$ and needs $\eta / d_k$ there, and $\eta$ for $W_K$.
+
+# %% [markdown] id="where-the-scale-helps-text"
+# Find the heads that the scale does not help. Let $v$ be the variance of a head's plain dot products within a row (the mean of the squares
+# minus the square of the mean), averaged over its rows. Divided by $\sqrt{d_k}$, the scores have $v / d_k$ instead. Write `my_divisors(query, key)`: `query` has shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, both float64. Return for each head
+# the better divisor, in an array of shape `(n_heads,)`: $\sqrt{d_k}$ if $v / d_k$ is nearer to 1 than $v$ is, and 1 if not. Nearer is meant as
+# a ratio: 4 and 1/4 are equally far from 1. No $v$ is 0, and no head is a tie.
 
 
-# %% id="row-and-total-spread" tags=["task"]
-def my_spreads(scores):
-    """scores (..., q_len, kv_len) -> (..., 2): mean variance within a row, variance
-    of all scores, {eq}`spread-within-a-row`.
+# %% id="where-the-scale-helps" tags=["task"]
+def my_divisors(query, key):
+    """query (n_heads, q_len, d_k), key (n_heads, kv_len, d_k) -> (n_heads,): sqrt(d_k)
+    or 1, from the spread within a row, {eq}`spread-within-a-row`.
     """
     ### BEGIN SOLUTION
-    within = scores.var(axis=-1).mean(axis=-1)
-    return np.stack([within, scores.var(axis=(-2, -1))], axis=-1)
+    d_k = query.shape[-1]
+    spread = (query @ key.swapaxes(-1, -2)).var(axis=-1).mean(axis=-1)
+    helps = np.abs(np.log(spread / d_k)) < np.abs(np.log(spread))
+    return np.where(helps, np.sqrt(d_k), 1.0)
     ### END SOLUTION
 
 
-# %% id="row-and-total-spread-check" tags=["check"]
-check("row-and-total-spread", my_spreads)
+# %% id="where-the-scale-helps-check" tags=["check"]
+check("where-the-scale-helps", my_divisors)
 
-# %% [markdown] id="row-and-total-spread-why" tags=["solution-only"]
-# **Why.** Softmax takes a row at a time and ignores a shift of the whole row. The variance of all scores also holds how far the means of
-# the rows lie apart, so it is never the smaller of the two.
+# %% [markdown] id="where-the-scale-helps-why" tags=["solution-only"]
+# **Why.** On a logarithmic axis the division moves $\ln v$ down by $\ln d_k$. That brings it nearer to 0 if $\ln v$ was above half of
+# this, so the scale helps where $v > \sqrt{d_k}$. It does not help heads with normalised queries and keys (cosines), with the factor in
+# $W_Q$ already, or with keys that differ little, however far they lie from 0.
+
+# %% [markdown] id="cosine-scores-text"
+# (From the Deeper section {section}`similar`.) Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)` and
+# `(..., kv_len, d_k)`, with the same leading axes: the cosine of the angle between each query and each key, of shape
+# `(..., q_len, kv_len)`. A query or a key may be all zeros: its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and
+# still count: add no small number to them, and take none for 0.
+
+
+# %% id="cosine-scores" tags=["task"]
+def my_cosine_scores(query, key):
+    """query (..., q_len, d_k), key (..., kv_len, d_k) -> cosines (..., q_len,
+    kv_len), {eq}`cosine-similarity`.
+    """
+    ### BEGIN SOLUTION
+    lengths = np.linalg.norm(query, axis=-1)[..., :, None] * np.linalg.norm(key, axis=-1)[..., None, :]
+    return query @ key.swapaxes(-1, -2) / np.where(lengths == 0, 1.0, lengths)
+    ### END SOLUTION
+
+
+# %% id="cosine-scores-check" tags=["check"]
+check("cosine-scores", my_cosine_scores)
+
+# %% [markdown] id="cosine-scores-why" tags=["solution-only"]
+# **Why.** One length for each row; where the product of two lengths is 0 the dot product is 0 as well, so any other divisor will do.
 
 # %% [markdown] id="score-variance-by-lines-text"
 # The lesson wrote the derivation with expectations; here every expectation is a sum, so that you see where independence is used. Let $q$
@@ -154,8 +229,8 @@ check("row-and-total-spread", my_spreads)
 #
 # $$\sum_a p_a\, q_{ai} q_{aj} = (S_q)_{ij} + (m_q)_i (m_q)_j, \qquad \sum_b r_b\, k_{bi} k_{bj} = (S_k)_{ij} + (m_k)_i (m_k)_j.$$
 #
-# Write lines in LaTeX, each equal to the one before, in four steps or more, from the mean square minus the squared mean to
-# {eq}`score-variance-from-covariances`:
+# Write at least three lines of your own in LaTeX between the two below, each equal to the one before. The last line is
+# {eq}`score-variance-from-covariances`, of the Deeper section {section}`matrices`:
 #
 # ```python
 # my_derivation = [
@@ -186,77 +261,6 @@ check("score-variance-by-lines", my_derivation)
 # cancels. For independent entries with mean 0 only $i = j$ is left, and the trace is $d_k\, \sigma_q^2\, \sigma_k^2$:
 # {eq}`score-variance-from-deviations`.
 
-# %% [markdown] id="weights-under-a-scale-text"
-# The weights of a query are $w = \sigma(c\,s)$: the softmax of its scores $s$, each multiplied by a scale $c > 0$. Write a formula in
-# LaTeX for the derivative
-#
-# $$g_i = \frac{\partial w_i}{\partial c},$$
-#
-# only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` if needed. Any form that is equal
-# counts. Which weights grow? To see how it is understood, `from attn_course import read` and call
-# `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
-
-# %% id="weights-under-a-scale" tags=["task"]
-### BEGIN SOLUTION
-my_slope = r"w_i \left( s_i - \sum_j w_j s_j \right)"
-### END SOLUTION
-
-# %% id="weights-under-a-scale-check" tags=["check"]
-check("weights-under-a-scale", my_slope)
-
-# %% [markdown] id="weights-under-a-scale-why" tags=["solution-only"]
-# **Why.** By {eq}`log-softmax`, $\ln w_i = c\,s_i - \ln \sum_j e^{c s_j}$. The derivative by $c$ is $s_i$ minus the mean of the scores
-# under the weights; multiply by $w_i$. So a larger scale gives more weight to every key whose score is above this mean, and takes it from
-# the others. Unless all scores are equal, the mean itself rises with $c$, until only the largest score lies above it.
-
-# %% [markdown] id="spread-of-one-row-text"
-# Softmax sees one row of scores at a time. Row $i$ of $Q K^\top / \sqrt{d_k}$ holds the scores of one query with all keys. Let $v_i$ be
-# their variance over the keys: the mean of the squares minus the square of the mean. The keys have the covariance matrix $S$, a mean that
-# is not 0, and correlated entries. Write a formula in LaTeX for
-#
-# $$v_i = \ldots$$
-#
-# with the queries `Q`, the matrix `S` and `d_k`. `Q_i` is row $i$ and `Q_{ia}` one of its entries; `S_{ab}` is the covariance of entries
-# $a$ and $b$ over the same keys, divided by their number (`np.cov(..., bias=True)`). Matrices or sums, any form that is equal counts; the
-# trace is `\mathrm{tr}(...)`.
-
-# %% id="spread-of-one-row" tags=["task"]
-### BEGIN SOLUTION
-my_spread = r"\frac{Q_i S Q_i^\top}{d_k}"
-### END SOLUTION
-
-# %% id="spread-of-one-row-check" tags=["check"]
-check("spread-of-one-row", my_spread)
-
-# %% [markdown] id="spread-of-one-row-why" tags=["solution-only"]
-# **Why.** Within a row the query is fixed: its covariance is 0 and its mean is the query, so {eq}`score-variance-from-covariances` keeps
-# the term $m_q^\top S_k m_q$ alone. The mean of the keys does not matter, for it shifts all scores of the row alike, and softmax does not
-# see that, {eq}`softmax-shift-invariance`. The variance is 1 on average if the keys have $S = I$ and the queries independent entries of
-# mean 0 and variance 1; for a single long query it is larger: {eq}`spread-within-a-row`.
-
-# %% [markdown] id="query-weights-gradient-text"
-# The scores of a layer are $Z = c\, X W_Q K^\top$, where $X$ has a row for each query, $K$ a row for each key, and $c$ is the scale. The
-# loss has the gradient $D = \partial \mathcal{L} / \partial Z$ with respect to the scores. Write a
-# formula in LaTeX for the gradient by the weights, a matrix of the shape of $W_Q$,
-#
-# $$G = \frac{\partial \mathcal{L}}{\partial W_Q},$$
-#
-# with `X`, `K`, `D` and `c`. Then look at your formula: what would it be for $W' = c\, W_Q$, in scores without a factor (not checked)?
-
-# %% id="query-weights-gradient" tags=["task"]
-### BEGIN SOLUTION
-my_gradient = r"c\, X^\top D K"
-### END SOLUTION
-
-# %% id="query-weights-gradient-check" tags=["check"]
-check("query-weights-gradient", my_gradient)
-
-# %% [markdown] id="query-weights-gradient-why" tags=["solution-only"]
-# **Why.** $Z_{ij} = c \sum_a \sum_b X_{ia} (W_Q)_{ab} K_{jb}$, so entry $(a, b)$ of the gradient is
-# $\sum_i \sum_j D_{ij}\, c\, X_{ia} K_{jb}$, the entry of $c\, X^\top D K$. For $W'$ the factor $c$ is missing: its gradient is $1/c$
-# times as long, while $W'$ itself is $c$ times as large. That is why the two learn at different speeds with one step size,
-# {eq}`scale-as-reparametrisation`.
-
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader
 
@@ -278,8 +282,8 @@ check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="divisor-for-sparse-entries-text"
 # Each entry of $q$ and of $k$ is 0 with probability $1 - p$; with probability $p$ it is drawn from a distribution of mean 0 and
-# variance 1. All draws are independent. By which number $u$ must $q \cdot k$ be divided to have variance 1? Write a formula in LaTeX with
-# `d_k` and `p`.
+# variance 1. All draws are independent. What number $u$ should we divide $q \cdot k$ by, so that its variance is 1? Write a formula in
+# LaTeX with `d_k` and `p`.
 
 # %% id="divisor-for-sparse-entries" tags=["task"]
 ### BEGIN SOLUTION

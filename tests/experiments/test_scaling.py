@@ -50,19 +50,30 @@ def test_gradients_of_single_queries_are_those_of_autograd(loss):
     torch.testing.assert_close(score_gradients(found.detach(), value, wanted, loss), found.grad)
 
 
-def test_each_query_alike_turns_no_gradient_and_makes_all_as_long():
-    query, items, value, wanted = Lookups(3).batch(7)
-    found = scores(initial_layer(8, "unscaled", 3), query, items).detach()
-    as_it_is, alike = (score_gradients(found, value, wanted, loss) for loss in ("squared error", "each query alike"))
-    torch.testing.assert_close(alike.norm(dim=-1), torch.full((7,), 0.3))
-    torch.testing.assert_close(torch.nn.functional.cosine_similarity(as_it_is, alike), torch.ones(7))
+@pytest.mark.parametrize(
+    ("way", "length"),
+    [
+        ("equal lengths", lambda before: torch.full_like(before, 0.3)),
+        ("long ones cut", lambda before: before.clamp_max(0.3)),
+        ("silent ones raised", lambda before: torch.where(before < 0.01, 0.3, before)),
+    ],
+)
+def test_a_change_of_lengths_turns_no_gradient(way, length):
+    query, items, value, wanted = Lookups(3).batch(50)
+    found = scores(initial_layer(64, "unscaled", 3), query, items).detach().double()
+    as_it_is, changed = (score_gradients(found, value.double(), wanted, loss) for loss in ("squared error", way))
+    before = as_it_is.norm(dim=-1)
+    assert before.min() < 0.01
+    assert before.max() > 0.3
+    torch.testing.assert_close(changed.norm(dim=-1), length(before))
+    torch.testing.assert_close(torch.nn.functional.cosine_similarity(1e6 * as_it_is, 1e6 * changed), torch.ones(50).double())
 
 
-def test_each_query_alike_keeps_the_direction_where_one_weight_is_nearly_1():
+def test_equal_lengths_keep_the_direction_where_one_weight_is_nearly_1():
     found, value = torch.tensor([[90.0, 0.0, 1.0]]), torch.tensor([[[0.0], [1.0], [3.0]]])
     gap = 1 + 3 * math.e  # of the output, in units of the smallest weight; so for tiny weights g = w * gap * (v - 0) / ...
     wanted = torch.tensor([0.0, gap, 3 * math.e * gap]) - torch.tensor([gap * gap, 0.0, 0.0])
-    alike = score_gradients(found, value, torch.tensor([0]), "each query alike")[0]
+    alike = score_gradients(found, value, torch.tensor([0]), "equal lengths")[0]
     torch.testing.assert_close(alike, 0.3 * wanted / wanted.norm())
 
 

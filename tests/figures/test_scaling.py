@@ -26,11 +26,6 @@ DRAWN = [
         partial(figures.broken_assumptions, {"all hold": np.linspace(-1.5, 1.5, 400), "q = k": np.linspace(2.0, 6.0, 400), "c": X}),
         ["q = k: mean 4.0, variance 1.3."],
     ),
-    (partial(figures.coin_scores, {1: ([-1, 0, 1], [0.5, 0.0, 0.5])}), ["d_k = 1: from -1 to 1, standard deviation 1.0."]),
-    (
-        partial(figures.largest_weights, {"not divided": {2: 0.25, 8: 0.75}, "divided": {2: 0.125, 8: 0.5}}),
-        ["not divided: 0.25 and 0.75 at d_k = 2 and 8.", "divided: 0.12 and 0.50 at d_k = 2 and 8."],
-    ),
     (
         partial(figures.rows_of_scores, [[4.0, 6.0, 5.0], [-6.0, -4.0, -5.0]]),
         ["means of the rows lie between −5.00 and 5.00", "within a row is 0.82"],
@@ -52,21 +47,21 @@ DRAWN = [
     (
         partial(
             figures.best_steps,
-            [{"SGD": {"4": {"squared error": two(*pair), "minus log weight": two(1, 2)}}} for pair in ((3, 20), (5, 30))],
-            d_k=4,
+            [{"SGD": {"4": {"squared error": two(*pair), "equal lengths": two(1, 2)}}} for pair in ((3, 20), (5, 30))],
+            widths=[4],
+            ways={"squared error": "as it is", "equal lengths": "equal lengths"},
         ),
-        ["SGD, scaled: 4 and 1.", "SGD, unscaled: 25 and 2."],
+        ["for as it is, equal lengths;", "d_k = 4, SGD, scaled: 4.0 and 1.0.", "d_k = 4, SGD, unscaled: 25.0 and 2.0."],
     ),
     (
         partial(figures.initial_variances, ["small", "large"], [0.04, 0.25], [0.05, 0.2]),
-        ["small: 0.04 by the formula, 0.05 measured. large: 0.25 by the formula, 0.20 measured."],
+        ["small: 0.040 by the formula, 0.050 measured. large: 0.250 by the formula, 0.200 measured."],
     ),
 ]
 REFUSED = [
     (partial(figures.initial_variances, ["small", "large"], [0.04], [0.05, 0.2]), r"expected must have shape \(2,\); got \(1,\)"),
     (partial(figures.towards_normal, X, {"a": X}, NORMAL, title="Softmax"), "title must be a text of at least 3 words"),
     (partial(figures.towards_normal, X, {"a": X[1:]}, NORMAL), r"densities\['a'\] must have shape \(41,\); got \(40,\)"),
-    (partial(figures.largest_weights, {"a": {2: 0.25, 8: 0.75}, "b": {2: 0.5}}), r"b must have shape \(2,\); got \(1,\)"),
     (partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes"),
     (partial(figures.gradient_lengths, [{"4": two({"deciles": [1]}, {"deciles": [1]})}]), r"a seed must have shape \(9,\); got \(1,\)"),
 ]
@@ -101,7 +96,7 @@ class TestInABrowser:
 
     def test_it_counts_as_the_package_does(self, page):
         page.set_content(card_html("scale"))
-        powers = (0, 4, 6, 10)
+        powers = (0, 4, 6, 8, 10)
         (query, key), found, counts = json.loads(page.evaluate(ALL, [powers]))
         query, key = np.array(query), np.array(key)
         assert (query.shape, key.shape) == ((64, 1024), (64, 1024))
@@ -122,12 +117,14 @@ class TestInABrowser:
     def test_play_sweeps_to_the_end_and_the_table_and_the_picture_follow(self, stopped_page):
         page = stopped_page
         page.set_content(card_html("scale"))
+        width = page.get_by_role("slider", name="number of entries d k")
+        expect(width).to_have_attribute("aria-valuetext", "64")  # where the two ways differ already
+        width.press("Home")
         cells = page.locator("tbody:visible td").all_inner_texts()
         assert cells[::2] == cells[1::2], "at d_k = 1 there is nothing to divide by"
         page.get_by_role("button", name="Play").press("Enter")
         page.clock.run_for(12_000)
         expect(page.get_by_role("button", name="Play")).to_be_visible()  # it stopped at the end
-        width = page.get_by_role("slider", name="number of entries d k")
         expect(width).to_have_attribute("aria-valuetext", "1024")
         page.get_by_role("slider", name="query looked at").press("ArrowRight")
         found = page.evaluate("[true, false].map(way => document.querySelector('#attn-scale').explorable.describe(10, way))")
@@ -143,4 +140,4 @@ class TestInABrowser:
         page.clock.run_for(500)
         expect(page.get_by_role("status")).to_contain_text("At dₖ = 1024, divided by √dₖ: the scores spread by 1.0")
         page.get_by_role("button", name="Reset").click()
-        expect(width).to_have_attribute("aria-valuetext", "1")
+        expect(width).to_have_attribute("aria-valuetext", "64")

@@ -170,18 +170,18 @@ def variance_under_other_scales(rng: np.random.Generator, d_k: int) -> Givens:
 # ---- What softmax sees of it
 @equation(
     "spread-within-a-row",
-    r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad"
-    r" \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
+    r"\mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)",
     topics=["C2"],
-    uses=["score-variance-from-covariances"],
-    assumes=["q independent of k", "mean m_q", "covariances S_q, S_k", "a row: one query q, many keys k"],
+    uses=["score-variance-by-entries"],
+    assumes=["q independent of k", "mean m_q", "covariances S_q, S_k", "a row: one query q, a random key k"],
     wrong={
-        "the variance of all scores": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad"
-        r" \mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
-        "the same for every query": r"\mathrm{Var}_k[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q",
-        "the mean query only": r"\mathrm{Var}_k[q \cdot k] = q^\top S_k\, q, \quad"
-        r" \mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = m_q^\top S_k\, m_q",
+        "the variance of all scores": r"\mathrm{Var}[q \cdot k]"
+        r" = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)",
+        "the same for every query": r"\mathrm{Var}_k[q \cdot k]"
+        r" = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)",
+        "the mean query only": r"\mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \sum_{i,\,j} (m_q)_i (m_q)_j (S_k)_{ij}",
     },
+    equivalent={f"(S_{name})_{{i j}} -> (S_{name})_{{j i}}": "a covariance matrix is symmetric" for name in "qk"},
 )
 def spread_of_one_row(rng: np.random.Generator, d_k: int) -> Givens:
     """With q fixed, its covariance is 0 and its mean is q; the mean of the keys shifts the whole row, and does not count."""

@@ -20,8 +20,9 @@ STEPS, LEARNT, TESTED, LOOKED_AT = 100, 0.9, 512, 2048  # learnt: more than 0.9 
 WIDTHS = (16, 64, 256)
 LAYERS = ("scaled", "unscaled", "factor in W_Q")
 STEP_SIZES = {"SGD": tuple(0.1 * 2.0**n for n in range(8)), "Adam": tuple(0.002 * 2.0**n for n in range(7))}
-LOSSES = ("squared error", "each query alike", "minus log weight")
-SILENT = 0.01  # the length below which the gradient of a query is called silent
+LOSSES = ("squared error", "long ones cut", "silent ones raised", "equal lengths", "minus log weight")
+SILENT = 0.01  # a query whose gradient is shorter is called silent
+LENGTH = 0.3  # to which gradients are cut or raised: about their mean length in a fresh scaled layer
 
 Batch = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -66,12 +67,13 @@ def scores(layer: Attention, query: Tensor, items: Tensor) -> Tensor:
 def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LOSSES[0]) -> Tensor:
     """Return for each query alone the gradient of its loss by its scores, (size, n_items).
 
-    "squared error": of the output, mean over its entries. "each query alike": the same, each query's gradient made as long as any
-    other's, 0.3. "minus log weight": another loss, minus the logarithm of the weight of the right item; its gradient is w - onehot.
+    "squared error": of the output, mean over its entries. The next three change the length of that gradient and keep its direction:
+    "long ones cut" makes those longer than 0.3 as long as that, "silent ones raised" those shorter than 0.01, and "equal lengths" all.
+    "minus log weight" is another loss, minus the logarithm of the weight of the right item; its gradient is w - onehot.
     It is computed in float64 and returned in the type of `found`.
     """
     weights = found.double().softmax(dim=-1)
-    if loss == LOSSES[2]:
+    if loss == "minus log weight":
         return (weights - torch.nn.functional.one_hot(wanted, found.shape[-1])).to(found.dtype)
     # Sums of differences, because a difference of sums is only rounding error where one weight is nearly 1.
     missing = value.double() - value[torch.arange(len(found)), wanted][:, None].double()
@@ -79,10 +81,12 @@ def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LO
     d_weights = torch.einsum("bv,bjv->bj", d_output, value.double())
     # Eq. softmax-vector-jacobian-product
     gradient = weights * torch.einsum("bl,bjl->bj", weights, d_weights[:, :, None] - d_weights[:, None, :])
-    if loss == LOSSES[1]:
-        gradient = gradient / gradient.abs().amax(dim=-1, keepdim=True).clamp_min(1e-300)  # squares of tiny numbers would be 0
-        gradient = 0.3 * torch.nn.functional.normalize(gradient, dim=-1)
-    return gradient.to(found.dtype)
+    if loss == "squared error":
+        return gradient.to(found.dtype)
+    length = gradient.norm(dim=-1, keepdim=True)
+    changed = {"long ones cut": length > LENGTH, "silent ones raised": length < SILENT, "equal lengths": torch.ones_like(length).bool()}
+    direction = gradient / gradient.abs().amax(dim=-1, keepdim=True).clamp_min(1e-300)  # squares of tiny numbers would be 0
+    return torch.where(changed[loss], LENGTH * torch.nn.functional.normalize(direction, dim=-1), gradient).to(found.dtype)
 
 
 @torch.no_grad()
@@ -90,22 +94,25 @@ def first_gradients(d_k: int, kind: str, seed: int, count: int = LOOKED_AT) -> d
     """Look at a fresh layer with many queries, each alone, before the first step.
 
     Returns "within a row" and "in all": the variance of scores that softmax sees, and that of all scores; "right": share of right
-    lookups; of the lengths of gradients by scores "mean", "deciles" (nine) and "silent", the share below 0.01; "pull": mean of minus the
-    gradient by the right item's score.
+    lookups; of the lengths of gradients by scores "mean", "deciles" (nine) and "silent", the share below 0.01; "silent and right": the
+    share of all queries that are both; "pull": mean of minus the gradient by the right item's score; "pull, equal lengths": the same,
+    all gradients made as long as each other.
     """
     query, items, value, wanted = Lookups(seed).batch(count)
     found = scores(initial_layer(d_k, kind, seed), query, items)
-    gradient = score_gradients(found, value, wanted)
-    lengths = gradient.norm(dim=-1)
+    gradient, equal = (score_gradients(found, value, wanted, loss) for loss in ("squared error", "equal lengths"))
+    silent, right = gradient.norm(dim=-1) < SILENT, found.argmax(dim=-1) == wanted
     measured = {
         "within a row": found.var(dim=-1).mean(),
         "in all": found.var(),
-        "right": (found.argmax(dim=-1) == wanted).float().mean(),
-        "mean": lengths.mean(),
-        "silent": (lengths < SILENT).float().mean(),
+        "right": right.float().mean(),
+        "mean": gradient.norm(dim=-1).mean(),
+        "silent": silent.float().mean(),
+        "silent and right": (silent & right).float().mean(),
         "pull": -gradient[torch.arange(count), wanted].mean(),
+        "pull, equal lengths": -equal[torch.arange(count), wanted].mean(),
     }
-    deciles = torch.quantile(lengths, torch.linspace(0.1, 0.9, 9))
+    deciles = torch.quantile(gradient.norm(dim=-1), torch.linspace(0.1, 0.9, 9))
     return {name: round(float(value), 4) for name, value in measured.items()} | {"deciles": [round(float(x), 4) for x in deciles]}
 
 
@@ -154,7 +161,7 @@ def steps_to_learn(
 
 
 def with_and_without_scale(seed: int, widths: Sequence[int] = WIDTHS) -> dict[str, Any]:
-    """Measure the first gradients, and the steps to learn: each layer, both optimizers, all step sizes, three losses."""
+    """Measure the first gradients, and the steps to learn: each layer, both optimizers, all step sizes, every change of the gradients."""
     task = Lookups(seed)
     data = [task.batch() for _ in range(STEPS)], task.batch(TESTED)
     found: dict[str, Any] = {"first": {}, "steps": {}, "best": {}}
@@ -182,16 +189,30 @@ def conclude_scale(found: dict[str, Any]) -> dict[str, bool]:
     def behind(loss: str) -> int:
         return max(b - a for a, b in zip(steps(loss, "scaled"), steps(loss, "unscaled"), strict=True))
 
+    def left(loss: str, d_k: str) -> list[float]:
+        """Of the delay with squared error, the share that is left, for each optimizer."""
+        delays = [[best[name][d_k][each]["unscaled"] - best[name][d_k][each]["scaled"] for each in (loss, LOSSES[0])] for name in best]
+        return [changed / whole for changed, whole in delays]
+
+    raised = {d_k: left("silent ones raised", d_k) for d_k in first}
     sixteen, slow_steps = first["16"], {kind: found["steps"]["SGD"]["64"][kind][0] for kind in LAYERS}
     with_factor = zip(steps(LOSSES[0], "scaled"), steps(LOSSES[0], "factor in W_Q"), strict=True)
     return {
         "d_k = 16: mean lengths differ by less than a seventh": abs(sixteen["unscaled"]["mean"] / sixteen["scaled"]["mean"] - 1) < 1 / 7,
         "without the scale more queries are silent": all(at["unscaled"]["silent"] > at["scaled"]["silent"] for at in first.values()),
+        "d_k = 64: at least four in five silent queries are wrong": first["64"]["unscaled"]["silent and right"]
+        < 0.2 * first["64"]["unscaled"]["silent"],
         "without the scale the right item is pulled less": all(at["unscaled"]["pull"] < at["scaled"]["pull"] for at in first.values()),
+        "d_k = 64: equal lengths leave the right item pulled less than half as much": 2 * first["64"]["unscaled"]["pull, equal lengths"]
+        < first["64"]["scaled"]["pull"],
         "without the scale at least twice the steps, each with its best step size": min(map(min, map(ratios, first))) >= 2,
         "d_k = 256: at least nine times the steps": min(ratios("256")) >= 9,
-        "each query alike: at most five steps behind without the scale": behind(LOSSES[1]) <= 5,
-        "minus log weight: at most five steps behind without the scale": behind(LOSSES[2]) <= 5,
+        "d_k = 64 and 256: raising the silent ones removes at least three quarters of the delay": max(*raised["64"], *raised["256"])
+        <= 1 / 4,
+        "d_k = 16: raising the silent ones removes a part of the delay, not all": min(raised["16"]) > 0 and max(raised["16"]) < 3 / 4,
+        "d_k = 64: cutting the long ones leaves at least half of the delay": min(left("long ones cut", "64")) >= 1 / 2,
+        "equal lengths: at most five steps behind without the scale": behind("equal lengths") <= 5,
+        "minus log weight: at most five steps behind without the scale": behind("minus log weight") <= 5,
         "d_k = 64, smallest step of SGD: faster without the scale": slow_steps["unscaled"] < slow_steps["scaled"],
         "d_k = 64, smallest step of SGD: faster with the factor in W_Q": slow_steps["factor in W_Q"] < slow_steps["scaled"] / 10,
         "best step sizes: scale and factor in W_Q within two steps": all(abs(a - b) <= 2 for a, b in with_factor),
@@ -225,15 +246,17 @@ def two_step_sizes(d_k: int, steps: int, *, optimizer: str = "SGD", factor: floa
 
 
 def quick(seed: int) -> dict[str, bool]:
-    """Say at the smallest d_k that gradients are as long without the scale, pull the right item less, and that SGD needs more steps."""
+    """Say at the smallest d_k that gradients are as long without the scale and pull the right item less, and what SGD makes of it."""
     task = Lookups(seed)
     data = [task.batch() for _ in range(STEPS)], task.batch(TESTED)
     scaled, unscaled = (first_gradients(WIDTHS[0], kind, seed) for kind in LAYERS[:2])
     needed = [min(steps_to_learn(WIDTHS[0], kind, "SGD", data, seed=seed)) for kind in LAYERS[:2]]
+    raised = min(steps_to_learn(WIDTHS[0], "unscaled", "SGD", data, seed=seed, loss="silent ones raised"))
     return {
         "the mean length is nearly the same": abs(unscaled["mean"] / scaled["mean"] - 1) < 1 / 7,
         "without the scale the right item is pulled less": unscaled["pull"] < 0.8 * scaled["pull"],
         "without the scale SGD needs more steps": needed[1] > needed[0],
+        "with silent queries raised it needs fewer": raised < needed[1],
     }
 
 

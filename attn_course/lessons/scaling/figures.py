@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import add_legend_below, as_numbers, draw_bars, draw_level, draw_lines, each_of_shape, same_shape
+from attn_course.figures.drawing import add_legend_below, as_numbers, draw_lines, each_of_shape, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, SCORES
@@ -23,6 +23,7 @@ CARDS = Path(__file__).parent / "explorables"
 LAYERS = ("scaled", "unscaled", "factor in W_Q")
 LAYER_COLOURS = dict(zip(LAYERS, (colour for colour, _ in NEUTRAL_STYLES), strict=False))
 LAYER_DASHES = [dashes for _, dashes in NEUTRAL_STYLES[: len(LAYERS)]]
+WAYS = {"squared error": "as it is"} | {way: way for way in ("long ones cut", "silent ones raised", "equal lengths")}
 
 
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:
@@ -91,53 +92,6 @@ def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
             ax.set_xlabel("score / √d_k")
         for ax in axes[::columns]:
             ax.set_ylabel("density")
-
-
-def coin_scores(distributions: Mapping[int, tuple[ArrayLike, ArrayLike]]) -> None:
-    """Show the exact distribution of the dot product of two coin vectors, one panel for each number of entries.
-
-    Parameters
-    ----------
-    distributions : mapping of int to (values, chances)
-        By d_k: values of the dot product, and the probability of each; those of probability 0 are left out.
-    """
-    chances = {}
-    for d_k, (values, shares) in distributions.items():
-        where = as_numbers("values", values, 1)
-        chances[d_k] = {int(v): float(c) for v, c in zip(where, same_shape("chances", shares, len(where)), strict=True) if c > 0.0}
-    spreads = {d_k: sum(value**2 * chance for value, chance in found.items()) ** 0.5 for d_k, found in chances.items()}
-    title = "Sixteen times the entries, four times the spread"
-    alt = "Bars of the probability of each dot product of two coin vectors, with lines at one standard deviation. " + " ".join(
-        f"d_k = {d_k}: from {min(found)} to {max(found)}, standard deviation {number(spreads[d_k], 1)}." for d_k, found in chances.items()
-    )
-    with picture(title=title, alt=alt, height=3.1, columns=len(chances), sharex=True) as axes:
-        for ax, (d_k, found) in zip(axes, chances.items(), strict=True):
-            ax.bar([*found], [*found.values()], 1.5, color=SCORES)
-            for side in (-1, 1):
-                ax.axvline(side * spreads[d_k], color=INK, linestyle="--", linewidth=1.2)
-            ax.set_title(f"d_k = {d_k}, deviation {number(spreads[d_k], 0)}", fontsize=10.5)
-            ax.set(xlabel="q · k", xlim=(-31, 31))
-        axes[0].set_ylabel("probability")
-
-
-def largest_weights(largest: Mapping[str, Mapping[int, float]]) -> None:
-    """Show the mean largest weight of a row against d_k, a bar for each kind of scores.
-
-    Parameters
-    ----------
-    largest : mapping of str to (mapping of int to float)
-        By kind of scores, at most two, and by d_k, the same for each.
-    """
-    widths = [*next(iter(largest.values()))]
-    rows = np.stack([same_shape(name, [*found.values()], len(widths)) for name, found in largest.items()])
-    alt = "Bars of the largest weight in a row, mean over the rows. " + " ".join(
-        f"{name}: {listed(row)} at d_k = {listed(widths, 0)}." for name, row in zip(largest, rows, strict=True)
-    )
-    with picture(title="Not divided, one key takes nearly all the weight in a wide layer", alt=alt, height=3.1) as (ax,):
-        draw_bars(ax, rows, [*largest], [LAYER_COLOURS["unscaled"], LAYER_COLOURS["scaled"]])
-        ax.set_xticks(range(len(widths)), [f"d_k = {d_k}" for d_k in widths])
-        ax.set(ylabel="largest weight", ylim=(0.0, 1.12))
-        add_legend_below(ax, len(largest))
 
 
 def rows_of_scores(scores: ArrayLike) -> None:
@@ -214,7 +168,8 @@ def steps_against_step_size(
         name: {layer: _of_seeds([found[name][str(d_k)][layer] for found in steps], len(sizes[name])) for layer in LAYERS} for name in sizes
     }
     best = {name: {layer: rows.min(axis=1) for layer, rows in layers.items()} for name, layers in drawn.items()}
-    alt = f"Steps until learnt against the step size, d_k = {d_k}, each seed and their median. Fewest steps, over the seeds. " + " ".join(
+    head = f"Steps until learnt against the step size, d_k = {d_k}, each seed and their median; a cross where the median did not learn. "
+    alt = f"{head}Fewest steps, over the seeds. " + " ".join(
         f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
         for name, layers in best.items()
     )
@@ -222,11 +177,15 @@ def steps_against_step_size(
     with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:
         for ax, (name, layers) in zip(axes, drawn.items(), strict=True):
             x = np.asarray(sizes[name])
-            for rows, (layer, colour), dashes in zip(layers.values(), LAYER_COLOURS.items(), LAYER_DASHES, strict=True):
-                ax.plot(x, rows.T, color=colour, linewidth=0.7, alpha=0.5)
-                ax.plot(x, np.median(rows, axis=0), color=colour, linestyle=dashes, marker="o", markersize=4, label=layer)
-            draw_level(ax, x, most, "not learnt")
-            ax.set(xscale="log", yscale="log", xlabel="step size", ylim=(2, 1.25 * most))
+            levels = most * np.array([1.15, 1.35, 1.6])  # of the crosses
+            for rows, (layer, colour), dashes, level in zip(layers.values(), LAYER_COLOURS.items(), LAYER_DASHES, levels, strict=True):
+                middle = np.median(rows, axis=0)
+                ax.plot(x, np.where(rows <= most, rows, np.nan).T, color=colour, linewidth=0.7, alpha=0.5)
+                learnt = np.where(middle <= most, middle, np.nan)
+                ax.plot(x, learnt, color=colour, linestyle=dashes, marker="o", markersize=4, label=layer)
+                ax.plot(x[middle > most], np.full((middle > most).sum(), level), "x", color=colour, markersize=6)
+            ax.plot([], [], "x", color=INK, label=f"not learnt in {most}")
+            ax.set(xscale="log", yscale="log", xlabel="step size", ylim=(2, 1.9 * most))
             ax.xaxis.set_major_locator(FixedLocator([*map(float, x[::2])]))
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             ax.xaxis.set_minor_locator(NullLocator())
@@ -238,35 +197,46 @@ def steps_against_step_size(
         add_legend_below(axes[0], 4)
 
 
-def best_steps(best: Sequence[Mapping[str, Mapping[str, Mapping[str, Mapping[str, int]]]]], *, d_k: int) -> None:
-    """Show the fewest steps over all step sizes, for each loss, with and without the scale, one panel for each optimizer.
+def best_steps(
+    best: Sequence[Mapping[str, Mapping[str, Mapping[str, Mapping[str, int]]]]], *, widths: Sequence[int], ways: Mapping[str, str] = WAYS
+) -> None:
+    """Show the fewest steps over all step sizes with and without the scale, a dot for each seed, one panel for each d_k and optimizer.
 
     Parameters
     ----------
     best : sequence of mappings
         For each seed, by optimizer, d_k, loss and layer: the fewest steps.
-    d_k : int
-        Entries of a query.
+    widths : sequence of int
+        Which d_k are shown, a row of panels each.
+    ways : mapping of str to str
+        Which losses are shown, and under what names.
     """
-    losses = [*next(iter(best[0].values()))[str(d_k)]]
-    drawn = {
-        name: {
-            layer: np.array([np.mean([found[name][str(d_k)][loss][layer] for found in best]) for loss in losses]) for layer in LAYERS[:2]
-        }
-        for name in best[0]
+    panels = [(d_k, name) for d_k in widths for name in best[0]]
+    dots = {
+        (d_k, name, layer): np.array([[found[name][str(d_k)][loss][layer] for loss in ways] for found in best])
+        for d_k, name in panels
+        for layer in LAYERS[:2]
     }
-    names = ["equal lengths" if loss == "each query alike" else loss for loss in losses]
-    alt = f"Bars of the fewest steps until learnt, d_k = {d_k}, mean of three seeds, for {', '.join(names)}. " + " ".join(
-        f"{name}, {layer}: {listed(row, 0)}." for name, pair in drawn.items() for layer, row in pair.items()
+    alt = f"Dots of the fewest steps until learnt, one for each seed, for {', '.join(ways.values())}; their means are: " + " ".join(
+        f"d_k = {d_k}, {name}, {layer}: {listed(rows.mean(axis=0), 1)}." for (d_k, name, layer), rows in dots.items()
     )
-    title = "With gradients of equal length, or the loss minus log weight, most of the delay is gone"
-    with picture(title=title, alt=alt, height=3.7, columns=len(drawn), sharey=True) as axes:
-        for ax, (name, pair) in zip(axes, drawn.items(), strict=True):
-            draw_bars(ax, np.stack([*pair.values()]), [*pair], [LAYER_COLOURS[layer] for layer in pair], digits=0)
-            ax.set_xticks(range(len(losses)), [name.replace(" ", "\n", 1) for name in names], fontsize=9.5)
-            ax.set_title(name)
-        axes[0].set_ylabel("fewest steps until learnt")
-        add_legend_below(axes[0], 2)
+    title = "Raising the silent queries alone removes more of the delay than cutting the long gradients"
+    with picture(title=title, alt=alt, height=5.6, rows=len(widths), columns=len(best[0]), sharex=True, sharey="row") as axes:
+        for ax, (d_k, name) in zip(axes, panels, strict=True):
+            for layer, shift in zip(LAYERS[:2], (-0.14, 0.14), strict=True):
+                rows, colour = dots[d_k, name, layer], LAYER_COLOURS[layer]
+                places = np.arange(len(ways)) + shift
+                ax.hlines(rows.mean(axis=0), places - 0.11, places + 0.11, color=colour, linewidth=1.6)
+                beside = np.linspace(-0.05, 0.05, len(rows))[:, None]
+                marker = "o" if layer == LAYERS[0] else "D"
+                ax.plot((places + beside).ravel(), rows.ravel(), marker, color=colour, markersize=4.5, label=layer, clip_on=False)
+            ax.set_xticks(range(len(ways)), ["\n".join(shown.rsplit(" ", 1)) if len(shown) > 9 else shown for shown in ways.values()])
+            ax.set_title(f"{name}, d_k = {d_k}")
+            highest = max(rows.max() for (width, _, _), rows in dots.items() if width == d_k)
+            ax.set(ylim=(0.0, 1.08 * highest), xlim=(-0.5, len(ways) - 0.5))
+        for ax in axes[:: len(best[0])]:
+            ax.set_ylabel("fewest steps until learnt")
+        add_legend_below(axes[len(panels) - len(best[0])], 2)
 
 
 def _of_seeds(rows: Sequence[ArrayLike], length: int = 9) -> np.ndarray:
@@ -294,9 +264,12 @@ def initial_variances(names: Sequence[str], expected: ArrayLike, measured: Array
         {"by the formula": formula, "measured": drawn},
         title="After layer normalisation the scores still have the variance that the initialisation gives them",
         alt="Bars of the variance of a scaled score. "
-        + " ".join(f"{name}: {number(a)} by the formula, {number(b)} measured." for name, a, b in zip(names, formula, drawn, strict=True)),
+        + " ".join(
+            f"{name}: {number(a, 3)} by the formula, {number(b, 3)} measured." for name, a, b in zip(names, formula, drawn, strict=True)
+        ),
         x_label="initialisation of W_Q and W_K",
         y_label="variance of a scaled score",
+        digits=3,
     )
 
 

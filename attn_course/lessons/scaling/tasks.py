@@ -1,10 +1,13 @@
 """The graded tasks on similarity and the scale."""
 
 import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.scaling.tasks_formulas import QUERY_GRADIENT, ROW_SPREAD, SCALE_SLOPE, VARIANCE
+from attn_course.lessons.scaling.tasks_formulas import QUERY_GRADIENT, SAMPLED_ROW, SCALE_SLOPE, VARIANCE
 from attn_course.lessons.scaling.tasks_turns import TURNS
 from attn_course.reference import cosine_scores, scaled_dot_scores, softmax
 from attn_course.tasks import forbidden
@@ -25,89 +28,67 @@ def _dot(query: np.ndarray, key: np.ndarray) -> np.ndarray:
     return query @ key.swapaxes(-1, -2)
 
 
-SCALED_SCORES = Task(
-    id="scaled-scores",
-    title="Scaled scores",
-    entry="my_scaled_scores",
-    kind="write",
-    equation="scaled-score-variance",
-    points=2,
-    difficulty=1,
-    minutes=6,
-    trains="the factor and the axis it belongs to",
-    answer=scaled_dot_scores,
-    cases=_pairs,
-    wrong=[
-        Wrong("no scale", _dot, "the scores are not divided by sqrt(d_k), {eq}`scaled-score-variance`"),
-        Wrong(
-            "divided by d_k",
-            lambda query, key: _dot(query, key) / query.shape[-1],
-            "a score spreads like sqrt(d_k), {eq}`variance-of-a-score`; you divided by its square",
-        ),
-        Wrong(
-            "multiplied by sqrt(d_k)",
-            lambda query, key: _dot(query, key) * math.sqrt(query.shape[-1]),
-            "the scale makes large scores smaller: divide",
-        ),
-        Wrong(
-            "the number of keys in place of d_k",
-            lambda query, key: _dot(query, key) / math.sqrt(key.shape[-2]),
-            "d_k counts the entries of one key, the last axis; you took the number of keys",
-        ),
-        Wrong(
-            "the number of queries in place of d_k",
-            lambda query, key: _dot(query, key) / math.sqrt(query.shape[-2]),
-            "d_k counts the entries of one query, the last axis; you took the number of queries",
-        ),
-        Wrong(
-            "a reshape in place of a transposition",
-            lambda query, key: query @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2]) / math.sqrt(query.shape[-1]),
-            "reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)",
-        ),
-    ],
-    hints=[
-        "Which axis of `query` and `key` is summed over? Its length is d_k.",
-        "`key.swapaxes(-1, -2)` turns the last two axes and leaves the batch axes alone.",
-        "`query @ ...`, and then one division: which array has the shape (..., d_k, kv_len)?",
-    ],
-)
+def _xavier(inputs: int, outputs: int, *, third: float = 3.0, terms: int = 0, rows: int = 0, matrices: int = 2) -> float:
+    """The variance of a scaled score of two normalised tokens, or what it becomes with one of the known mistakes."""
+    of_an_entry = 6 / (inputs + (rows or outputs)) / third
+    return float(((terms or inputs) * of_an_entry) ** matrices)
 
-PREDICT_VARIANCE = Task(
-    id="score-variance-by-hand",
-    title="Predict a variance",
+
+START_VARIANCE = Task(
+    id="start-score-variance",
+    title="The scores of a fresh head",
     entry="my_variance",
     kind="predict",
     equation="score-variance-from-deviations",
     points=1,
     difficulty=2,
-    minutes=5,
-    trains="how deviations enter a score",
+    minutes=7,
+    trains="one rule for a variance, used for entries and then for scores",
     tolerance=1e-3,
-    variants=every(sigma_q=(2, 4), sigma_k=(3, 5), d=(50, 30, 80)),
-    answer=lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2,
+    variants=every(inputs=(768, 384, 640), outputs=(64, 32, 48)),
+    answer=_xavier,
     wrong=[
         Wrong(
-            "deviations not squared",
-            lambda sigma_q, sigma_k, d: sigma_q * sigma_k,
-            "each deviation enters with its square, {eq}`score-variance-from-deviations`",
-        ),
-        Wrong(
-            "variances added",
-            lambda sigma_q, sigma_k, d: sigma_q**2 + sigma_k**2,
-            "the variance of a product of independent entries is the product of their variances",
-        ),
-        Wrong(
             "the scale forgotten",
-            lambda sigma_q, sigma_k, d: d * sigma_q**2 * sigma_k**2,
-            "that is the variance of the plain dot product; the question divides by the root of d_k",
+            lambda inputs, outputs: outputs * _xavier(inputs, outputs),
+            "that is the variance of the plain dot product; the question divides it by the root of d_k",
         ),
-        Wrong("divided by d_k", lambda sigma_q, sigma_k, d: sigma_q**2 * sigma_k**2 / d, "you divided the score by d_k, not by its root"),
-        Wrong("unit variance assumed", lambda sigma_q, sigma_k, d: 1.0, "that holds for entries of variance 1 only"),
+        Wrong(
+            "divided by d_k",
+            lambda inputs, outputs: _xavier(inputs, outputs) / outputs,
+            "you divided the score by d_k, not by its root",
+        ),
+        Wrong("b squared for the variance", partial(_xavier, third=1.0), "a uniform number between -b and b has the variance b^2 / 3"),
+        Wrong(
+            "one of the two matrices",
+            partial(_xavier, matrices=1),
+            "that is the variance of an entry of the query; a score multiplies it by that of an entry of the key",
+        ),
+        Wrong(
+            "the entries of the matrices for those of the query",
+            partial(_xavier, terms=1),
+            "that multiplies the variances of two entries of the matrices; an entry of the query sums d of them, each times an entry of x",
+        ),
+        Wrong(
+            "the sum over d_k entries",
+            lambda inputs, outputs: _xavier(inputs, outputs, terms=outputs),
+            "an entry of x W_Q is a sum over the entries of x, and there are d of those",
+        ),
+        Wrong(
+            "a square matrix",
+            lambda inputs, outputs: _xavier(inputs, outputs, rows=inputs),
+            "the matrix of one head has d inputs and only d_k outputs: put both into b",
+        ),
+        Wrong(
+            "three matrices packed into one",
+            lambda inputs, outputs: _xavier(inputs, outputs, rows=3 * inputs),
+            "that is what `nn.MultiheadAttention` does, for all heads at once; here the matrix of one head is started by itself",
+        ),
     ],
     hints=[
-        "Start with {eq}`score-variance-from-deviations`.",
-        "A factor c of the score multiplies its variance by c squared.",
-        "Put c = 1 / sqrt(d_k) into that, and multiply.",
+        "First the query alone: entry j of x W_Q is a sum of d independent terms. What is the variance of one of them?",
+        "Together these terms hold the sum of all x_i^2, which is d. The key has the same variance, with entries of y.",
+        "Now you have the two deviations that {eq}`score-variance-from-deviations` asks for; the scale comes last.",
     ],
 )
 
@@ -123,7 +104,7 @@ VARIANCE_WITH_MEANS = Task(
     title="Entries that are not centred",
     entry="my_expression",
     kind="derive",
-    equation="score-variance-from-covariances",
+    equation="score-variance-by-entries",
     points=2,
     difficulty=3,
     minutes=10,
@@ -135,12 +116,12 @@ VARIANCE_WITH_MEANS = Task(
         Wrong(
             "the means forgotten",
             lambda d_k, m_q, m_k, v_q, v_k: d_k * v_q * v_k,
-            "two terms of {eq}`score-variance-from-covariances` hold the means",
+            "two terms of {eq}`score-variance-by-entries` hold the means",
         ),
         Wrong(
             "each mean with its own variance",
             lambda d_k, m_q, m_k, v_q, v_k: d_k * (v_q * v_k + m_q**2 * v_q + m_k**2 * v_k),
-            "the mean of q goes with the covariance of k: m_q^T S_k m_q",
+            "the mean of q goes with the covariances of k",
         ),
         Wrong(
             "the mean square",
@@ -150,7 +131,7 @@ VARIANCE_WITH_MEANS = Task(
         Wrong(
             "means not squared",
             lambda d_k, m_q, m_k, v_q, v_k: d_k * (v_q * v_k + m_q * v_k + m_k * v_q),
-            "m_q stands on both sides of S_k in {eq}`score-variance-from-covariances`: it is squared",
+            "each mean comes twice in a term of {eq}`score-variance-by-entries`, once with i and once with j: it is squared",
         ),
         Wrong(
             "variances squared",
@@ -160,7 +141,7 @@ VARIANCE_WITH_MEANS = Task(
         Wrong(
             "the means counted once",
             lambda d_k, m_q, m_k, v_q, v_k: d_k * v_q * v_k + m_q**2 * v_k + m_k**2 * v_q,
-            "m_q^T m_q sums d_k squares, and so does m_k^T m_k: each of the three terms has the factor d_k",
+            "the terms with i = j are d_k in number for each of the three sums, also for those with a mean",
         ),
         Wrong(
             "one entry only",
@@ -169,9 +150,53 @@ VARIANCE_WITH_MEANS = Task(
         ),
     ],
     hints=[
-        "Put S_q = v_q I and S_k = v_k I into {eq}`score-variance-from-covariances`.",
-        "The trace of v_q v_k I is d_k v_q v_k; a vector of d_k entries m_q has squared length d_k m_q^2.",
+        "What are (S_q)_ij and (S_k)_ij in {eq}`score-variance-by-entries` if i = j, and what if not?",
+        "In each of the three sums only the terms with i = j are left. How many are they, and what is one of them?",
         "`d_k * (v_q * v_k + ...)` with two more terms, one for each mean.",
+    ],
+)
+
+
+SPLIT_FACTOR = Task(
+    id="twin-with-split-factor",
+    title="A twin that shares the factor",
+    entry="my_step_size",
+    kind="predict",
+    equation="scale-as-reparametrisation",
+    points=1,
+    difficulty=3,
+    minutes=5,
+    trains="what a factor in the weights does to a step",
+    tolerance=1e-3,
+    variants=every(entries=(16, 256, 81), eta=(0.8, 1.2, 2.4)),
+    answer=lambda entries, eta: eta / math.sqrt(entries),
+    wrong=[
+        Wrong(
+            "the whole factor in one matrix",
+            lambda entries, eta: eta / entries,
+            "that is the step of the lesson's twin, whose query matrix takes the whole factor; here it takes only the root of it",
+        ),
+        Wrong(
+            "the gradient or the movement, not both",
+            lambda entries, eta: eta / entries**0.25,
+            "the factor comes in twice: once in the gradient, and once because the product moves by as much less",
+        ),
+        Wrong("the same step", lambda entries, eta: float(eta), "with the same step the twin moves too far"),
+        Wrong(
+            "the wrong way",
+            lambda entries, eta: eta * math.sqrt(entries),
+            "the twin's weights are the smaller ones, and so must be its steps",
+        ),
+        Wrong(
+            "the wrong way, with the whole factor",
+            lambda entries, eta: float(eta * entries),
+            "the twin's weights are the smaller ones, and so must be its steps; and each matrix takes only the root of the factor",
+        ),
+    ],
+    hints=[
+        "Hold the other matrix fixed. By which factor do the two query matrices differ?",
+        "{eq}`scale-as-reparametrisation` holds for any factor that the loss sees only together with W.",
+        "Put that factor in the place of c. How large is its square?",
     ],
 )
 
@@ -258,7 +283,7 @@ COSINE = Task(
     hints=[
         "Every query row and every key row has a length: `np.linalg.norm(..., axis=-1, keepdims=True)`.",
         "Divide the dot products by the lengths of queries (a column) and of keys (a row).",
-        "Where the product of lengths is 0, divide by 1 instead: the dot product is 0 there already.",
+        "Where a length is 0, the dot product is 0 already. So which divisors would do there?",
     ],
 )
 
@@ -362,83 +387,126 @@ HEADS_REPAIR = Task(
 )
 
 
-def _spreads(scores: np.ndarray) -> np.ndarray:
-    return np.stack([scores.var(axis=-1).mean(axis=-1), scores.var(axis=(-2, -1))], axis=-1)
+def _row_spread(query: np.ndarray, key: np.ndarray, axis: int | tuple[int, int] = -1) -> np.ndarray:
+    """The variance of the dot products within a row, the mean over the rows, for each head."""
+    variance = _dot(query, key).var(axis=axis)
+    return np.asarray(variance.reshape(len(query), -1).mean(axis=1))
 
 
-def _scores_with_row_means(rng: np.random.Generator, *shape: int, apart: float = 1.0) -> np.ndarray:
-    return np.asarray(rng.normal(size=shape) + apart * rng.normal(size=(*shape[:-1], 1)))
+def _divisors(spread: np.ndarray, query: np.ndarray, least: float | None = None) -> np.ndarray:
+    """The root of d_k for heads of which the spread is larger than this (without it: than that root), and 1 for the others."""
+    root = math.sqrt(query.shape[-1])
+    return np.where(spread > (root if least is None else least), root, 1.0)
 
 
-SPREADS = Task(
-    id="row-and-total-spread",
-    title="What softmax sees of a spread",
-    entry="my_spreads",
+def _nearer_as_difference(query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    spread = _row_spread(query, key)
+    return np.where(np.abs(spread / query.shape[-1] - 1) < np.abs(spread - 1), math.sqrt(query.shape[-1]), 1.0)
+
+
+def _nearer_by_the_root(query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    spread, root = _row_spread(query, key), math.sqrt(query.shape[-1])
+    return np.where(np.abs(np.log(spread / root)) < np.abs(np.log(spread)), root, 1.0)
+
+
+def _heads(rng: np.random.Generator, *, q_len: int, kv_len: int, d_k: int, spreads: Sequence[float], apart: float = 0.0) -> dict[str, Any]:
+    """Heads whose mean variance within a row is exactly as given; `apart`: how far keys lie from 0, which shifts whole rows."""
+    query, key = rng.normal(size=(len(spreads), q_len, d_k)), rng.normal(size=(len(spreads), kv_len, d_k))
+    now = _row_spread(query, key)
+    key = key * np.sqrt(np.array(spreads) / now)[:, None, None] + apart * np.sign(rng.normal(size=d_k))
+    return {"query": query, "key": key}
+
+
+def _cosines(rng: np.random.Generator) -> dict[str, Any]:
+    query, key = rng.normal(size=(2, 5, 13)), rng.normal(size=(2, 7, 13))
+    return {"query": query / _norm(query), "key": key / _norm(key)}
+
+
+SCALE_HELPS = Task(
+    id="where-the-scale-helps",
+    title="Find the heads that the scale does not help",
+    entry="my_divisors",
     kind="write",
     equation="spread-within-a-row",
-    points=2,
-    difficulty=2,
-    minutes=8,
-    trains="a variance over the right axes",
-    answer=_spreads,
+    points=3,
+    difficulty=3,
+    minutes=12,
+    trains="what softmax sees of a spread, and when to leave the scale out",
+    answer=lambda query, key: _divisors(_row_spread(query, key), query),
     cases=lambda rng: [
-        Case("more keys than queries", scores=_scores_with_row_means(rng, 3, 11)),
-        Case("rows far apart", scores=_scores_with_row_means(rng, 7, 5, apart=30.0)),
-        Case("two leading axes", scores=_scores_with_row_means(rng, 2, 5, 3, 7)),
-        Case("a batch of one example", scores=_scores_with_row_means(rng, 1, 5, 3)),
-        Case("one query", scores=_scores_with_row_means(rng, 2, 1, 7)),
-        Case("one key: rows without spread", scores=_scores_with_row_means(rng, 5, 1)),
-        Case("rows of very different spread", scores=np.geomspace(0.01, 100, 3)[:, None] * rng.normal(size=(3, 5))),
+        Case("fresh heads of independent entries", query=rng.normal(size=(2, 40, 31)), key=rng.normal(size=(2, 50, 31))),
+        Case("queries and keys of length 1", **_cosines(rng)),
+        Case("the factor is in the queries already", query=rng.normal(size=(3, 11, 17)) / math.sqrt(17), key=rng.normal(size=(3, 7, 17))),
+        Case("keys with a large mean", **_heads(rng, q_len=5, kv_len=11, d_k=19, spreads=(0.5, 60.0), apart=3.0)),
+        Case("from small spreads to large ones", **_heads(rng, q_len=7, kv_len=5, d_k=64, spreads=(0.2, 1.7, 2.5, 5.0, 12.0, 40.0, 90.0))),
+        Case("one head", **_heads(rng, q_len=3, kv_len=11, d_k=29, spreads=(3.0,))),
+        Case("one query", **_heads(rng, q_len=1, kv_len=7, d_k=13, spreads=(2.0, 9.0))),
     ],
     wrong=[
         Wrong(
-            "the variance down the columns",
-            lambda scores: np.stack([scores.var(axis=-2).mean(axis=-1), scores.var(axis=(-2, -1))], axis=-1),
+            "the scale always helps",
+            lambda query, key: np.full(len(query), math.sqrt(query.shape[-1])),
+            "the rule of thumb rests on assumptions, and not all of these heads keep them: measure each",
+        ),
+        Wrong(
+            "the variance of all scores",
+            lambda query, key: _divisors(_row_spread(query, key, (-2, -1)), query),
+            "the variance of all scores of a head also holds how far its rows lie apart, which softmax does not see",
+        ),
+        Wrong(
+            "down the columns",
+            lambda query, key: _divisors(_row_spread(query, key, -2), query),
             "a row belongs to one query and runs over the keys: the variance within it is taken along the last axis",
         ),
         Wrong(
-            "the two exchanged",
-            lambda scores: _spreads(scores)[..., ::-1],
-            "these are the two numbers in the other order: first within the rows, then of all scores",
+            "all heads together",
+            lambda query, key: _divisors(np.full(len(query), _row_spread(query, key).mean()), query),
+            "each head has a spread of its own: average over its rows, not over the heads",
         ),
         Wrong(
-            "deviations for variances",
-            lambda scores: np.stack([scores.std(axis=-1).mean(axis=-1), scores.std(axis=(-2, -1))], axis=-1),
-            "these are standard deviations; a variance is the square, and the mean of squares is not the square of the mean",
+            "nearer as a difference",
+            _nearer_as_difference,
+            "nearer as a ratio: a variance of 1/4 is as far from 1 as 4 is, while its difference from 1 is a quarter as large",
         ),
         Wrong(
-            "the spread of the row means",
-            lambda scores: np.stack([scores.mean(axis=-1).var(axis=-1), scores.var(axis=(-2, -1))], axis=-1),
-            "that is how far the rows lie apart, which softmax does not see; take the variance in each row, then the mean of these",
+            "whatever lies above 1",
+            lambda query, key: _divisors(_row_spread(query, key), query, 1.0),
+            "a variance a little above 1 would become much smaller than 1: compare the two ratios",
         ),
         Wrong(
-            "examples of a batch thrown together",
-            lambda scores: np.stack([scores.var(axis=-1).mean(axis=-1), np.full(scores.shape[:-2], scores.var())], axis=-1),
-            "each example of a batch has a variance of its own: `var` takes several axes, `axis=(-2, -1)`",
+            "divided by the root of d_k",
+            _nearer_by_the_root,
+            "the scores are divided by the root of d_k, so their variance is divided by d_k",
         ),
         Wrong(
-            "all scores twice",
-            lambda scores: np.stack([scores.var(axis=(-2, -1))] * 2, axis=-1),
-            "both numbers are the variance of all scores; the first must be taken row by row",
+            "turned round",
+            lambda query, key: math.sqrt(query.shape[-1]) / _divisors(_row_spread(query, key), query),
+            "these are the two divisors exchanged: the root of d_k is for heads whose rows are wide",
+        ),
+        Wrong(
+            "d_k for its root",
+            lambda query, key: _divisors(_row_spread(query, key), query) ** 2,
+            "the right heads are divided, but by d_k: the divisor of the scores is its root",
         ),
     ],
     hints=[
-        "Softmax gets one row at a time. Which axis runs along a row?",
-        "`var` takes an axis, or several. Along a row it leaves one number for each query, and of these the mean is wanted.",
-        "`np.stack([scores.var(axis=...).mean(axis=...), ...], axis=-1)`",
+        "Softmax gets one row at a time. Which axis of the scores runs along a row, and over which axis do you average then?",
+        "With and without the division you have two variances. As a ratio, x is as far from 1 as 1 / x: which function makes both alike?",
+        "Compare `abs(log(...))` of the two variances; or work out on paper how large v must be.",
     ],
 )
 
+
 TASKS = [
-    SCALED_SCORES,
-    PREDICT_VARIANCE,
-    VARIANCE_WITH_MEANS,
-    COSINE,
-    HEADS_REPAIR,
-    SPREADS,
-    VARIANCE,
+    START_VARIANCE,
     SCALE_SLOPE,
-    ROW_SPREAD,
+    SAMPLED_ROW,
+    HEADS_REPAIR,
+    VARIANCE_WITH_MEANS,
     QUERY_GRADIENT,
+    SPLIT_FACTOR,
+    SCALE_HELPS,
+    COSINE,
+    VARIANCE,
     *TURNS,
 ]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.formulas import column, columns, derivative, matrix, vector
-from attn_course.reference import scaled_dot_scores, softmax
+from attn_course.reference import softmax
 from attn_course.tasks.core import Task, Wrong, at_sizes
 
 
@@ -162,69 +162,67 @@ SCALE_SLOPE = Task(
 )
 
 
-def _one_row(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
-    """Queries, the covariance of keys that are neither centred nor uncorrelated, and the variance of each row of scores."""
-    T_q, T_k, d_k = sizes.values()
-    Q, K = rng.normal(size=(T_q, d_k)), 0.7 + rng.normal(size=(T_k, d_k)) @ rng.normal(size=(d_k, d_k))
-    return {"Q": Q, "S": np.cov(K, rowvar=False, bias=True), "d_k": d_k, "v": vector(np.var(scaled_dot_scores(Q, K), axis=1))}
+def _rows_of_keys(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """Equally likely rows of n scores with one mean, one variance and one covariance; and the mean of their variances."""
+    v, c, m = rng.uniform(1.0, 2.0), rng.uniform(0.2, 0.7), rng.normal()
+    root = np.linalg.cholesky(np.full((n, n), c) + np.diag(np.full(n, v - c)))
+    rows = m + np.sqrt(n) * np.vstack([root.T, -root.T])
+    return {"n": n, "v": v, "c": c, "r": np.mean([row.var() for row in rows])}
 
 
-ROW_SPREAD = Task(
-    id="spread-of-one-row",
-    title="The spread of one row of scores",
+SAMPLED_ROW = Task(
+    id="sampled-row-spread",
+    title="What a row of n keys shows",
     entry="my_spread",
     kind="formula",
     equation="spread-within-a-row",
-    points=1,
-    difficulty=2,
-    minutes=6,
-    trains="quadratic forms, as a matrix or with indices",
-    symbols=("Q", "S", "d_k"),
-    functions=(r"\sqrt", "tr"),
-    left="v_i",
-    cases=at_sizes("T_q T_k d_k", _one_row),
-    answer=r"\frac{Q_i S Q_i^\top}{d_k}",
+    points=2,
+    difficulty=3,
+    minutes=8,
+    trains="the variance of a sample, and what its members share",
+    symbols=("n", "v", "c"),
+    functions=(r"\sqrt",),
+    left="r",
+    cases=at_sizes("n", _rows_of_keys),
+    answer=r"\Bigl( 1 - \frac{1}{n} \Bigr) (v - c)",
     wrong=[
+        Wrong("as if the mean were known", r"v", "the row subtracts its own mean, not that of all scores, and its own mean varies too"),
         Wrong(
-            "the scale forgotten",
-            r"Q_i S Q_i^\top",
-            "that is the variance of the plain dot products; the scores are divided by the root of d_k",
+            "as if the keys were independent",
+            r"\Bigl( 1 - \frac{1}{n} \Bigr) v",
+            "that is right for c = 0: the mean square of the row's mean also holds products of different scores",
         ),
         Wrong(
-            "the scale not squared",
-            r"\frac{Q_i S Q_i^\top}{\sqrt{d_k}}",
-            "a factor c of the scores multiplies their variance by c squared: 1 / sqrt(d_k) becomes 1 / d_k",
+            "the row's own mean taken for the true one",
+            r"v - c",
+            "what all scores share is gone, but the row's own mean takes a further part away: think of n = 1",
         ),
         Wrong(
-            "keys of unit covariance",
-            r"\frac{Q_i \cdot Q_i}{d_k}",
-            "that holds where S is the identity: for keys whose entries are uncorrelated, with variance 1",
+            "n of the covariances too many",
+            r"v - \frac{v}{n} - c",
+            "a double sum over n scores has n terms with i = j and n (n - 1) others; you counted n^2 others",
         ),
         Wrong(
-            "only the variances of the entries",
-            r"\frac{1}{d_k} \sum_a Q_{ia}^2 S_{aa}",
-            "entries of the keys are correlated here: the sum needs the terms S_ab with a other than b as well",
+            "each pair counted once",
+            r"v - \frac{v}{n} - \frac{(n - 1) c}{2 n}",
+            "the double sum meets each pair of different scores twice, as (i, j) and as (j, i)",
+        ),
+        Wrong("the sign of the covariance", r"\Bigl( 1 - \frac{1}{n} \Bigr) (v + c)", "what the scores share makes the row narrower"),
+        Wrong(
+            "the variance of the row's mean",
+            r"\frac{v + (n - 1) c}{n}",
+            "that is the variance of the row's mean, which is to be subtracted from that of one score",
         ),
         Wrong(
-            "the query on one side only",
-            r"\frac{1}{d_k} \sum_a \sum_b Q_{ia} S_{ab}",
-            "a variance is quadratic in the scores, so the query stands on both sides of S",
-        ),
-        Wrong(
-            "the standard deviation",
-            r"\sqrt{\frac{Q_i S Q_i^\top}{d_k}}",
-            "that is the deviation; the variance is its square",
-        ),
-        Wrong(
-            "queries of unit covariance",
-            r"\frac{\mathrm{tr}(S)}{d_k}",
-            "that is the mean over random queries of variance 1; here the query is given, and every row has a variance of its own",
+            "divided by n - 1",
+            r"\frac{n}{n - 1} (v - c)",
+            "the row's variance is too small, not too large, and here its squares are divided by n",
         ),
     ],
     hints=[
-        "Within a row the query does not change. What varies is the key: put that into {eq}`score-variance-from-covariances`.",
-        "A query that is fixed has the covariance 0, and its mean is the query itself: one of the three terms is left.",
-        r"A row, a matrix and a column, `Q_i ... Q_i^\top`, over what the scale becomes in a variance.",
+        "Take the mean of each of the two terms. You may set m = 0: why?",
+        "Write the square of the sum as a double sum. How many of its terms are s_i^2, and how many are products of different scores?",
+        "The first term gives v. The second gives the variance of the row's mean: so many terms with v, so many with c, over n^2.",
     ],
 )
 

@@ -6,35 +6,6 @@ import numpy as np
 import torch
 
 
-def scores_with_einsum(query, key):
-    return np.einsum("...qd,...kd->...qk", query, key) * query.shape[-1] ** -0.5
-
-
-def scores_in_torch(query, key):
-    query, key = torch.tensor(query, dtype=torch.float32), torch.tensor(key, dtype=torch.float32)
-    return query / math.sqrt(query.shape[-1]) @ key.mT
-
-
-def scores_by_broadcasting(query, key):
-    return (query[..., :, None, :] * key[..., None, :, :]).sum(-1) / math.sqrt(key.shape[-1])
-
-
-def scores_with_a_fourth_root_on_each_side(query, key):
-    root = query.shape[-1] ** 0.25
-    return ((key / root) @ (query / root).swapaxes(-1, -2)).swapaxes(-1, -2)  # a view, not contiguous
-
-
-def scores_from_distances(query, key):
-    # Eq. dot-product-by-distance
-    squares = (query**2).sum(-1)[..., :, None] + (key**2).sum(-1)[..., None, :]
-    distances = ((query[..., :, None, :] - key[..., None, :, :]) ** 2).sum(-1)
-    return (squares - distances) / (2 * math.sqrt(query.shape[-1]))
-
-
-def scores_of_a_tensor_with_gradients(query, key):
-    return torch.tensor(query, requires_grad=True) @ torch.tensor(key).transpose(-1, -2) / query.shape[-1] ** 0.5
-
-
 def cosine_of_unit_vectors(query, key):
     units = []
     for rows in (query, key):
@@ -88,41 +59,51 @@ def heads_by_differences(query, key):
     return 1 / np.exp(scores[..., None, :] - scores[..., :, None]).sum(axis=-1)
 
 
-def spreads_row_by_row(scores):
-    found = np.zeros((*scores.shape[:-2], 2))
-    for place in np.ndindex(scores.shape[:-2]):
-        rows = scores[place]
-        found[place] = sum(np.mean((row - row.mean()) ** 2) for row in rows) / len(rows), np.mean((rows - rows.mean()) ** 2)
-    return found
+def divisors_row_by_row(query, key):
+    found = []
+    for q, k in zip(query, key, strict=True):
+        spreads = [np.mean(row**2) - np.mean(row) ** 2 for row in q @ k.T]
+        v = sum(spreads) / len(spreads)
+        found.append(q.shape[1] ** 0.5 if abs(math.log(v / q.shape[1])) < abs(math.log(v)) else 1.0)
+    return np.array(found)
 
 
-def spreads_in_torch(scores):
-    scores = torch.tensor(scores, dtype=torch.float32)
-    return torch.stack([scores.var(dim=-1, correction=0).mean(dim=-1), scores.var(dim=(-2, -1), correction=0)], dim=-1)
+def divisors_in_torch(query, key):
+    query, key = torch.tensor(query, dtype=torch.float32), torch.tensor(key, dtype=torch.float32)
+    root = torch.tensor(query.shape[-1]) ** 0.5
+    plain = (query @ key.mT).var(dim=-1, correction=0).mean(dim=-1)
+    scaled = (query @ key.mT / root).var(dim=-1, correction=0).mean(dim=-1)
+    return torch.where(torch.maximum(scaled, 1 / scaled) < torch.maximum(plain, 1 / plain), root, torch.tensor(1.0))
 
 
-def spreads_from_moments(scores):
-    within = np.square(scores - scores.mean(axis=-1, keepdims=True)).mean(axis=(-2, -1))
-    return np.stack([within, within + scores.mean(axis=-1).var(axis=-1)], axis=-1)
+def divisors_from_the_covariance_of_keys(query, key):
+    found = []
+    for q, k in zip(query, key, strict=True):
+        spread = np.einsum("ia,ab,ib->i", q, np.cov(k, rowvar=False, bias=True), q).mean()
+        found.append(q.shape[1] ** 0.5 if spread**2 > q.shape[1] else 1.0)
+    return np.array(found)
 
 
 RIGHT = {
-    "scaled-scores": [
-        scores_with_einsum,
-        scores_in_torch,
-        scores_by_broadcasting,
-        scores_with_a_fourth_root_on_each_side,
-        scores_from_distances,
-        scores_of_a_tensor_with_gradients,
+    "start-score-variance": [
+        lambda: (768 * 2 / (768 + 64)) ** 2,
+        lambda: torch.tensor(64 * (768 * 6 / 832 / 3) ** 2 / 64),
+        lambda: np.array(576 / 169),
     ],
-    "score-variance-by-hand": [lambda: 36, lambda: np.array(50 * 4 * 9 / 50), lambda: torch.tensor(36.0)],
+    "twin-with-split-factor": [lambda: 0.2, lambda: np.float32(0.8 * 16**-0.5), lambda: torch.tensor(0.8 * (16**-0.25) ** 2)],
+    "where-the-scale-helps": [divisors_row_by_row, divisors_in_torch, divisors_from_the_covariance_of_keys],
+    "sampled-row-spread": [
+        r"v - c - \frac{v - c}{n}",
+        r"\frac{(n - 1) (v - c)}{n}",
+        r"v - \frac{1}{n^2} \left( n v + n (n - 1) c \right)",
+        r"v - \frac{1}{n^2} \sum_{i=1}^{n} \left( v - c + \sum_{j=1}^{n} c \right)",
+    ],
     "uncentred-score-variance": [
         lambda d_k, m_q, m_k, v_q, v_k: d_k * ((v_q + m_q**2) * (v_k + m_k**2) - m_q**2 * m_k**2),
         lambda d_k, m_q, m_k, v_q, v_k: d_k * v_k * (v_q + m_q**2) + d_k * m_k**2 * v_q,
     ],
     "cosine-scores": [cosine_of_unit_vectors, cosine_in_torch, cosine_pair_by_pair, cosine_without_nan],
     "repair-head-weights": [heads_one_by_one, heads_in_torch, heads_by_log_sum_exp, heads_by_differences],
-    "row-and-total-spread": [spreads_row_by_row, spreads_in_torch, spreads_from_moments],
     "query-weights-gradient": [
         r"X^\top (c D) K",
         r"(c\, K^\top D^\top X)^\top",
@@ -142,14 +123,6 @@ RIGHT = {
         r"\bigl( (\mathrm{diag}(w) - w w^\top) s \bigr)_i",
         r"\sum_k s_k w_i (\delta_{ik} - w_k)",
         r"\tfrac{1}{c} w_i \left( \ln w_i - \sum_l w_l \ln w_l \right)",
-    ],
-    "spread-of-one-row": [
-        r"\frac{1}{d_k} \sum_a \sum_b Q_{ia} S_{ab} Q_{ib}",
-        r"\frac{(Q S Q^\top)_{ii}}{d_k}",
-        r"(Q_i S) \cdot Q_i / d_k",
-        r"\tfrac{1}{d_k} \mathrm{tr}(Q_i^\top Q_i S)",
-        r"\frac{Q_i}{\sqrt{d_k}} S \frac{Q_i^\top}{\sqrt{d_k}}",
-        r"d_k^{-1} \left( \sum_a Q_{ia}^2 S_{aa} + 2 \sum_a \sum_{b < a} Q_{ia} Q_{ib} S_{ba} \right)",
     ],
     "score-variance-by-lines": [
         [

@@ -73,7 +73,7 @@ NAMED_OTHERWISE = "named for chapter 2, but its cells are those of chapter 3, by
     [
         ("my homework.ipynb", "scaling", "", ()),
         ("02_softmax final.ipynb", "scaling", "", (NAMED_OTHERWISE,)),
-        ("02_softmax.ipynb", "softmax", '"id": "scaled-scores" "id": "score-variance-by-hand"', ()),
+        ("02_softmax.ipynb", "softmax", '"id": "repair-head-weights" "id": "cosine-scores"', ()),
     ],
 )
 def test_cells_are_believed_more_than_a_name_and_a_text_is_no_cell(tmp_path, name, lesson, words, notes):

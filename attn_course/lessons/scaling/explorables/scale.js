@@ -86,6 +86,7 @@ const FOUND = Array.from({ length: DOUBLINGS + 1 }, (_, power) => WAYS.map(([, s
 const FACTS = [
   ["standard deviation of the scores", (found) => decimal(found.deviation, 2)],
   ["largest weight of this query", (found, i) => decimal(found.largest[i], 3)],
+  ["largest weight, mean of all queries", (found) => decimal(mean(found.largest), 3)],
   ["keys in use, 1 / Σw²", (found, i) => decimal(found.inUse[i], 1)],
   ["norm of its Jacobian", (found, i) => decimal(found.norms[i], 3)],
   ["mean norm of all queries", (found) => decimal(found.norm, 3)],

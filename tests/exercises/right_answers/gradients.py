@@ -210,22 +210,22 @@ RIGHT = {
     ],
     "from-jacobian-to-output": [
         [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
             r"\sum_l dP_{il} p_{il} \delta_{lj} - p_{ij} \sum_l dP_{il} p_{il}",
             r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} \sum_l p_{il} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
         ],
         [
-            r"\sum_{k} dP_{ik}\, p_{ik} (\delta_{kj} - p_{ij})",
+            r"\sum_{k} dP_{ik}\, p_{ik} ([k = j] - p_{ij})",
             r"p_{ij} (1 - p_{ij}) dP_{ij} - \sum_{k \ne j} dP_{ik} p_{ik} p_{ij}",
             r"p_{ij} dP_{ij} \sum_{k \ne j} p_{ik} - p_{ij} \sum_{k \ne j} p_{ik} dP_{ik}",
             r"p_{ij} \sum_{k \ne j} p_{ik} (dZ_i \cdot v_j - dZ_i \cdot v_k)",
             r"p_{ij} \sum_k p_{ik} \, dZ_i \cdot (v_j - v_k)",
         ],
         [
-            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) dP_{il}",
-            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) (dZ_i \cdot v_l)",
+            r"\sum_l p_{il} ([l = j] - p_{ij}) dP_{il}",
+            r"\sum_l p_{il} ([l = j] - p_{ij}) (dZ_i \cdot v_l)",
             r"p_{ij} (dZ_i \cdot v_j) - p_{ij} \sum_l p_{il} (dZ_i \cdot v_l)",
             r"p_{ij} (dZ_i \cdot v_j) - p_{ij} (dZ_i \cdot z_i)",
             r"p_{ij} dZ_i \cdot (v_j - z_i)",
@@ -233,7 +233,7 @@ RIGHT = {
             r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
         ],
         [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
             r"\sum_l dP_{il} p_{il} (\delta_{jl} - p_{ij} \sum_m p_{im})",
             r"\sum_l dP_{il} p_{il} \delta_{jl} - \sum_l \sum_m dP_{il} p_{il} p_{ij} p_{im}",
             r"\sum_m p_{im} dP_{ij} p_{ij} - p_{ij} \sum_m dP_{im} p_{im}",
@@ -241,7 +241,7 @@ RIGHT = {
             r"p_{ij} \sum_m p_{im} \, (v_j - v_m) \cdot dZ_i",
         ],
         [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
             r"\sum_l [l = j] dP_{il} p_{il} - \sum_l dP_{il} p_{il} p_{ij}",
             r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} dZ_i v_j^\top - p_{ij} dZ_i \left( \sum_l p_{il} v_l \right)^\top",
@@ -251,10 +251,10 @@ RIGHT = {
     ],
     "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
     "delta-without-weights": [
-        r"(Z \odot dZ) \mathbf{1}",
-        r"(dZ Z^\top \odot I) \mathbf{1}",
-        r"\bigl( \mathbf{1}^\top (dZ \odot Z)^\top \bigr)^\top",
-        r"\left( dZ \odot Z \right) \mathbf 1",
+        r"\sum_j V_j \cdot dV_j",
+        r"\sum_j V_j dV_j^\top",
+        r"\sum_j \sum_a V_{ja} dV_{ja}",
+        r"\mathbf{1}^\top (V \odot dV) \mathbf{1}",
     ],
     "repair-symmetric-backward": [backward_through_the_output, backward_with_the_jacobian, backward_in_torch],
     "memory-of-kept-weights": [

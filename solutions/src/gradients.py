@@ -180,46 +180,44 @@ check("attention-backward", my_attention_backward)
 # dP_{lj} \bigr)$. Every column of $dS$ sums to 0. (Slot attention, [arXiv:2006.15055](https://arxiv.org/abs/2006.15055), lets queries
 # compete in this way.)
 
-# %% [markdown] id="repair-symmetric-backward-text"
-# A backward pass for as many queries as keys was tried on one example:
+# %% [markdown] id="repair-shared-backward-text"
+# Let queries and keys be one matrix $X$, so that the scores are $X X^\top / \sqrt{d_k}$. A backward pass was tried on one example:
 #
 # ```python
-# query = key = np.array([[1.0], [-1.0]])
+# x = np.array([[1.0], [-1.0]])
 # value = d_output = np.eye(2)
 # ```
 #
-# There all three gradients are right. On nearly all others with $n > 1$, `d_query` and `d_key` are wrong: the example hides **three**
-# mistakes. Repair the function.
-# `query` and `key` are $(n, d_k)$, `value` and `d_output` $(n, d_v)$; it returns `(d_query, d_key, d_value)`, for scores
-# divided by $\sqrt{d_k}$ and a softmax over the keys.
+# Here both gradients are right. On nearly all other examples with $n > 1$, `d_x` is wrong, by **three** mistakes. Find small inputs on which
+# they show, and repair the function. (`x` is $(n, d_k)$, `value` and `d_output` are $(n, d_v)$.)
 
 
-# %% id="repair-symmetric-backward" tags=["task"]
-def square_backward(query, key, value, d_output):
-    """The gradients (d_query, d_key, d_value) of attention with as many queries as
-    keys.
-    """
+# %% id="repair-shared-backward" tags=["task"]
+def shared_backward(x, value, d_output):
+    """The gradients (d_x, d_value) of attention whose queries and keys are both x."""
     ### BEGIN SOLUTION
-    root = np.sqrt(query.shape[1])
-    scores = query @ key.T / root
+    root = np.sqrt(x.shape[1])
+    scores = x @ x.T / root
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
 
-    d_weights = d_output @ value.T
-    delta = (weights * d_weights).sum(axis=1, keepdims=True)
-    d_scores = weights * (d_weights - delta)
-    return d_scores @ key / root, d_scores.T @ query / root, weights.T @ d_output
+    d_value = weights.T @ d_output
+    mean_costs = (d_output * (weights @ value)).sum(axis=1, keepdims=True)
+    d_scores = weights * (d_output @ value.T - mean_costs)
+    d_x = (d_scores + d_scores.T) @ x / root
+    return d_x, d_value
     ### END SOLUTION
 
 
-# %% id="repair-symmetric-backward-check" tags=["check"]
-check("repair-symmetric-backward", square_backward)
+# %% id="repair-shared-backward-check" tags=["check"]
+check("repair-shared-backward", shared_backward)
 
-# %% [markdown] id="repair-symmetric-backward-why" tags=["solution-only"]
-# **Why.** In the example $P \odot dP$ is symmetric with equal sums in all rows and columns, so $\delta$ may be summed along the wrong
-# axis; $dS$ is symmetric, so it need not be transposed; and $\sqrt{d_k} = 1$ hides the missing factor. Unequal lengths would have shown
-# one of the three at once, the missing transposition, as an error of shape. The wrong sum still broadcasts, and the factor never shows in
-# a shape: for these it takes numbers.
+# %% [markdown] id="repair-shared-backward-why" tags=["solution-only"]
+# **Why.** Entry $X_{ic}$ touches the scores of row $i$ as part of a query, at the rate $X_{jc} / \sqrt{d_k}$, and those of column $i$ as part
+# of a key, at the same rate; the score $s_{ii}$ it touches in both ways. So $dX = (dS + dS^\top)\, X / \sqrt{d_k}$, and $2\, dS\, X$ is
+# right only if $dS$ is symmetric, as in the example, and $d_k = 1$. The mean costs were $V_j \cdot dV_j = \sum_i p_{ij}\, dP_{ij}$, sums of
+# the *columns* of $P \odot dP$, which in the example equal those of the rows. With $d_k = 4$ and all else kept symmetric, the factor shows
+# alone.
 
 # %% [markdown] id="memory-of-kept-weights-text"
 # A model keeps the weights $P$ of every layer, head and sequence from the forward pass, in 16-bit numbers, until the backward pass has

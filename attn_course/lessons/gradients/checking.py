@@ -11,12 +11,13 @@ from attn_course.reference import attention, softmax
 Gradients = Sequence[Float[np.ndarray, "length features"]]
 Backward = Callable[..., Gradients]
 
+EITHER = "delta or d_scores"  # no test of the gradients can tell the two apart
 MISTAKES = {  # a known wrong form of an equation, by its name there: the line of the program that it spoils
     "the same for every value": "d_value",
     "summed over the queries": "d_weights",
     "normalised like the weights": "d_weights",
-    "the softmax treated entry by entry": "d_scores",
-    "the average over all queries": "delta",
+    "the softmax treated entry by entry": EITHER,
+    "the deltas of all queries added up": EITHER,
     "the scale forgotten in the backward pass": "d_query",
 }
 
@@ -72,7 +73,7 @@ class Suspect:
         delta = (weights * d_weights).sum(axis=1, keepdims=True)
         if is_it("the softmax treated entry by entry"):
             delta = np.zeros_like(delta)
-        elif is_it("the average over all queries"):
+        elif is_it("the deltas of all queries added up"):
             delta = np.ones_like(delta) * delta.sum()
         d_scores = weights * (d_weights - delta)
         d_query = d_scores @ key / (1.0 if is_it("the scale forgotten in the backward pass") else root)

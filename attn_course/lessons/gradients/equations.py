@@ -132,7 +132,7 @@ def gradient_of_weights(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) 
     uses=["softmax-derivative", "attention-weights"],
     wrong={
         "its own weight only": r"dS_{ij} = dP_{ij}\, p_{ij}\, (1 - p_{ij})",
-        "p_ij in the place of p_il": r"dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{ij}\, ([l = j] - p_{il} + p_{ij})",
+        "p_ij in the place of p_il": r"dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{ij}\, ([l = j] - p_{ij})",
         "the weights of the other queries": r"dS_{ij} = \sum_{l=1}^{T_q} dP_{lj}\, p_{lj}\, ([l = i] - p_{ij})",
     },
 )
@@ -148,7 +148,7 @@ def gradient_of_one_score(rng: np.random.Generator, T_q: int, T_k: int, d_v: int
     uses=["softmax-vector-jacobian-product", "attention-weights"],
     wrong={
         "the softmax treated entry by entry": r"dS = P \odot dP, \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij}",
-        "the average over all queries": r"- \delta -> - \mathbf{1} \mathbf{1}^\top \delta",
+        "the deltas of all queries added up": r"- \delta -> - \mathbf{1} \mathbf{1}^\top \delta",
     },
 )
 def gradient_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -197,7 +197,7 @@ def which_score_gains(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) ->
     wrong={
         "a quarter of that": r"|dS_{ij}| \le \frac{1}{4}\, p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr)",
         "the square of the weight": r"|dS_{ij}| \le p_{ij}^2\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr)",
-        "the largest gain alone": r"|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \max_l dP_{il}",
+        "the largest cost alone": r"|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \max_l dP_{il}",
     },
 )
 def small_and_large_weights_learn_little(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Givens:

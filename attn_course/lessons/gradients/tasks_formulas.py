@@ -85,7 +85,7 @@ SCORE_GRADIENTS = Task(
     kind="formula",
     equation="gradient-of-scores",
     points=2,
-    difficulty=3,
+    difficulty=2,
     minutes=10,
     trains="row sums in matrix notation",
     symbols=("P", "dP"),
@@ -137,8 +137,8 @@ SCORE_GRADIENTS = Task(
     ],
     hints=[
         "Write the answer for one row first, with indices, and then look for a matrix that holds all the row sums.",
-        r"`A \mathbf{1}` is the column of the row sums of `A`. Times `\mathbf{1}^\top` it becomes a matrix of the shape of `A`.",
-        r"Which entrywise product has the numbers delta_i as its row sums, {eq}`gradient-of-scores`?",
+        r"A product with `\mathbf{1}` sums the rows or the columns of a matrix. On which side must the ones stand here?",
+        r"A column has one entry for each row. Another product with ones copies each of them along its row.",
     ],
 )
 
@@ -159,7 +159,7 @@ KEY_GRADIENT = Task(
     kind="formula",
     equation="query-and-key-gradients",
     points=3,
-    difficulty=4,
+    difficulty=2,
     minutes=12,
     trains="putting two steps of the backward pass together",
     symbols=("P", "Q", "V", "Z", "dZ", "d_k", "T_q", "T_k"),
@@ -206,8 +206,8 @@ KEY_GRADIENT = Task(
     ],
     hints=[
         "Which scores does key j take part in? The gradient at the key collects all of these.",
-        "The score s_ij changes with key j by Q_i / sqrt(d_k). Multiply that by dS_ij, {eq}`score-gradient-against-mixture`, and sum.",
-        "Only queries, weights, values and outputs may be left: replace each dS by what it is for that query and key j.",
+        "How fast does key j move one of these scores? And what does the loss lose or gain with that score?",
+        "If a dS is left in your formula, which equation writes it with weights, values and outputs?",
     ],
 )
 

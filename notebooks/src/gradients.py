@@ -1,24 +1,23 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# Training changes, a little at a time, the numbers from which queries, keys and values are made, to make a loss fall. So it must know how
-# the loss reacts to each of them. For every entry of queries, keys and values we ask which outputs it touches and how fast, and add up.
-# The way on, through the matrices that make queries, keys and values, follows in chapter {lesson}`self_attention`.
+# Training makes a loss fall by nudging the numbers that queries, keys and values are computed from. So it must know how the loss reacts
+# to each of them. For every entry of queries, keys and values we ask which outputs it touches and how fast, and add up.
 #
-# **Afterwards you can** derive every gradient of attention from one question, write the backward pass of attention and of its relatives
-# (another softmax, keys that a batch shares), say which scores a step raises, and check a gradient without trusting its formula.
+# **Afterwards you can** derive every gradient of attention from three questions, write the backward pass of attention and of its
+# relatives, say what a step does to the scores, and track down a wrong line.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, and the chain rule.
-# **Time:** 60 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
+# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
 # ## A row of sevenths
 #
 # In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
 # are $\frac17$, and its output $z$ is the plain mean of the values in the next cell. Suppose that a loss wants more of the first feature
-# and less
-# of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a thousandth
-# down, and prints how fast the loss changes.
+# and less of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a
+# thousandth down, and prints how fast the loss changes.
 
 # %% id="hook-code"
 import numpy as np
@@ -42,12 +41,11 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 
 # %% id="setup"
 import math
-from functools import partial
 
 import torch
 
 from attn_course import check, costs, verify
-from attn_course.lessons.gradients import figures
+from attn_course.lessons.gradients import checking, figures
 from attn_course.reference import attention, attention_backward, padding_mask, softmax
 from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 
@@ -57,29 +55,25 @@ np.set_printoptions(precision=3, suppress=True)
 figures.machine()
 
 # %% [markdown] id="hook-notice"
-# All seven rates are whole numbers of sevenths, and a minus says that the loss falls when the score rises. Four of them are no surprise:
-# "cat" is alive, "sat" and "was" tell, and "tired" tells more than it is alive. But "the", "because" and "it" hand over nothing that
-# counts in this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
+# All seven rates are whole numbers of sevenths, and a minus says that the loss falls when the score rises. Four are no surprise: "cat" has
+# the feature that the loss wants, and "sat", "was" and "tired" have more of the other one. But "the", "because" and "it" contribute
+# nothing to this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time answers such questions, but slowly: training would need two losses for each of the $28 + 28 + 21 = 77$
-# numbers of queries, keys and
-# values here, and two for
-# each of a billion in a large model. The machine above is drawn with its arrows turned round: the gradient comes in at the output, and one
-# sweep to the left finds all the others.
+# Moving one number at a time is slow: it takes two evaluations of the loss for each of the $28 + 28 + 21 = 77$ numbers of queries, keys and
+# values here, and for each of a billion in a large model. In the machine above all arrows are turned round: the gradient comes in at the
+# output, and one sweep back finds all the others.
 
 # %% [markdown] id="backward"
-# ## One question for every entry
+# ## Three questions for every entry
 #
 # Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all
-# derivatives of
-# the loss by the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. So $dX$ has the shape of $X$. (Elsewhere $dX$ may be a
-# differential; here it is always a gradient.) The layers that follow, or the loss itself, give us $dZ$. For the loss above, the row of
-# "because" in $dZ$ is $(-1, 2, 0)$, and all other rows are 0.
+# derivatives of the loss with respect to the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. What comes after $Z$ gives us $dZ$.
+# For the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$, and all other rows are 0.
 
 # %% [markdown] id="collect"
 # Now let $x$ be any one number that goes into $Z$, and move it by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
-# $\varepsilon\, \partial Z_{ia} / \partial x$. Each change counts in the loss with its own factor $dZ_{ia}$, and small changes add up. So
+# $\varepsilon\, \partial Z_{ia} / \partial x$, and that changes the loss by $dZ_{ia}$ times as much. Small changes add up. So
 # $dx = \partial L / \partial x$ is
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
@@ -92,19 +86,14 @@ figures.machine()
 # 3. What is the sum over all that are touched?
 #
 # Any stage that all effects of $x$ must pass through can take the place of $Z$. Scores, for example, reach the loss only through the
-# weights, so once $dP$ is known, a score collects over the weights that it touches.
-
-# %% [markdown] id="story"
-# Collecting from the end is called *reverse mode*. Seppo Linnainmaa described it in his master's thesis (1970, in Finnish) and in a paper
-# of 1976, for another purpose. Every operation of a long calculation may make a rounding error; how much does each of them add to the
-# error of the result? That is our question, with a rounding error in the place of $\varepsilon$.
+# weights, so once $dP$ is known, the gradient of a score is a sum over the weights that it touches.
 
 # %% [markdown] id="backward-values"
 # ## Back through the average
 #
 # The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**, $V_{ja}$.
 #
-# 1. It touches entry $a$ of every output, because every query reads value $j$, and it touches no other feature.
+# 1. It touches entry $a$ of the output of every query that gives value $j$ any weight, and no other feature.
 # 2. It moves $Z_{ia}$ at the rate $p_{ij}$, {eq}`output-derivative-by-value`.
 # 3. The touched outputs differ in $i$, so the sum runs over $i$:
 #
@@ -116,8 +105,7 @@ figures.machine()
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# The shapes agree, but that is no proof: if $T_q = T_k$, then $P\, dZ$ fits as well. If both of two queries read the first value only, and
-# $dZ = (1, 0)^\top$, then $P^\top dZ = (1, 0)^\top$, but $P\, dZ = (1, 1)^\top$ gives a gradient to a value that nobody reads.
+# The summed index says so. The shapes do not: if $T_q = T_k$, then $P\, dZ$ fits as well.
 #
 # Now **one weight**, $p_{ij}$.
 #
@@ -132,11 +120,11 @@ figures.machine()
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 
 # %% [markdown] id="sevenths-weights"
-# So $dP_{ij}$ is what a unit of this weight **costs** the loss, and a negative cost is a gain. (Each weight is moved alone, as if a row
-# need not sum to 1; the softmax comes next.)
+# We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight adds to the loss. (Each weight is
+# moved alone, as if a row need not sum to 1; the softmax comes next.)
 #
 # For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
-# and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of this row of $dZ$, and nothing from the other rows, which are 0.
+# and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of this row of $dZ$.
 
 # %% id="sevenths-weights-code"
 weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
@@ -149,33 +137,32 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Take **one score**, $s_{ij}$, an entry of $S = Q K^\top / \sqrt{d_k}$.
+# Take **one score**, $s_{ij}$, an entry of $S = Q K^\top / \sqrt{d_k}$. Write $[l = j]$ for a number that is 1 if $l = j$, and 0
+# otherwise.
 #
-# 1. It touches all weights of row $i$, since they share one normaliser, and no weight of another row.
-# 2. It moves $p_{il} = e^{s_{il}} / N$ with $N = \sum_m e^{s_{im}}$. The numerator moves only if $l = j$; let $\delta_{lj}$ be 1 if it is,
-#    and otherwise 0. The denominator always moves, at the rate $e^{s_{ij}}$. By the quotient rule the rate of $p_{il}$ is
-#    $(\delta_{lj}\, e^{s_{il}} N - e^{s_{il}} e^{s_{ij}}) / N^2 = p_{il} (\delta_{lj} - p_{ij})$, as in {eq}`softmax-derivative`.
+# 1. It touches weights of row $i$, which share one normaliser, and no weight of another row.
+# 2. It moves $p_{il}$ at the rate $p_{il} ([l = j] - p_{ij})$, {eq}`softmax-derivative`. (There the scores are $z$, the weights $s$, and
+#    the bracket is $\delta_{ij}$.)
 # 3. The touched weights differ in $l$, so the sum runs over $l$:
 #
-# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, (\delta_{lj} - p_{ij}) \label{score-gradient-over-row}$$
+# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 
 # %% [markdown] id="backward-softmax-sum"
-# Multiply the bracket out. Of the terms with $\delta_{lj}$ only the one with $l = j$ is left, and it is $p_{ij}\, dP_{ij}$. In the other
-# terms $p_{ij}$ does not depend on $l$ and goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$
-# of $dP$ under the weights of row $i$**. Call it $\delta_i$ (with one index; it has nothing to do with the $\delta_{lj}$ above). Then
-# $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all
-# entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$ along its row,
+# Multiply the bracket out. Of the terms with $[l = j]$ only $p_{ij}\, dP_{ij}$ is left. In the others $p_{ij}$ does not depend on $l$ and
+# goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$ of $dP$ under the weights of row $i$**. Call
+# it $\delta_i$. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all entries at once, where $\mathbf{1}$ is a column of ones that
+# copies $\delta_i$ along its row,
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
-# It is {eq}`softmax-vector-jacobian-product`, one row at a time. (Chapter {lesson}`softmax` called the scores $z$ and the weights $s$.)
+# Each row of this is {eq}`softmax-vector-jacobian-product`.
 
 # %% [markdown] id="sevenths"
-# Here are the sevenths. The row of $dP$ is $0, -2, 4, 0, 0, 2, 3$, its sum is 7, and so its mean is $\delta = 1$. Subtract 1 from
-# each and divide by 7: $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" costs the loss 0, and that is *less than
-# the mean*: a rise of its score takes weight from the six others, which cost $\frac76$ on average, and gives it to one that costs 0. The
-# weight moves at the rate $\frac17 \cdot \frac67$, and $\frac17 \cdot \frac67 \cdot \frac76$ is the seventh by which the loss falls.
-# "Because" and "it" cost 0 as well, so the same holds for them.
+# Here are the sevenths. The costs are $0, -2, 4, 0, 0, 2, 3$, and their mean is $\delta = 1$. Subtract 1 from each and divide by 7:
+# $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" has the cost 0, and that is *less than the mean*. Let its score
+# rise by a small $\varepsilon$. Its weight grows, which adds nothing to the loss, and each of the six others shrinks by
+# $p_{il}\, p_{ij}\, \varepsilon = \frac1{49}\, \varepsilon$. Their costs sum to 7, so to first order the loss falls by
+# $\frac{7}{49}\, \varepsilon$, which is the seventh. The same holds for "because" and "it", whose cost is 0 as well.
 
 # %% id="sevenths-figure"
 cost = d_weights[0]
@@ -189,24 +176,16 @@ figures.row_of_gains(TOKENS, cost, weights[0])
 #
 # $$\sum_{j=1}^{T_k} dS_{ij} = 0 \label{zero-sum-score-gradients}$$
 #
-# By the formula: the sum is $\sum_j p_{ij}\, dP_{ij} - \delta_i \sum_j p_{ij} = \delta_i - \delta_i$, because the weights sum to 1. By
-# its meaning: the sum is the rate at which the loss changes when all scores of the row rise together, and the softmax does not see such a
-# shift, {eq}`softmax-shift-invariance`. This makes a good first test of any backward pass through a softmax.
+# The sum is $\sum_j p_{ij}\, dP_{ij} - \delta_i \sum_j p_{ij} = \delta_i - \delta_i$, because the weights sum to 1. The softmax gives
+# another reason. If all scores of a row rise by $\varepsilon$, the loss changes by $\varepsilon \sum_j dS_{ij}$ to first order; but the
+# weights do not change, {eq}`softmax-shift-invariance`, so the loss does not either, and the sum is 0.
 
 # %% [markdown] id="spot-mean"
-# ### Spot the mistake: what a weight costs
+# ### Spot the mistake: the cost of a weight
 #
-# "Each score gets what its weight costs: $dS = P \odot dP$." The shape is right. Take two keys with
-# the same value 3, equal weights and $dZ = 1$, so that $dP = (3, 3)$. **Predict** what $dS$ must be, and what the formula says.
-
-# %% id="spot-mean-code" tags=["predicted"]
-p, cost = np.array([0.5, 0.5]), np.array([3.0, 3.0])
-print("P * dP:          ", p * cost)
-print("mean subtracted: ", p * (cost - p @ cost))
-
-# %% [markdown] id="spot-mean-answer" tags=["answer"]
-# $dS$ must be $(0, 0)$, because both values are 3, so the output is 3 whatever the scores are. The short formula says $(1.5, 1.5)$: it
-# would push both scores down for ever, and nothing would change. It forgets that a weight can only rise at the expense of the others.
+# "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Take two keys with the same value 3, equal weights and
+# $dZ = 1$. Then $dP = (3, 3)$, and this says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. The
+# mistake forgets that one weight can only rise at the expense of the others.
 
 # %% id="softmax-verify"
 verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradients")
@@ -224,9 +203,9 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 
 # %% [markdown] id="which-gains-mixture"
-# So each value is compared with the **present mixture** $z_i$. A small step of the scores against their gradient raises $s_{ij}$ if
-# $p_{ij} > 0$ and $dZ_i \cdot (v_j - z_i) < 0$, that is, if to first order the loss falls as the output moves from $z_i$ towards $v_j$.
-# The weight that the key already has is a factor.
+# So each value is compared with the **present mixture** $z_i$. If the output moves from $z_i$ towards $v_j$, by $t\, (v_j - z_i)$ with a
+# small $t$, the loss changes by $t\, dZ_i \cdot (v_j - z_i)$ to first order. If this is negative and $p_{ij} > 0$, then a small step of the
+# scores against their gradient raises $s_{ij}$.
 #
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
@@ -243,6 +222,13 @@ verify("score-gradient-against-mixture")
 my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
 
+# %% [markdown] id="gradient-turn-ours" tags=["ours"]
+# ```python
+# def my_d_scores(weights, output, value, d_output):
+#     mixture_costs = (d_output * output).sum(axis=1, keepdims=True)
+#     return weights * (d_output @ value.T - mixture_costs)
+# ```
+
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
@@ -250,17 +236,11 @@ check("gain-over-mixture", my_d_scores)
 # only through the scores, so $S$ takes the place of $Z$ in {eq}`gradient-collects-all-outputs`:
 # $dx = \sum_{ij} dS_{ij}\, \partial s_{ij} / \partial x$.
 #
-# **One entry of a query**, $Q_{ic}$:
-#
-# 1. It touches the scores of its row, $s_{ij}$ for every $j$.
-# 2. It moves $s_{ij}$ at the rate $K_{jc} / \sqrt{d_k}$.
-# 3. So the sum runs over $j$.
-#
-# **One entry of a key**, $K_{jc}$:
-#
-# 1. It touches the scores of its column, $s_{ij}$ for every $i$.
-# 2. It moves $s_{ij}$ at the rate $Q_{ic} / \sqrt{d_k}$.
-# 3. So the sum runs over $i$.
+# | | an entry of a query, $Q_{ic}$ | an entry of a key, $K_{jc}$ |
+# |---|---|---|
+# | 1. touches | the scores of its row, $s_{ij}$ for every $j$ | the scores of its column, $s_{ij}$ for every $i$ |
+# | 2. moves $s_{ij}$ at the rate | $K_{jc} / \sqrt{d_k}$ | $Q_{ic} / \sqrt{d_k}$ |
+# | 3. so the sum runs over | $j$ | $i$ |
 
 # %% [markdown] id="backward-qk-sums"
 # $$dQ_{ic} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} dS_{ij}\, K_{jc}, \qquad
@@ -270,8 +250,10 @@ check("gain-over-mixture", my_d_scores)
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
-# So the gradient of a query is a weighted sum of keys, with its row of $dS$ as weights, and that of a key a weighted sum of queries, with
-# its column. For "because" the row of $dS$ is $-1, -3, 3, -1, -1, 1, 2$ sevenths, and these are the keys:
+# So the gradient of a query is a sum of keys, each times its entry of $dS$ and $1 / \sqrt{d_k}$, and that of a key such a sum of queries.
+# What a query does to a key is always along the direction of the query: a step against $dK$ adds to $k_j$ a multiple of each $q_i$, and a
+# positive one where $dS_{ij} < 0$. The query of "because" is 0, so its row moves no key. Here are the keys, and the gradient of the query
+# of "because":
 
 # %% id="sevenths-keys"
 query, key = QUERY[0], KEY[0]
@@ -279,53 +261,53 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("14 dq:", (14 * d_scores @ key / math.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query"
-# In the column "alive" the sum is $-3 \cdot 2 + 2 \cdot 1 = -4$, and $\frac17$ and $\frac{1}{\sqrt 4}$ make it fourteenths. A step
-# against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$: it begins to ask for what is alive and does not tell (and a little
-# for what is open).
-#
-# And the keys? **Predict** what the seven keys get from this row of $dS$.
-
-# %% id="sevenths-query-code" tags=["predicted"]
-from_because = np.outer(d_scores, query[TOKENS.index("because")]) / math.sqrt(4)
-print("largest part of dK from this row:", np.abs(from_because).max())
-
-# %% [markdown] id="sevenths-query-answer" tags=["answer"]
-# The keys get nothing from this row, because its part of $dK_j$ is $dS_{ij}\, q_i / \sqrt{d_k}$, and $q_i = 0$. Its scores are 0 for any
-# keys at all, so no key can change them. A query moves a key only along the direction of the query: a step against the gradient adds to the
-# key a multiple of each query. It is positive if the loss falls, to first order, as the output of that query moves towards the key's value.
+# In the column "alive" the sum is $-3 \cdot 2 + 2 \cdot 1 = -4$, and times $\frac17$ and $\frac{1}{\sqrt 4}$ it is $-\frac4{14}$. A step
+# against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query then begins to look for tokens that are alive and do not
+# tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$.
 
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# | forward | backward | what the entry touches |
-# |---|---|---|
-# | $S = Q K^\top / \sqrt{d_k}$ | $dQ = dS\, K / \sqrt{d_k}$, $\; dK = dS^\top Q / \sqrt{d_k}$ | a query its row of scores, a key its column |
-# | $P = \mathrm{softmax}(S)$ | $dS = P \odot (dP - \delta \mathbf{1}^\top)$ | a score all weights of its row |
-# | $Z = P V$ | $dP = dZ\, V^\top$, $\; dV = P^\top dZ$ | a weight one output, a value all outputs |
-#
-# Read from the bottom up, the middle column is the program. Attention never mixes two examples of a batch, so each has this backward pass
-# to
-# itself; what several share, such as one key for all, collects from all.
+# Read from the output to the input, the key formulas are the program:
 
 
 # %% id="whole-code"
-def backward(query, key, value, d_output, subtract=1.0):  # subtract: for a test below
+def backward(query, key, value, d_output):
     root = math.sqrt(query.shape[1])
     weights = softmax(query @ key.T / root)
     d_value = weights.T @ d_output
     d_weights = d_output @ value.T
     delta = (weights * d_weights).sum(axis=1, keepdims=True)
-    d_scores = weights * (d_weights - subtract * delta)
-    return d_scores @ key / root, d_scores.T @ query / root, d_value
+    d_scores = weights * (d_weights - delta)
+    d_query = d_scores @ key / root
+    d_key = d_scores.T @ query / root
+    return d_query, d_key, d_value
 
 
 verify("query-key-gradient-entries", "query-and-key-gradients")
 
+# %% [markdown] id="batch"
+# **A batch.** Attention never mixes two examples of a batch, so each has its own backward pass. But a key that all examples share touches
+# the scores of all of them, so its gradient sums over the examples $b$, too:
+# $dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_b \sum_i dS^{(b)}_{ij}\, Q^{(b)}_{ic}$.
+#
+# Let two examples with one query each, $q^{(1)} = 1$ and $q^{(2)} = 3$, share two keys, both 0, and two values, 0 and 1. Then all weights
+# are $\frac12$, and both outputs too. With $dZ^{(1)} = 4$ and $dZ^{(2)} = -8$, $dS$ for the first key is
+# $\frac12 \cdot 4 \cdot (0 - \frac12) = -1$ and $\frac12 \cdot (-8) \cdot (0 - \frac12) = 2$, and the gradient of this key is
+# $-1 \cdot 1 + 2 \cdot 3 = 5$.
+
+# %% id="batch-code"
+keys, values = np.zeros((2, 1)), np.array([[0.0], [1.0]])
+for q, d_z in ((1, 4), (3, -8)):
+    _, d_keys, _ = backward(np.array([[q]]), keys, values, np.array([[d_z]]))
+    print("from this example the first key gets", d_keys[0])
+
 # %% [markdown] id="fall"
-# Does a loss fall? We take random whole numbers for $dZ$, but keep the row of "because". The loss is $L = \sum_{ia} dZ_{ia} Z_{ia}$, whose
-# gradient at $Z$ is this $dZ$. Then we take from each of the 77 numbers a tenth of its gradient. A number $x$ moves by $-0.1\, dx$, which
-# counts in the loss with the factor $dx$. So to first order the loss falls by a tenth of the sum of all squared gradients. And do the
-# weights of "because", all one seventh before, follow the signs of the first cell?
+# ### What a step does
+#
+# We take random whole numbers for $dZ$, but keep the row of "because". The loss $L = \sum_{ia} dZ_{ia} Z_{ia}$ has this $dZ$ as its
+# gradient at $Z$. Each of the 77 numbers moves by $-0.1\, dx$, and so changes the loss by $-0.1\, dx \cdot dx$ to first order. Does the
+# loss fall by a tenth of the sum of all squared gradients?
 
 # %% id="fall-code"
 d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
@@ -342,86 +324,101 @@ now = loss(query, key, value, d_output)
 print(f"loss now:            {now:.2f}")
 print(f"to first order:      {now - 0.1 * sum((g**2).sum() for g in ours):.2f}")
 print(f"after the step:      {loss(*stepped, d_output):.2f}")
-after = attention(*stepped, return_weights=True)[1][3]
-print(labelled([7 * after], rows=["7 p"], columns=TOKENS))
 
 # %% [markdown] id="fall-notice"
-# They do: the weights with a minus there have risen, and those with a plus have fallen. The last .04 of the fall of the loss is beyond
-# the first order.
+# It does, up to .04, which comes from higher orders. And the scores? This was a step of queries and keys, not of the scores. In
+# $s_{ij} = q_i \cdot k_j / \sqrt{d_k}$ both factors move, $q_i$ by $-0.1\, dq_i$ and $k_j$ by $-0.1\, dk_j$. Multiply out: to first order
+# the score changes by
+#
+# $$\Delta s_{ij} = -0.1\, \frac{dq_i \cdot k_j + q_i \cdot dk_j}{\sqrt{d_k}}$$
+
+# %% [markdown] id="fall-predict"
+# **Predict** for the row of "because", whose $dS$ is $-1, -3, 3, -1, -1, 1, 2$ sevenths: to first order, does every score with a minus rise
+# in this step, and every score with a plus fall? Look at the keys above.
+
+# %% id="fall-scores" tags=["predicted"]
+i = TOKENS.index("because")
+first_order = -0.1 * (ours[0] @ key.T + query @ ours[1].T) / 2
+changes = (stepped[0] @ stepped[1].T - query @ key.T) / 2
+rows = [first_order[i], changes[i]]
+print(labelled(rows, ("first order", "in full"), TOKENS, digits=3))
+
+# %% [markdown] id="fall-answer" tags=["answer"]
+# In the row "first order" six scores follow their signs, and the score of "because" with itself, whose $dS$ is $-\frac17$, stands at 0: its
+# query and its key are both 0. (In full it rises by .001: after the step neither is 0, and this is their product, of second order.) A step
+# has only queries and keys to move, and each of them belongs to many scores. Section {section}`deeper-fall` shows scores with a plus that
+# rise.
 
 # %% [markdown] id="differences"
-# ## A witness that shares no algebra
+# ## Checking a gradient by differences
 #
-# The same mistake can sit in a formula and in its program. **Differences** share no algebra with either, for they need the forward pass
-# only: move one number $x$ a step $h$ up and a step $h$ down, and look at the loss $f$, as the first cell did. (So they say nothing about a
-# mistake in the forward pass itself.)
+# The same mistake can sit in a formula and in its program. **Differences** need the forward pass only. As in the first cell, move one
+# number $x$ a step $h$ up and a step $h$ down, and look at the loss $f$:
 #
 # $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
 #
-# As a rule, half of a small step leaves about a quarter of the error, until the rounding of the losses shows. With numbers
-# of size 1 in float64, $10^{-5}$ is a good step. Section {section}`deeper-step` derives both.
+# As a rule, halving the step divides the error by about four, until rounding takes over. With numbers of size 1 in float64, $10^{-5}$ is a
+# good step. Section {section}`deeper-step` derives both.
 
 # %% [markdown] id="differences-turn"
-# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of `loss` above for each entry of `key`,
-# as an array of the shape of `key`. Leave `key` itself as it was.
+# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of the `loss` above for each entry of
+# `key`, as an array of the shape of `key`. Leave `key` as it was. (`np.ndindex(key.shape)` runs through its entries.)
 
 # %% id="differences-turn-code" tags=["your-turn"]
 my_differences = ...  # your function
 check("key-gradient-by-differences", my_differences)
 
+# %% [markdown] id="differences-turn-ours" tags=["ours"]
+# ```python
+# def my_differences(query, key, value, d_output, step):
+#     found = np.empty_like(key)
+#     for entry in np.ndindex(key.shape):
+#         up, down = key.copy(), key.copy()
+#         up[entry] += step
+#         down[entry] -= step
+#         rise = loss(query, up, value, d_output) - loss(query, down, value, d_output)
+#         found[entry] = rise / (2 * step)
+#     return found
+# ```
+
 # %% [markdown] id="check-gradient"
-# This is a gradient check of your own: the largest entry of `np.abs(my_differences(query, key, value, d_output, 1e-5) - ours[1])` should
-# be far below $10^{-7}$. The same loop, run over the entries of each of the three arrays, checks a whole backward pass:
-
-
-# %% id="check-gradient-code"
-def check_gradient(backward, arrays, d_output, step=1e-5):
-    for place, gradient in enumerate(backward(*arrays, d_output)):
-        found = np.empty_like(gradient)
-        for entry in np.ndindex(gradient.shape):
-            ends = []
-            for way in (step, -step):
-                moved = [array.copy() for array in arrays]
-                moved[place][entry] += way
-                ends.append(loss(*moved, d_output))
-            found[entry] = (ends[0] - ends[1]) / (2 * step)
-        # differences err by about 1e-10 here, the mistake below by far more
-        agree = np.abs(found - gradient).max() < 1e-7 * (1 + np.abs(found).max())
-        print("d" + "QKV"[place], "agrees" if agree else "differs")
-
+# `check_gradient` runs such a loop over queries, keys and values with the step $10^{-5}$, and says of each gradient whether it agrees up to
+# a millionth of its largest entry. Here it checks `backward`, and then two passes with one wrong line each, drawn from the mistakes that
+# `verify` rejects.
 
 # %% id="check-all"
 rng = np.random.default_rng(3)
 arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
 d_z = rng.normal(size=(3, 2))
-check_gradient(backward, arrays, d_z)
+suspects = checking.suspects(seed=3)  # another seed draws others
+for name, each in (("ours", backward), ("A", suspects[0]), ("B", suspects[1])):
+    print(f"{name:5}{checking.check_gradient(each, arrays, d_z)}")
 
 # %% [markdown] id="check-predict"
-# All agree. Now let the backward pass forget the mean, `subtract=0.0`, the mistake that we spotted above. **Predict** which of the three
-# gradients the check reports.
+# **Predict** for A and B: in which lines of `backward` can the one mistake be? Name all that fit.
 
 # %% id="check-predict-code" tags=["predicted"]
-check_gradient(partial(backward, subtract=0.0), arrays, d_z)
+for name, suspect in zip("AB", suspects, strict=False):
+    print(f"{name}: wrong in the line of {suspect.line}: {suspect.mistake}")
 
 # %% [markdown] id="check-answer" tags=["answer"]
-# It reports $dQ$ and $dK$, which are made from $dS$. The gradient of the values is right, because it branches off before the
-# softmax: look at the machine. So the list of wrong gradients narrows down where in the backward pass the mistake was made.
+# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So look at what $dQ$ and $dK$ share and $dV$ does not: `d_weights`, `delta` and `d_scores`.
+# Each of the three could do this, and here it is the first; section {section}`deeper-lines` tells them apart. In B only $dQ$ is wrong, so it
+# can only be the line of `d_query`.
 
 # %% [markdown] id="check-inputs"
-# Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, no symmetric matrices, more than one
-# example in a batch, and numbers like those in real use. In July 2026 somebody found that a backward pass in the
-# library diffusers transposed keys and values a second time. The outputs were right. With as many heads as positions, all shapes fitted as
-# well, and the gradients were wrong by more than their own size
-# ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
+# Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, no symmetric matrices, and more than one
+# example in a batch. In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values that the forward
+# pass had already transposed. The outputs were right. With as many heads as positions, all shapes fitted, and the gradients were wrong by
+# more than their own size ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
 
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **A gradient is about small steps.** If it says that a small rise of a score lowers the loss, a rise by 5 may still do the opposite.
-#   (Not if the loss is linear in the output, as those of this lesson are: when one score rises alone, the output moves straight
-#   towards $v_j$.)
+# - **A gradient is about small steps.** Even if a small rise of a score lowers the loss, a rise by 5 may raise it. (Not if the loss is
+#   linear in the output: with all other scores held, $z_i$ moves on the straight line towards $v_j$, and a linear loss does not turn there.)
 # - **What gets no weight gets no gradient**, {eq}`score-gradient-against-mixture` and {eq}`gradient-of-values`. If every query gives a key
-#   weight 0 (by a mask, or by rounding: a softmax of finite scores has no exact 0), then neither the key nor its value gets a gradient.
+#   weight 0 (by a mask, or by rounding), then neither the key nor its value gets a gradient.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -438,48 +435,64 @@ check_gradient(partial(backward, subtract=0.0), arrays, d_z)
 # ## Summary
 #
 # - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
-# - A score gets what its weight costs above the mean of its row, times the weight. Each row of $dS$ sums to 0.
+# - A score gets the cost of its weight above the mean of its row, times the weight. Each row of $dS$ sums to 0.
 # - So a value is compared with the present mixture: $dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i)$.
-# - The gradient of a query is a weighted sum of keys, and that of a key a weighted sum of queries.
-# - Differences check every gradient against the forward pass, in float64, on inputs without any symmetry.
+# - The gradient of a query is a sum of keys, each times its entry of $dS / \sqrt{d_k}$, and that of a key such a sum of queries. A step moves
+#   queries and keys, so not every score follows its own gradient.
+# - Differences check every gradient, in float64, on inputs without any symmetry.
 #
-# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared. The next
-# question: where do queries, keys and values come from? See chapter {lesson}`self_attention`.
+# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared. Chapter
+# {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
+
+# %% [markdown] id="deeper-fall"
+# ## Deeper: a score that rises against its gradient
+#
+# No core section needs what follows. In the step of section {section}`whole`, take the row of "it": its $dS$, the change of its scores, and
+# the two parts of that change to first order.
+
+# %% id="deeper-fall-code"
+output, weights = attention(query, key, value, return_weights=True)
+mixtures = (d_output * output).sum(axis=1)  # dZ_i . z_i
+d_scores = weights * (d_output @ value.T - mixtures[:, None])
+by_query, by_keys = -0.1 * ours[0] @ key.T / 2, -0.1 * query @ ours[1].T / 2
+i = TOKENS.index("it")
+parts = [d_scores[i], changes[i], by_query[i], by_keys[i]]
+print(labelled(parts, ("dS", "change", "by query", "by keys"), TOKENS, digits=3))
+
+# %% [markdown] id="deeper-fall-notice"
+# The scores of "the", "because" and "it" have a plus and rise. The query would lower the first and the last a little, but each key serves
+# seven queries, and the move of the keys raises all three.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
-# No core section needs what follows. By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $v_j$ and $z_i$ cost
-# the same, $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. If $p_{ij} = 1$, they do, because then $z_i = v_j$. How small is
-# $dS_{ij}$ *near* these weights, 0 and 1? The weights sum to 1, so $dP_{ij} = \sum_l p_{il}\, dP_{ij}$, and
+# By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if
+# $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. The second holds if $p_{ij} = 1$, because then $z_i = v_j$. How small is $dS_{ij}$
+# *near* these weights, 0 and 1? The weights sum to 1, so $dP_{ij} = \sum_l p_{il}\, dP_{ij}$, and
 #
 # $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
 #
 # The term with $l = j$ is 0. In the others no difference is larger in size than the range of the row, from its smallest entry to its
-# largest, and
-# their weights sum to $1 - p_{ij}$. So the size of the sum is at most $1 - p_{ij}$ times the range, and with the factor $p_{ij}$ of
-# $dS_{ij}$
+# largest, and their weights sum to $1 - p_{ij}$. So the size of the sum is at most $1 - p_{ij}$ times the range, and with the factor
+# $p_{ij}$ of $dS_{ij}$
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 
 # %% [markdown] id="vanishes-notice"
 # So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$
-# makes up for it.
-# (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the step above.
+# makes up for it. (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the step above.
 
 # %% id="all-rows-figure"
-print(labelled(d_output, columns=("dZ 1", "dZ 2", "dZ 3")))
-output, weights = attention(query, key, value, return_weights=True)
-mixture_cost = (d_output * output).sum(axis=1, keepdims=True)
-figures.all_rows(TOKENS, weights, weights * (d_output @ value.T - mixture_cost))
+print(labelled([*d_output.T], rows=("dZ 1", "dZ 2", "dZ 3"), columns=TOKENS))
+print(labelled([mixtures], rows=["dZ . z"], columns=TOKENS, digits=3))
+figures.all_rows(TOKENS, weights, d_scores)
 verify("score-gradient-bound")
 
 # %% [markdown] id="all-rows-notice"
-# A large weight is not needed for a large $dS$, nor does it exclude one. In the row of "sat", "cat" has the weight .92 but gets only
-# $-.004$, because it costs 2 and the mixture
-# costs almost the same, 2.005. There "tired" has a weight of only .017 and gets .051, because it costs 5. In the
-# row of "it", "cat" has the weight .95, and yet its $dS$ is the largest of that row in size, $-.26$: it costs $-4$, and the mixture costs
-# $-3.72$.
+# The weight alone does not decide. In the row of "was", "tired" has a weight of only .08 and gets .14, almost as much in size as "cat" with
+# its weight of .60. In the row of "sat", "cat" has the weight .92, and its $dS$ rounds to 0: its cost is 2, and that of the mixture 2.005.
+# In the row of "it", "cat" has even more, .95, and yet its $dS$ is the largest of that row in size, $-.26$: its cost is $-4$, and that of
+# the mixture $-3.72$.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -505,9 +518,10 @@ figures.steps_explorable()
 # <details><summary>What you should see</summary>
 #
 # From 0, $-1$, $-2$ and $-3$ it takes 3, 8, 54 and 1108 steps: the last number is almost 370 times the first. The score of the best value
-# rises in every one of these steps, and yet from $-3$ its weight *falls* from step 1 to step 346, from .016 to .0012, because the score
-# of the value 1 rises faster. Then that value has nearly all the weight, $z$ is almost 1, and a step of $s_4$ is about $p_4 (2 - 1)$,
-# hardly more than its weight.
+# rises in every one of these steps, and yet from $-3$ its weight *falls* in all steps from the second to the 346th, from .016 to .0012. To
+# first order a weight grows only if its score rises by more than the mean of its row, $\sum_l p_l\, \Delta s_l$, and the value 1, with its
+# large weight and its fast score, keeps that mean above the rise of $s_4$. Then the value 1 has nearly all the weight, $z$ is almost 1,
+# and a step of $s_4$ is about $p_4 (2 - 1)$, hardly more than its weight.
 #
 # </details>
 
@@ -546,14 +560,12 @@ print(labelled(query, columns=("entry 0", "1", "2", "3")))
 
 # %% [markdown] id="touched-notice"
 # One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
-# rows are spared here: the queries of "cat" and of "because" have a 0 in that entry.
+# rows do not change here: the queries of "cat" and of "because" have a 0 in that entry.
 
 # %% [markdown] id="by-index"
 # With three loops, one for each index, $dK$ comes out as the product says:
 
 # %% id="by-index-code"
-d_weights = d_output @ value.T
-d_scores = weights * (d_weights - (d_output * output).sum(axis=1, keepdims=True))
 by_index = np.zeros((7, 4))
 for j in range(7):
     for c in range(4):
@@ -595,18 +607,18 @@ print("by the program:   ", ours[0][row])
 #
 # $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
 #
-# **Predict**: for $T_q = T_k = 8192$ and $d_k = d_v = 64$, how many times as many numbers does $P$ have as $Q$, $K$, $V$ and $Z$ together?
+# For $T_q = T_k = T$ and $d_k = d_v = d$, the weights are $T^2$ numbers, and $Q$, $K$, $V$ and $Z$ together $4\, T d$. So $P$ has
+# $T / (4 d)$ times as many.
 
-# %% id="cost-code" tags=["predicted"]
+# %% id="cost-code"
 T, d = 8192, 64
 print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
 gflop = costs.attention_flops(T * T, d, d) / 1e9
 print(f"forward {gflop:.0f} GFLOP, and twice that backward")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
-# %% [markdown] id="cost-answer" tags=["answer"]
-# It has 32 times as many: $T^2$ numbers against $4\, T d$, which is $T / (4 d)$. FlashAttention keeps no weights. It computes them again
-# in the backward pass, from queries and keys: chapter {lesson}`flash`.
+# %% [markdown] id="cost-answer"
+# FlashAttention keeps no weights. It computes them again in the backward pass, from queries and keys: chapter {lesson}`flash`.
 
 # %% id="cost-verify"
 verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
@@ -614,12 +626,10 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# Chapter {lesson}`masking` hides a key from a query by setting their score to $-\infty$. If the query sees some other key, then $p_{ij} =
-# 0$, whatever
-# finite numbers this key and its value hold, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries has $dK_j = dV_j = 0$.
-# But a
-# gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives a weight that is rounded
-# to 0.
+# Chapter {lesson}`masking` hides a key from a query by setting the score of the pair to $-\infty$. If the query sees some other key, then
+# $p_{ij} = 0$, whatever finite numbers this key and its value hold, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries
+# has $dK_j = dV_j = 0$. But a gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives
+# a weight that is rounded to 0.
 
 # %% id="deeper-mask-code"
 seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
@@ -631,27 +641,53 @@ for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
 # Each entry of a **bias** $B$ that is added to the scores touches one score, at the rate 1, so $dB = dS$. If one number of $B$ is used
 # for many pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
 
+# %% [markdown] id="deeper-lines"
+# ## Deeper: which of three lines
+#
+# A mistake in `d_weights`, `delta` or `d_scores` spoils $dQ$ and $dK$ and leaves $dV$ right. The rows of $dK$ tell more. Every row of $dS$
+# sums to 0, {eq}`zero-sum-score-gradients`, and so the rows of $dK$ add up to 0 as well:
+#
+# $$\sum_j dK_j = \frac{1}{\sqrt{d_k}} \sum_i \Bigl( \sum_j dS_{ij} \Bigr)\, q_i = 0$$
+#
+# Here is this sum for A and for a third pass, C.
+
+# %% id="deeper-lines-code"
+for name, each in (("A", suspects[0]), ("C", suspects[2])):
+    total = np.abs(each(*arrays, d_z)[1].sum(axis=0)).max()  # the rows of dK, added up
+    print(f"{name}: {checking.check_gradient(each, arrays, d_z)}, sum {total:.1f}")
+
+# %% [markdown] id="deeper-lines-predict"
+# **Predict** for C: in which lines of `backward` can the mistake be?
+
+# %% id="deeper-lines-answer-code" tags=["predicted"]
+print(f"C: wrong in the line of {suspects[2].line}: {suspects[2].mistake}")
+
+# %% [markdown] id="deeper-lines-answer" tags=["answer"]
+# It can be `delta` or `d_scores`, but not `d_weights`: whatever stands in $dP$, the rows of $dS$ sum to 0 if the two lines behind it are
+# right. Differences cannot tell `delta` and `d_scores` apart, since `d_scores` is all that is made of `delta`. For A the sum 0 points to
+# `d_weights`, but does not prove it: with a sign turned round in `d_scores` the sum is 0, too.
+
 # %% [markdown] id="deeper-step"
 # ## Deeper: the best step of a difference
 #
-# How good is a central difference? Recall Taylor's expansion:
+# How good is a central difference? Let $f$ have five continuous derivatives near $x$, and write $O(h^n)$ for a rest that is at most a
+# constant times $h^n$ for all small steps $h$. Taylor's expansion says
 #
-# $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \ldots$$
+# $$f(x \pm h) = f(x) \pm h f'(x) + \tfrac{h^2}{2} f''(x) \pm \tfrac{h^3}{6} f'''(x) + \tfrac{h^4}{24} f''''(x) + O(h^5)$$
 #
-# In the difference of the two the even powers cancel. Divide by $2h$. For a polynomial of degree 4 at most nothing else is left; any
-# other $f$ adds terms with $h^4$ and higher powers:
+# In the difference of the two the even powers cancel. Divide by $2h$:
 #
-# $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) \label{central-difference-error}$$
+# $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) + O(h^4) \label{central-difference-error}$$
 #
-# So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$. (A difference to one side, $f(x + h) - f(x)$, keeps the
-# term with $f''$; unless that is 0, half the step leaves about half.)
+# So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$. A difference to one side, $(f(x + h) - f(x)) / h$, keeps
+# $\frac{h}{2} f''(x)$; unless that is 0, half the step leaves about half.
 
 # %% [markdown] id="deeper-step-rounding"
-# By this a smaller step errs less. But each loss is rounded. Count only the last rounding: a loss of size $F$ is stored with an error up to
-# $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors
-# of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size of
-# $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step
-# lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+# So far, if $f'''(x) \ne 0$, the smaller of two small steps is better. But each loss is rounded. Count only the last rounding: a loss of
+# size $F$ is stored with an error up to $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6
+# \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size
+# of $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best
+# step lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
 #
 # $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
 #  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$
@@ -678,7 +714,10 @@ steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
 figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# It is $10^{-2}$, because $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.006$.
+# It is $10^{-2}$. The estimate $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.0056 = 10^{-2.25}$, on the logarithmic axis nearer to $10^{-2}$
+# than to $10^{-3}$. (That fits the curve, but is no proof: here $F$ and $M$ are other numbers, and the outputs are rounded, not the loss.)
+# At the left end of the float32 curve most keys do not change at all when so small a step is added, so their differences are 0, and the
+# error is the gradient itself.
 
 # %% id="step-verify"
 verify("central-difference-error", "best-difference-step")
@@ -686,7 +725,9 @@ verify("central-difference-error", "best-difference-step")
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT.
+# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT. Collecting from the end is called *reverse mode*, and
+#   he described it here and in his master's thesis of 1970, in Finnish. Every operation of a long calculation may make a rounding error,
+#   and he asked how much each adds to the error of the result. That is our question, with a rounding error in the place of $\varepsilon$.
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes $\delta$
 #   from the output, too.
 # - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): small finite

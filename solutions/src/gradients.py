@@ -34,35 +34,34 @@ my_score_gradient = p_j * (z - t) * (v_j - z)
 check("score-gradient", my_score_gradient)
 
 # %% [markdown] id="score-gradient-why" tags=["solution-only"]
-# **Why.** The gradient at the output is $dZ = z - t$, and {eq}`score-gradient-against-mixture` does the rest. A step *against* the gradient
-# raises
-# $s_j$ if $v_j$ lies on the same side of $z$ as the target: the scores of helpful values grow.
+# **Why.** The gradient at the output is $dZ = z - t$, and {eq}`score-gradient-against-mixture` does the rest. A step of the scores *against*
+# their gradient raises $s_j$ if $v_j$ lies on the same side of $z$ as the target: the scores of helpful values grow.
 
 # %% [markdown] id="formulas"
-# Four tasks want formulas in LaTeX. With `from attn_course import read`, `read("delta-without-weights", my_delta)` shows how a formula is
+# Four tasks want formulas in LaTeX. With `from attn_course import read`, `read("delta-without-weights", my_total)` shows how a formula is
 # understood. What cannot be read is no attempt.
 
 # %% [markdown] id="delta-without-weights-text"
-# Row $i$ of $dP$ has the weighted mean $\delta_i = \sum_j p_{ij}\, dP_{ij}$. Write the column of all $\delta_i$ as one formula that
-# holds neither weights nor values, only the right side, between `r"` and `"`:
+# Row $i$ of $dP$ has the weighted mean $\delta_i = \sum_j p_{ij}\, dP_{ij}$. Add these means up over all queries, and write the sum as a
+# formula that holds neither weights nor anything of the queries, only the right side, between `r"` and `"`:
 #
-# $$\delta = \ldots$$
+# $$\sum_i \delta_i = \ldots$$
 #
-# `Z` is the output and `dZ` the gradient there, both $(T_q, d_v)$. The left side is a column with an entry for each query, so the right
-# side has no index; `\odot` multiplies entry by entry, and `\mathbf{1}` is a column of ones. Any form that is equal counts.
+# `V` are the values and `dV` is the gradient there, both $(T_k, d_v)$; their rows are `V_j` and `dV_j`. The left side is a number, so the
+# right side has no index left over. Any form that is equal counts.
 
 # %% id="delta-without-weights" tags=["task"]
 ### BEGIN SOLUTION
-my_delta = r"(dZ \odot Z) \mathbf{1}"
+my_total = r"\sum_j dV_j \cdot V_j"
 ### END SOLUTION
 
 # %% id="delta-without-weights-check" tags=["check"]
-check("delta-without-weights", my_delta)
+check("delta-without-weights", my_total)
 
 # %% [markdown] id="delta-without-weights-why" tags=["solution-only"]
-# **Why.** By {eq}`score-gradient-against-mixture`, $\delta_i = dZ_i \cdot z_i = \sum_a dZ_{ia} Z_{ia}$: multiply entry by entry, then sum
-# each
-# row. In NumPy it is `(d_output * output).sum(axis=-1)`.
+# **Why.** $\sum_i \delta_i = \sum_i \sum_j p_{ij} \sum_a dZ_{ia} V_{ja}$. The sum over the queries may go first:
+# $\sum_j \sum_a V_{ja} \sum_i p_{ij}\, dZ_{ia}$, and the last sum is $dV_{ja}$, {eq}`value-gradient-by-entry`. There is a meaning in it: both
+# are the rate at which the loss changes if all values, and with them all outputs, are multiplied by the same number a little larger than 1.
 
 # %% [markdown] id="gradient-through-the-softmax-text"
 # The weights $P$ are the softmax of the scores $S$, row by row, and $dP$ is the gradient of a loss with respect to $P$.
@@ -83,8 +82,7 @@ check("gradient-through-the-softmax", my_formula)
 
 # %% [markdown] id="gradient-through-the-softmax-why" tags=["solution-only"]
 # **Why.** $(P \odot dP)\, \mathbf{1}$ is the column of the numbers $\delta_i = \sum_j p_{ij}\, dP_{ij}$, and times $\mathbf{1}^\top$ each
-# of
-# them fills its row. In NumPy the two products with ones are `sum(axis=-1, keepdims=True)` and the broadcast behind it.
+# of them fills its row. In NumPy the two products with ones are `sum(axis=-1, keepdims=True)` and the broadcast behind it.
 
 # %% [markdown] id="gradient-of-one-key-text"
 # Every query has a score with key $j$. Write what key $j$ gets back from all queries, row $j$ of $dK$, as a formula:
@@ -110,16 +108,13 @@ check("gradient-of-one-key", my_key_gradient)
 # query gives any weight gets no gradient.
 
 # %% [markdown] id="from-jacobian-to-output-text"
-# By {eq}`softmax-derivative` and the chain rule,
-#
-# $$dS_{ij} = \sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij}).$$
-#
-# In other words, key $j$ is compared with each key $l$ of the row, and the pair counts with the weight of $l$. Show it: a list of lines in
-# LaTeX, each equal to the one before. The first and the last are given; it takes three steps or more:
+# By {eq}`score-gradient-over-row`, $dS_{ij} = \sum_l dP_{il}\, p_{il} ([l = j] - p_{ij})$. In other words, key $j$ is compared with each key
+# $l$ of the row, and the pair counts with the weight of $l$. Show it: a list of lines in LaTeX, each equal to the one before. The first and
+# the last are given; it takes three steps or more:
 #
 # ```python
 # my_derivation = [
-#     r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+#     r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
 #     # your lines
 #     r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
 # ]
@@ -131,8 +126,8 @@ check("gradient-of-one-key", my_key_gradient)
 # %% id="from-jacobian-to-output" tags=["task"]
 ### BEGIN SOLUTION
 my_derivation = [
-    r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
-    r"\sum_l dP_{il} p_{il} \delta_{lj} - \sum_l dP_{il} p_{il} p_{ij}",
+    r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
+    r"\sum_l dP_{il} p_{il} [l = j] - \sum_l dP_{il} p_{il} p_{ij}",
     r"dP_{ij} p_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
     r"p_{ij} \left( \sum_l p_{il} dP_{ij} - \sum_l p_{il} dP_{il} \right)",
     r"p_{ij} \sum_l p_{il} (dP_{ij} - dP_{il})",
@@ -144,7 +139,7 @@ my_derivation = [
 check("from-jacobian-to-output", my_derivation)
 
 # %% [markdown] id="from-jacobian-to-output-why" tags=["solution-only"]
-# **Why.** The delta leaves the one term with $l = j$, and $p_{ij}$ does not depend on $l$. Since $\sum_l p_{il} = 1$, the single term
+# **Why.** The bracket $[l = j]$ leaves the one term with $l = j$, and $p_{ij}$ does not depend on $l$. Since $\sum_l p_{il} = 1$, the single term
 # $dP_{ij}$ is $\sum_l p_{il}\, dP_{ij}$, and the two sums become one. So a score says by how much value $j$ beats the others, pair by pair.
 # If there are only two keys, the gradients of their scores are equal and opposite. To compute it, one takes the average of the $v_l$ first,
 # which is $z_i$: {eq}`score-gradient-against-mixture` needs one comparison for each key, and the line above $T_k$ of them.
@@ -181,50 +176,48 @@ check("attention-backward", my_attention_backward)
 # %% [markdown] id="attention-backward-why" tags=["solution-only"]
 # **Why.** How the weights were made does not matter for $dV$ and $dP$, and how the scores reach the weights does not matter for $dQ$ and
 # $dK$: four products stay as they are. But now $s_{ij}$ touches the weights $p_{lj}$ of its *column*, at the rate
-# $p_{lj} (\delta_{li} - p_{ij})$, so $dS_{ij} = \sum_l dP_{lj}\, p_{lj} (\delta_{li} - p_{ij}) = p_{ij} \bigl( dP_{ij} - \sum_l p_{lj}\,
+# $p_{lj} ([l = i] - p_{ij})$, so $dS_{ij} = \sum_l dP_{lj}\, p_{lj} ([l = i] - p_{ij}) = p_{ij} \bigl( dP_{ij} - \sum_l p_{lj}\,
 # dP_{lj} \bigr)$. Every column of $dS$ sums to 0. (Slot attention, [arXiv:2006.15055](https://arxiv.org/abs/2006.15055), lets queries
 # compete in this way.)
 
-# %% [markdown] id="repair-symmetric-backward-text"
-# A backward pass for as many queries as keys was tried on one example:
+# %% [markdown] id="repair-shared-backward-text"
+# Let queries and keys be one matrix $X$, so that the scores are $X X^\top / \sqrt{d_k}$. A backward pass was tried on one example:
 #
 # ```python
-# query = key = np.array([[1.0], [-1.0]])
+# x = np.array([[1.0], [-1.0]])
 # value = d_output = np.eye(2)
 # ```
 #
-# There all three gradients are right. On nearly all others with $n > 1$, `d_query` and `d_key` are wrong: the example hides **three**
-# mistakes. Repair the function.
-# `query` and `key` are $(n, d_k)$, `value` and `d_output` $(n, d_v)$; it returns `(d_query, d_key, d_value)`, for scores
-# divided by $\sqrt{d_k}$ and a softmax over the keys.
+# Here both gradients are right. On nearly all other examples with $n > 1$, `d_x` is wrong, by **three** mistakes. Find small inputs on which
+# they show, and repair the function. (`x` is $(n, d_k)$, `value` and `d_output` are $(n, d_v)$.)
 
 
-# %% id="repair-symmetric-backward" tags=["task"]
-def square_backward(query, key, value, d_output):
-    """The gradients (d_query, d_key, d_value) of attention with as many queries as
-    keys.
-    """
+# %% id="repair-shared-backward" tags=["task"]
+def shared_backward(x, value, d_output):
+    """The gradients (d_x, d_value) of attention whose queries and keys are both x."""
     ### BEGIN SOLUTION
-    root = np.sqrt(query.shape[1])
-    scores = query @ key.T / root
+    root = np.sqrt(x.shape[1])
+    scores = x @ x.T / root
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
 
-    d_weights = d_output @ value.T
-    delta = (weights * d_weights).sum(axis=1, keepdims=True)
-    d_scores = weights * (d_weights - delta)
-    return d_scores @ key / root, d_scores.T @ query / root, weights.T @ d_output
+    d_value = weights.T @ d_output
+    mean_costs = (d_output * (weights @ value)).sum(axis=1, keepdims=True)
+    d_scores = weights * (d_output @ value.T - mean_costs)
+    d_x = (d_scores + d_scores.T) @ x / root
+    return d_x, d_value
     ### END SOLUTION
 
 
-# %% id="repair-symmetric-backward-check" tags=["check"]
-check("repair-symmetric-backward", square_backward)
+# %% id="repair-shared-backward-check" tags=["check"]
+check("repair-shared-backward", shared_backward)
 
-# %% [markdown] id="repair-symmetric-backward-why" tags=["solution-only"]
-# **Why.** In the example $P \odot dP$ is symmetric with equal sums in all rows and columns, so $\delta$ may be summed along the wrong
-# axis; $dS$ is symmetric, so it need not be transposed; and $\sqrt{d_k} = 1$ hides the missing factor. Unequal lengths would have shown
-# one of the three at once, the missing transposition, as an error of shape. The wrong sum still broadcasts, and the factor never shows in
-# a shape: for these it takes numbers.
+# %% [markdown] id="repair-shared-backward-why" tags=["solution-only"]
+# **Why.** Entry $X_{ic}$ touches the scores of row $i$ as part of a query, at the rate $X_{jc} / \sqrt{d_k}$, and those of column $i$ as part
+# of a key, at the same rate; the score $s_{ii}$ it touches in both ways. So $dX = (dS + dS^\top)\, X / \sqrt{d_k}$, and $2\, dS\, X$ is
+# right only if $dS$ is symmetric, as in the example, and $d_k = 1$. The mean costs were $V_j \cdot dV_j = \sum_i p_{ij}\, dP_{ij}$, sums of
+# the *columns* of $P \odot dP$, which in the example equal those of the rows. With $d_k = 4$ and all else kept symmetric, the factor shows
+# alone.
 
 # %% [markdown] id="memory-of-kept-weights-text"
 # A model keeps the weights $P$ of every layer, head and sequence from the forward pass, in 16-bit numbers, until the backward pass has
@@ -251,8 +244,8 @@ check("memory-of-kept-weights", my_gigabytes)
 # - or **none at all**: then all examples share them. (Which outputs does an entry of a shared key touch?)
 #
 # Return `(d_query, d_key, d_value)`, each shaped like what it belongs to, for scores divided by $\sqrt{d_k}$ and a softmax over the
-# keys. Before you run the check, write one of your own: move one entry of a *shared* key a step up and a step down, and compare the central
-# difference of `(d_output * output).sum()` with your `d_key`.
+# keys. Scores are small enough for `np.exp`. Before you run the check, write your own: move one entry of a *shared* key a step up and a
+# step down, and compare the central difference of `(d_output * output).sum()` with `d_key`.
 
 
 # %% id="batched-backward" tags=["task"]
@@ -283,7 +276,7 @@ check("batched-backward", my_batched_backward)
 # %% [markdown] id="batched-backward-why" tags=["solution-only"]
 # **Why.** Every product carries the leading axes along, as in the forward pass. An entry of a shared key touches the outputs of all
 # examples, and {eq}`gradient-collects-all-outputs` sums over everything that is touched. (With no surplus axis, `sum(axis=())` adds
-# nothing up and returns the array as it is.) Heads that share a key, chapter {lesson}`heads`, learn in the same way.
+# nothing up and returns the array as it is.) A key that several heads share, chapter {lesson}`heads`, gets its gradient in the same way.
 
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader
@@ -310,8 +303,7 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="key-gradient-by-differences-text"
 # Write `my_differences(query, key, value, d_output, step)`: for each entry of `key` the central difference of the `loss` of the next
 # cell: the loss one step above the entry minus the loss one step below it, divided by the distance of the two. The shapes are $(T_q,
-# d_k)$, $(T_k, d_k)$, $(T_k, d_v)$
-# and $(T_q, d_v)$, the result has the shape of `key`, and `key` itself must not be changed.
+# d_k)$, $(T_k, d_k)$, $(T_k, d_v)$ and $(T_q, d_v)$, the result has the shape of `key`, and `key` itself must not be changed.
 
 
 # %% id="key-gradient-by-differences" tags=["task"]
@@ -331,4 +323,4 @@ def my_differences(query, key, value, d_output, step):
 check("key-gradient-by-differences", my_differences)
 
 # %% [markdown] id="key-gradient-by-differences-why" tags=["solution-only"]
-# **Why.** Two losses for each entry, and nothing of the formulas that are to be checked. That makes it slow, and it makes it a witness.
+# **Why.** The loss is evaluated twice for each entry, which is slow. But nothing of the formulas that are to be checked goes into it.

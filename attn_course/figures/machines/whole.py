@@ -33,8 +33,8 @@ GROUPS = {
         "The lit part is one head's attention: queries meet keys, and the weights that result average the values.",
     ),
     BACKWARDS: (
-        ("query", "key", "value", "scores", "scale", "mask", "softmax", "weights", "output"),
-        "All arrows are turned round: dZ comes in where the output went out, and each lit matrix gets a gradient of its own shape.",
+        ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
+        "All arrows are turned round. The letters on them are matrices kept from the forward pass; the gradient is multiplied by each.",
     ),
     "dictionary": (
         ("query", "key", "value", "weights", "output"),
@@ -63,6 +63,7 @@ GROUPS = {
         "Plain attention writes scores and weights to memory and reads them back, and both have T rows and T columns.",
     ),
 }
+MET = {"Q": "query", "K": "key", "V": "value", "P": "weights"}  # what a gradient meets on its way back, and its colour
 SIZES = {"T": 4, "d_model": 6, "d_k": 3, "d_v": 2, "H": 2}
 MOST = 12
 MOST_SIDE_BY_SIDE = 24  # columns of all heads together
@@ -148,9 +149,9 @@ WAY = (
 )
 
 BACK = (
-    "The way of the gradients: dZ (T by d_v) meets the values and gives dP (T by T), and meets the weights and gives dV (T by d_v); dP "
-    "goes back through the softmax and the mask and gives dS (T by T), which is divided by the root of d_k; dS times the keys gives dQ, "
-    "and dS transposed times the queries gives dK (both T by d_k); from there all three go on to W_Q, W_K, W_V and X."
+    "The way of the gradients: dZ (T by d_v) meets P and becomes dV (T by d_v), and meets V and becomes dP (T by T); dP goes back through "
+    "the softmax and becomes dS (T by T); divided by the root of d_k, it meets K and becomes dQ, and meets Q and becomes dK (both T by "
+    "d_k); from there dQ, dK and dV go on to W_Q, W_K, W_V and X."
 )
 
 
@@ -167,8 +168,18 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
     on = lit.__contains__
     gradient = "d" if backwards else ""
 
-    def arrow(*points: Point, lit: bool) -> None:
-        drawing.arrow(*(points[::-1] if backwards else points), lit=lit)
+    def arrow(*points: Point, lit: bool, by: str = "", at: Point = (0.0, 0.0)) -> None:
+        """Draw an arrow, turned round if all are; a gradient meets the matrix `by` at a place on the last piece of its way."""
+        if not backwards:
+            drawing.arrow(*points, lit=lit)
+            return
+        *way, end = points[::-1]
+        if by:
+            met = drawing.box(Area(*at, 22, 24), by, role=MET[by], lit=lit, symbol=True)
+            enter, leave = (met.bottom, met.top) if end[0] == at[0] else (met.right, met.left)
+            drawing.arrow(*way, enter, lit=lit)
+            way = [leave]
+        drawing.arrow(*way, end, lit=lit)
 
     drawing.panel(Area(374, 171, 540, 326), copies=2, lit=on("heads"))
     if two_inputs:
@@ -208,17 +219,20 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
 
     scores = drawing.matrix((348, 64), length, read, cell=cell, role="scores", lit=on("scores"))
     _name(drawing, scores, "dS/√d_k" if backwards else "Q K^T", "", lit=on("scores"))
-    aside, anchor = (358, "start") if two_inputs else (338, "end")
+    aside, anchor = (358, "start") if two_inputs or backwards else (338, "end")
     drawing.text((aside, max(scores.bottom[1] + 18, 100)), f"{rows} × {columns}", anchor=anchor, lit=on("scores"), symbol=True)
-    arrow(made["query"].right, scores.left, lit=on("scores"))
-    arrow(made["key"].right, (348, 170), scores.bottom, lit=on("scores"))
+    arrow(made["query"].right, scores.left, lit=on("scores"), by="K", at=(299, 64))
+    arrow(made["key"].right, (348, 170), scores.bottom, lit=on("scores"), by="Q", at=(299, 170))
 
     before = scores
     for part, text, centre, width in (("scale", "÷ √d_k", 418, 58), ("mask", "mask", 486, 52), ("softmax", "softmax", 566, 76)):
-        chip = drawing.box(
-            Area(centre, 64, width, 34), text, role="weights" if part == "softmax" else None, lit=on(part), symbol=part == "scale"
-        )
-        arrow(before.right, chip.left, lit=on(part))
+        if backwards and part == "mask":
+            chip = drawing.matrix((centre, 64), length, read, cell=cell, role="scores", lit=on("scores"))
+            _name(drawing, chip, "dS", f"{rows} × {columns}", lit=on("scores"))
+        else:
+            colour = "weights" if part == "softmax" else None
+            chip = drawing.box(Area(centre, 64, width, 34), text, role=colour, lit=on(part), symbol=part == "scale")
+        arrow(before.right, chip.left, lit=on("scores" if backwards else part))
         before = chip
 
     weights = drawing.matrix((566, 170), length, read, cell=cell, role="weights", lit=on("weights"))
@@ -231,8 +245,8 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
         beside, anchor = (area.left[0] - 8, "end") if two_inputs else (area.right[0] + 8, "start")
         drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {across}", anchor=anchor, lit=on(part), symbol=True)
     arrow(before.bottom, weights.top, lit=on("weights"))
-    arrow(weights.bottom, output.top, lit=on("output"))
-    arrow(made["value"].right, output.left, lit=on("output"))
+    arrow(weights.bottom, output.top, lit=on("output"), by="V", at=(566, 223))
+    arrow(made["value"].right, output.left, lit=on("output"), by="P", at=(400, 276))
     drawing.text((400, 318), "one of H heads", lit=on("heads"))
 
     merged = drawing.matrix((566, 408), length, heads * d_v, cell=cell, role="output", lit=on("heads"))

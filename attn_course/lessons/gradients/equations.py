@@ -128,12 +128,12 @@ def gradient_of_weights(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) 
 
 @equation(
     "score-gradient-over-row",
-    r"dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, (\delta_{lj} - p_{ij})",
+    r"dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij})",
     uses=["softmax-derivative", "attention-weights"],
     wrong={
         "its own weight only": r"dS_{ij} = dP_{ij}\, p_{ij}\, (1 - p_{ij})",
-        "p_ij in the place of p_il": r"dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{ij}\, (\delta_{lj} - p_{il} + p_{ij})",
-        "the weights of the other queries": r"dS_{ij} = \sum_{l=1}^{T_q} dP_{lj}\, p_{lj}\, (\delta_{li} - p_{ij})",
+        "p_ij in the place of p_il": r"dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{ij}\, ([l = j] - p_{ij})",
+        "the weights of the other queries": r"dS_{ij} = \sum_{l=1}^{T_q} dP_{lj}\, p_{lj}\, ([l = i] - p_{ij})",
     },
 )
 def gradient_of_one_score(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -148,7 +148,7 @@ def gradient_of_one_score(rng: np.random.Generator, T_q: int, T_k: int, d_v: int
     uses=["softmax-vector-jacobian-product", "attention-weights"],
     wrong={
         "the softmax treated entry by entry": r"dS = P \odot dP, \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij}",
-        "the average over all queries": r"- \delta -> - \mathbf{1} \mathbf{1}^\top \delta",
+        "the deltas of all queries added up": r"- \delta -> - \mathbf{1} \mathbf{1}^\top \delta",
     },
 )
 def gradient_of_scores(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> Givens:
@@ -197,7 +197,7 @@ def which_score_gains(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) ->
     wrong={
         "a quarter of that": r"|dS_{ij}| \le \frac{1}{4}\, p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr)",
         "the square of the weight": r"|dS_{ij}| \le p_{ij}^2\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr)",
-        "the largest gain alone": r"|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \max_l dP_{il}",
+        "the largest cost alone": r"|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \max_l dP_{il}",
     },
 )
 def small_and_large_weights_learn_little(rng: np.random.Generator, T_q: int, T_k: int, draw: int) -> Givens:
@@ -287,20 +287,23 @@ def numbers_kept(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: in
 # ---- The check by differences
 @equation(
     "central-difference-error",
-    r"\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x)",
+    r"\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) + O(h^4)",
     uses=["gradient-collects-all-outputs"],
-    assumes=["f a polynomial of degree 4 at most; for any other smooth f terms with h^4 and higher powers are added"],
+    assumes=[
+        "f has five continuous derivatives near x",
+        "tried on polynomials of degree 6, for which O(h^4) is h^4 / 120 times the fifth derivative",
+    ],
     wrong={
-        "exact for every polynomial": r"\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + 0 f'''(x)",
-        "divided by one step": r"\frac{f(x + h) - f(x - h)}{h} = f'(x) + \frac{h^2}{6}\, f'''(x)",
+        "exact but for O(h^4)": r"\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + 0 f'''(x) + O(h^4)",
+        "divided by one step": r"\frac{f(x + h) - f(x - h)}{h} = f'(x) + \frac{h^2}{6}\, f'''(x) + O(h^4)",
         "an error that grows with the step itself": r"\frac{h^2}{6} -> \frac{h}{2}",
     },
 )
 def error_of_a_central_difference(rng: np.random.Generator, n: int) -> Givens:
     """Expand f(x + h) and f(x - h): even powers of h cancel in the difference, and the first that is left is h^3."""
-    f = np.polynomial.Polynomial(rng.normal(size=5))
+    f, x, h = np.polynomial.Polynomial(rng.normal(size=7)), rng.normal(), rng.uniform(0.5, 1.5)
     parts = {"f": function(f), "f'": function(f.deriv()), "f'''": function(f.deriv(3))}
-    return {**parts, "x": rng.normal(), "h": rng.uniform(0.5, 1.5)}
+    return {**parts, "x": x, "h": h, "O(h^4)": h**4 / 120 * f.deriv(5)(x)}
 
 
 def zero_of(rising: Callable[[float], float]) -> float:

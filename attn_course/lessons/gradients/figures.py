@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy.typing import ArrayLike
 
-from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
     as_numbers,
+    draw_bars,
     draw_heatmap,
     draw_lines,
     each_of_shape,
@@ -56,24 +56,26 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
         raise ValueError(f"weights must sum to 1; got a sum of {number(float(p.sum()))}")
     mean = float(p @ worth)
     d_scores = p * (worth - mean)
-    title = "A score gets what its weight costs above the mean of the row, times the weight"
+    title = "A score gets the cost of its weight above the mean of the row, times the weight"
     alt = (
-        f"Two bar charts over the tokens {', '.join(tokens)}. Left, dP: {listed(worth, 1)}, with a line at their mean under the weights, "
-        f"{number(mean, 1)}. Right, dS: {listed(d_scores)}; bars are positive where dP lies above the line, and their sum is 0."
+        f"Two bar charts over the tokens {', '.join(tokens)}. Left, dP: {listed(worth, 1)}; each bar goes to it from the dashed line of "
+        f"their mean under the weights, {number(mean, 1)}. Right, dS, each bar times its weight: {listed(d_scores)}; their sum is 0."
     )
     with picture(title=title, alt=alt, height=3.4, columns=2) as axes:
         places = np.arange(len(tokens))
-        for ax, heights, colour, name in zip(axes, (worth, d_scores), (WEIGHTS, SCORES), ("dP", "dS"), strict=True):
-            ax.bar(places, heights, 0.7, color=colour)
-            ax.axhline(0.0, color=INK, linewidth=0.8)
-            ax.set(title=name)
+        for ax, heights, start, colour in zip(axes, (worth - mean, d_scores), (mean, 0.0), (WEIGHTS, SCORES), strict=True):
+            ax.bar(places, heights, 0.7, bottom=start, color=colour)
+            ax.axhline(start, color=INK, linewidth=1.6 if start else 0.8, linestyle="--" if start else "-")
             ax.set_xticks(places, tokens, rotation=40, ha="right", rotation_mode="anchor")
             ax.tick_params(axis="x", length=0)
             ax.grid(axis="x", visible=False)
-        axes[0].axhline(mean, color=INK, linewidth=1.6, linestyle="--")
-        axes[0].set_title(f"dP, and dashed its mean, {number(mean, 1)}")
-        axes[0].margins(y=0.1)
+            ax.margins(y=0.1)
+        axes[0].set(title=f"dP, bars from its mean, {number(mean, 1)}")
+        axes[1].set(title="dS")
         axes[0].yaxis.set_major_locator(MaxNLocator(integer=True))
+        if np.allclose(p, p[0]):  # fractions that everybody can follow by hand
+            parts = np.arange(np.floor(d_scores.min() * len(p)), np.ceil(d_scores.max() * len(p)) + 1)
+            axes[1].set_yticks(parts / len(p), [f"{part:+.0f}/{len(p)}".replace("-", "−") if part else "0" for part in parts])
 
 
 def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> None:
@@ -122,17 +124,14 @@ def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
     """
     v = as_numbers("values", values, 1)
     p, moves = same_shape("weights", weights, len(v)), same_shape("steps", steps, len(v))
-    charts.heatmap(
-        np.vstack([p, moves]),
-        rows=["weight", "step of the score"],
-        columns=[short(value) for value in v],
-        row_label="",
-        column_label="values v",
-        signed=True,
-        color_label="weight, step",
-        title="Scores of values above the mixture rise, those below fall",
-        alt=f"Two rows over the values {listed(v)}. Weights {listed(p)}; steps of the scores {listed(moves)}.",
-    )
+    title = "Scores of values above the mixture rise, those below fall"
+    alt = f"Two bar charts over the values {listed(v)}. Weights {listed(p)}; steps of the scores {listed(moves)}."
+    with picture(title=title, alt=alt, height=3.0, columns=2) as axes:
+        for ax, heights, colour, name in zip(axes, (p, moves), (WEIGHTS, SCORES), ("weight", "step of the score"), strict=True):
+            draw_bars(ax, heights[None], [name], [colour])
+            ax.set(title=name, xlabel="value v")
+            ax.set_xticks(range(len(v)), [short(value) for value in v])
+            ax.grid(axis="x", visible=False)
 
 
 def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None:
@@ -171,6 +170,7 @@ def steps_explorable() -> None:
     """Show four scores that take steps against the gradient, and how long the best value needs."""
     publish_explorable(
         CARDS / "steps",
-        "Four sliders set the scores of the values −1, 0, 1 and 2 at the start; buttons take steps against the gradient of the loss −z: "
-        "one, one after another, or until the value 2 has half of the weight. Weights, output and the next step of each score follow.",
+        "A slider sets the score of the value 2 at the start, beside the values −1, 0 and 1 with the score 0; buttons take steps against "
+        "the gradient of the loss −z: one, one after another, or until the value 2 has half of the weight. Weights, their course over "
+        "the steps, output and the next step of each score follow.",
     )

@@ -76,7 +76,7 @@ SCORE_GRADIENT = Task(
     hints=[
         "The chain rule has two factors: how the loss changes with z, and how z changes with the score.",
         "dL/dz = z - t. For the other factor put {eq}`softmax-derivative` into z = sum of p_l v_l; two terms remain.",
-        "What comes out is a product of three factors: a weight, an error, and a difference of a value and a mean.",
+        "In the second factor the weight of key j stands before a bracket. Which sum in the bracket is the output z?",
     ],
 )
 

@@ -1,4 +1,4 @@
-"""The graded tasks on gradients that are answered in LaTeX: two gradients and delta as formulas, and one derivation line by line."""
+"""The graded tasks on gradients that are answered in LaTeX: two gradients and the sum of delta as formulas, and one derivation."""
 
 from typing import Any
 
@@ -20,56 +20,61 @@ def _back_to_the_scores(rng: np.random.Generator, **sizes: int) -> dict[str, Any
     return {"P": softmax(S), "dP": dP, "dS": derivative(lambda moved: np.vdot(dP, softmax(moved)), S)}
 
 
-def _row_sums(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
-    """Outputs, the gradient there, and the row sums of P * dP as what a factor on each row of weights would gain."""
+def _totals(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
+    """Values, the gradient there by differences, and delta as what a factor on each output would add to the loss."""
     T_q, T_k, d_v = sizes.values()
     S, V, dZ = _random(rng, (T_q, T_k), (T_k, d_v), (T_q, d_v))
-    Z = softmax(S) @ V
-    gain = derivative(lambda factors: np.vdot(dZ, factors[:, None] * Z), np.ones(T_q))
-    return {"Z": Z, "dZ": dZ, "d_v": d_v, r"\delta": column(gain)}
+    P = softmax(S)
+    dV = derivative(lambda moved: np.vdot(dZ, P @ moved), V)
+    delta = derivative(lambda factors: np.vdot(dZ, factors[:, None] * (P @ V)), np.ones(T_q))
+    return {"V": V, "dV": dV, "T_k": T_k, r"\delta": column(delta)}
 
 
 DELTA = Task(
     id="delta-without-weights",
-    title="All the row sums without a weight",
-    entry="my_delta",
+    title="All the means together, without a weight",
+    entry="my_total",
     kind="formula",
-    equation="score-gradient-against-mixture",
+    equation="gradient-of-values",
     points=1,
     difficulty=2,
     minutes=6,
-    trains="dot products of rows in matrix notation",
-    symbols=("Z", "dZ", "d_v"),
-    left=r"\delta",
-    cases=at_sizes("T_q T_k d_v", _row_sums),
-    answer=r"(dZ \odot Z)\, \mathbf{1}",
+    trains="exchanging two sums",
+    symbols=("V", "dV", "T_k"),
+    left=r"\sum_i \delta_i",
+    cases=at_sizes("T_q T_k d_v", _totals),
+    answer=r"\sum_{j=1}^{T_k} dV_j \cdot V_j",
     wrong=[
         Wrong(
-            "all pairs of rows",
-            r"dZ\, Z^\top \mathbf{1}",
-            "row i of that sums the products of row i of dZ with the outputs of all queries; delta_i takes output i alone",
+            "the mean over the keys",
+            r"\frac{1}{T_k} \sum_{j=1}^{T_k} dV_j \cdot V_j",
+            "nothing was averaged: the sums over queries and over keys only change places",
         ),
         Wrong(
-            "the mean over the features",
-            r"\frac{1}{d_v} (dZ \odot Z)\, \mathbf{1}",
-            "a dot product is the sum over the features, not their mean",
+            "all pairs of values",
+            r"\sum_{j=1}^{T_k} \sum_{l=1}^{T_k} dV_j \cdot V_l",
+            "each value meets its own gradient only: both stand with the same index j",
         ),
         Wrong(
-            "the gradient alone",
-            r"dZ\, \mathbf{1}",
-            "row i of dZ must be multiplied with row i of Z before it is summed",
+            "the gradients alone",
+            r"\sum_{j=1}^{T_k} dV_j \cdot dV_j",
+            "that is the squared size of the gradient; one of the two rows must be the value itself",
         ),
         Wrong(
-            "the length of the output",
-            r"(Z \odot Z)\, \mathbf{1}",
-            "that is the squared length of each output; one of the two rows belongs to the gradient",
+            "the values alone",
+            r"\sum_{j=1}^{T_k} V_j \cdot V_j",
+            "that is the squared size of the values; one of the two rows must be the gradient there",
         ),
-        Wrong("the sign turned", r"-(dZ \odot Z)\, \mathbf{1}", "delta_i is dZ_i . z_i itself; the minus comes when it is subtracted"),
+        Wrong(
+            "the sign turned",
+            r"-\sum_{j=1}^{T_k} dV_j \cdot V_j",
+            "delta_i is the mean itself; a minus comes only when it is subtracted",
+        ),
     ],
     hints=[
-        "delta_i is a dot product of two rows, {eq}`score-gradient-against-mixture`: a sum over features of products.",
-        r"Which product multiplies entry by entry? And what sums a row?",
-        r"`A \mathbf{1}` is the column of the row sums of `A`.",
+        "Write delta_i out as a sum over keys and features, with weights, the gradient at the output, and values.",
+        "You now have three sums. Do the one over the queries first: what does not depend on i goes in front of it.",
+        "Compare the sum over the queries that is left with {eq}`value-gradient-by-entry`.",
     ],
 )
 
@@ -80,7 +85,7 @@ SCORE_GRADIENTS = Task(
     kind="formula",
     equation="gradient-of-scores",
     points=2,
-    difficulty=3,
+    difficulty=2,
     minutes=10,
     trains="row sums in matrix notation",
     symbols=("P", "dP"),
@@ -132,8 +137,8 @@ SCORE_GRADIENTS = Task(
     ],
     hints=[
         "Write the answer for one row first, with indices, and then look for a matrix that holds all the row sums.",
-        r"`A \mathbf{1}` is the column of the row sums of `A`. Times `\mathbf{1}^\top` it becomes a matrix of the shape of `A`.",
-        r"`P \odot (dP - ...)`, where the dots hold the row sums of an entrywise product.",
+        r"A product with `\mathbf{1}` sums the rows or the columns of a matrix. On which side must the ones stand here?",
+        r"A column has one entry for each row. Another product with ones copies each of them along its row.",
     ],
 )
 
@@ -154,7 +159,7 @@ KEY_GRADIENT = Task(
     kind="formula",
     equation="query-and-key-gradients",
     points=3,
-    difficulty=4,
+    difficulty=2,
     minutes=12,
     trains="putting two steps of the backward pass together",
     symbols=("P", "Q", "V", "Z", "dZ", "d_k", "T_q", "T_k"),
@@ -201,8 +206,8 @@ KEY_GRADIENT = Task(
     ],
     hints=[
         "Which scores does key j take part in? The gradient at the key collects all of these.",
-        "The score s_ij changes with key j by Q_i / sqrt(d_k). Multiply that by dS_ij, {eq}`score-gradient-against-mixture`, and sum.",
-        r"`\frac{1}{\sqrt{d_k}} \sum_i ... Q_i`, where the dots hold a weight, and a dot product with a difference of two rows.",
+        "How fast does key j move one of these scores? And what does the loss lose or gain with that score?",
+        "If a dS is left in your formula, which equation writes it with weights, values and outputs?",
     ],
 )
 
@@ -225,13 +230,13 @@ CHAIN_RULE = Task(
     points=2,
     difficulty=3,
     minutes=12,
-    trains="sums with a Kronecker delta, and a sum of weights put in where it is 1",
+    trains="sums in which a bracket keeps one term, and a sum of weights put in where it is 1",
     symbols=("p", "dP", "dZ", "v", "z", "T_k"),
     cases=at_sizes("T_q T_k d_v", _weights_and_gains),
     least_steps=3,
     answer=[
-        r"\sum_l dP_{il}\, p_{il} (\delta_{lj} - p_{ij})",
-        r"\sum_l dP_{il}\, p_{il} \delta_{lj} - \sum_l dP_{il}\, p_{il}\, p_{ij}",
+        r"\sum_l dP_{il}\, p_{il} ([l = j] - p_{ij})",
+        r"\sum_l dP_{il}\, p_{il} [l = j] - \sum_l dP_{il}\, p_{il}\, p_{ij}",
         r"dP_{ij}\, p_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}",
         r"p_{ij} \bigl( \sum_l p_{il}\, dP_{ij} - \sum_l p_{il}\, dP_{il} \bigr)",
         r"p_{ij} \sum_l p_{il}\, (dP_{ij} - dP_{il})",
@@ -241,12 +246,12 @@ CHAIN_RULE = Task(
         Wrong(
             "only the diagonal of the Jacobian",
             r"dP_{ij}\, p_{ij} (1 - p_{ij})",
-            "the terms with l other than j do not vanish: delta_lj is 0 there, but p_ij is not",
+            "the terms with l other than j do not vanish: [l = j] is 0 there, but p_ij is not",
         ),
         Wrong(
-            "the delta summed away with its whole bracket",
+            "the sum over l done as if only l = j were left",
             r"p_{ij}\, dP_{ij}",
-            "the delta picks out l = j from the first term only; the sum with p_ij stays",
+            "[l = j] picks out one term of the first sum only; the sum with p_ij stays",
         ),
         Wrong(
             "p_il taken for p_ij",
@@ -256,7 +261,7 @@ CHAIN_RULE = Task(
         Wrong(
             "the term l = j left out",
             r"p_{ij}\, dP_{ij} - p_{ij} \sum_{l \ne j} p_{il}\, dP_{il}",
-            "the bracket has two terms where l = j, so the sum with p_ij runs over all l, j among them",
+            "the difference has two terms where l = j, so the sum with p_ij runs over all l, j among them",
         ),
         Wrong(
             "the weight of the second term lost",
@@ -276,7 +281,7 @@ CHAIN_RULE = Task(
         Wrong(
             "plus for minus",
             r"p_{ij} \sum_l p_{il}\, dZ_i \cdot (v_j + v_l)",
-            "the second term comes with a minus, from the bracket with the delta",
+            "the second term comes with a minus, from [l = j] - p_ij",
         ),
         Wrong(
             "dP_ij once for each key",
@@ -286,11 +291,11 @@ CHAIN_RULE = Task(
         Wrong(
             "the pairs turned round",
             r"p_{ij} \sum_l p_{il}\, dZ_i \cdot (v_l - v_j)",
-            "the term with the delta is positive and belongs to key j, so v_j comes first",
+            "the term with [l = j] is positive and belongs to key j, so v_j comes first",
         ),
     ],
     hints=[
-        "Multiply the bracket out. What does a sum over l leave of a term that holds delta_lj?",
+        "Multiply the bracket out. What does a sum over l leave of a term that holds [l = j]?",
         "Which factors of the other sum do not depend on l? You should now have a single term and a sum, and both hold $p_{ij}$.",
         "A single term can go into a sum over l if it is multiplied by something that sums to 1. What does, in row i?",
     ],

@@ -1,4 +1,4 @@
-"""The whole backward pass: written for any batch, repaired where symmetric inputs hid three mistakes, and what it keeps in memory."""
+"""The whole backward pass: written for any batch, repaired where a symmetric input hid three mistakes, and what it keeps in memory."""
 
 import math
 
@@ -116,38 +116,55 @@ BATCHED = Task(
 )
 
 
-def _hidden_broken(
-    query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The gradients (d_query, d_key, d_value) of attention with as many queries as
-    keys.
-    """
-    root = np.sqrt(query.shape[1])
-    scores = query @ key.T / root
+def _one_matrix(
+    x: np.ndarray, value: np.ndarray, d_output: np.ndarray, *, means: str = "queries", sides: str = "both", scaled: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """The backward pass for queries and keys that are one matrix, with a step done differently."""
+    root = math.sqrt(x.shape[1])
+    scores = x @ x.T / root
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    d_weights = d_output @ value.T
+    costs = weights * d_weights
+    subtracted = {
+        "queries": costs.sum(axis=1, keepdims=True),
+        "keys": costs.sum(axis=0)[:, None],  # the mean of column i, subtracted from row i
+        "columns": costs.sum(axis=0),
+    }[means]
+    d_scores = weights * (d_weights - subtracted)
+    met = {"both": d_scores + d_scores.T, "twice": 2 * d_scores, "query": d_scores, "key": d_scores.T}[sides]
+    return met @ x / (root if scaled else 1.0), weights.T @ d_output
+
+
+def _hidden_broken(x: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The gradients (d_x, d_value) of attention whose queries and keys are both x."""
+    root = np.sqrt(x.shape[1])
+    scores = x @ x.T / root
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
 
-    d_weights = d_output @ value.T
-    delta = (weights * d_weights).sum(axis=0)
-    d_scores = weights * (d_weights - delta)
-    return d_scores @ key, d_scores @ query / root, weights.T @ d_output
+    d_value = weights.T @ d_output
+    mean_costs = (value * d_value).sum(axis=1, keepdims=True)
+    d_scores = weights * (d_output @ value.T - mean_costs)
+    d_x = 2 * d_scores @ x
+    return d_x, d_value
 
 
 def _square(name: str, rng: np.random.Generator, n: int, d_k: int, d_v: int) -> Case:
-    return _batch(name, rng, (n, n, d_k, d_v))
+    return Case(name, x=rng.normal(size=(n, d_k)), value=rng.normal(size=(n, d_v)), d_output=rng.normal(size=(n, d_v)))
 
 
 HIDDEN = Task(
-    id="repair-symmetric-backward",
+    id="repair-shared-backward",
     title="Repair what a symmetric test let through",
-    entry="square_backward",
+    entry="shared_backward",
     kind="repair",
-    equation="query-and-key-gradients",
+    equation="gradient-collects-all-outputs",
     points=3,
     difficulty=3,
-    minutes=12,
-    trains="choosing an input on which a mistake can be seen",
-    answer=attention_backward,
+    minutes=15,
+    trains="a matrix in two places of one formula, and an input on which a mistake can be seen",
+    answer=_one_matrix,
     broken=_hidden_broken,
     forbid=(forbidden.ATTENTION, forbidden.AUTOGRAD),
     cases=lambda rng: [
@@ -158,40 +175,55 @@ HIDDEN = Task(
     ],
     wrong=[
         Wrong(
-            "delta of the columns",
-            lambda query, key, value, d_output: _pass(query, key, value, d_output, sums=(-2,)),
-            "delta_i is a sum over the keys of query i; yours sums a column, and is subtracted from a column",
+            "the means of the keys",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, means="keys"),
+            "a value times its own gradient sums the costs of a column; delta_i is the mean of a row, {eq}`gradient-of-scores`",
         ),
         Wrong(
-            "d_key from the scores not transposed",
-            lambda query, key, value, d_output: _pass(query, key, value, d_output, turned=False),
-            "a key takes part in the scores of its column: row j of dK needs column j of dS, so dS must be transposed",
+            "the mean of each column",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, means="columns"),
+            "the softmax runs over the keys, so from row i of dP the mean of row i is subtracted",
         ),
         Wrong(
-            "no scale in d_query",
-            lambda query, key, value, d_output: _pass(query, key, value, d_output, scale_of_query=1.0),
-            "the scores are divided by the root of d_k, and that factor is missing in one of the two gradients",
+            "twice the gradient of the queries",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, sides="twice"),
+            "row i of x makes the scores of row i and those of column i, and dS is not symmetric: the two parts differ",
         ),
         Wrong(
-            "delta of the columns, and d_key not transposed",
-            lambda query, key, value, d_output: _pass(query, key, value, d_output, sums=(-2,), turned=False),
-            "the factor of dQ is right now; for each sum and each product ask whether it runs over the keys or over the queries",
+            "as queries only",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, sides="query"),
+            "that is what x gets back as queries; its rows are keys as well, and the two parts add up",
         ),
         Wrong(
-            "no scale in d_query, and d_key not transposed",
-            lambda query, key, value, d_output: _pass(query, key, value, d_output, scale_of_query=1.0, turned=False),
-            "delta is right now; dQ and dK still differ from {eq}`query-and-key-gradients`, each in one thing",
+            "as keys only",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, sides="key"),
+            "that is what x gets back as keys; its rows are queries as well, and the two parts add up",
         ),
         Wrong(
-            "delta of the columns, and no scale in d_query",
-            lambda query, key, value, d_output: _pass(query, key, value, d_output, sums=(-2,), scale_of_query=1.0),
-            "dK is turned the right way now; look at the sum in delta, and at the factor of dQ",
+            "no scale in d_x",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, scaled=False),
+            "the scores are divided by the root of d_k, and that factor is missing in d_x",
+        ),
+        Wrong(
+            "the means of the keys, and twice the gradient of the queries",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, means="keys", sides="twice"),
+            "the factor of d_x is right now; ask of the mean costs over which index they sum, and of x which scores it touches",
+        ),
+        Wrong(
+            "twice the gradient of the queries, and no scale",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, sides="twice", scaled=False),
+            "dS is right now; ask which scores a row of x touches, and how fast",
+        ),
+        Wrong(
+            "the means of the keys, and no scale",
+            lambda x, value, d_output: _one_matrix(x, value, d_output, means="keys", scaled=False),
+            "both parts of d_x are there now; look at the mean costs, and at the factor of d_x",
         ),
     ],
     hints=[
-        "What is special about dS, about P * dP and about d_k in that test? Compute them for the example.",
-        "Ask of each sum and each product over which index it runs. One runs over the queries where it must run over the keys.",
-        "Two mistakes are about an axis or an order of indices, and one is about a factor.",
+        "What is special about P, about dS and about d_k in that test? Compute them for the example.",
+        "Ask the three questions of one entry of x. Which scores does it touch? Which of them does it touch twice?",
+        "Two mistakes are about rows and columns, and one is about a factor.",
     ],
 )
 
@@ -208,7 +240,7 @@ KEPT = Task(
     kind="predict",
     equation="numbers-kept-for-gradients",
     points=1,
-    difficulty=2,
+    difficulty=1,
     minutes=5,
     trains="counting what the backward pass needs",
     tolerance=5e-2,

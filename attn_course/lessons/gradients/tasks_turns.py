@@ -59,17 +59,21 @@ GRADIENT_OF_SCORES = Task(
     hints=[
         "All dot products of a row of dZ with a value are one matrix product.",
         "What is subtracted is one number for each query: keep its axis, so that it broadcasts over the keys.",
-        "Entry by entry: a weight times the difference of a matrix of pairs and a column of one number for each query.",
+        "Count the shapes: a matrix of pairs, less a column with a number for each query; and then the weights.",
     ],
 )
 
 
-def loss(query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> float:
-    """A loss whose gradient at the output of attention is d_output."""
+def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The output of attention."""
     scores = query @ key.T / np.sqrt(query.shape[1])
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
-    return (d_output * (weights @ value)).sum()
+    return unnormalised / unnormalised.sum(axis=1, keepdims=True) @ value
+
+
+def loss(query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> float:
+    """A loss whose gradient at the output of attention is d_output."""
+    return (d_output * attention(query, key, value)).sum()
 
 
 def _differences(
@@ -112,7 +116,7 @@ DIFFERENCES = Task(
     minutes=6,
     trains="a check that shares no algebra with what it checks",
     your_turn=True,
-    given=(loss,),
+    given=(attention, loss),
     answer=_differences,
     tolerance=1e-7,
     cases=lambda rng: [

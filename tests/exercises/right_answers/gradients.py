@@ -33,13 +33,6 @@ def backward_query_by_query(query, key, value, d_output):
     return d_query, d_key, d_value
 
 
-def backward_with_the_jacobian(query, key, value, d_output):
-    p = _weights(query, key)
-    jacobian = np.einsum("ij,jl->ijl", p, np.eye(len(key))) - np.einsum("ij,il->ijl", p, p)
-    d_scores = np.einsum("ijl,ia,la->ij", jacobian, d_output, value) / np.sqrt(query.shape[1])
-    return np.einsum("ij,jd->id", d_scores, key), np.einsum("ij,id->jd", d_scores, query), np.einsum("ij,ia->ja", p, d_output)
-
-
 def backward_in_torch(query, key, value, d_output):
     query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
     scale = query.shape[1] ** -0.5
@@ -100,6 +93,30 @@ def competing_in_torch(query, key, value, d_output):
     d_p = d_output @ value.T
     d_scores = scale * p * (d_p - (p * d_p).sum(0))
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
+
+
+# --- queries and keys that are one matrix --------------------------------------------------------
+
+
+def one_matrix_as_query_and_as_key(x, value, d_output):
+    d_query, d_key, d_value = backward_through_the_output(x, x, value, d_output)
+    return d_query + d_key, d_value
+
+
+def one_matrix_pair_by_pair(x, value, d_output):
+    p, root = _weights(x, x), math.sqrt(x.shape[1])
+    d_x, d_value = np.zeros_like(x), np.zeros_like(value)
+    for i, j in np.ndindex(p.shape):
+        d_score = p[i, j] * d_output[i] @ (value[j] - p[i] @ value) / root
+        d_x[i] += d_score * x[j]
+        d_x[j] += d_score * x[i]
+        d_value[j] += p[i, j] * d_output[i]
+    return d_x, d_value
+
+
+def one_matrix_in_torch(x, value, d_output):
+    d_query, d_key, d_value = backward_in_torch(x, x, value, d_output)
+    return d_query + d_key, d_value
 
 
 # --- any batch, and shared keys ------------------------------------------------------------------
@@ -210,22 +227,22 @@ RIGHT = {
     ],
     "from-jacobian-to-output": [
         [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
             r"\sum_l dP_{il} p_{il} \delta_{lj} - p_{ij} \sum_l dP_{il} p_{il}",
             r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} \sum_l p_{il} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
         ],
         [
-            r"\sum_{k} dP_{ik}\, p_{ik} (\delta_{kj} - p_{ij})",
+            r"\sum_{k} dP_{ik}\, p_{ik} ([k = j] - p_{ij})",
             r"p_{ij} (1 - p_{ij}) dP_{ij} - \sum_{k \ne j} dP_{ik} p_{ik} p_{ij}",
             r"p_{ij} dP_{ij} \sum_{k \ne j} p_{ik} - p_{ij} \sum_{k \ne j} p_{ik} dP_{ik}",
             r"p_{ij} \sum_{k \ne j} p_{ik} (dZ_i \cdot v_j - dZ_i \cdot v_k)",
             r"p_{ij} \sum_k p_{ik} \, dZ_i \cdot (v_j - v_k)",
         ],
         [
-            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) dP_{il}",
-            r"\sum_l p_{il} (\delta_{lj} - p_{ij}) (dZ_i \cdot v_l)",
+            r"\sum_l p_{il} ([l = j] - p_{ij}) dP_{il}",
+            r"\sum_l p_{il} ([l = j] - p_{ij}) (dZ_i \cdot v_l)",
             r"p_{ij} (dZ_i \cdot v_j) - p_{ij} \sum_l p_{il} (dZ_i \cdot v_l)",
             r"p_{ij} (dZ_i \cdot v_j) - p_{ij} (dZ_i \cdot z_i)",
             r"p_{ij} dZ_i \cdot (v_j - z_i)",
@@ -233,7 +250,7 @@ RIGHT = {
             r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
         ],
         [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
             r"\sum_l dP_{il} p_{il} (\delta_{jl} - p_{ij} \sum_m p_{im})",
             r"\sum_l dP_{il} p_{il} \delta_{jl} - \sum_l \sum_m dP_{il} p_{il} p_{ij} p_{im}",
             r"\sum_m p_{im} dP_{ij} p_{ij} - p_{ij} \sum_m dP_{im} p_{im}",
@@ -241,7 +258,7 @@ RIGHT = {
             r"p_{ij} \sum_m p_{im} \, (v_j - v_m) \cdot dZ_i",
         ],
         [
-            r"\sum_l dP_{il} p_{il} (\delta_{lj} - p_{ij})",
+            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
             r"\sum_l [l = j] dP_{il} p_{il} - \sum_l dP_{il} p_{il} p_{ij}",
             r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} dZ_i v_j^\top - p_{ij} dZ_i \left( \sum_l p_{il} v_l \right)^\top",
@@ -251,12 +268,12 @@ RIGHT = {
     ],
     "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
     "delta-without-weights": [
-        r"(Z \odot dZ) \mathbf{1}",
-        r"(dZ Z^\top \odot I) \mathbf{1}",
-        r"\bigl( \mathbf{1}^\top (dZ \odot Z)^\top \bigr)^\top",
-        r"\left( dZ \odot Z \right) \mathbf 1",
+        r"\sum_j V_j \cdot dV_j",
+        r"\sum_j V_j dV_j^\top",
+        r"\sum_j \sum_a V_{ja} dV_{ja}",
+        r"\mathbf{1}^\top (V \odot dV) \mathbf{1}",
     ],
-    "repair-symmetric-backward": [backward_through_the_output, backward_with_the_jacobian, backward_in_torch],
+    "repair-shared-backward": [one_matrix_as_query_and_as_key, one_matrix_pair_by_pair, one_matrix_in_torch],
     "memory-of-kept-weights": [
         lambda: 24 * 20 * 4 * 2048**2 * 2 / 10**9,
         lambda: np.float64(16.1),

@@ -1,0 +1,85 @@
+"""Whether a backward pass is right, told by differences; and backward passes with one wrong line each, drawn to be found out."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from attn_course.reference import attention, softmax
+
+Gradients = Sequence[Float[np.ndarray, "length features"]]
+Backward = Callable[..., Gradients]
+
+EITHER = "delta or d_scores"  # no test of the gradients can tell the two apart
+MISTAKES = {  # a known wrong form of an equation, by its name there: the line of the program that it spoils
+    "the same for every value": "d_value",
+    "summed over the queries": "d_weights",
+    "normalised like the weights": "d_weights",
+    "the softmax treated entry by entry": EITHER,
+    "the deltas of all queries added up": EITHER,
+    "the scale forgotten in the backward pass": "d_query",
+}
+
+
+def by_differences(arrays: Sequence[np.ndarray], d_output: np.ndarray, step: float = 1e-5) -> list[np.ndarray]:
+    """Central differences, by each entry of queries, keys and values, of a loss whose gradient at the output is `d_output`."""
+
+    def loss(place: int, moved: np.ndarray) -> float:
+        query, key, value = (moved if place == at else array for at, array in enumerate(arrays))
+        return float((d_output * attention(query, key, value)).sum())
+
+    gradients = []
+    for place, array in enumerate(arrays):
+        gradient = np.empty_like(array)
+        for entry in np.ndindex(array.shape):
+            up, down = array.copy(), array.copy()
+            up[entry] += step
+            down[entry] -= step
+            gradient[entry] = (loss(place, up) - loss(place, down)) / (2 * step)
+        gradients.append(gradient)
+    return gradients
+
+
+def check_gradient(backward: Backward, arrays: Sequence[np.ndarray], d_output: np.ndarray) -> str:
+    """Say of each gradient whether it agrees with differences, up to a millionth of its largest entry."""
+    said = []
+    for name, gradient, found in zip("QKV", backward(*arrays, d_output), by_differences(arrays, d_output), strict=True):
+        largest = max(np.abs(found).max(), np.abs(gradient).max())
+        agrees = np.abs(found - gradient).max() <= 1e-6 * largest
+        said.append(f"d{name} {'agrees' if agrees else 'differs'}")
+    return ", ".join(said)
+
+
+class Suspect:
+    """A backward pass with one wrong line; `line` names what that line makes, `mistake` says what is wrong."""
+
+    def __init__(self, mistake: str) -> None:
+        self.mistake, self.line = mistake, MISTAKES[mistake]
+
+    def __call__(self, query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> Gradients:
+        """Return dQ, dK and dV, not all of them right."""
+        is_it = self.mistake.__eq__
+        root = math.sqrt(query.shape[1])
+        weights = softmax(query @ key.T / root)
+        d_value = weights.T @ d_output
+        if is_it("the same for every value"):
+            d_value = np.ones_like(d_value) * d_value.sum(axis=0)
+        d_weights = d_output @ value.T
+        if is_it("summed over the queries"):
+            d_weights = np.ones_like(d_weights) * d_weights.sum(axis=0)
+        elif is_it("normalised like the weights"):
+            d_weights = softmax(d_weights)
+        delta = (weights * d_weights).sum(axis=1, keepdims=True)
+        if is_it("the softmax treated entry by entry"):
+            delta = np.zeros_like(delta)
+        elif is_it("the deltas of all queries added up"):
+            delta = np.ones_like(delta) * delta.sum()
+        d_scores = weights * (d_weights - delta)
+        d_query = d_scores @ key / (1.0 if is_it("the scale forgotten in the backward pass") else root)
+        return d_query, d_scores.T @ query / root, d_value
+
+
+def suspects(seed: int, count: int = 3) -> list[Suspect]:
+    """Draw some passes with a mistake each, no two of them the same."""
+    return [Suspect(str(mistake)) for mistake in np.random.default_rng(seed).permutation([*MISTAKES])[:count]]

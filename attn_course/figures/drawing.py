@@ -132,14 +132,15 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
 
 
 def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, text: str, points: float) -> None:
-    """Write a number on its cell in black or white, whichever is read better where it is read worse, on a white page or on a dark one.
+    """Write a number on its cell, dark on light colours and light on dark ones; on middle colours it is dark with a light rim.
 
-    A dark page of the course lifts both colours, so on middle colours the contrast falls to 3.9. A rim would fill the digits of so small
-    a number, and is harder to read.
+    A dark page of the course lifts both, so that on middle colours neither of them alone can be read.
     """
     behind = image.to_rgba(np.array(value))
     read = {front: min(contrast(front, behind), contrast(lifted(front), lifted(behind))) for front in (LIGHT, DARK)}
-    ax.text(column, row, text, ha="center", va="center", color=max(read, key=read.__getitem__), fontsize=points)
+    colour, best = max(read.items(), key=lambda each: each[1])
+    rim = None if best >= 4.5 else [patheffects.withStroke(linewidth=points / 5, foreground=LIGHT)]  # a wider one fills the digits
+    ax.text(column, row, text, ha="center", va="center", color=colour if rim is None else DARK, fontsize=points, path_effects=rim)
 
 
 def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:

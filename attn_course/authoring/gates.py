@@ -4,6 +4,7 @@ import contextlib
 import functools
 import io
 import os
+import re
 import runpy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -184,6 +185,11 @@ def _solution_problems(written: Written, tasks: "Sequence[Task]") -> Iterator[Pr
         if tasks and not written.lesson.planned and not (written.root / source).is_file():
             yield Problem(source, None, f"missing; wanted the tasks of {written.file('tasks')} with their answers")
         return
+    title = " ".join(book.cells[0].source.split())
+    for unit in ("points", "minutes"):
+        total = sum(getattr(task, unit) for task in tasks if not task.your_turn)
+        if (told := re.search(rf"(\d+) {unit}", title)) and int(told[1]) != total:
+            yield Problem(source, book.cells[0].id, f"wanted the sum of its tasks, {total} {unit}, got {told[1]}")
     cells = {cell.id: cell for cell in book.cells}
     texts = [cell.source for cell in book.cells if not {*ANSWERS}.isdisjoint(tags_of(cell))]
     if any("attn_course" in text for text in texts):

@@ -2,7 +2,7 @@
 # # Exercises {lesson}`additive`: additive attention
 #
 # Eleven tasks to [{lesson}`additive` Additive attention](../notebooks/{lesson}`additive`_additive.ipynb): 24 points,
-# about 100 minutes. Each stands for itself, so take them in any order.
+# about 102 minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that

@@ -2,7 +2,7 @@
 # # Exercises {lesson}`cross_attention`: cross-attention
 #
 # Ten tasks to the lesson [{lesson}`cross_attention` Cross-attention](../notebooks/{lesson}`cross_attention`_cross_attention.ipynb): 22
-# points, about 115 minutes. Each stands for itself.
+# points, about 114 minutes. Each stands for itself.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it, cell by cell (Shift+Enter). A check that passes shows a green card in JupyterLab, elsewhere one

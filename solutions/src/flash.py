@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`flash`: FlashAttention
 #
-# Thirteen tasks to the lesson [{lesson}`flash` FlashAttention](../notebooks/{lesson}`flash`_flash.ipynb): 33 points, about 150 minutes.
+# Thirteen tasks to the lesson [{lesson}`flash` FlashAttention](../notebooks/{lesson}`flash`_flash.ipynb): 33 points, about 152 minutes.
 # Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run

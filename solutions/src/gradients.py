@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`gradients`: gradients by hand
 #
-# Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 20 points, about 98
+# Nine tasks for the lesson [{lesson}`gradients` Gradients by hand](../notebooks/{lesson}`gradients`_gradients.ipynb): 20 points, about 101
 # minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run

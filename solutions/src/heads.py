@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`heads`: multi-head attention
 #
-# Eleven tasks to the lesson [{lesson}`heads` Multi-head attention](../notebooks/{lesson}`heads`_heads.ipynb): 24 points, about 110
+# Eleven tasks to the lesson [{lesson}`heads` Multi-head attention](../notebooks/{lesson}`heads`_heads.ipynb): 24 points, about 112
 # minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run

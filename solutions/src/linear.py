@@ -2,7 +2,7 @@
 # # Exercises {lesson}`linear`: attention without softmax
 #
 # Eleven tasks to the lesson [{lesson}`linear` Attention without softmax](../notebooks/{lesson}`linear`_linear.ipynb): 26 points, about
-# 120 minutes. Each stands for itself, so take them in any order.
+# 114 minutes. Each stands for itself, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails names the

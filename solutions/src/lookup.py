@@ -2,7 +2,7 @@
 # # Exercises {lesson}`lookup`: attention as lookup
 #
 # Ten tasks for the lesson [{lesson}`lookup` Attention as lookup](../notebooks/{lesson}`lookup`_lookup.ipynb): 22 points,
-# about 90 minutes. Each stands on its own, so take them in any order.
+# about 91 minutes. Each stands on its own, so take them in any order.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`masking`: masking
 #
-# Eleven tasks to the lesson [{lesson}`masking` Masking](../notebooks/{lesson}`masking`_masking.ipynb): 23 points, about 105 minutes. Each
+# Eleven tasks to the lesson [{lesson}`masking` Masking](../notebooks/{lesson}`masking`_masking.ipynb): 23 points, about 106 minutes. Each
 # stands for
 # itself, so take them in any order.
 #

@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`self_attention`: self-attention
 #
-# Eleven tasks to the lesson [{lesson}`self_attention` Self-attention](../notebooks/{lesson}`self_attention`_self_attention.ipynb): 27
+# Eleven tasks to the lesson [{lesson}`self_attention` Self-attention](../notebooks/{lesson}`self_attention`_self_attention.ipynb): 28
 # points, about 105 minutes. Each
 # stands for itself, so take them in any order.
 #

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 
 from attn_course import authoring, experiments
@@ -54,6 +55,14 @@ def test_a_formula_task_that_judges_its_answer_by_the_answer_is_found(scaling, m
     monkeypatch.setattr("attn_course.tasks.registry.declared_tasks", lambda slug: [RETYPED])
     found = [problem.message for problem in gates.task_gate(scaling) if problem.cell == RETYPED.id]
     assert "the given D is only operators on the other givens: take another way, or the answer judges itself" in found
+
+
+def test_a_title_that_tells_other_points_or_minutes_than_its_tasks_have_is_found(scaling, monkeypatch):
+    monkeypatch.setattr("attn_course.tasks.registry.declared_tasks", lambda slug: [RETYPED, replace(RETYPED, id="turn", your_turn=True)])
+    title = nbformat.v4.new_markdown_cell(f"One task: {RETYPED.points} points, about\n{RETYPED.minutes + 1} minutes.", id="title")
+    book = nbformat.v4.new_notebook(cells=[title])
+    found = [problem.message for problem in gates.task_gate(replace(scaling, books={"solutions": book})) if problem.cell == "title"]
+    assert found == [f"wanted the sum of its tasks, {RETYPED.minutes} minutes, got {RETYPED.minutes + 1}"]
 
 
 def test_the_environment_is_left_as_it_was(scaling, monkeypatch):

@@ -272,8 +272,9 @@ for factor in (1.0, 0.01):
 # squares. Around $\beta \ne 0$, $\tanh(\beta + \varepsilon x)$ is a constant, a term in $\varepsilon x$, one in
 # $(\varepsilon x)^2$, and smaller ones; with $\pm\varepsilon$ the odd terms cancel, and a difference takes the constant away:
 #
-# $$q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \qquad
-#  f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x) \label{tanh-units-make-products}$$
+# $$\begin{gathered}
+# q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \\
+# f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x) \end{gathered} \label{tanh-units-make-products}$$
 
 # %% id="imitate-code"
 verify("square-units-make-products", "tanh-units-make-products")
@@ -475,8 +476,9 @@ for claim in concluded[0]:
 # translation. Before attention, the decoder got one **fixed-length vector**: the encoder's last states. Bahdanau et al. (2014)
 # let it look again at every step:
 #
-# $$c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_{l=1}^{T_k} e^{e_{il}}}, \qquad
-#  e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr) \label{additive-attention}$$
+# $$\begin{gathered}
+# c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_{l=1}^{T_k} e^{e_{il}}}, \\
+# e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr) \end{gathered} \label{additive-attention}$$
 #
 # The *old* state asks, for the new one is computed from $c_i$.
 

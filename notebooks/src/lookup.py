@@ -109,7 +109,7 @@ figures.recall_at_distance(stretches, steps, distances, norms, most_steps=1000)
 for name in models:
     needed = record.values("steps", name)[:, -1]
     right = record.values("accuracy", name)[:, -1]
-    print(f"{name:9}: steps at 32 distractions {needed}, right answers then {right}")
+    print(f"{name:9}: steps at 32 distractions {needed}, right then {right}")
 
 # %% [markdown] id="recall-notice" tags=["answer"]
 # Attention learns the task every time, in 50 to 100 batches whatever the distance. With 2 and 8 distractions both recurrent
@@ -142,7 +142,7 @@ print("at 10:", noted.get(10.0, "nobody knows"))
 
 # %% [markdown] id="soften"
 # Only the bracket is hard. Replace it by a **similarity** $s(q, k) \ge 0$: large if the key fits the query, small if not.
-# The answer is to be an average, so the weights must sum to 1; and a pair that is twice as similar shall count twice as
+# The answer is to be an average, so the weights must sum to 1; and a pair that is twice as similar should count twice as
 # much. Twice for twice means $\alpha_i = c\, s_i$ with one $c$ for all pairs, and the sum of 1 leaves one choice for $c$:
 #
 # $$\alpha(q, k_i) = \frac{s(q, k_i)}{\sum_{j=1}^{m} s(q, k_j)} \label{normalised-similarities}$$

@@ -46,8 +46,8 @@ figures.machine()
 record = LEAKS.load()
 for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
     loss, written = record.values(kind, "loss"), record.values(kind, "written")
-    print(f"model {model}: training loss {loss} nats", end=", ")
-    print(f"translation written right {100 * written} %")
+    print(f"model {model}: training loss {loss} nats")
+    print(f"  translation written right {100 * written} %")
 
 # %% [markdown] id="hook-answer" tags=["answer"]
 # Model B writes better, in all three trainings. A is at the level of guessing among 8 symbols, 12.5 %. It never learnt the code,

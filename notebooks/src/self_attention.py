@@ -408,8 +408,9 @@ figures.rope_explorable()
 # What if we only replace? Two outputs share the part of their weights that both rows give to the same tokens, so they
 # cannot differ as much as the values do. For one feature of the values:
 #
-# $$\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad
-#  \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj}) \label{attention-contracts-differences}$$
+# $$\begin{gathered}
+# \max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \\
+# \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj}) \end{gathered} \label{attention-contracts-differences}$$
 
 # %% [markdown] id="residual-predict"
 # Finite scores give positive weights, hence $\tau < 1$. Six layers with random projections, where $W_V$ is orthogonal, so
@@ -620,9 +621,10 @@ print("feature 0: correlations", np.corrcoef(data.T)[0], " weights", softmax(sco
 # %% id="pairs-code" tags=["predicted"]
 record = PAIRS.load()
 trained, information = "trained attention", "mutual information"
+print("partners found, of 4:")
 for method in ("correlation", "plain attention", trained, information):
     counts = {kind: record.values("found", method, kind).tolist() for kind in KINDS}
-    print(f"{method:18} found, of 4:", counts)
+    print(f"{method:18}", counts)
 for name in ("paired", "paired, most frequent entry", "free"):
     print(f"guessed right, {name:27}: {record.values('accuracy', name)}")
 
@@ -666,8 +668,9 @@ figures.pair_maps(maps, dict.fromkeys(KINDS, 4) | {"free": 8})
 # And traffic, in numbers moved, if each operation reads its inputs and writes its result (a $\tanh$ and the sum
 # in it are one):
 #
-# $$\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d
-# \label{attention-and-rnn-traffic}$$
+# $$\begin{gathered}
+# \text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \\
+# \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d \end{gathered} \label{attention-and-rnn-traffic}$$
 #
 # The RNN reads its matrices again at each step. **Predict** who wins in work, in traffic and in depth for $T = 1024$ and $d = 256$.
 

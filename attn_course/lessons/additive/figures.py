@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -18,6 +19,7 @@ from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 LEVELS = 15
+NAME_WIDTH = 13  # characters on a line above a panel
 
 
 def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike]) -> None:
@@ -45,20 +47,25 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike]) -> None:
         f"k = {short(x[low])} {number(field[high, low], 1)}."
         for name, field in fields.items()
     )
-    with picture(title=title, alt=alt, height=3.3, columns=len(fields), sharey=True) as axes:
+    with picture(title=title, alt=alt, height=3.2, columns=len(fields), sharey=True) as axes:
         for ax, (name, field) in zip(axes, fields.items(), strict=True):
             reach = float(np.abs(field).max()) or 1.0
             levels = np.linspace(-reach, reach, LEVELS)
             drawn = ax.contourf(x, x, field, levels, cmap=SIGNED_MAP)
             add_colour_bar(
-                drawn, ax, "", location="bottom", ticks=[-reach, 0.0, reach], format=FuncFormatter(lambda value, _: number(value, 1))
+                drawn,
+                ax,
+                "",
+                location="bottom",
+                ticks=[-reach, 0.0, reach],
+                format=FuncFormatter(lambda value, _: number(value, 1).removesuffix(".0")),
             )
             ax.contour(x, x, field, levels[1:-1], colors=DARK, linewidths=0.35, alpha=0.5, linestyles="solid")
             if field.min() < 0.0 < field.max():
                 ax.contour(x, x, field, [0.0], colors=DARK, linewidths=1.4)
             ax.plot(x, x, color=DARK, linestyle=":", linewidth=1.0)
             ax.grid(False)
-            ax.set(title=f"{name}\n{number(field.min(), 1)} to {number(field.max(), 1)}", xlabel="key k", aspect="equal")
+            ax.set(title=fill(name, NAME_WIDTH), xlabel="key k", aspect="equal")
             ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
             ax.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
         axes[0].set_ylabel("query q")
@@ -148,7 +155,7 @@ def spread_of_scores(widths: ArrayLike, spread: Mapping[str, ArrayLike]) -> None
         title="Additive scores spread alike at every width, and so do dot products once they are scaled",
         alt=f"Deviation of scores against the width d = {listed(features, 0)}, logarithmic axes. "
         + " ".join(f"{name}: {listed(values)}." for name, values in deviations.items()),
-        x_label="d",
+        x_label="width d",
         y_label="deviation of the scores",
         x_log=True,
         y_log=True,
@@ -178,7 +185,7 @@ def steps_until_learnt(widths: Sequence[int], steps: Mapping[str, ArrayLike]) ->
         title="Wider learns faster, but not without the scale (451: not within 450 steps)",
         alt=f"Median steps until learnt for d_h = {listed(widths, 0)}; 451 means not within 450. "
         + " ".join(f"{name}: {listed(values, 0)}." for name, values in needed.items()),
-        x_label="hidden width d_h",
+        x_label="hidden width $d_h$",
         y_label="steps until learnt",
         digits=0,
     )

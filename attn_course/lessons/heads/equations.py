@@ -214,7 +214,7 @@ def _parameters(rng: np.random.Generator, d: int, H: int, d_k: int, d_v: int) ->
     topics=["H2", "H4"],
     uses=["multi-head-attention"],
     assumes=["no biases"],
-    wrong={"X18: W_V in R^{d x d} for each head": r"+ 2\, d -> + d^2 + d", "W_O forgotten": r"+ 2\, d -> + d"},
+    wrong={"X18: W_V of size d x d for each head": r"+ 2\, d -> + d^2 + d", "W_O forgotten": r"+ 2\, d -> + d"},
 )
 def parameter_count(rng: np.random.Generator, H: int, d: int, d_k: int, d_v: int, draw: int) -> Givens:
     """W_Q and W_K have d rows and H d_k columns, W_V d rows and H d_v columns, W_O H d_v rows and d columns."""

@@ -125,7 +125,7 @@ def _qkv(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int) 
     assumes=["c finite", "A not empty"],
     wrong={
         "X21: a finite c hides the keys completely": r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = 0",
-        "their weight shrinks by e^{-c}": r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = e^{-c} \sum_{j \notin A} \sigma(s)_j",
+        "their weight shrinks by e^-c": r"\sum_{j \notin A} \sigma(s - c\,\mathbf{1}_{\bar{A}})_j = e^{-c} \sum_{j \notin A} \sigma(s)_j",
     },
 )
 def finite_fill_leaks(rng: np.random.Generator, n: int) -> Givens:

@@ -74,7 +74,7 @@ MASKED_SOFTMAX = Task(
     ],
     hints=[
         "What does an exponential make of a sum in its exponent?",
-        r"The factor e^{M_j} has two values only. Which one goes with j in A, which with the other keys? `[j \in A]` says the same.",
+        r"The factor `e^{M_j}` has two values only. Which one goes with j in A, which with the other keys? `[j \in A]` says the same.",
         r"Three lines follow the first: products of exponentials, then brackets for `e^{M_j}` and `e^{M_l}`, then a sum over A only.",
     ],
 )

@@ -15,10 +15,12 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, draw_heatmap, each_of_shape, name_cells, same_shape
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
+from attn_course.figures.palette import DARK, LIGHT
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 SENTENCE = ["the", "noun 1", "chased", "the", "noun 2", "because", "it", "was", "angry / slow"]
+MEANT = {"angry": 1, "slow": 4}  # places of the nouns
 
 
 def random_maps(maps: Mapping[str, ArrayLike]) -> None:
@@ -36,7 +38,7 @@ def random_maps(maps: Mapping[str, ArrayLike]) -> None:
     """
     weights = _square_maps(maps)
     size = len(next(iter(weights.values())))
-    alt = f"Maps of {size} by {size} weights of random tokens. Mean weight on the diagonal: " + "; ".join(
+    alt = f"Maps of {size} by {size} weights, one draw of random tokens each. Mean weight on the diagonal: " + "; ".join(
         f"{name}: {number(float(matrix.diagonal().mean()))}" for name, matrix in weights.items()
     )
     _draw_maps(weights, title="With more features each token sees little but itself", alt=f"{alt}.")
@@ -96,7 +98,7 @@ def plane_weights(tokens: ArrayLike, weights: ArrayLike) -> None:
         matrix,
         rows=names,
         columns=names,
-        title="Scores are symmetric, weights are not: the origin looks at all alike, and the others hardly look back",
+        title="Symmetric scores need not make symmetric weights",
         alt=f"Weights of the tokens {', '.join(names)}, one row each. "
         + " ".join(f"{name} gives {listed(row)}." for name, row in zip(names, matrix, strict=True)),
     )
@@ -185,8 +187,8 @@ def pronouns_right(models: Sequence[str], accuracy: Mapping[int, ArrayLike]) -> 
         alt=f"Share of held-out sentences with the right noun, for {', '.join(shares)}. "
         + " ".join(f"{model}: {listed([row[place] for row in shares.values()])}." for place, model in enumerate(models))
         + " The nearest noun is right in 0.50.",
-        x_label="model",
-        y_label="share right (nearest noun: 0.5)",
+        x_label="model (the nearest noun is right half of the time)",
+        y_label="share right",
     )
 
 
@@ -208,18 +210,20 @@ def rows_of_it(rows: Mapping[str, ArrayLike]) -> None:
         if abs(row.sum() - 1.0) > 0.01:
             raise ValueError(f"rows[{name!r}] must sum to 1; got {number(float(row.sum()))}")
     largest = [f"{name}: {number(float(row.max()))} at place {int(row.argmax())}" for name, row in weights.items()]
+    meant = {row: place for row, name in enumerate(weights) for word, place in MEANT.items() if word in name}
     title = "The row of “it”: on the noun where nothing else can carry its name, often elsewhere where something can"
     alt = (
         f"Weights of “it” over the words {', '.join(SENTENCE)}, one row for each model, ending and seed. "
-        f"Largest of each row, places counted from 0: {'; '.join(largest)}."
+        f"Largest of each row, places counted from 0: {'; '.join(largest)}." + (" Dots mark the noun that is meant." if meant else "")
     )
     matrix = np.stack(list(weights.values()))
-    with picture(title=title, alt=alt, height=1.35 + 0.4 * len(matrix)) as (ax,):
+    with picture(title=title, alt=alt, height=1.35 + 0.36 * len(matrix)) as (ax,):
         image = draw_heatmap(ax, matrix, limits=(0.0, 1.0))
+        ax.plot([*meant.values()], [*meant], "o", color=LIGHT, markeredgecolor=DARK, markersize=7)
         ax.set_aspect("auto")
         name_cells(ax, list(weights), SENTENCE, matrix.shape)
         ax.tick_params(axis="x", rotation=30)
-        ax.set(xlabel="keys")
+        ax.set(xlabel="keys (dots: the noun that is meant)" if meant else "keys")
         add_colour_bar(image, ax, "weight", fraction=0.05)
 
 
@@ -257,7 +261,7 @@ def _draw_maps(
     """Draw square maps beside each other, on one colour scale from 0 to 1; with groups of rows the diagonal is hatched."""
     size = len(next(iter(matrices.values())))
     shown = ~np.eye(size, dtype=bool) if groups else np.ones((size, size), dtype=bool)
-    with picture(title=title, alt=alt, height=0.9 + 7.4 / len(matrices), columns=len(matrices), sharey=True) as axes:
+    with picture(title=title, alt=alt, height=0.5 + 7.4 / len(matrices), columns=len(matrices), sharey=True) as axes:
         for ax, (name, matrix) in zip(axes, matrices.items(), strict=True):
             image = draw_heatmap(ax, matrix, mask=shown, limits=(0.0, 1.0), annotate=size <= 6)
             name_cells(ax, None, None, matrix.shape)

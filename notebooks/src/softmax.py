@@ -3,13 +3,13 @@
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
 # that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. Why that? We give three
-# answers, each from a different start.
+# answers.
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by
 # block.
 #
 # **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes,
-# without the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb) and the *Deeper* sections.
+# ten more for the two turns, without the *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
@@ -29,7 +29,8 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:8} {weight:.2f}")
 
 # %% [markdown] id="where"
-# In the whole machine, this step turns each row of scores into a row of weights:
+# In the whole machine, this step turns each row of scores into a row of weights. (In the figure $T$ counts the tokens; from
+# section {section}`why-exp` on, it is a temperature.)
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -61,8 +62,8 @@ figures.token_weights(TOKENS, z_it, weights)
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores. For two or more finite scores, each
-# weight is one of several positive parts of a whole:
+# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores. For two or more finite scores, all
+# weights are positive and they add up to 1, so each is below 1:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
@@ -80,8 +81,8 @@ show("softmax", z=[1, 2, 0], i=2)
 # %% [markdown] id="why-exp"
 # ## First derivation: odds that ignore the other scores
 #
-# Why $e^x$, and not another positive function, such as $x^2 + 1$ or $\ln(1 + e^x)$? We assume two things. First, one positive function
-# $f$ serves every entry, and we divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the **odds** $w_i / w_j$ of two tokens, the sum
+# Why $e^x$, and not another positive function, such as $x^2 + 1$? We assume two things. First, one positive function $f$
+# serves every entry, and we divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the **odds** $w_i / w_j$ of two tokens, the sum
 # cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
@@ -93,8 +94,9 @@ show("softmax", z=[1, 2, 0], i=2)
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
 # %% [markdown] id="why-exp-solve"
-# The exponential meets the shift condition, because $e^c$ cancels; the other two fail (section {section}`shift-fails`). Which functions
-# meet it for *every* $c$? For the scores $x$ and 0 it says $f(x + c) / f(c) = f(x) / f(0)$, or
+# The exponential meets the shift condition, because $e^c$ cancels. The function $x^2 + 1$ does not: its odds for the scores 1 and
+# 0 are $2 : 1$, and for 2 and 1 they are $5 : 2$. Which functions meet the condition for *every* $c$? For the
+# scores $x$ and 0 it says $f(x + c) / f(c) = f(x) / f(0)$, or
 #
 # $$f(x + c) = f(x)\, \frac{f(c)}{f(0)}$$
 #
@@ -110,8 +112,8 @@ show("softmax", z=[1, 2, 0], i=2)
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. For other $\beta$ we do not speak of a
-# temperature: at $\beta = 0$ all weights are equal, and a negative $\beta$ prefers small scores.
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. (At $\beta = 0$ all
+# weights are equal, and a negative $\beta$ prefers small scores.)
 
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
@@ -156,11 +158,12 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # The last step holds because these $p_i$ sum to 1, and these $s_i$ to at most 1. Equality needs $s_i = p_i$ for each of them, and then
 # these $s_i$ sum to 1. For finite $z$ no $s_i$ is 0, so no entry is left out: $p = s$. So **softmax is the one best
-# compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is called the *divergence* $\mathrm{KL}(p \,\|\, s)$.
+# compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above. It is called the
+# *divergence*, $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$.
 
 # %% [markdown] id="compromise-best"
 # For another $T$, divide what we maximise by $T$. The scores become $z / T$, so the best weights are $\sigma(z / T)$: the temperature
-# is what entropy is worth. For the scores above:
+# is what entropy is worth. For the scores above and $T = 1$:
 
 # %% id="identity-verify"
 best = softmax(z)
@@ -172,11 +175,11 @@ verify("log-softmax")
 # ## Third derivation: a contest with noise
 #
 # **A story.** Ask someone again and again which of two sounds is louder, and they will not always pick the louder one. In 1959 the
-# psychologist Duncan Luce demanded that the odds of two answers must not depend on the other answers. Tony Marley found that random
+# psychologist Duncan Luce proposed as an axiom that the odds of two answers do not depend on the others. Tony Marley found that random
 # errors of one kind lead to such odds, and Daniel McFadden (1974) that under his conditions no other kind does.
 #
-# So let each score be read with an error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent and share one
-# continuous distribution with a finite mean. Below, the errors are normal and the scores $(x, 0)$. The best reading of one contest
+# So let each score be read with an error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent, with one continuous
+# distribution of finite mean. Below, they are normal, and the scores are $(x, 0)$. The best reading of one contest
 # stays flat while $x$ loses, and rises with it once it wins.
 
 # %% id="contest-figure"
@@ -191,13 +194,15 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# Raise $z_i$ alone by a small $h > 0$, to $z + h\, e_i$. The best reading rises by $h$ if $i$ wins already, by a part of $h$ if $i$ loses
-# by less than $h$, and else not at all. Take the mean and divide by $h$:
+# Raise $z_i$ alone by a small $h > 0$, to $z + h\, e_i$, where $e_i$ has a 1 at entry $i$ and else zeros. The best reading rises by $h$
+# if $i$ wins already, by a part of $h$ if $i$ loses by less than $h$, and else not at all. Take the mean and divide by $h$:
 #
 # $$P(i \text{ wins}) \;\le\; \frac{M(z + h\, e_i) - M(z)}{h} \;\le\; P(i \text{ wins}) + P(i \text{ loses by less than } h)$$
-#
-# A lost contest has a gap, and $h$ soon falls below it, so the last chance goes to 0. As a tie has chance 0, a step down has the same
-# limit. Hence
+
+# %% [markdown] id="contest-limit"
+# Every lost contest is lost by some positive gap. As $h$ shrinks, fewer and fewer of the gaps lie below $h$, so the last probability goes
+# to 0. For a step down, the quotient lies in the same way between $P(i \text{ wins by more than } h)$ and $P(i \text{ wins})$. A tie has
+# probability 0, so the first of these goes to the second. Hence
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
@@ -222,7 +227,7 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
 #
-# **Softmax is the gradient of log-sum-exp**, and its weights are the chances to win under Gumbel noise.
+# **Softmax is the gradient of log-sum-exp.**
 
 # %% id="lse-verify"
 verify("expected-maximum", "lse-gradient")
@@ -233,16 +238,16 @@ verify("expected-maximum", "lse-gradient")
 # | what we assume | what we find |
 # |---|---|
 # | $w_i = f(z_i) / \sum_j f(z_j)$ with one positive $f$ that has a derivative; a common shift changes no odds | $\sigma(\beta z)$ |
-# | a large $p \cdot z + T\, H(p)$ is good | $\sigma(z / T)$ |
+# | the best weights have the largest $p \cdot z + T\, H(p)$, for a number $T > 0$ | $\sigma(z / T)$ |
 # | each score is read with independent Gumbel noise, and the largest reading wins | $\sigma(z)$ |
 #
 # The last two roads meet in $\mathrm{lse}(z)$. It is the best value of the compromise (for $T = 1$) and, up to $\gamma$, the mean best
-# reading of the contest. Its gradient is the best $p$ in the one and the chance to win in the other. The first road begins with
-# Luce's condition, {eq}`ratio-of-weights`: the odds of two answers do not depend on the others.
+# reading. Its gradient is the best $p$ of the one and the chance to win in the other.
 
 # %% [markdown] id="odds-predict"
-# How strong is this condition? Let the scores 2 and 1 compete, first alone, then with a third score of 0, under normal and under Gumbel
-# noise. **Predict** under which noise the third score changes the odds of the first two.
+# The first road begins with Luce's condition, {eq}`ratio-of-weights`. How strong is it? Let the scores 2 and 1 compete, first alone, then
+# with a third score of 0. With Gumbel noise the weights are those of softmax, so the odds of the first two stay as they are. With normal
+# noise they change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
 
 # %% id="contest-code" tags=["predicted"]
 import math
@@ -256,15 +261,15 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
         print(f"{name}, scores {z}: odds {wins[0] / wins[1]:.2f}")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# Only under normal noise: the third score raises the odds from 2.44 to 2.51, although it is the lowest of the three. Under Gumbel noise
-# they are $e \approx 2.72$ both times, because the weights are those of softmax. (By chance, such odds are often off by 0.006.) A
-# common shift changes nothing under either noise. So the shift condition alone does not make softmax: the weights of normal noise
-# lack the form $f(z_i) / \sum_j f(z_j)$.
+# It raises them, from 2.44 to 2.51: the third score takes a larger part of the second one's wins than of the first one's. With Gumbel
+# noise the odds are $e \approx 2.72$ both times. (With a million contests, such odds have a sampling error of about 0.006.) A common
+# shift changes no winner. So the shift condition alone does not make softmax: the weights of normal noise lack the form
+# $f(z_i) / \sum_j f(z_j)$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# The scores below differ by a common shift from $(0, 1, 2)$. On paper that changes nothing, because $e^x$ meets the shift condition. But
+# The scores below differ by a common shift from $(0, 1, 2)$. On paper that changes no weight, because $e^x$ meets the shift condition. But
 # a float64 holds numbers up to about $e^{709}$. What is larger becomes `inf`, and inf / inf is NaN:
 
 # %% id="overflow-code"
@@ -287,8 +292,7 @@ print("the maximum subtracted: ", shifted / shifted.sum())
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores, each row (a query) gets its own softmax, so maximum and sum run along the **last axis**. The wrong axis raises no
-# error (section {section}`axes`).
+# In a matrix of scores, each row (a query) gets its own softmax: maximum and sum run along the **last axis**.
 
 # %% id="stable-verify"
 verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
@@ -310,7 +314,8 @@ verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \key{softmax-jacobian}$$
 #
-# A shift changes no weight, {eq}`softmax-shift-invariance`, so the derivative along $\mathbf{1}$ is zero:
+# Row $i$ has the sum $\sum_j s_i (\delta_{ij} - s_j) = s_i (1 - 1) = 0$. So a common shift moves no
+# weight, as in {eq}`softmax-shift-invariance`.
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 
@@ -326,17 +331,8 @@ verify("softmax-jacobian-annihilates-constants")
 
 # %% [markdown] id="spot-elementwise"
 # **Spot the mistake.** "The derivative of softmax is $s(1 - s)$" is a common answer. Take two equal weights, and raise both scores by
-# $h = 0.1$:
-
-# %% id="spot-elementwise-code"
-z, h = np.array([0.0, 0.0]), 0.1
-s = softmax(z)
-print("s (1 - s) h =      ", s * (1 - s) * h)
-print("the weights move by", softmax(z + h) - softmax(z))
-
-# %% [markdown] id="spot-elementwise-notice"
-# The weights sum to 1, so they cannot both grow. The formula $s(1 - s)$ belongs to the *logistic* function of one number. Here it is
-# only the diagonal of $J$.
+# 0.1. By this formula both weights grow by about $0.5 \cdot 0.5 \cdot 0.1 = 0.025$. But weights that sum to 1 cannot both grow. The formula
+# belongs to the *logistic* function of one number; here it is only the diagonal of $J$.
 
 # %% [markdown] id="vjp"
 # A backward pass never needs $J$ itself. A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain
@@ -371,11 +367,9 @@ print("without J:", softmax_vjp(weights, gradient))
 verify("softmax-vector-jacobian-product")
 
 # %% [markdown] id="step"
-# By {eq}`softmax-vector-jacobian-product`, the gradient with respect to $z_i$ is positive where $g_i$ lies above the average $s \cdot g$,
-# and negative below. So if the scores themselves are what we move, a step downhill lowers every score with $g_i$ above the average.
-#
-# Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$. The average is 0.9, so $g_1$ and $g_2$ lie above it. Subtract the gradient once
-# from the scores. **Predict** whether both of these *weights* become smaller.
+# By {eq}`softmax-vector-jacobian-product`, the gradient with respect to $z_i$ is positive where $g_i$ lies above the average $s \cdot g$.
+# There a step downhill lowers the score. Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, and subtract the gradient
+# once from the scores. The first two scores fall. **Predict** whether both of these *weights* become smaller.
 
 # %% id="step-code" tags=["predicted"]
 s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
@@ -383,9 +377,8 @@ print("gradient of the scores:", softmax_vjp(s, g))
 print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# No. Both *scores* fall, but the first by 0.08 and the second only by 0.01. The first amount is by far the largest, so the sum of all
-# amounts falls with it, to 0.947 of what it was. The second amount falls only to 0.990 of its own. So the second *weight* grows, from
-# 0.1 to 0.1046.
+# No. The first score falls by 0.08 and the second only by 0.01. The first amount is by far the largest, so the sum of all amounts falls
+# with it, to 0.947 of what it was, and the second amount only to 0.990 of its own. So the second *weight* grows, from 0.1 to 0.1046.
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
@@ -403,17 +396,20 @@ print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# At a low temperature one weight has nearly everything, unless two scores tie for the largest. If the largest weight is
-# $1 - \varepsilon$, every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is at most $\varepsilon$ in size, since one of its factors is at
-# most $\varepsilon$ and the other at most 1. Where $\varepsilon$ is small, the softmax is **saturated**. At a high temperature the four
-# weights are nearly equal, and $J$ is not small: the division by $T$ makes $J / T$ small. Adding 100 changes no weight, by
-# {eq}`softmax-shift-invariance`.
+# <details><summary>What you should see</summary>
+#
+# For the card's own scores, $J / T$ is below 0.02 up to $T \approx 0.15$ and from $T \approx 14$ on. When cold, one weight has nearly
+# everything, as no scores tie. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, then has a factor near 0: the softmax is
+# **saturated**. This factor falls faster than $T$ (section {section}`temperature-limits`). When hot, the weights are nearly equal, and $J$
+# is not small: the division by $T$ makes $J / T$ small. Adding 100 changes no weight.
+#
+# </details>
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
 # {eq}`stable-softmax` reads the scores for the maximum, and again for the sum. One reading can do both (Milakov and Gimelshein,
-# 2018). Of a block $A$ of scores keep only the maximum $m_A$ and the sum of the exponentials relative to it,
+# 2018). For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative to it,
 # $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
 # $e^{z_j - m} = e^{z_j - m_A}\, e^{m_A - m}$, all terms of a block get the same factor:
 #
@@ -441,7 +437,7 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="online-notice"
-# On paper neither the order of the blocks nor the cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (lesson
+# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (lesson
 # {lesson}`flash`) rests on {eq}`merge-of-softmax-sums`, and on rescaling the weighted sum of values in the same way.
 
 # %% [markdown] id="blocks"
@@ -476,22 +472,21 @@ verify("merge-of-softmax-sums", "online-softmax-update")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Three roads lead to softmax: odds of two weights that ignore all other scores and every common shift; the best compromise of score
-#   and entropy; the chances to win a contest under Gumbel noise.
-# - The last two meet in log-sum-exp, whose gradient is softmax.
-# - A common shift changes nothing: subtract the maximum, and no exponential overflows.
+# - Three roads lead to softmax: odds that ignore all other scores and every common shift; the best compromise of score and entropy; the
+#   chances to win a contest under Gumbel noise. The last two meet in log-sum-exp, whose gradient is softmax.
+# - A common shift changes no weight: subtract the maximum, and no exponential overflows.
 # - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
 # - Where one weight takes nearly all, $J$ nearly vanishes.
-# - For the denominator, keep a maximum and a sum of the scores read so far.
+# - For the denominator, keep the largest score read so far, and the sum of the exponentials relative to it.
 #
 # Next: why did the machine divide by 2? That is lesson {lesson}`scaling`; first the
-# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). Nothing above depends on the sections below.
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). The sections above do not need those below.
 
 # %% [markdown] id="shift-fails"
 # ## Deeper: two functions that fail the shift condition
 #
-# Shift the scores $(3, 0)$ to $(6, 3)$. **Predict** for $f(x) = x^2 + 1$ whether the share of the first entry moves towards one half or
-# away from it.
+# One is $x^2 + 1$, the other is *softplus*, $\ln(1 + e^x)$. Shift the scores $(3, 0)$ to $(6, 3)$. **Predict** for $f(x) = x^2 + 1$ whether the share
+# of the first entry moves towards one half or away from it.
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-4.0, 4.0, 161)
@@ -508,7 +503,7 @@ figures.softmax_maps(difference, shares, shift=shift, mark=3.0)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
 # It moves towards one half: the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$ after it, the two dots of the
-# middle panel. Of the three, only $e^x$ keeps its shares.
+# middle panel. (From the scores 1 and 0 to 2 and 1 it moved away.) Of the three, only $e^x$ keeps its shares.
 
 # %% [markdown] id="shift-once"
 # One shift is not enough: $e^x (2 + \sin(2 \pi x / 3))$ passes the shift by 3, and fails others.
@@ -716,6 +711,21 @@ print("the first key twice:", softmax(np.array([z[0], *z])))
 scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
 weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
+
+# %% [markdown] id="cold-jacobian"
+# And $J / T$? Let the largest score be ahead of the second by $g > 0$. Every other weight is at most $e^{-g / T}$ times the largest, so
+# all others together have at most $(n - 1)\, e^{-g / T}$. Every entry of $J$ has a factor no larger than this: the weight of a smaller
+# score, or $1 - s_i$ of the largest. Its other factor is at most 1. As $T \to 0$, also $e^{-g / T} / T \to 0$, since $u\, e^{-g u} \to 0$
+# for $u = 1 / T \to \infty$. So $J / T \to 0$. If $m \ge 2$ scores tie for the largest, their weights tend to $1 / m$, the entries
+# $s_i (1 - s_i)$ do not vanish, and $J / T$ grows without bound:
+
+# %% id="cold-jacobian-code"
+temperatures = np.array([1.0, 0.3, 0.1, 0.03])
+for name, second in {"a lead of 1": 1.0, "a tie": 2.0}.items():
+    scores = np.array([2.0, second, 0.0])
+    weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
+    by_score = softmax_jacobian(weights) / temperatures[:, None, None]
+    print(f"{name:12}", np.abs(by_score).max(axis=(-2, -1)))
 
 # %% [markdown] id="smooth-maximum"
 # ## Deeper: log-sum-exp as a smooth maximum

@@ -238,8 +238,8 @@ check("multiplier-to-softmax", my_multiplier)
 # value after $k \ge 1$ steps of $1 / n$, so that $g_{k + l} = g_k\, g_l$. All values are positive. You know one of them, the value
 # $a = g_m$ after $m \ge 1$ steps.
 #
-# What is $g_k$? Write it as a formula in LaTeX in `a`, `m` and `k`: only the right side, between `r"` and `"`. You may use `\exp` and
-# `\ln`.
+# What is $g_k$? Write it as a formula in LaTeX in `a`, `m` and the index `k`, which stands on the left side and so may stand in the answer
+# too: only the right side, between `r"` and `"`. You may use `\exp` and `\ln`.
 
 # %% id="cauchy-to-exponential" tags=["task"]
 ### BEGIN SOLUTION

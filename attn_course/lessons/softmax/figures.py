@@ -293,7 +293,7 @@ def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
     s = as_numbers("weights", weights, 1)
     matrix = same_shape("jacobian", jacobian, len(s), len(s))
     row_sums = matrix.sum(axis=1)
-    title = "Raising one score takes from all others: every row sums to zero"
+    title = "Raising one score takes from all others; raising all alike changes no weight"
     alt = (
         f"Left, bars of the weights {listed(s)}. Right, their Jacobian as signed colours: positive on the diagonal, "
         f"{listed(np.diag(matrix))}, and negative elsewhere; the largest entry off the diagonal in size is {number(np.min(matrix))}. "

@@ -141,8 +141,9 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 # otherwise.
 #
 # 1. It touches weights of row $i$, which share one normaliser, and no weight of another row.
-# 2. It moves $p_{il}$ at the rate $p_{il} ([l = j] - p_{ij})$, {eq}`softmax-derivative`. (There the scores are $z$, the weights $s$, and
-#    the bracket is $\delta_{ij}$.)
+# 2. It moves $p_{il} = e^{s_{il}} / N$, with $N = \sum_m e^{s_{im}}$, in two places: the numerator only if $l = j$, the denominator
+#    always, at the rate $e^{s_{ij}}$. By the quotient rule the rate of $p_{il}$ is
+#    $([l = j]\, e^{s_{il}} N - e^{s_{il}} e^{s_{ij}}) / N^2 = p_{il} ([l = j] - p_{ij})$, as in {eq}`softmax-derivative`.
 # 3. The touched weights differ in $l$, so the sum runs over $l$:
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
@@ -665,7 +666,7 @@ print(f"C: wrong in the line of {suspects[2].line}: {suspects[2].mistake}")
 # %% [markdown] id="deeper-lines-answer" tags=["answer"]
 # It can be `delta` or `d_scores`, but not `d_weights`: whatever stands in $dP$, the rows of $dS$ sum to 0 if the two lines behind it are
 # right. Differences cannot tell `delta` and `d_scores` apart, since `d_scores` is all that is made of `delta`. For A the sum 0 points to
-# `d_weights`, but does not prove it: with a sign turned round in `d_scores` the sum is 0, too.
+# `d_weights`, but does not prove it: if the sign of all of `d_scores` is turned round, the sum is 0 as well.
 
 # %% [markdown] id="deeper-step"
 # ## Deeper: the best step of a difference

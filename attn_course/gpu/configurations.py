@@ -24,8 +24,8 @@ MAX_D = 256
 _INTERPRETED = Configuration(32, 32, 1, 1)  # small, so that short tests have several tiles; NumPy has neither warps nor stages
 _HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by the larger of padded d_k and d_v
     "forward": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 32, 8, 2)},
-    "backward_key_value": {64: Configuration(64, 128, 8, 2), 128: Configuration(32, 128, 8, 2), 256: Configuration(32, 64, 8, 2)},
-    "backward_query": {64: Configuration(128, 64, 8, 2), 128: Configuration(128, 64, 8, 2), 256: Configuration(64, 16, 8, 2)},
+    "backward_key_value": {64: Configuration(64, 128, 8, 3), 128: Configuration(32, 128, 8, 3), 256: Configuration(32, 64, 8, 2)},
+    "backward_query": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 16, 8, 2)},
     "backward_mask": {64: Configuration(64, 64, 8, 2), 128: Configuration(64, 64, 8, 2), 256: Configuration(64, 32, 8, 2)},
 }
 _MASKED: dict[Kernel, dict[int, Configuration]] = {  # a mask is loaded into registers: smaller tiles

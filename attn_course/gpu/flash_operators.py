@@ -153,6 +153,7 @@ def flash_backward(
     """Compute the gradients of query, key and value, and with `needs_d_mask` that of the mask."""
     from attn_course.gpu import flash_backward as kernels
     from attn_course.gpu import flash_backward_mask as mask_kernels
+    from attn_course.gpu import flash_row_terms as row_kernels
     from attn_course.gpu import tiles
 
     found = _gradients_of(query, key, value)
@@ -169,8 +170,8 @@ def flash_backward(
     kv_len, d_v = value.shape[2:]
     mask_or_bytes, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, kv_len))
     slope, bound, is_capped = scores_by(scale, softcap, kind)
-    delta = torch.empty_like(lse)
-    tensors = (query, key, value, mask_or_bytes, lows, highs, lengths, d_output, lse, rest if kind == "float" else None, delta)
+    shift, delta = torch.empty_like(lse), torch.empty_like(lse)
+    tensors = (query, key, value, mask_or_bytes, lows, highs, lengths, d_output, shift, rest if kind == "float" else None, delta)
     strides = (row_strides(query), row_strides(key), row_strides(value), mask_strides, row_strides(d_output))
     numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
     constants = {**sizes(query, key, value), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": kind,
@@ -193,9 +194,10 @@ def flash_backward(
     kv_pairs = batch * key.shape[1]
     d_query, *d_key_value = found
     with torch.cuda.device_of(query):
-        kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
-            *(output, d_output, None if d_lse is None else d_lse.contiguous(), delta, row_strides(output), row_strides(d_output)),
-            *(heads, q_len), D_V=d_v, D_V_PAD=padded(d_v), ACC=constants["ACC"], BLOCK_Q=64,
+        row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
+            *(output, d_output, lse, None if d_lse is None else d_lse.contiguous(), shift, delta),
+            *(row_strides(output), row_strides(d_output), heads, q_len),
+            D_V=d_v, D_V_PAD=padded(d_v), MASK=kind, ACC=constants["ACC"], BLOCK_Q=64,
         )  # fmt: skip
         launch("backward_key_value", kernels.flash_backward_key_value, lambda c: -(-kv_len // c.block_kv) * kv_pairs,
                d_key_value, [row_strides(gradient) for gradient in d_key_value], scale)  # fmt: skip

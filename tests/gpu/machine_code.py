@@ -82,7 +82,7 @@ def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_
         elif name.endswith("_strides"):
             signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides") else 3)
         elif name.endswith("_ptr"):
-            wide = ("lse_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr")
+            wide = ("lse_ptr", "shift_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr")
             bytes_of_mask = name == "mask_ptr" and constants["MASK"] == "bool"
             signature[name] = "*fp32" if name in wide else "*u8" if bytes_of_mask else f"*{dtype}"
             attributes[(index,)] = [["tt.divisibility", 16]]

@@ -298,11 +298,12 @@ def test_results_lie_in_memory_as_the_inputs_do():
 
 
 def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
-    from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward, softmax
+    from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward, flash_row_terms, softmax
 
     kernels = {
         flash_forward: ["flash_forward"],
-        flash_backward: ["flash_row_terms", "flash_backward_key_value", "flash_backward_query"],
+        flash_row_terms: ["flash_row_terms"],
+        flash_backward: ["flash_backward_key_value", "flash_backward_query"],
         flash_backward_mask: ["flash_backward_mask"],
         softmax: ["softmax_rows", "softmax_rows_backward"],
     }

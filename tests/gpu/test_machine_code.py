@@ -25,18 +25,25 @@ NAMES = [
     *[f"{kernel}:{d}:{kind}:bf16" for kernel in KERNELS for d in (64, 128, 256) for kind in ("causal", "float")],
     *[f"backward_mask:{d}:float:bf16" for d in (64, 128, 256)],
     "forward:128:causal:fp16",
+    *[f"backward_key_value:{d}:causal:fp16" for d in (64, 128)],
     "forward:88:causal:fp16",  # a row of 88 features does not begin at a multiple of 16
     "backward_key_value:88:causal:fp16",
 ]
 # Registers that are spilled once in a program, outside of the loops; and the one kernel whose loop over the edges spills: at 256
 # features two sums of 64 x 256 numbers and two blocks fill the registers, and smaller blocks spill as well (docs/gpu_notes.md).
-SPILLS_OUTSIDE = {"backward_query:256:causal:bf16": 33, "backward_query:256:float:bf16": 4, "forward:256:float:bf16": 22,
-                  "backward_key_value:128:causal:bf16": 2, "backward_key_value:88:causal:fp16": 2}  # fmt: skip
-SPILLS_IN_LOOPS = {"backward_key_value:256:causal:bf16": [0, 105], "backward_key_value:256:float:bf16": [65]}
+SPILLS_OUTSIDE = {"backward_query:256:causal:bf16": 34, "backward_query:256:float:bf16": 4, "forward:256:float:bf16": 22}
+SPILLS_IN_LOOPS = {
+    "backward_key_value:256:causal:bf16": [0, 75],
+    "backward_key_value:256:float:bf16": [75 if NEWER else 95],
+}
 INSTRUCTIONS = {  # of a whole tile and of one at an edge
+    "forward:64:causal:bf16": (300, 470),
     "forward:128:causal:bf16": (350, 540),
-    "backward_key_value:128:causal:bf16": (320 if NEWER else 400, 480),
-    "backward_query:128:causal:bf16": (310, 520),
+    "forward:128:causal:fp16": (350, 540),
+    **dict.fromkeys(["backward_key_value:64:causal:bf16", "backward_key_value:64:causal:fp16"], (325 if NEWER else 405, 660)),
+    **dict.fromkeys(["backward_key_value:128:causal:bf16", "backward_key_value:128:causal:fp16"], (260 if NEWER else 290, 415)),
+    "backward_query:64:causal:bf16": (265, 425),
+    "backward_query:128:causal:bf16": (310, 510),
 }
 
 

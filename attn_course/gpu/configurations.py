@@ -12,12 +12,22 @@ Kernel = Literal["forward", "backward_key_value", "backward_query", "backward_ma
 
 
 class Configuration(NamedTuple):
-    """Rows of the query and of the key in a tile (powers of two), warps of 32 threads in a program, tiles that are loaded ahead."""
+    """Rows of the query and of the key in a tile (powers of two), warps of 32 threads in a program, tiles that are loaded ahead.
+
+    `max_registers` holds the compiler to so many for a thread; None leaves it to it. 65536 of them are a multiprocessor's: with 168,
+    three programs of 4 warps share one.
+    """
 
     block_q: int
     block_kv: int
     num_warps: int
     num_stages: int
+    max_registers: int | None = None
+
+    @property
+    def launch_options(self) -> dict[str, int | None]:
+        """What Triton is to be told besides the sides of a tile."""
+        return {"num_warps": self.num_warps, "num_stages": self.num_stages, "maxnreg": self.max_registers}
 
 
 MAX_D = 256

@@ -110,7 +110,7 @@ def flash_forward(
             *(heads, q_len, key.shape[2], low or 0, high or 0, slope, bound), **sizes(query, key, value),
             CAPPED=is_capped, MASK=kind, LOW=(low, lows) != (None, None), HIGH=(high, highs) != (None, None),
             ACC=tiles.ACCUMULATORS[lse.dtype], BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv,
-            num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+            **chosen.launch_options,
         )  # fmt: skip
     return output, lse, rest
 
@@ -188,7 +188,7 @@ def flash_backward(
         chosen = configuration(name, d_k, d_v, query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
         kernel[(blocks(chosen),)](
             *tensors, *outputs, *strides, *output_strides, *numbers, *more, **constants,
-            BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+            BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, **chosen.launch_options,
         )  # fmt: skip
 
     kv_pairs = batch * key.shape[1]

@@ -69,7 +69,7 @@ def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
     return [body for body in bodies if any("MMA" in name for name in body)]
 
 
-def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_stages: int) -> bytes:
+def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, int | None]) -> bytes:
     """Compile one kernel for sm_90 with tensors of a dtype, aligned as the launcher's are."""
     import triton
     from triton.backends.compiler import GPUTarget
@@ -89,7 +89,6 @@ def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_
         else:
             signature[name] = "fp32" if name in ("scale", "slope", "bound") else "i32"
     source = ASTSource(kernel, signature, constexprs=constants, attrs=attributes)
-    options = {"num_warps": num_warps, "num_stages": num_stages}
     return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["cubin"]
 
 
@@ -144,7 +143,7 @@ def machine_code(name: str, chosen: Any = None) -> bytes:
     constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": 1, "CAPPED": kind == "capped", "MASK": mask,
                  "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
                  "BLOCK_KV": chosen.block_kv, **dict.fromkeys(absent)}  # fmt: skip
-    return compiled(kernels[which], constants, dtype, chosen.num_warps, chosen.num_stages)
+    return compiled(kernels[which], constants, dtype, chosen.launch_options)
 
 
 def main(names: list[str]) -> None:

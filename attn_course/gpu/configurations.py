@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import torch
 
-Kernel = Literal["forward", "backward_key_value", "backward_query", "backward_mask"]
+Kernel = Literal["forward", "backward_key_value", "backward_query", "backward_mask", "decode"]
 
 
 class Configuration(NamedTuple):
@@ -37,6 +37,7 @@ _HALF: dict[Kernel, dict[int, Configuration]] = {  # float16 and bfloat16, by th
     "backward_key_value": {64: Configuration(64, 128, 8, 3), 128: Configuration(32, 128, 8, 3), 256: Configuration(32, 64, 8, 2)},
     "backward_query": {64: Configuration(128, 64, 8, 3), 128: Configuration(128, 64, 8, 3), 256: Configuration(64, 16, 8, 2)},
     "backward_mask": {64: Configuration(64, 64, 8, 2), 128: Configuration(64, 64, 8, 2), 256: Configuration(64, 32, 8, 2)},
+    "decode": {64: Configuration(64, 64, 4, 3), 128: Configuration(64, 64, 4, 2), 256: Configuration(32, 32, 4, 2)},
 }
 _MASKED: dict[Kernel, dict[int, Configuration]] = {  # a mask is loaded into registers: smaller tiles
     "forward": {64: Configuration(128, 64, 8, 2), 128: Configuration(64, 16, 4, 2), 256: Configuration(128, 16, 8, 2)},

@@ -33,10 +33,12 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
     features, of which the output may be a slice); with
     `return_lse` also the natural log-sum-exp (*batch, q_len) in float32 (float64 for float64 inputs). Sums over broadcast axes and
     shared heads have a fixed order, so gradients are the same to the bit in every run. A visible value that is NaN or infinite
-    spoils its rows as a whole. `torch.func.grad` does not pass through the kernels; `torch.autograd.grad` does.
+    spoils its rows as a whole. Where the queries that share a key head are few, as in decoding, programs split the keys among them, and
+    what they find is merged, Eq. merge-of-finished-outputs. `torch.func.grad` does not pass through the kernels; `torch.autograd.grad`
+    does.
 
     Raises TypeError and ValueError as `attn_course.gpu.attention` does, and ValueError if the kernels cannot take the tensors.
-    Dao (2023), FlashAttention-2, arXiv:2307.08691.
+    Dao (2023), FlashAttention-2, arXiv:2307.08691; Dao, Haziza, Massa and Sizov (2023), Flash-Decoding.
     """
     call = validate(query, key, value, **options)
     reason = why_not(call)

@@ -61,7 +61,7 @@ def grid(device: str) -> tuple[list[Case], dict[tuple[str, int], list[Configurat
     """Return the cases to time, most telling first, and the candidates of each kernel and width; on a CPU a handful."""
     if device != "cuda":
         rows = {"forward": (16, 32), "backward_key_value": (16,), "backward_query": (16,)}
-        return [Case(1, 1, 1, 8, 16, True)], {(kernel, 16): [Configuration(n, 16, 1, 1) for n in rows[kernel]] for kernel in KERNELS}
+        return [Case(1, 1, 1, 24, 16, True)], {(kernel, 16): [Configuration(n, 16, 1, 1) for n in rows[kernel]] for kernel in KERNELS}
     sizes = [(length, d, is_causal) for length in (4096, 16384, 1024) for d in (64, 128) for is_causal in (True, False)]
     cases = [Case(TOKENS // length, FEATURES // d, FEATURES // d, length, d, is_causal) for length, d, is_causal in sizes]
     return cases, {(kernel, d): candidates(kernel, d) for kernel in KERNELS for d in (64, 128)}

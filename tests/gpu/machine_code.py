@@ -2,7 +2,7 @@
 
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
-Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask).
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask). decode16, decode64: `flash_decode` with so many rows.
 """
 
 import json
@@ -75,15 +75,16 @@ def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, i
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    constants = {name: value for name, value in constants.items() if name in kernel.arg_names}
     signature, attributes = {}, {}
     for index, name in enumerate(kernel.arg_names):
         if name in constants:
             signature[name] = "constexpr"
         elif name.endswith("_strides"):
-            signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides") else 3)
+            signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides", "partial_strides") else 3)
         elif name.endswith("_ptr"):
-            wide = ("lse_ptr", "shift_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr")
-            bytes_of_mask = name == "mask_ptr" and constants["MASK"] == "bool"
+            wide = ("lse_ptr", "shift_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr", "partial_ptr")
+            bytes_of_mask = name == "mask_ptr" and constants.get("MASK") == "bool"
             signature[name] = "*fp32" if name in wide else "*u8" if bytes_of_mask else f"*{dtype}"
             attributes[(index,)] = [["tt.divisibility", 16]]
         else:
@@ -127,7 +128,7 @@ def machine_code(name: str, chosen: Any = None) -> bytes:
     import torch
     import triton.language as tl
 
-    from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward
+    from attn_course.gpu import decoding, flash_backward, flash_backward_mask, flash_decode, flash_forward
     from attn_course.gpu.configurations import configuration, padded
 
     kernels = {
@@ -135,13 +136,19 @@ def machine_code(name: str, chosen: Any = None) -> bytes:
         "backward_key_value": flash_backward.flash_backward_key_value,
         "backward_query": flash_backward.flash_backward_query,
         "backward_mask": flash_backward_mask.flash_backward_mask,
+        "decode": flash_decode.flash_decode,
     }
     which, width, kind, dtype = name.split(":")
+    which, rows = which.rstrip("0123456789"), which.removeprefix("decode")
     d, mask = int(width), kind if kind in ("bool", "float") else "none"
-    chosen = chosen or configuration(which, d, d, {"fp16": torch.float16, "bf16": torch.bfloat16}[dtype], masked=mask != "none")
+    kept = {"fp16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    if which == "decode":
+        chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=mask != "none", interpreted=False)
+    chosen = chosen or configuration(which, d, d, kept, masked=mask != "none")
     absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else []), *(["rest_ptr"] if mask != "float" else [])]
-    constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": 1, "CAPPED": kind == "capped", "MASK": mask,
-                 "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
+    group = 8 if which == "decode" else 1
+    constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": group, "CAPPED": kind == "capped",
+                 "MASK": mask, "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
                  "BLOCK_KV": chosen.block_kv, **dict.fromkeys(absent)}  # fmt: skip
     return compiled(kernels[which], constants, dtype, chosen.launch_options)
 

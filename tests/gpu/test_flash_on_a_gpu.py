@@ -37,6 +37,34 @@ def test_widths_and_shared_heads(widths, heads):
     assert max(errors(tensors, {"enable_gqa": True, "is_causal": True})) < GATES[torch.bfloat16]
 
 
+def errors_behind_a_cache(q_len, kv_len, heads, widths, dtype):
+    offsets = torch.tensor([[kv_len - q_len], [kv_len // 3]]).cuda()
+    return errors(inputs(q_len, kv_len, *heads, *widths, dtype), {"enable_gqa": True, "is_causal": True, "q_offset": offsets})
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 203), (1, 20_011), (3, 4099), (8, 1024)])
+@pytest.mark.parametrize("heads", [(8, 8), (8, 1)])
+def test_few_queries_for_many_keys(heads, lengths):
+    assert max(errors_behind_a_cache(*lengths, heads, (128, 128), torch.bfloat16)) < GATES[torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("widths", [(64, 64), (40, 72), (256, 192)])
+def test_few_queries_of_any_width_and_dtype(widths, dtype):
+    assert max(errors_behind_a_cache(2, 5003, (8, 2), widths, dtype)) < GATES[dtype] * (4 if dtype == torch.float32 else 1)
+
+
+@pytest.mark.parametrize("q_len", [1, 6])
+def test_few_queries_with_a_mask_whose_hidden_keys_are_nan(q_len):
+    query, key, value = inputs(q_len, 5003, 8, 2, 64, 64, torch.bfloat16)
+    mask = (torch.arange(5003) % 7 > 0) & (torch.arange(5003) < torch.tensor([5000, 61])[:, None, None, None])
+    mask = mask.expand(2, 8, q_len, 5003).cuda()
+    clean = flash_attention(query, key, value, mask=mask, enable_gqa=True)
+    spoilt = [part.masked_fill(~mask[:, :2, :1].mT, torch.nan) for part in (key, value)]
+    assert torch.equal(flash_attention(query, *spoilt, mask=mask, enable_gqa=True), clean)
+    assert max(errors((query, key, value), {"mask": mask, "enable_gqa": True})) < GATES[torch.bfloat16]
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
 def test_masks_and_softcap(dtype):
     mask = torch.randn(4, 113, 203, generator=torch.Generator().manual_seed(2))

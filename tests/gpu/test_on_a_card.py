@@ -250,7 +250,7 @@ def test_a_tile_of_128_by_128_needs_eight_warps():
 
 @pytest.mark.parametrize("kernel", card_tuning.KERNELS)
 def test_a_candidate_reaches_the_launch_of_its_kernel_only(kernel, monkeypatch):
-    monkeypatch.setattr(card_tuning, "grid", lambda device: ([card_tuning.Case(1, 1, 1, 8, 16, True)], tiles))
+    monkeypatch.setattr(card_tuning, "grid", lambda device: ([card_tuning.Case(1, 1, 1, 24, 16, True)], tiles))
     impossible = Configuration(16, 24, 1, 1)  # a tile has powers of two as sides
     tiles = {(name, 16): [impossible] if name == kernel else [] for name in card_tuning.KERNELS}
     log = Log(None, {})

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from attn_course.gpu.configurations import Configuration, configuration
+from attn_course.gpu.configurations import LARGE, Configuration, configuration
 from attn_course.gpu.layout import row_strides
 
 MOST_PARTS = 128  # which `flash_merge` loads at once
@@ -28,12 +28,14 @@ def number_of_parts(programs: int, keys: int, block_kv: int, multiprocessors: in
     return max(1, min(PROGRAMS * multiprocessors // max(programs, 1), tiles // LEAST_TILES, MOST_PARTS))
 
 
-def tile_for(rows: int, d_k: int, d_v: int, dtype: torch.dtype, *, masked: bool, interpreted: bool) -> Configuration | None:
+def tile_for(
+    rows: int, d_k: int, d_v: int, dtype: torch.dtype, *, masked: bool, shared: int = LARGE, interpreted: bool = False
+) -> Configuration | None:
     """Return the tile for `rows` queries that share their keys; None if they fill more than half of a tile of the general kernel."""
-    if 2 * rows > configuration("forward", d_k, d_v, dtype, interpreted=interpreted).block_q:
+    if 2 * rows > configuration("forward", d_k, d_v, dtype, shared=shared, interpreted=interpreted).block_q:
         return None
     block_q = 16 if masked else max(16, 1 << (rows - 1).bit_length())  # a mask takes registers: several tiles of 16 rows, if need be
-    return configuration("decode", d_k, d_v, dtype, interpreted=interpreted)._replace(block_q=block_q)
+    return configuration("decode", d_k, d_v, dtype, shared=shared, interpreted=interpreted)._replace(block_q=block_q)
 
 
 def keys_met(low: int | None, high: int | None, q_len: int, kv_len: int) -> int:

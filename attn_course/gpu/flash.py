@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from attn_course.gpu.call import FAR, INTEGERS, Call, described, validate
-from attn_course.gpu.configurations import MAX_D
+from attn_course.gpu.configurations import LEAST, MAX_D, MEDIUM, shared_bytes
 from attn_course.gpu.flash_operators import flash_forward
 
-SHARED_BYTES = 160_000  # compiled for an A100, which has 163 kB, kernels take up to 148 kB; for an H100, with 227, up to 205
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 NEAR = 2**30  # no length is larger, and sums of a place and such a number stay within 32 bits
 
@@ -61,12 +60,15 @@ def unsupported(query: Tensor, key: Tensor, value: Tensor) -> str | None:
         return f"takes float16, bfloat16 and float32; got {dtype}"
     if query.device.type != "cuda" and not INTERPRETED:
         return f"needs a CUDA device, or TRITON_INTERPRET=1 before Triton is imported; got a tensor on {query.device.type}"
-    properties = torch.cuda.get_device_properties(query.device) if query.device.type == "cuda" else None
-    if getattr(properties, "shared_memory_per_block_optin", SHARED_BYTES) < SHARED_BYTES:
-        return "needs 160 kB of shared memory for a block of threads (A100, H100 and the like)"
+    shared = shared_bytes(query.device)
+    if shared < LEAST:
+        return "needs 64 kB of shared memory for a block of threads (a T4 or newer)"
+    if dtype == torch.bfloat16 and shared < MEDIUM:
+        return "takes float16 and float32 on such a GPU, which has no arithmetic for bfloat16"
+    most = MAX_D if shared >= MEDIUM else MAX_D // 2
     widths = (query.shape[-1], value.shape[-1])
-    if not all(1 <= width <= MAX_D for width in widths):
-        return f"takes 1 to {MAX_D} features; got d_k = {widths[0]} and d_v = {widths[1]}"
+    if not all(1 <= width <= most for width in widths):
+        return f"takes 1 to {most} features; got d_k = {widths[0]} and d_v = {widths[1]}"
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from attn_course.gpu import decoding
-from attn_course.gpu.configurations import Configuration, Kernel, configuration, padded
+from attn_course.gpu.configurations import Configuration, Kernel, configuration, padded, shared_bytes
 from attn_course.gpu.layout import laid_out, packed, row_strides
 
 LOG2_E = 1.4426950408889634
@@ -83,7 +83,7 @@ def flash_forward(
     numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
     constants = {**sizes(query, key, value), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": kind,
                  "LOW": (low, lows) != (None, None), "HIGH": (high, highs) != (None, None)}  # fmt: skip
-    how = {"masked": mask is not None, "interpreted": tiles.INTERPRETED}
+    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
     short = decoding.tile_for(q_len * constants["GROUP"], d_k, d_v, query.dtype, **how) if kind != "float" else None
     chosen = configuration("forward", d_k, d_v, query.dtype, **how)
     with torch.cuda.device_of(query):
@@ -168,12 +168,13 @@ def flash_backward(
         output_strides: list[tuple[int, ...]],
         *more: float,
     ) -> None:
-        chosen = configuration(name, d_k, d_v, query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
+        chosen = configuration(name, d_k, d_v, query.dtype, **how)
         kernel[(blocks(chosen),)](
             *tensors, *outputs, *strides, *output_strides, *numbers, *more, **constants,
             BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, **chosen.launch_options,
         )  # fmt: skip
 
+    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
     kv_pairs = batch * key.shape[1]
     d_query, *d_key_value = found
     with torch.cuda.device_of(query):

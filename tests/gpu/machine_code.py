@@ -3,6 +3,7 @@
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
 Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask). decode16, decode64: `flash_decode` with so many rows.
+With forward:128:causal:fp16:86 it is the configuration of a smaller card (86 or 75), compiled for that.
 """
 
 import json
@@ -69,8 +70,8 @@ def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
     return [body for body in bodies if any("MMA" in name for name in body)]
 
 
-def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, int | None]) -> bytes:
-    """Compile one kernel for sm_90 with tensors of a dtype, aligned as the launcher's are."""
+def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, int | None], capability: int) -> tuple[bytes, int]:
+    """Compile one kernel with tensors of a dtype, aligned as the launcher's are; return it and the shared memory it takes."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -90,7 +91,8 @@ def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, i
         else:
             signature[name] = "fp32" if name in ("scale", "slope", "bound") else "i32"
     source = ASTSource(kernel, signature, constexprs=constants, attrs=attributes)
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["cubin"]
+    made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    return made.asm["cubin"], made.metadata.shared
 
 
 def code_of(cubin: bytes) -> bytes:
@@ -123,13 +125,16 @@ def printed(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def machine_code(name: str, chosen: Any = None) -> bytes:
-    """Compile a kernel that is named as in this file's docstring, with a configuration that is not the course's if given."""
+def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
+    """Compile a kernel that is named as in this file's docstring, with a configuration that is not the course's if given.
+
+    Returns the machine code, and the bytes of shared memory.
+    """
     import torch
     import triton.language as tl
 
     from attn_course.gpu import decoding, flash_backward, flash_backward_mask, flash_decode, flash_forward
-    from attn_course.gpu.configurations import configuration, padded
+    from attn_course.gpu.configurations import LARGE, LEAST, MEDIUM, configuration, padded
 
     kernels = {
         "forward": flash_forward.flash_forward,
@@ -138,25 +143,31 @@ def machine_code(name: str, chosen: Any = None) -> bytes:
         "backward_mask": flash_backward_mask.flash_backward_mask,
         "decode": flash_decode.flash_decode,
     }
-    which, width, kind, dtype = name.split(":")
+    which, width, kind, dtype, *card = name.split(":")
+    capability = int(card[0]) if card else 90
+    shared = {90: LARGE, 86: MEDIUM, 75: LEAST}[capability]
     which, rows = which.rstrip("0123456789"), which.removeprefix("decode")
     d, mask = int(width), kind if kind in ("bool", "float") else "none"
-    kept = {"fp16": torch.float16, "bf16": torch.bfloat16}[dtype]
+    kept = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}[dtype]
     if which == "decode":
-        chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=mask != "none", interpreted=False)
-    chosen = chosen or configuration(which, d, d, kept, masked=mask != "none")
+        chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=mask != "none", shared=shared)
+    chosen = chosen or configuration(which, d, d, kept, masked=mask != "none", shared=shared)
     absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else []), *(["rest_ptr"] if mask != "float" else [])]
     group = 8 if which == "decode" else 1
     constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": group, "CAPPED": kind == "capped",
                  "MASK": mask, "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
                  "BLOCK_KV": chosen.block_kv, **dict.fromkeys(absent)}  # fmt: skip
-    return compiled(kernels[which], constants, dtype, chosen.launch_options)
+    return compiled(kernels[which], constants, dtype, chosen.launch_options, capability)
 
 
 def main(names: list[str]) -> None:
-    """Print a line for each name."""
-    for name, found in zip(names, read([machine_code(name) for name in names]), strict=True):
+    """Print a line for each name; of a smaller card's configuration its shared memory alone."""
+    made = {name: machine_code(name) for name in names}
+    of_hopper = [name for name in names if name.count(":") == 3]
+    for name, found in zip(of_hopper, read([made[name][0] for name in of_hopper]), strict=True):
         print(json.dumps({"name": name, **found}))
+    for name in made.keys() - set(of_hopper):
+        print(json.dumps({"name": name, "shared_bytes": made[name][1]}))
 
 
 if __name__ == "__main__":

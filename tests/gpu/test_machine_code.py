@@ -3,6 +3,7 @@
 This needs no GPU. Triton keeps what it compiled in its cache, so a second run is quick.
 """
 
+import itertools
 import json
 import os
 import platform
@@ -12,7 +13,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 import pytest
+import torch
 
+from attn_course.gpu.configurations import LARGE, LEAST, MEDIUM, configuration
 from tests.gpu.machine_code import counts, instructions
 
 pytestmark = pytest.mark.xdist_group("machine code")
@@ -30,6 +33,11 @@ NAMES = [
     "backward_key_value:88:causal:fp16",
     *[f"decode16:{kind}:bf16" for kind in ("64:full", "128:full", "128:bool", "256:full")],
     "decode64:128:causal:bf16",
+]
+SMALLER = [  # cards and their tiles that fill the memory most
+    *[f"{kernel}:256:causal:fp16:86" for kernel in KERNELS],
+    "decode32:256:full:fp16:86",
+    "backward_key_value:128:causal:fp16:75",
 ]
 # Registers that are spilled once in a program, outside of the loops; and the one kernel whose loop over the edges spills: at 256
 # features two sums of 64 x 256 numbers and two blocks fill the registers, and smaller blocks spill as well (docs/gpu_notes.md).
@@ -53,14 +61,20 @@ INSTRUCTIONS = {  # of a whole tile and of one at an edge; in decoding there is 
 
 
 @pytest.fixture(scope="module")
-def found(root):
+def everything(root):
     """What was counted, by name; compiled in a process of its own, where Triton does not interpret."""
     environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(root)}
-    command = [sys.executable, "-m", "tests.gpu.machine_code", *NAMES]
+    command = [sys.executable, "-m", "tests.gpu.machine_code", *NAMES, *SMALLER]
     made = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=900)
     assert made.returncode == 0, made.stderr
     lines = [json.loads(line) for line in made.stdout.splitlines()]
-    return dict(zip(NAMES, lines, strict=True))
+    return {line["name"]: line for line in lines}
+
+
+@pytest.fixture(scope="module")
+def found(everything):
+    """Of Hopper."""
+    return {name: everything[name] for name in NAMES}
 
 
 @needs_compiler
@@ -94,6 +108,22 @@ def test_the_forward_pass_takes_exponentials_while_products_are_in_flight(found)
 def test_a_tile_takes_no_more_instructions_than_it_did(found):
     taken = {name: tuple(found[name]["loops"][: len(most)]) for name, most in INSTRUCTIONS.items()}
     assert {name: pair for name, pair in taken.items() if any(a > b for a, b in zip(pair, INSTRUCTIONS[name], strict=True))} == {}
+
+
+@needs_compiler
+def test_on_a_smaller_card_each_tile_fits_the_shared_memory(everything):
+    limits = {"86": MEDIUM, "75": LEAST}
+    assert {name: everything[name] for name in SMALLER if everything[name]["shared_bytes"] > limits[name[-2:]]} == {}
+
+
+def test_a_smaller_card_gets_smaller_tiles():
+    for kernel, d in itertools.product(KERNELS, (64, 128, 256)):
+        sides = [
+            one.block_q * one.block_kv
+            for one in (configuration(kernel, d, d, torch.float16, shared=bytes_) for bytes_ in (LARGE, MEDIUM, LEAST))
+        ]
+        assert sides == sorted(sides, reverse=True)
+    assert configuration("decode", 64, 64, torch.float16, shared=MEDIUM) == configuration("decode", 64, 64, torch.float16)
 
 
 def sass(*opcodes: str) -> list[tuple[int, str, str]]:

@@ -1,7 +1,7 @@
 """Attention in torch that is fast where it can be and means the same everywhere: one function, several backends.
 
-``from attn_course.gpu import attention`` takes the keywords of `attn_course.reference.attention` on torch tensors.
-The names below are looked up when they are first used.
+``from attn_course.gpu import attention`` takes the keywords of `attn_course.reference.attention` on torch tensors;
+`attention_varlen` takes sequences of different lengths, packed. The names below are looked up when they are first used.
 """
 
 from importlib import import_module
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attn_course.gpu.ops import attention, explain
+    from attn_course.gpu.varlen import attention_varlen
 
-__all__ = ["attention", "explain"]
+__all__ = ["attention", "attention_varlen", "explain"]
+_PLACES = {"attention": "ops", "attention_varlen": "varlen", "explain": "ops"}
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("attn_course.gpu.ops"), name)
+        return getattr(import_module(f"attn_course.gpu.{_PLACES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.gpu import attention
+from attn_course.gpu import attention, attention_varlen
 from attn_course.gpu.flash import flash_attention
-from tests.gpu.oracle import GATES, errors
+from tests.gpu.oracle import GATES, errors, relative_error, wide
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -63,6 +63,16 @@ def test_few_queries_with_a_mask_whose_hidden_keys_are_nan(q_len):
     spoilt = [part.masked_fill(~mask[:, :2, :1].mT, torch.nan) for part in (key, value)]
     assert torch.equal(flash_attention(query, *spoilt, mask=mask, enable_gqa=True), clean)
     assert max(errors((query, key, value), {"mask": mask, "enable_gqa": True})) < GATES[torch.bfloat16]
+
+
+def test_packed_sequences_see_themselves_alone():
+    lengths = [100, 1, 0, 513, 64]
+    query, key, value = (torch.randn(sum(lengths), 4, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    cu = torch.tensor([0, *lengths], device="cuda").cumsum(0).int()
+    found = attention_varlen(query, key, value, cu, cu, max_seqlen_q=513, max_seqlen_k=513, is_causal=True)
+    parts = zip(*(part.double().split(lengths) for part in (query, key, value)), strict=True)
+    wanted = [attention(*(one.transpose(0, 1) for one in part), is_causal=True, backend="eager").transpose(0, 1) for part in parts]
+    assert relative_error(found, wide(torch.cat(wanted))) < GATES[torch.bfloat16]
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32])

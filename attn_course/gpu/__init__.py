@@ -1,18 +1,20 @@
 """Attention in torch that is fast where it can be and means the same everywhere: one function, several backends.
 
 ``from attn_course.gpu import attention`` takes the keywords of `attn_course.reference.attention` on torch tensors;
-`attention_varlen` takes sequences of different lengths, packed. The names below are looked up when they are first used.
+`attention_varlen` takes sequences of different lengths, packed; `latent_decode` decodes with a cache of latent vectors.
+The names below are looked up when they are first used.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attn_course.gpu.latent import latent_decode
     from attn_course.gpu.ops import attention, explain
     from attn_course.gpu.varlen import attention_varlen
 
-__all__ = ["attention", "attention_varlen", "explain"]
-_PLACES = {"attention": "ops", "attention_varlen": "varlen", "explain": "ops"}
+__all__ = ["attention", "attention_varlen", "explain", "latent_decode"]
+_PLACES = {"attention": "ops", "attention_varlen": "varlen", "explain": "ops", "latent_decode": "latent"}
 
 
 def __getattr__(name: str) -> Any:

@@ -88,7 +88,12 @@ def run(call: Call) -> tuple[Tensor, ...]:
 
 def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     """Output (*batch, q_len, d_v) and log-sum-exp (*batch, q_len) of a checked call."""
-    batch = call.batch
+    output, lse, _ = flash_forward(*prepared(call, kv_lengths))
+    return output.reshape(*call.batch, *output.shape[2:]), lse.reshape(*call.batch, call.q_len)
+
+
+def prepared(call: Call, kv_lengths: Tensor | None) -> tuple[Any, ...]:
+    """Return a checked call as the arguments of `flash_operators.flash_forward`."""
     heads = _flat(call)[1]
     key_heads, value_heads = (part.shape[-3] if part.ndim > 2 else 1 for part in (call.key, call.value))
     kv_heads = value_heads if key_heads == 1 else key_heads
@@ -107,8 +112,7 @@ def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     tables = [_per_head(call, "q_offset", bound) if isinstance(bound, Tensor) else None for bound in bounds]
     low, high = (None if bound is None or isinstance(bound, Tensor) else max(-NEAR, min(bound, NEAR)) for bound in bounds)
     lengths = None if kv_lengths is None else _per_head(call, "kv_lengths", kv_lengths)
-    output, lse, _ = flash_forward(*tensors, _mask(call), *tables, lengths, low, high, scale, call.softcap)
-    return output.reshape(*batch, *output.shape[2:]), lse.reshape(*batch, call.q_len)
+    return (*tensors, _mask(call), *tables, lengths, low, high, scale, call.softcap)
 
 
 def _with_four_axes(call: Call, tensor: Tensor, n_heads: int) -> Tensor:

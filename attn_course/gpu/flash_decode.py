@@ -14,11 +14,11 @@ from attn_course.gpu.tiles import COUNTS, capped, is_spoilt, is_visible, keep_ap
 
 @triton.jit
 def _attend(
-    query, key_ptr, value_ptr, mask_ptr, key_stride, value_stride, mask_stride,
+    query, query_rest, key_ptr, value_ptr, mask_ptr, key_stride, value_stride, mask_stride,
     start, stop, places, kv_stops, lows, highs, slope, bound,
     D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
     CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
-    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, CAREFUL: tl.constexpr,
+    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, REST: tl.constexpr, REST_PAD: tl.constexpr, CAREFUL: tl.constexpr,
 ):  # fmt: skip
     """Return row_max, row_sum and acc after the keys start .. stop - 1. If CAREFUL, what a row may not see can hold NaN and infinity.
 
@@ -31,8 +31,14 @@ def _attend(
     for tile_start in tl.range(start, stop, BLOCK_KV):
         cols = tile_start + tl.arange(0, BLOCK_KV)
         key = load_rows(key_ptr, tile_start, stop, key_stride, BLOCK_KV, D_K, D_K_PAD, True)
-        value = load_rows(value_ptr, tile_start, stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True)
-        scores = capped(matmul(query, tl.trans(key), ACC), slope, bound, CAPPED)
+        products = matmul(query, tl.trans(key), ACC)
+        if REST:  # one tile is key and value, Eq. absorbed-latent-attention
+            value = key
+            rest = load_rows(key_ptr + D_K, tile_start, stop, key_stride, BLOCK_KV, REST, REST_PAD, True)
+            products = matmul(query_rest, tl.trans(rest), ACC, products)
+        else:
+            value = load_rows(value_ptr, tile_start, stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True)
+        scores = capped(products, slope, bound, CAPPED)
         visible = is_visible(places[:, None], cols[None, :], lows[:, None], highs[:, None], kv_stops[:, None], LOW, HIGH)
         if MASK == "bool":
             visible = visible & (tl.load(mask_ptr[:, None] + cols[None, :] * mask_stride, mask=visible, other=0) != 0)
@@ -51,7 +57,7 @@ def flash_decode(
     n_heads, q_len, kv_len, low, high, slope, bound, n_parts,
     GROUP: tl.constexpr, D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
     CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
-    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr,
+    ACC: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr, REST: tl.constexpr = 0, REST_PAD: tl.constexpr = 16,
 ):  # fmt: skip
     """One program attends over one part of the keys of one key head, for BLOCK_Q of the GROUP * q_len queries that share it.
 
@@ -71,6 +77,9 @@ def flash_decode(
     Row r of a tile is query r % q_len of head r // q_len of the group. The keys that some row of the tile can see are cut into n_parts
     runs of whole tiles. `partial` and lse are output and lse of attention over the part alone, Eq. row-lse-and-output: 0 and -inf where
     a row sees none of it. Which row sees which column is as in `flash_forward`.
+
+    With REST, query and key have D_K + REST features, and the value of a key is its first D_K = D_V: latent vectors and rotated parts of
+    DeepSeek-V2, arXiv:2405.04434, which are read once for both. `value` is not looked at then.
     """
     part = tl.program_id(0) % n_parts
     tiles_of_rows = tl.cdiv(GROUP * q_len, BLOCK_Q)
@@ -100,19 +109,24 @@ def flash_decode(
     dims = tl.arange(0, D_K_PAD)
     query_ptrs = (of_head(query_ptr, batch, heads, query_strides) + places * (query_strides[2] * 8))[:, None] + dims[None, :]
     query = tl.load(query_ptrs, mask=is_in[:, None] & (dims[None, :] < D_K), other=0.0)
+    query_rest = query
+    if REST:
+        dims = D_K + tl.arange(0, REST_PAD)
+        query_ptrs = (of_head(query_ptr, batch, heads, query_strides) + places * (query_strides[2] * 8))[:, None] + dims[None, :]
+        query_rest = tl.load(query_ptrs, mask=is_in[:, None] & (dims[None, :] < D_K + REST), other=0.0)
     if MASK == "bool":
         mask_ptr += tl.cast(batch, tl.int64) * mask_strides[0] + tl.cast(heads, tl.int64) * mask_strides[1]
         mask_ptr += tl.cast(places, tl.int64) * mask_strides[2]  # of each row
     key_ptr = of_head(key_ptr, batch, kv_head, key_strides)
     value_ptr = of_head(value_ptr, batch, kv_head, value_strides)
-    where_to_look = (query, key_ptr, value_ptr, mask_ptr, key_strides[2], value_strides[2], mask_strides[3],
+    where_to_look = (query, query_rest, key_ptr, value_ptr, mask_ptr, key_strides[2], value_strides[2], mask_strides[3],
                      start, stop, places, kv_stops, lows, highs, slope, bound)  # fmt: skip
     row_max, row_sum, acc = _attend(
-        *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, CAREFUL=False
+        *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, REST, REST_PAD, CAREFUL=False
     )
     if is_spoilt(acc):  # as in `flash_forward`
         row_max, row_sum, acc = _attend(
-            *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, CAREFUL=True
+            *where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, REST, REST_PAD, CAREFUL=True
         )
 
     is_blind = row_sum == 0.0

@@ -2,7 +2,8 @@
 
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
-Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask). decode16, decode64: `flash_decode` with so many rows.
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask). decode16, decode64: `flash_decode` with so many rows;
+latent16, latent64: the same for latent vectors of so many features and 64 rotated ones.
 With forward:128:causal:fp16:86 it is the configuration of a smaller card (86 or 75), compiled for that.
 """
 
@@ -133,7 +134,7 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
     import torch
     import triton.language as tl
 
-    from attn_course.gpu import decoding, flash_backward, flash_backward_mask, flash_decode, flash_forward
+    from attn_course.gpu import decoding, flash_backward, flash_backward_mask, flash_decode, flash_forward, latent
     from attn_course.gpu.configurations import LARGE, LEAST, MEDIUM, configuration, padded
 
     kernels = {
@@ -142,21 +143,24 @@ def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
         "backward_query": flash_backward.flash_backward_query,
         "backward_mask": flash_backward_mask.flash_backward_mask,
         "decode": flash_decode.flash_decode,
+        "latent": flash_decode.flash_decode,
     }
     which, width, kind, dtype, *card = name.split(":")
     capability = int(card[0]) if card else 90
     shared = {90: LARGE, 86: MEDIUM, 75: LEAST}[capability]
-    which, rows = which.rstrip("0123456789"), which.removeprefix("decode")
+    which, rows = which.rstrip("0123456789"), which.lstrip("abcdefghijklmnopqrstuvwxyz_")
     d, mask = int(width), kind if kind in ("bool", "float") else "none"
     kept = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}[dtype]
     if which == "decode":
         chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=mask != "none", shared=shared)
+    if which == "latent":
+        chosen = chosen or latent.tile_for(int(rows), shared)
     chosen = chosen or configuration(which, d, d, kept, masked=mask != "none", shared=shared)
     absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else []), *(["rest_ptr"] if mask != "float" else [])]
-    group = 8 if which == "decode" else 1
+    group, rest = {"decode": (8, 0), "latent": (128, 64)}.get(which, (1, 0))
     constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": group, "CAPPED": kind == "capped",
                  "MASK": mask, "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
-                 "BLOCK_KV": chosen.block_kv, **dict.fromkeys(absent)}  # fmt: skip
+                 "BLOCK_KV": chosen.block_kv, "REST": rest, "REST_PAD": 64, **dict.fromkeys(absent)}  # fmt: skip
     return compiled(kernels[which], constants, dtype, chosen.launch_options, capability)
 
 

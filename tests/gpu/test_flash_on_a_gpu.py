@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.gpu import attention, attention_varlen
+from attn_course.gpu import attention, attention_varlen, latent_decode
 from attn_course.gpu.flash import flash_attention
 from tests.gpu.oracle import GATES, errors, relative_error, wide
 
@@ -63,6 +63,16 @@ def test_few_queries_with_a_mask_whose_hidden_keys_are_nan(q_len):
     spoilt = [part.masked_fill(~mask[:, :2, :1].mT, torch.nan) for part in (key, value)]
     assert torch.equal(flash_attention(query, *spoilt, mask=mask, enable_gqa=True), clean)
     assert max(errors((query, key, value), {"mask": mask, "enable_gqa": True})) < GATES[torch.bfloat16]
+
+
+@pytest.mark.parametrize(("heads", "q_len", "kv_len"), [(16, 1, 4099), (128, 1, 333), (16, 2, 20_011)])
+def test_a_step_of_absorbed_latent_attention(heads, q_len, kv_len):
+    query, latents = (torch.randn(2, *shape, 576, device="cuda", dtype=torch.bfloat16) for shape in ((heads, q_len), (kv_len,)))
+    options = {"scale": 192**-0.5, "is_causal": True, "q_offset": kv_len - q_len}
+    shared = latents[:, None].double()
+    wanted = attention(query.double(), shared, shared[..., :512], enable_gqa=True, return_lse=True, backend="eager", **options)
+    for one, other in zip(latent_decode(query, latents, 512, **options), wanted, strict=True):
+        assert relative_error(one, wide(other)) < GATES[torch.bfloat16]
 
 
 def test_packed_sequences_see_themselves_alone():

@@ -86,8 +86,9 @@ def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, i
             signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides", "partial_strides") else 3)
         elif name.endswith("_ptr"):
             wide = ("lse_ptr", "shift_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr", "partial_ptr")
-            bytes_of_mask = name == "mask_ptr" and constants.get("MASK") == "bool"
-            signature[name] = "*fp32" if name in wide else "*u8" if bytes_of_mask else f"*{dtype}"
+            narrow = {"mask_ptr": "*u8" if constants.get("MASK") == "bool" else f"*{dtype}"}
+            narrow |= dict.fromkeys(("lows_ptr", "highs_ptr", "lengths_ptr"), "*i32")
+            signature[name] = "*fp32" if name in wide else narrow.get(name, f"*{dtype}")
             attributes[(index,)] = [["tt.divisibility", 16]]
         else:
             signature[name] = "fp32" if name in ("scale", "slope", "bound") else "i32"

@@ -6,8 +6,8 @@ import os
 import pytest
 import torch
 
-from attn_course.gpu import decoding
-from attn_course.gpu.configurations import Configuration
+from attn_course.gpu import decoding, flash_operators
+from attn_course.gpu.configurations import Configuration, configuration
 from attn_course.gpu.decoding import keys_met, number_of_parts, tile_for
 from attn_course.gpu.flash import flash_attention
 from attn_course.reference import attention as reference_attention
@@ -161,6 +161,24 @@ def test_it_is_for_few_queries_without_a_mask_of_floats(heads, q_len, options, i
     monkeypatch.setattr(decoding, "launch", lambda *arguments: asked.append(arguments))
     flash_attention(*inputs(q_len, kv_len=149, heads=heads, kv_heads=1), enable_gqa=True, **options)
     assert len(asked) == is_short
+
+
+@interpreted
+def test_every_launch_asks_for_a_tile_that_fits_its_device(monkeypatch):
+    asked = []
+
+    def spy(kernel, *sizes, shared, **options):
+        asked.append((kernel, shared))
+        return configuration(kernel, *sizes, shared=shared, **options)
+
+    for module in (decoding, flash_operators):
+        monkeypatch.setattr(module, "configuration", spy)
+    monkeypatch.setattr(flash_operators, "shared_bytes", lambda device: 99)
+    query = normal(1, 1, 17, 3).requires_grad_()
+    flash_attention(query, query, query, mask=normal(17, 17).requires_grad_()).sum().backward()
+    flash_attention(query[:, :, :1], query, query)
+    kernels = ["forward", "backward_key_value", "backward_query", "backward_mask", "forward", "decode"]
+    assert list(dict.fromkeys(asked)) == list(dict.fromkeys((kernel, 99) for kernel in kernels))
 
 
 # ---- pure functions

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from attn_course.gpu.call import FAR, INTEGERS, Call, described, validate
-from attn_course.gpu.configurations import MAX_D
+from attn_course.gpu.configurations import LEAST, MAX_D, MEDIUM, shared_bytes
 from attn_course.gpu.flash_operators import flash_forward
 
-SHARED_BYTES = 160_000  # compiled for an A100, which has 163 kB, kernels take up to 148 kB; for an H100, with 227, up to 205
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 NEAR = 2**30  # no length is larger, and sums of a place and such a number stay within 32 bits
 
@@ -33,10 +32,12 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, *, kv_lengths: Te
     features, of which the output may be a slice); with
     `return_lse` also the natural log-sum-exp (*batch, q_len) in float32 (float64 for float64 inputs). Sums over broadcast axes and
     shared heads have a fixed order, so gradients are the same to the bit in every run. A visible value that is NaN or infinite
-    spoils its rows as a whole. `torch.func.grad` does not pass through the kernels; `torch.autograd.grad` does.
+    spoils its rows as a whole. Where the queries that share a key head are few, as in decoding, programs split the keys among them, and
+    what they find is merged, Eq. merge-of-finished-outputs. `torch.func.grad` does not pass through the kernels; `torch.autograd.grad`
+    does.
 
     Raises TypeError and ValueError as `attn_course.gpu.attention` does, and ValueError if the kernels cannot take the tensors.
-    Dao (2023), FlashAttention-2, arXiv:2307.08691.
+    Dao (2023), FlashAttention-2, arXiv:2307.08691; Dao, Haziza, Massa and Sizov (2023), Flash-Decoding.
     """
     call = validate(query, key, value, **options)
     reason = why_not(call)
@@ -59,12 +60,15 @@ def unsupported(query: Tensor, key: Tensor, value: Tensor) -> str | None:
         return f"takes float16, bfloat16 and float32; got {dtype}"
     if query.device.type != "cuda" and not INTERPRETED:
         return f"needs a CUDA device, or TRITON_INTERPRET=1 before Triton is imported; got a tensor on {query.device.type}"
-    properties = torch.cuda.get_device_properties(query.device) if query.device.type == "cuda" else None
-    if getattr(properties, "shared_memory_per_block_optin", SHARED_BYTES) < SHARED_BYTES:
-        return "needs 160 kB of shared memory for a block of threads (A100, H100 and the like)"
+    shared = shared_bytes(query.device)
+    if shared < LEAST:
+        return "needs 64 kB of shared memory for a block of threads (a T4 or newer)"
+    if dtype == torch.bfloat16 and shared < MEDIUM:
+        return "takes float16 and float32 on such a GPU, which has no arithmetic for bfloat16"
+    most = MAX_D if shared >= MEDIUM else MAX_D // 2
     widths = (query.shape[-1], value.shape[-1])
-    if not all(1 <= width <= MAX_D for width in widths):
-        return f"takes 1 to {MAX_D} features; got d_k = {widths[0]} and d_v = {widths[1]}"
+    if not all(1 <= width <= most for width in widths):
+        return f"takes 1 to {most} features; got d_k = {widths[0]} and d_v = {widths[1]}"
     return None
 
 
@@ -84,7 +88,12 @@ def run(call: Call) -> tuple[Tensor, ...]:
 
 def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     """Output (*batch, q_len, d_v) and log-sum-exp (*batch, q_len) of a checked call."""
-    batch = call.batch
+    output, lse, _ = flash_forward(*prepared(call, kv_lengths))
+    return output.reshape(*call.batch, *output.shape[2:]), lse.reshape(*call.batch, call.q_len)
+
+
+def prepared(call: Call, kv_lengths: Tensor | None) -> tuple[Any, ...]:
+    """Return a checked call as the arguments of `flash_operators.flash_forward`."""
     heads = _flat(call)[1]
     key_heads, value_heads = (part.shape[-3] if part.ndim > 2 else 1 for part in (call.key, call.value))
     kv_heads = value_heads if key_heads == 1 else key_heads
@@ -103,8 +112,7 @@ def _attend(call: Call, kv_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     tables = [_per_head(call, "q_offset", bound) if isinstance(bound, Tensor) else None for bound in bounds]
     low, high = (None if bound is None or isinstance(bound, Tensor) else max(-NEAR, min(bound, NEAR)) for bound in bounds)
     lengths = None if kv_lengths is None else _per_head(call, "kv_lengths", kv_lengths)
-    output, lse, _ = flash_forward(*tensors, _mask(call), *tables, lengths, low, high, scale, call.softcap)
-    return output.reshape(*batch, *output.shape[2:]), lse.reshape(*batch, call.q_len)
+    return (*tensors, _mask(call), *tables, lengths, low, high, scale, call.softcap)
 
 
 def _with_four_axes(call: Call, tensor: Tensor, n_heads: int) -> Tensor:

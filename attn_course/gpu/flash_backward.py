@@ -8,6 +8,7 @@ Eq. two-kernel-backward-flops. The NumPy form is `attn_course.reference.flash_at
 import triton
 import triton.language as tl
 
+from attn_course.gpu.flash_row_terms import row_terms, weights_again
 from attn_course.gpu.tiles import (
     COUNTS,
     cap_slope,
@@ -26,60 +27,9 @@ from attn_course.gpu.tiles import (
 )  # fmt: skip
 
 
-@triton.jit(do_not_specialize=COUNTS)
-def flash_row_terms(output_ptr, d_output_ptr, d_lse_ptr, delta_ptr, output_strides, d_output_strides, n_heads, q_len,
-                    D_V: tl.constexpr, D_V_PAD: tl.constexpr, ACC: tl.constexpr, BLOCK_Q: tl.constexpr):  # fmt: skip
-    """One program computes delta - d_lse of BLOCK_Q rows of one head.
-
-    What every weight of a row needs, Eqs. row-delta-from-output and score-gradient-with-lse.
-
-    output, d_output (batch, n_heads, q_len, D_V); d_lse (or None), delta (batch, n_heads, q_len), contiguous, dtype ACC.
-    """
-    n_blocks = tl.cdiv(q_len, BLOCK_Q)
-    start = tl.program_id(0) % n_blocks * BLOCK_Q
-    pair = tl.program_id(0) // n_blocks
-    batch = pair // n_heads
-    head = pair % n_heads
-    output_ptr = of_head(output_ptr, batch, head, output_strides)
-    d_output_ptr = of_head(d_output_ptr, batch, head, d_output_strides)
-    output = load_rows(output_ptr, start, q_len, output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
-    d_output = load_rows(d_output_ptr, start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
-    delta = tl.sum(output.to(ACC) * d_output.to(ACC), 1)
-    rows = start + tl.arange(0, BLOCK_Q)
-    places = tl.cast(pair, tl.int64) * q_len + rows
-    if d_lse_ptr is not None:
-        delta -= tl.load(d_lse_ptr + places, mask=rows < q_len, other=0.0)
-    tl.store(delta_ptr + places, delta, mask=rows < q_len)
-
-
-@triton.jit
-def row_terms(lse_ptr, rest_ptr, delta_ptr, pair, rows, q_len, MASK: tl.constexpr):
-    """Load lse, rest and delta; a row past the end, or one that sees nothing, gets an lse that makes its weights 0.
-
-    With a float mask lse is natural and `rest` belongs to it, as `flash_forward` wrote them; else lse is in units of ln 2.
-    """
-    places = tl.cast(pair, tl.int64) * q_len + rows
-    is_in = rows < q_len
-    lse = tl.load(lse_ptr + places, mask=is_in, other=float("inf"))
-    delta = tl.load(delta_ptr + places, mask=is_in, other=0.0)
-    rest = tl.load(rest_ptr + places, mask=is_in, other=0.0) if MASK == "float" else 0.0
-    if MASK != "float":
-        lse *= 1.4426950408889634  # log2(e)
-    return tl.where(lse == float("-inf"), float("inf"), lse), rest, delta
-
-
-@triton.jit
-def weights_again(scores, lse, rest, MASK: tl.constexpr):
-    """Return the weights of a tile from its scores, Eq. weights-from-lse; lse and rest from `row_terms`, broadcast to the tile."""
-    if MASK == "float":
-        return tl.exp2((scores - lse - rest) * 1.4426950408889634)
-    else:
-        return tl.exp2(scores - lse)
-
-
 @triton.jit
 def _gather_key_value(
-    key, value, query_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, lse_ptr, rest_ptr, delta_ptr,
+    key, value, query_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, shift_ptr, rest_ptr, delta_ptr,
     query_strides, mask_strides, d_output_strides,
     batch, kv_head, col_start, n_heads, q_len, kv_len, low, high, slope, bound,
     GROUP: tl.constexpr, D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
@@ -119,8 +69,8 @@ def _gather_key_value(
             for start in tl.range(full_start, full_stop, BLOCK_Q):
                 query = load_rows(head_query_ptr, start, q_len, query_strides[2], BLOCK_Q, D_K, D_K_PAD, False)
                 products = matmul(key, tl.trans(query), ACC)
-                lse, rest, delta = row_terms(lse_ptr, rest_ptr, delta_ptr, pair, start + tl.arange(0, BLOCK_Q), q_len, MASK)
-                p = weights_again(capped(products, slope, bound, CAPPED), lse[None, :], rest, MASK)
+                shift, rest, delta = row_terms(shift_ptr, rest_ptr, delta_ptr, pair, start, q_len, BLOCK_Q, MASK, False)
+                p = weights_again(capped(products, slope, bound, CAPPED), shift[None, :], rest, MASK)
                 d_output = load_rows(head_d_output_ptr, start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, False)
                 d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)  # Eq. gradients-through-weighted-sum
                 d_p = matmul(value, tl.trans(d_output), ACC)
@@ -131,13 +81,13 @@ def _gather_key_value(
             rows = start + tl.arange(0, BLOCK_Q)
             query = load_rows(head_query_ptr, start, q_len, query_strides[2], BLOCK_Q, D_K, D_K_PAD, True)
             products = matmul(key, tl.trans(query), ACC)
-            lse, rest, delta = row_terms(lse_ptr, rest_ptr, delta_ptr, pair, rows, q_len, MASK)
+            shift, rest, delta = row_terms(shift_ptr, rest_ptr, delta_ptr, pair, start, q_len, BLOCK_Q, MASK, True)
             visible = is_visible(rows[None, :], cols[:, None], head_low, head_high, kv_stop, LOW, HIGH) & (rows[None, :] < q_len)
             scores = masked(capped(products, slope, bound, CAPPED), visible, head_mask_ptr, start, col_start,
                             rows[None, :], cols[:, None], q_len, kv_len, mask_strides, MASK)  # fmt: skip
-            p = weights_again(scores, lse[None, :], rest[None, :] if MASK == "float" else rest, MASK)
+            p = weights_again(scores, shift[None, :], rest[None, :] if MASK == "float" else rest, MASK)
             if CAREFUL:
-                p = tl.where(scores == float("-inf"), 0.0, p)  # lse is NaN for a query that holds NaN
+                p = tl.where(scores == float("-inf"), 0.0, p)  # shift is NaN for a query that holds NaN
             d_output = load_rows(head_d_output_ptr, start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
             d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)
             d_p = matmul(value, tl.trans(d_output), ACC)
@@ -151,7 +101,7 @@ def _gather_key_value(
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_backward_key_value(
-    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, lse_ptr, rest_ptr, delta_ptr,
+    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, shift_ptr, rest_ptr, delta_ptr,
     d_key_ptr, d_value_ptr,
     query_strides, key_strides, value_strides, mask_strides, d_output_strides, d_key_strides, d_value_strides,
     n_heads, q_len, kv_len, low, high, slope, bound, scale,
@@ -167,7 +117,8 @@ def flash_backward_key_value(
     query, d_output   (batch, n_heads, q_len, D_K or D_V)   float16, ...   (batch, head, row) / 8
     key, value        (batch, n_heads/GROUP, kv_len, ...)   the same       (batch, head, row) / 8
     mask, lows, highs, lengths: as in `flash_forward`
-    lse, rest, delta  (batch, n_heads, q_len)               ACC            contiguous; delta from `flash_row_terms`
+    shift, delta      (batch, n_heads, q_len)               ACC            contiguous; from `flash_row_terms`
+    rest              the same, or None                     ACC            contiguous; from `flash_forward`
     d_key, d_value    those of key and value                that of key    (batch, head, row) / 8
     ================  ====================================  =============  =====================================
     """
@@ -181,7 +132,7 @@ def flash_backward_key_value(
     value_ptr = of_head(value_ptr, batch, kv_head, value_strides)
     value = load_rows(value_ptr, col_start, kv_len, value_strides[2], BLOCK_KV, D_V, D_V_PAD, True)
 
-    where_to_look = (key, value, query_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, lse_ptr, rest_ptr, delta_ptr,
+    where_to_look = (key, value, query_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, shift_ptr, rest_ptr, delta_ptr,
                      query_strides, mask_strides, d_output_strides,
                      batch, kv_head, col_start, n_heads, q_len, kv_len, low, high, slope, bound)  # fmt: skip
     d_key, d_value = _gather_key_value(
@@ -199,7 +150,7 @@ def flash_backward_key_value(
 
 @triton.jit
 def _gather_query(
-    query, d_output, lse, rest, delta, key_ptr, value_ptr, mask_ptr, key_stride, value_stride, mask_strides,
+    query, d_output, shift, rest, delta, key_ptr, value_ptr, mask_ptr, key_stride, value_stride, mask_strides,
     row_start, row_stop, q_len, kv_len, kv_stop, low, high, slope, bound,
     D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
     CAPPED: tl.constexpr, MASK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr,
@@ -219,7 +170,7 @@ def _gather_query(
             products = matmul(query, tl.trans(key), ACC)
             value = load_rows(value_ptr, start, kv_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, False)
             d_p = matmul(d_output, tl.trans(value), ACC)  # Eq. gradients-through-weighted-sum
-            p = weights_again(capped(products, slope, bound, CAPPED), lse[:, None], rest, MASK)
+            p = weights_again(capped(products, slope, bound, CAPPED), shift[:, None], rest, MASK)
             d_scores = p * (d_p - delta[:, None]) * cap_slope(products, slope, CAPPED)  # Eq. score-gradient-with-lse
             d_query = matmul(d_scores.to(key.dtype), key, ACC, d_query)
     n_edges = edge_tiles(first, full_start, full_stop, last, BLOCK_KV)
@@ -233,7 +184,7 @@ def _gather_query(
                         rows[:, None], cols[None, :], q_len, kv_len, mask_strides, MASK)  # fmt: skip
         value = load_rows(value_ptr, start, kv_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True)
         d_p = matmul(d_output, tl.trans(value), ACC)
-        p = weights_again(scores, lse[:, None], rest[:, None] if MASK == "float" else rest, MASK)
+        p = weights_again(scores, shift[:, None], rest[:, None] if MASK == "float" else rest, MASK)
         d_scores = p * (d_p - delta[:, None]) * cap_slope(products, slope, CAPPED)
         if CAREFUL:
             d_scores = tl.where(scores == float("-inf"), 0.0, d_scores)
@@ -244,7 +195,7 @@ def _gather_query(
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_backward_query(
-    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, lse_ptr, rest_ptr, delta_ptr, d_query_ptr,
+    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, shift_ptr, rest_ptr, delta_ptr, d_query_ptr,
     query_strides, key_strides, value_strides, mask_strides, d_output_strides, d_query_strides,
     n_heads, q_len, kv_len, low, high, slope, bound, scale,
     GROUP: tl.constexpr, D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
@@ -271,9 +222,9 @@ def flash_backward_query(
     query = load_rows(of_head(query_ptr, batch, head, query_strides), row_start, q_len, query_strides[2], BLOCK_Q, D_K, D_K_PAD, True)
     d_output_ptr = of_head(d_output_ptr, batch, head, d_output_strides)
     d_output = load_rows(d_output_ptr, row_start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
-    lse, rest, delta = row_terms(lse_ptr, rest_ptr, delta_ptr, pair, row_start + tl.arange(0, BLOCK_Q), q_len, MASK)
+    shift, rest, delta = row_terms(shift_ptr, rest_ptr, delta_ptr, pair, row_start, q_len, BLOCK_Q, MASK, True)
 
-    where_to_look = (query, d_output, lse, rest, delta, key_ptr, value_ptr, mask_ptr, key_strides[2], value_strides[2], mask_strides,
+    where_to_look = (query, d_output, shift, rest, delta, key_ptr, value_ptr, mask_ptr, key_strides[2], value_strides[2], mask_strides,
                      row_start, row_stop, q_len, kv_len, kv_stop, low, high, slope, bound)  # fmt: skip
     d_query = _gather_query(*where_to_look, D_K, D_V, D_K_PAD, D_V_PAD, CAPPED, MASK, LOW, HIGH, ACC, BLOCK_Q, BLOCK_KV, CAREFUL=False)
     if is_spoilt(d_query):

@@ -3,13 +3,13 @@
 import triton
 import triton.language as tl
 
-from attn_course.gpu.flash_backward import row_terms, weights_again
+from attn_course.gpu.flash_row_terms import row_terms, weights_again
 from attn_course.gpu.tiles import COUNTS, capped, is_visible, load_rows, masked, matmul, of_head, per_head
 
 
 @triton.jit(do_not_specialize=[*COUNTS, "mask_heads", "shared_batches", "shared_heads"])
 def flash_backward_mask(
-    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, lse_ptr, rest_ptr, delta_ptr, d_mask_ptr,
+    query_ptr, key_ptr, value_ptr, mask_ptr, lows_ptr, highs_ptr, lengths_ptr, d_output_ptr, shift_ptr, rest_ptr, delta_ptr, d_mask_ptr,
     query_strides, key_strides, value_strides, mask_strides, d_output_strides, d_mask_strides,
     n_heads, q_len, kv_len, low, high, slope, bound, mask_heads, shared_batches, shared_heads,
     GROUP: tl.constexpr, D_K: tl.constexpr, D_V: tl.constexpr, D_K_PAD: tl.constexpr, D_V_PAD: tl.constexpr,
@@ -44,7 +44,7 @@ def flash_backward_mask(
         key = load_rows(head_key_ptr, col_start, kv_stop, key_strides[2], BLOCK_KV, D_K, D_K_PAD, True)
         value = load_rows(head_value_ptr, col_start, kv_stop, value_strides[2], BLOCK_KV, D_V, D_V_PAD, True)
         d_output = load_rows(head_d_output_ptr, row_start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, True)
-        lse, rest, delta = row_terms(lse_ptr, rest_ptr, delta_ptr, pair, rows, q_len, MASK)
+        shift, rest, delta = row_terms(shift_ptr, rest_ptr, delta_ptr, pair, row_start, q_len, BLOCK_Q, MASK, True)
         scores = capped(matmul(query, tl.trans(key), ACC), slope, bound, CAPPED)
         head_low = per_head(lows_ptr, pair, low)
         head_high = per_head(highs_ptr, pair, high)
@@ -54,7 +54,7 @@ def flash_backward_mask(
             scores, visible, head_mask_ptr, row_start, col_start, rows[:, None], cols[None, :], q_len, kv_len, mask_strides, MASK
         )
         d_p = matmul(d_output, tl.trans(value), ACC)
-        d_scores = weights_again(scores, lse[:, None], rest[:, None], MASK) * (d_p - delta[:, None])
+        d_scores = weights_again(scores, shift[:, None], rest[:, None], MASK) * (d_p - delta[:, None])
         d_mask += tl.where(scores == float("-inf"), 0.0, d_scores)
     d_mask_ptr += tl.cast(entry // mask_heads, tl.int64) * d_mask_strides[0] + tl.cast(entry % mask_heads, tl.int64) * d_mask_strides[1]
     places = tl.cast(rows, tl.int64)[:, None] * d_mask_strides[2] + cols[None, :]

@@ -13,6 +13,7 @@ from attn_course.gpu.tiles import (
     edge_tiles,
     is_spoilt,
     is_visible,
+    keep_apart,
     load_rows,
     masked,
     matmul,
@@ -101,11 +102,8 @@ def _attend(
         scores = masked(scores, visible, mask_ptr, row_start, start, rows[:, None], cols[None, :], q_len, kv_len, mask_strides, MASK)
         row_max, row_sum, rescale, p = softmax_step(scores, row_max, row_sum, slope, UNIT)
         value = load_rows(value_ptr, start, kv_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, True)
-        if CAREFUL:  # NaN for those who see a spoilt value, and 0 * NaN for nobody
-            is_finite = value - value == 0.0
-            spoilt = tl.min(is_finite.to(tl.int32), 1) == 0
-            p = tl.where(spoilt[None, :] & (scores > float("-inf")), float("nan"), p)
-            value = tl.where(is_finite, value, 0.0)
+        if CAREFUL:
+            p, value = keep_apart(p, value, scores)
         acc = matmul(p.to(value.dtype), value, ACC, acc * rescale[:, None])
     return row_max, row_sum, acc
 

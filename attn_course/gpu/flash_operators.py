@@ -1,17 +1,15 @@
 """The kernels as two operators of torch, forward and backward, which autograd and torch.compile know how to handle."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.nn import functional
 
-from attn_course.gpu.configurations import Configuration, Kernel, configuration, padded
+from attn_course.gpu import decoding
+from attn_course.gpu.configurations import Configuration, Kernel, configuration, padded, shared_bytes
+from attn_course.gpu.layout import laid_out, packed, row_strides
 
 LOG2_E = 1.4426950408889634
-FARTHEST = 2**31 // 128  # features from one row to the next: places inside a tile of 128 rows are counted in 32 bits
-ALIGNED = 8  # rows begin at multiples of so many features, so that 16 bytes of float16 can be loaded at a time
 LINEAR_CAP = 1e20  # tanh(x) is x for every score that such a cap could bound
 
 
@@ -47,29 +45,6 @@ def sizes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> dict[s
     return {"GROUP": group, "D_K": d_k, "D_V": d_v, "D_K_PAD": padded(d_k), "D_V_PAD": padded(d_v)}
 
 
-def laid_out(like: torch.Tensor, width: int) -> torch.Tensor:
-    """Return an empty tensor of `width` features with the axes of `like` in the same order of memory, rows aligned."""
-    strides = [like.stride(axis) if like.shape[axis] > 1 else 0 for axis in range(like.ndim - 1)]
-    order = sorted(range(like.ndim - 1), key=lambda axis: -strides[axis] if strides[axis] else -math.inf)  # broadcast axes outermost
-    shape = (*like.shape[:-1], width + -width % ALIGNED)
-    if math.prod(shape[axis] for axis in order[order.index(like.ndim - 2) + 1 :]) * shape[-1] >= FARTHEST:
-        order = sorted(order)
-    return torch.empty_permuted(shape, (*order, like.ndim - 1), dtype=like.dtype, device=like.device)[..., :width]
-
-
-def packed(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the tensor with the features of a row side by side and rows aligned, copied if they are not."""
-    steps = [stride for stride, length in zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True) if length > 1]
-    lies_well = tensor.stride(-1) == 1 and not any(step % ALIGNED for step in (*steps, tensor.storage_offset()))
-    lies_well = lies_well and (tensor.shape[-2] < 2 or tensor.stride(-2) < FARTHEST)
-    return tensor if lies_well else functional.pad(tensor, (0, -tensor.shape[-1] % ALIGNED)).contiguous()[..., : tensor.shape[-1]]
-
-
-def row_strides(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Return the strides of (batch, head, row) as the kernels count them."""
-    return tuple(stride // ALIGNED for stride in tensor.stride()[:-1])
-
-
 @torch.library.custom_op("attn_course::flash_forward", mutates_args=())
 def flash_forward(
     query: torch.Tensor,
@@ -100,18 +75,26 @@ def flash_forward(
         return output.zero_(), lse.fill_(-torch.inf), rest.zero_()
     query, key, value = (packed(tensor) for tensor in (query, key, value))
     batch, heads, q_len, d_k = query.shape
-    mask, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, key.shape[2]))
+    kv_len, d_v = value.shape[2:]
+    mask, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, kv_len))
     slope, bound, is_capped = scores_by(scale, softcap, kind)
-    chosen = configuration("forward", d_k, value.shape[-1], query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
+    tensors = (query, key, value, mask, lows, highs, lengths)
+    strides = (row_strides(query), row_strides(key), row_strides(value), mask_strides)
+    numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
+    constants = {**sizes(query, key, value), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": kind,
+                 "LOW": (low, lows) != (None, None), "HIGH": (high, highs) != (None, None)}  # fmt: skip
+    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
+    short = decoding.tile_for(q_len * constants["GROUP"], d_k, d_v, query.dtype, **how) if kind != "float" else None
+    chosen = configuration("forward", d_k, d_v, query.dtype, **how)
     with torch.cuda.device_of(query):
-        kernels.flash_forward[(-(-q_len // chosen.block_q) * batch * heads,)](
-            *(query, key, value, mask, lows, highs, lengths, output, lse, rest if kind == "float" else None),
-            *(row_strides(query), row_strides(key), row_strides(value), mask_strides, row_strides(output)),
-            *(heads, q_len, key.shape[2], low or 0, high or 0, slope, bound), **sizes(query, key, value),
-            CAPPED=is_capped, MASK=kind, LOW=(low, lows) != (None, None), HIGH=(high, highs) != (None, None),
-            ACC=tiles.ACCUMULATORS[lse.dtype], BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv,
-            num_warps=chosen.num_warps, num_stages=chosen.num_stages,
-        )  # fmt: skip
+        if short is not None:
+            keys = decoding.keys_met(low, high, q_len, kv_len)
+            decoding.launch(tensors, strides, numbers, constants, short, keys, output, lse)
+        else:
+            kernels.flash_forward[(-(-q_len // chosen.block_q) * batch * heads,)](
+                *tensors, output, lse, rest if kind == "float" else None, *strides, row_strides(output), *numbers, **constants,
+                BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, **chosen.launch_options,
+            )  # fmt: skip
     return output, lse, rest
 
 
@@ -153,6 +136,7 @@ def flash_backward(
     """Compute the gradients of query, key and value, and with `needs_d_mask` that of the mask."""
     from attn_course.gpu import flash_backward as kernels
     from attn_course.gpu import flash_backward_mask as mask_kernels
+    from attn_course.gpu import flash_row_terms as row_kernels
     from attn_course.gpu import tiles
 
     found = _gradients_of(query, key, value)
@@ -169,8 +153,8 @@ def flash_backward(
     kv_len, d_v = value.shape[2:]
     mask_or_bytes, mask_strides, kind = mask_arguments(mask, (batch, heads, q_len, kv_len))
     slope, bound, is_capped = scores_by(scale, softcap, kind)
-    delta = torch.empty_like(lse)
-    tensors = (query, key, value, mask_or_bytes, lows, highs, lengths, d_output, lse, rest if kind == "float" else None, delta)
+    shift, delta = torch.empty_like(lse), torch.empty_like(lse)
+    tensors = (query, key, value, mask_or_bytes, lows, highs, lengths, d_output, shift, rest if kind == "float" else None, delta)
     strides = (row_strides(query), row_strides(key), row_strides(value), mask_strides, row_strides(d_output))
     numbers = (heads, q_len, kv_len, low or 0, high or 0, slope, bound)
     constants = {**sizes(query, key, value), "ACC": tiles.ACCUMULATORS[lse.dtype], "CAPPED": is_capped, "MASK": kind,
@@ -184,18 +168,20 @@ def flash_backward(
         output_strides: list[tuple[int, ...]],
         *more: float,
     ) -> None:
-        chosen = configuration(name, d_k, d_v, query.dtype, masked=mask is not None, interpreted=tiles.INTERPRETED)
+        chosen = configuration(name, d_k, d_v, query.dtype, **how)
         kernel[(blocks(chosen),)](
             *tensors, *outputs, *strides, *output_strides, *numbers, *more, **constants,
-            BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+            BLOCK_Q=chosen.block_q, BLOCK_KV=chosen.block_kv, **chosen.launch_options,
         )  # fmt: skip
 
+    how: dict[str, Any] = {"masked": mask is not None, "shared": shared_bytes(query.device), "interpreted": tiles.INTERPRETED}
     kv_pairs = batch * key.shape[1]
     d_query, *d_key_value = found
     with torch.cuda.device_of(query):
-        kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
-            *(output, d_output, None if d_lse is None else d_lse.contiguous(), delta, row_strides(output), row_strides(d_output)),
-            *(heads, q_len), D_V=d_v, D_V_PAD=padded(d_v), ACC=constants["ACC"], BLOCK_Q=64,
+        row_kernels.flash_row_terms[(-(-q_len // 64) * batch * heads,)](
+            *(output, d_output, lse, None if d_lse is None else d_lse.contiguous(), shift, delta),
+            *(row_strides(output), row_strides(d_output), heads, q_len),
+            D_V=d_v, D_V_PAD=padded(d_v), MASK=kind, ACC=constants["ACC"], BLOCK_Q=64,
         )  # fmt: skip
         launch("backward_key_value", kernels.flash_backward_key_value, lambda c: -(-kv_len // c.block_kv) * kv_pairs,
                d_key_value, [row_strides(gradient) for gradient in d_key_value], scale)  # fmt: skip

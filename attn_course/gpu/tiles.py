@@ -129,6 +129,14 @@ def is_spoilt(tile):
 
 
 @triton.jit
+def keep_apart(p, value, scores):
+    """Return weights and values whose product gives NaN to exactly the rows that see a spoilt value, and 0 * NaN to nobody."""
+    is_finite = value - value == 0.0
+    spoilt = tl.min(is_finite.to(tl.int32), 1) == 0
+    return tl.where(spoilt[None, :] & (scores > float("-inf")), float("nan"), p), tl.where(is_finite, value, 0.0)
+
+
+@triton.jit
 def tile_range(start, stop, low, high, end, BLOCK: tl.constexpr, LOW: tl.constexpr, HIGH: tl.constexpr, WHOLE: tl.constexpr):
     """Return first <= full_start <= full_stop <= last: the keys of the rows start .. stop - 1, in tiles cut at multiples of BLOCK.
 

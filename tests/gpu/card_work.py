@@ -34,7 +34,7 @@ def smoke(out: Path) -> int:
     log.note({"state": machine_state()})
     sizes = [(64, False), (64, True), (128, False), (128, True)] if not REHEARSED else [(16, True)]
     for d, is_causal in sizes:
-        case = Case(1, 2, 2, 1024 if not REHEARSED else 8, d, is_causal)
+        case = Case(1, 2, 2, 1024 if not REHEARSED else 24, d, is_causal)
         for provider in (OURS, "sdpa-flash" if DEVICE == "cuda" else "sdpa"):
             key = {"smoke": provider, "d": d, "is_causal": is_causal, "source": source_hash()}
             if not log.wants(key):

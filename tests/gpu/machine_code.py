@@ -2,7 +2,9 @@
 
 python -m tests.gpu.machine_code forward:128:causal:fp16 ...    prints one line of JSON for each (kernel:width:kind:dtype)
 
-Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask).
+Kinds: full, causal, capped (causal with a softcap), bool and float (with a mask). decode16, decode64: `flash_decode` with so many rows;
+latent16, latent64: the same for latent vectors of so many features and 64 rotated ones.
+With forward:128:causal:fp16:86 it is the configuration of a smaller card (86 or 75), compiled for that.
 """
 
 import json
@@ -69,28 +71,30 @@ def loops(lines: list[tuple[int, str, str]]) -> list[list[str]]:
     return [body for body in bodies if any("MMA" in name for name in body)]
 
 
-def compiled(kernel, constants: dict[str, Any], dtype: str, num_warps: int, num_stages: int) -> bytes:
-    """Compile one kernel for sm_90 with tensors of a dtype, aligned as the launcher's are."""
+def compiled(kernel, constants: dict[str, Any], dtype: str, options: dict[str, int | None], capability: int) -> tuple[bytes, int]:
+    """Compile one kernel with tensors of a dtype, aligned as the launcher's are; return it and the shared memory it takes."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    constants = {name: value for name, value in constants.items() if name in kernel.arg_names}
     signature, attributes = {}, {}
     for index, name in enumerate(kernel.arg_names):
         if name in constants:
             signature[name] = "constexpr"
         elif name.endswith("_strides"):
-            signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides") else 3)
+            signature[name] = ("i32",) * (4 if name in ("mask_strides", "d_mask_strides", "partial_strides") else 3)
         elif name.endswith("_ptr"):
-            wide = ("lse_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr")
-            bytes_of_mask = name == "mask_ptr" and constants["MASK"] == "bool"
-            signature[name] = "*fp32" if name in wide else "*u8" if bytes_of_mask else f"*{dtype}"
+            wide = ("lse_ptr", "shift_ptr", "rest_ptr", "delta_ptr", "d_mask_ptr", "partial_ptr")
+            narrow = {"mask_ptr": "*u8" if constants.get("MASK") == "bool" else f"*{dtype}"}
+            narrow |= dict.fromkeys(("lows_ptr", "highs_ptr", "lengths_ptr"), "*i32")
+            signature[name] = "*fp32" if name in wide else narrow.get(name, f"*{dtype}")
             attributes[(index,)] = [["tt.divisibility", 16]]
         else:
             signature[name] = "fp32" if name in ("scale", "slope", "bound") else "i32"
     source = ASTSource(kernel, signature, constexprs=constants, attrs=attributes)
-    options = {"num_warps": num_warps, "num_stages": num_stages}
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["cubin"]
+    made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    return made.asm["cubin"], made.metadata.shared
 
 
 def code_of(cubin: bytes) -> bytes:
@@ -123,34 +127,52 @@ def printed(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def machine_code(name: str, chosen: Any = None) -> bytes:
-    """Compile a kernel that is named as in this file's docstring, with a configuration that is not the course's if given."""
+def machine_code(name: str, chosen: Any = None) -> tuple[bytes, int]:
+    """Compile a kernel that is named as in this file's docstring, with a configuration that is not the course's if given.
+
+    Returns the machine code, and the bytes of shared memory.
+    """
     import torch
     import triton.language as tl
 
-    from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward
-    from attn_course.gpu.configurations import configuration, padded
+    from attn_course.gpu import decoding, flash_backward, flash_backward_mask, flash_decode, flash_forward, latent
+    from attn_course.gpu.configurations import LARGE, LEAST, MEDIUM, configuration, padded
 
     kernels = {
         "forward": flash_forward.flash_forward,
         "backward_key_value": flash_backward.flash_backward_key_value,
         "backward_query": flash_backward.flash_backward_query,
         "backward_mask": flash_backward_mask.flash_backward_mask,
+        "decode": flash_decode.flash_decode,
+        "latent": flash_decode.flash_decode,
     }
-    which, width, kind, dtype = name.split(":")
+    which, width, kind, dtype, *card = name.split(":")
+    capability = int(card[0]) if card else 90
+    shared = {90: LARGE, 86: MEDIUM, 75: LEAST}[capability]
+    which, rows = which.rstrip("0123456789"), which.lstrip("abcdefghijklmnopqrstuvwxyz_")
     d, mask = int(width), kind if kind in ("bool", "float") else "none"
-    chosen = chosen or configuration(which, d, d, {"fp16": torch.float16, "bf16": torch.bfloat16}[dtype], masked=mask != "none")
+    kept = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}[dtype]
+    if which == "decode":
+        chosen = chosen or decoding.tile_for(int(rows), d, d, kept, masked=mask != "none", shared=shared)
+    if which == "latent":
+        chosen = chosen or latent.tile_for(int(rows), shared)
+    chosen = chosen or configuration(which, d, d, kept, masked=mask != "none", shared=shared)
     absent = ["lows_ptr", "highs_ptr", "lengths_ptr", *(["mask_ptr"] if mask == "none" else []), *(["rest_ptr"] if mask != "float" else [])]
-    constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": 1, "CAPPED": kind == "capped", "MASK": mask,
-                 "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
-                 "BLOCK_KV": chosen.block_kv, **dict.fromkeys(absent)}  # fmt: skip
-    return compiled(kernels[which], constants, dtype, chosen.num_warps, chosen.num_stages)
+    group, rest = {"decode": (8, 0), "latent": (128, 64)}.get(which, (1, 0))
+    constants = {"D_K": d, "D_V": d, "D_K_PAD": padded(d), "D_V_PAD": padded(d), "GROUP": group, "CAPPED": kind == "capped",
+                 "MASK": mask, "LOW": False, "HIGH": kind in ("causal", "capped"), "ACC": tl.float32, "BLOCK_Q": chosen.block_q,
+                 "BLOCK_KV": chosen.block_kv, "REST": rest, "REST_PAD": 64, **dict.fromkeys(absent)}  # fmt: skip
+    return compiled(kernels[which], constants, dtype, chosen.launch_options, capability)
 
 
 def main(names: list[str]) -> None:
-    """Print a line for each name."""
-    for name, found in zip(names, read([machine_code(name) for name in names]), strict=True):
+    """Print a line for each name; of a smaller card's configuration its shared memory alone."""
+    made = {name: machine_code(name) for name in names}
+    of_hopper = [name for name in names if name.count(":") == 3]
+    for name, found in zip(of_hopper, read([made[name][0] for name in of_hopper]), strict=True):
         print(json.dumps({"name": name, **found}))
+    for name in made.keys() - set(of_hopper):
+        print(json.dumps({"name": name, "shared_bytes": made[name][1]}))
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def test_a_row_that_sees_nan_alone_has_an_lse_of_nan():
 
 
 def test_rows_too_far_apart_for_32_bits_are_brought_together():
-    from attn_course.gpu.flash_operators import FARTHEST, laid_out, packed
+    from attn_course.gpu.layout import FARTHEST, laid_out, packed
 
     far = torch.empty(FARTHEST + 16).as_strided((1, 1, 2, 16), (0, 0, FARTHEST, 1))
     assert packed(far).stride(-2) == 16
@@ -298,11 +298,13 @@ def test_results_lie_in_memory_as_the_inputs_do():
 
 
 def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
-    from attn_course.gpu import flash_backward, flash_backward_mask, flash_forward, softmax
+    from attn_course.gpu import flash_backward, flash_backward_mask, flash_decode, flash_forward, flash_row_terms, softmax
 
     kernels = {
         flash_forward: ["flash_forward"],
-        flash_backward: ["flash_row_terms", "flash_backward_key_value", "flash_backward_query"],
+        flash_decode: ["flash_decode", "flash_merge"],
+        flash_row_terms: ["flash_row_terms"],
+        flash_backward: ["flash_backward_key_value", "flash_backward_query"],
         flash_backward_mask: ["flash_backward_mask"],
         softmax: ["softmax_rows", "softmax_rows_backward"],
     }
@@ -334,7 +336,8 @@ def test_kernels_are_launched_on_the_device_of_their_tensors(monkeypatch):
     mask = normal(5, 7).requires_grad_()
     flash_attention(query, key, value, mask=mask).sum().backward()
     softmax.fused_softmax(normal(3, 5).requires_grad_()).sum().backward()
-    assert launched == [[(1, 2, 5, 16)]] * 5 + [[(3, 5)]] * 2
+    flash_attention(*inputs(1, 130, d_k=16))
+    assert launched == [[(1, 2, 5, 16)]] * 5 + [[(3, 5)]] * 2 + [[(1, 2, 1, 16)]] * 2
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.gpu import attention
+from attn_course.gpu import attention, attention_varlen, latent_decode
 from attn_course.gpu.flash import flash_attention
-from tests.gpu.oracle import GATES, errors
+from tests.gpu.oracle import GATES, errors, relative_error, wide
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -35,6 +35,54 @@ def test_odd_lengths(lengths, dtype, options):
 def test_widths_and_shared_heads(widths, heads):
     tensors = inputs(320, 200, *heads, *widths, torch.bfloat16)
     assert max(errors(tensors, {"enable_gqa": True, "is_causal": True})) < GATES[torch.bfloat16]
+
+
+def errors_behind_a_cache(q_len, kv_len, heads, widths, dtype):
+    offsets = torch.tensor([[kv_len - q_len], [kv_len // 3]]).cuda()
+    return errors(inputs(q_len, kv_len, *heads, *widths, dtype), {"enable_gqa": True, "is_causal": True, "q_offset": offsets})
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 203), (1, 20_011), (3, 4099), (8, 1024)])
+@pytest.mark.parametrize("heads", [(8, 8), (8, 1)])
+def test_few_queries_for_many_keys(heads, lengths):
+    assert max(errors_behind_a_cache(*lengths, heads, (128, 128), torch.bfloat16)) < GATES[torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("widths", [(64, 64), (40, 72), (256, 192)])
+def test_few_queries_of_any_width_and_dtype(widths, dtype):
+    assert max(errors_behind_a_cache(2, 5003, (8, 2), widths, dtype)) < GATES[dtype] * (4 if dtype == torch.float32 else 1)
+
+
+@pytest.mark.parametrize("q_len", [1, 6])
+def test_few_queries_with_a_mask_whose_hidden_keys_are_nan(q_len):
+    query, key, value = inputs(q_len, 5003, 8, 2, 64, 64, torch.bfloat16)
+    mask = (torch.arange(5003) % 7 > 0) & (torch.arange(5003) < torch.tensor([5000, 61])[:, None, None, None])
+    mask = mask.expand(2, 8, q_len, 5003).cuda()
+    clean = flash_attention(query, key, value, mask=mask, enable_gqa=True)
+    spoilt = [part.masked_fill(~mask[:, :2, :1].mT, torch.nan) for part in (key, value)]
+    assert torch.equal(flash_attention(query, *spoilt, mask=mask, enable_gqa=True), clean)
+    assert max(errors((query, key, value), {"mask": mask, "enable_gqa": True})) < GATES[torch.bfloat16]
+
+
+@pytest.mark.parametrize(("heads", "q_len", "kv_len"), [(16, 1, 4099), (128, 1, 333), (16, 2, 20_011)])
+def test_a_step_of_absorbed_latent_attention(heads, q_len, kv_len):
+    query, latents = (torch.randn(2, *shape, 576, device="cuda", dtype=torch.bfloat16) for shape in ((heads, q_len), (kv_len,)))
+    options = {"scale": 192**-0.5, "is_causal": True, "q_offset": kv_len - q_len}
+    shared = latents[:, None].double()
+    wanted = attention(query.double(), shared, shared[..., :512], enable_gqa=True, return_lse=True, backend="eager", **options)
+    for one, other in zip(latent_decode(query, latents, 512, **options), wanted, strict=True):
+        assert relative_error(one, wide(other)) < GATES[torch.bfloat16]
+
+
+def test_packed_sequences_see_themselves_alone():
+    lengths = [100, 1, 0, 513, 64]
+    query, key, value = (torch.randn(sum(lengths), 4, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    cu = torch.tensor([0, *lengths], device="cuda").cumsum(0).int()
+    found = attention_varlen(query, key, value, cu, cu, max_seqlen_q=513, max_seqlen_k=513, is_causal=True)
+    parts = zip(*(part.double().split(lengths) for part in (query, key, value)), strict=True)
+    wanted = [attention(*(one.transpose(0, 1) for one in part), is_causal=True, backend="eager").transpose(0, 1) for part in parts]
+    assert relative_error(found, wide(torch.cat(wanted))) < GATES[torch.bfloat16]
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32])

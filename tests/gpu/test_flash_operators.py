@@ -93,6 +93,24 @@ def test_without_gpu_and_interpreter_it_says_so():
     assert run(program, TRITON_INTERPRET="0").startswith("needs a CUDA device, or TRITON_INTERPRET=1 before Triton is imported; got")
 
 
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1" or find_spec("triton") is None, reason="needs no GPU, but its checks")
+@pytest.mark.parametrize(
+    ("kilobytes", "width", "dtype", "reason"),
+    [
+        (48, 64, torch.float16, "needs 64 kB of shared memory"),
+        (64, 64, torch.bfloat16, "takes float16 and float32 on such a GPU"),
+        (64, 129, torch.float16, "takes 1 to 128 features; got d_k = 129"),
+        (64, 128, torch.float16, None),
+        (99, 256, torch.bfloat16, None),
+    ],
+)
+def test_what_a_smaller_card_cannot_take_it_names(kilobytes, width, dtype, reason, monkeypatch):
+    monkeypatch.setattr(flash, "shared_bytes", lambda device: 1024 * kilobytes)
+    x = torch.ones(3, width, dtype=dtype)
+    said = flash.unsupported(x, x, x)
+    assert said is None if reason is None else said.startswith(reason)
+
+
 def test_without_triton_it_says_so(monkeypatch):
     monkeypatch.setattr(flash, "find_spec", lambda name: None)
     x = torch.ones(3, 2)

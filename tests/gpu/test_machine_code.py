@@ -3,6 +3,7 @@
 This needs no GPU. Triton keeps what it compiled in its cache, so a second run is quick.
 """
 
+import itertools
 import json
 import os
 import platform
@@ -12,7 +13,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 import pytest
+import torch
 
+from attn_course.gpu.configurations import LARGE, LEAST, MEDIUM, configuration
 from tests.gpu.machine_code import counts, instructions
 
 pytestmark = pytest.mark.xdist_group("machine code")
@@ -23,32 +26,56 @@ NEWER = find_spec("triton") is not None and version("triton") >= "3.7"
 KERNELS = ["forward", "backward_key_value", "backward_query"]
 NAMES = [
     *[f"{kernel}:{d}:{kind}:bf16" for kernel in KERNELS for d in (64, 128, 256) for kind in ("causal", "float")],
-    *[f"backward_mask:{d}:float:bf16" for d in (64, 128, 256)],
+    *[f"backward_mask:{d}:float:bf16" for d in (128, 256)],
     "forward:128:causal:fp16",
+    *[f"backward_key_value:{d}:causal:fp16" for d in (64, 128)],
     "forward:88:causal:fp16",  # a row of 88 features does not begin at a multiple of 16
-    "backward_key_value:88:causal:fp16",
+    *[f"decode16:{kind}:bf16" for kind in ("64:full", "128:full", "128:bool")],
+    "decode64:128:causal:bf16",
+    *[f"latent{rows}:512:full:bf16" for rows in (16, 64)],
+]
+SMALLER = [  # cards and their tiles that fill the memory most
+    *[f"{kernel}:256:causal:fp16:86" for kernel in KERNELS],
+    "backward_key_value:128:causal:fp16:75",
 ]
 # Registers that are spilled once in a program, outside of the loops; and the one kernel whose loop over the edges spills: at 256
 # features two sums of 64 x 256 numbers and two blocks fill the registers, and smaller blocks spill as well (docs/gpu_notes.md).
-SPILLS_OUTSIDE = {"backward_query:256:causal:bf16": 33, "backward_query:256:float:bf16": 4, "forward:256:float:bf16": 22,
-                  "backward_key_value:128:causal:bf16": 2, "backward_key_value:88:causal:fp16": 2}  # fmt: skip
-SPILLS_IN_LOOPS = {"backward_key_value:256:causal:bf16": [0, 105], "backward_key_value:256:float:bf16": [65]}
-INSTRUCTIONS = {  # of a whole tile and of one at an edge
+SPILLS_OUTSIDE = {"backward_query:256:causal:bf16": 34, "backward_query:256:float:bf16": 4, "forward:256:float:bf16": 22,
+                  "decode64:128:causal:bf16": 2}  # fmt: skip
+SPILLS_IN_LOOPS = {
+    "backward_key_value:256:causal:bf16": [0, 75],
+    "backward_key_value:256:float:bf16": [75 if NEWER else 95],
+    "latent64:512:full:bf16": [2],  # acc alone takes 128 registers of a thread
+}
+INSTRUCTIONS = {  # of a whole tile and of one at an edge; in decoding there is no difference
+    "forward:64:causal:bf16": (300, 470),
     "forward:128:causal:bf16": (350, 540),
-    "backward_key_value:128:causal:bf16": (320 if NEWER else 400, 480),
-    "backward_query:128:causal:bf16": (310, 520),
+    "forward:128:causal:fp16": (350, 540),
+    **dict.fromkeys(["backward_key_value:64:causal:bf16", "backward_key_value:64:causal:fp16"], (325 if NEWER else 405, 660)),
+    **dict.fromkeys(["backward_key_value:128:causal:bf16", "backward_key_value:128:causal:fp16"], (260 if NEWER else 290, 415)),
+    "backward_query:64:causal:bf16": (265, 425),
+    "backward_query:128:causal:bf16": (310, 510),
+    "decode16:64:full:bf16": (285,),
+    "decode16:128:full:bf16": (395,),
+    "latent16:512:full:bf16": (400,),
 }
 
 
 @pytest.fixture(scope="module")
-def found(root):
+def everything(root):
     """What was counted, by name; compiled in a process of its own, where Triton does not interpret."""
     environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(root)}
-    command = [sys.executable, "-m", "tests.gpu.machine_code", *NAMES]
+    command = [sys.executable, "-m", "tests.gpu.machine_code", *NAMES, *SMALLER]
     made = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=900)
     assert made.returncode == 0, made.stderr
     lines = [json.loads(line) for line in made.stdout.splitlines()]
-    return dict(zip(NAMES, lines, strict=True))
+    return {line["name"]: line for line in lines}
+
+
+@pytest.fixture(scope="module")
+def found(everything):
+    """Of Hopper."""
+    return {name: everything[name] for name in NAMES}
 
 
 @needs_compiler
@@ -67,7 +94,11 @@ def test_next_to_nothing_is_spilled_outside_of_loops(found):
 
 @needs_compiler
 def test_the_matrix_units_are_used_and_not_waited_for_one_product_at_a_time(found):
-    assert {name: line for name, line in found.items() if line["products"] < 2 * line["waits"] or not line["products"]} == {}
+    large = {
+        name: line for name, line in found.items() if not name.startswith(("decode16", "latent16"))
+    }  # whose products have 16 rows, not 64
+    assert {name: line for name, line in large.items() if line["products"] < 2 * line["waits"] or not line["products"]} == {}
+    assert [len(line["loops"]) for name, line in found.items() if name not in large] == [2] * 4
 
 
 @needs_compiler
@@ -78,8 +109,24 @@ def test_the_forward_pass_takes_exponentials_while_products_are_in_flight(found)
 
 @needs_compiler
 def test_a_tile_takes_no_more_instructions_than_it_did(found):
-    taken = {name: tuple(found[name]["loops"][:2]) for name in INSTRUCTIONS}
+    taken = {name: tuple(found[name]["loops"][: len(most)]) for name, most in INSTRUCTIONS.items()}
     assert {name: pair for name, pair in taken.items() if any(a > b for a, b in zip(pair, INSTRUCTIONS[name], strict=True))} == {}
+
+
+@needs_compiler
+def test_on_a_smaller_card_each_tile_fits_the_shared_memory(everything):
+    limits = {"86": MEDIUM, "75": LEAST}
+    assert {name: everything[name] for name in SMALLER if everything[name]["shared_bytes"] > limits[name[-2:]]} == {}
+
+
+def test_a_smaller_card_gets_smaller_tiles():
+    for kernel, d in itertools.product(KERNELS, (64, 128, 256)):
+        sides = [
+            one.block_q * one.block_kv
+            for one in (configuration(kernel, d, d, torch.float16, shared=bytes_) for bytes_ in (LARGE, MEDIUM, LEAST))
+        ]
+        assert sides == sorted(sides, reverse=True)
+    assert configuration("decode", 64, 64, torch.float16, shared=MEDIUM) == configuration("decode", 64, 64, torch.float16)
 
 
 def sass(*opcodes: str) -> list[tuple[int, str, str]]:
@@ -108,14 +155,30 @@ def test_what_changes_from_call_to_call_is_compiled_once(root):
     program = """
 from attn_course.gpu.flash_backward import flash_backward_key_value, flash_backward_query
 from attn_course.gpu.flash_backward_mask import flash_backward_mask
+from attn_course.gpu.flash_decode import flash_decode
 from attn_course.gpu.flash_forward import flash_forward
-for kernel in (flash_forward, flash_backward_key_value, flash_backward_query, flash_backward_mask):
+for kernel in (flash_forward, flash_decode, flash_backward_key_value, flash_backward_query, flash_backward_mask):
     print(*(p.name for p in kernel.params if p.is_constexpr or not p.do_not_specialize))
 """
     environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(root)}
     made = subprocess.run([sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
-    of_kind = {"GROUP", "D_K", "D_V", "D_K_PAD", "D_V_PAD", "CAPPED", "MASK", "LOW", "HIGH", "ACC", "BLOCK_Q", "BLOCK_KV"}
+    of_kind = {
+        "GROUP",
+        "D_K",
+        "D_V",
+        "D_K_PAD",
+        "D_V_PAD",
+        "CAPPED",
+        "MASK",
+        "LOW",
+        "HIGH",
+        "ACC",
+        "BLOCK_Q",
+        "BLOCK_KV",
+        "REST",
+        "REST_PAD",
+    }
     floats = {"slope", "bound", "scale"}  # Triton compiles for no value of a float
     names = [{name for name in line.split() if not name.endswith(("_ptr", "_strides"))} for line in made.stdout.splitlines()]
-    assert [found - of_kind - floats for found in names] == [set()] * 4
+    assert [found - of_kind - floats for found in names] == [set()] * 5

@@ -232,8 +232,15 @@ def test_candidates_begin_with_what_is_built_and_stay_near_it(kernel, d):
     assert 8 <= len(found) == len(set(found)) <= 30
     for one in found[1:]:
         assert card_tuning.held(kernel, d, one) <= card_tuning.REGISTERS
-        assert (one.block_q == built.block_q) or (one.block_kv == built.block_kv)
+        assert one.max_registers or (one.block_q == built.block_q) or (one.block_kv == built.block_kv)
         assert {one.block_q / built.block_q, one.block_kv / built.block_kv} <= {0.5, 1.0, 2.0}
+
+
+@pytest.mark.parametrize("kernel", card_tuning.KERNELS)
+def test_at_64_features_some_candidates_leave_room_for_a_second_program(kernel):
+    several = [one for one in card_tuning.candidates(kernel, 64) if one.max_registers is not None]
+    assert several
+    assert all(65536 // (32 * one.num_warps * one.max_registers) >= 2 for one in several)
 
 
 def test_a_tile_of_128_by_128_needs_eight_warps():
@@ -243,13 +250,13 @@ def test_a_tile_of_128_by_128_needs_eight_warps():
 
 @pytest.mark.parametrize("kernel", card_tuning.KERNELS)
 def test_a_candidate_reaches_the_launch_of_its_kernel_only(kernel, monkeypatch):
-    monkeypatch.setattr(card_tuning, "grid", lambda device: ([card_tuning.Case(1, 1, 1, 8, 16, True)], tiles))
+    monkeypatch.setattr(card_tuning, "grid", lambda device: ([card_tuning.Case(1, 1, 1, 24, 16, True)], tiles))
     impossible = Configuration(16, 24, 1, 1)  # a tile has powers of two as sides
     tiles = {(name, 16): [impossible] if name == kernel else [] for name in card_tuning.KERNELS}
     log = Log(None, {})
     card_tuning.compile_share(log, "cpu", 0, 1)
     (line,) = log.results
-    assert (line["kernel"], line["tile"]) == (kernel, [16, 24, 1, 1])
+    assert (line["kernel"], line["tile"]) == (kernel, [16, 24, 1, 1, None])
     assert "power of 2" in line["error"]
     card_tuning.time_all(log, "cpu")
     assert len(log.results) == 1
@@ -258,12 +265,12 @@ def test_a_candidate_reaches_the_launch_of_its_kernel_only(kernel, monkeypatch):
 def test_a_wrong_candidate_is_not_timed_and_the_best_is_named_by_its_gain(tmp_path, monkeypatch):
     log = Log(tmp_path / "tuning", {})
     for length, times in ((1024, (4.0, 2.0, 1.0)), (4096, (8.0, 8.0, 1.0))):
-        for tile, time_ms in zip(((128, 64, 8, 3), (64, 64, 4, 3), (64, 64, 4, 2)), times, strict=True):
+        for tile, time_ms in zip(((128, 64, 8, 3), (64, 64, 4, 3, 168), (64, 64, 4, 2)), times, strict=True):
             key = card_tuning._key("time", "forward", Configuration(*tile), card_tuning.Case(1, 1, 1, length, 64, True))
             wrong = tile == (64, 64, 4, 2) and length == 4096
             log.finish(key, {"error": "wrong result"} if wrong else {"time_ms": time_ms})
     assert card_tuning.summary(tmp_path / "tuning", {}) == [
-        "forward d 64 causal: 128x64, 8 warps, 3 stages as built, 64x64, 4 warps, 3 stages is 1.414 times as fast"
+        "forward d 64 causal: 128x64, 8 warps, 3 stages as built, 64x64, 4 warps, 3 stages, 168 registers is 1.414 times as fast"
     ]
     monkeypatch.setattr(card_tuning, "relative_error", lambda found, wanted: float("nan"))
     assert card_tuning._run("cpu", "forward", None, card_tuning.Case(1, 1, 1, 8, 16, True), []) == {

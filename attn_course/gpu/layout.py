@@ -1,0 +1,32 @@
+"""How tensors lie in memory for the kernels: features side by side, rows at multiples of 8 of them."""
+
+import math
+
+import torch
+from torch.nn import functional
+
+FARTHEST = 2**31 // 128  # features from one row to the next: places inside a tile of 128 rows are counted in 32 bits
+ALIGNED = 8  # rows begin at multiples of so many features, so that 16 bytes of float16 can be loaded at a time
+
+
+def laid_out(like: torch.Tensor, width: int) -> torch.Tensor:
+    """Return an empty tensor of `width` features with the axes of `like` in the same order of memory, rows aligned."""
+    strides = [like.stride(axis) if like.shape[axis] > 1 else 0 for axis in range(like.ndim - 1)]
+    order = sorted(range(like.ndim - 1), key=lambda axis: -strides[axis] if strides[axis] else -math.inf)  # broadcast axes outermost
+    shape = (*like.shape[:-1], width + -width % ALIGNED)
+    if math.prod(shape[axis] for axis in order[order.index(like.ndim - 2) + 1 :]) * shape[-1] >= FARTHEST:
+        order = sorted(order)
+    return torch.empty_permuted(shape, (*order, like.ndim - 1), dtype=like.dtype, device=like.device)[..., :width]
+
+
+def packed(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor with the features of a row side by side and rows aligned, copied if they are not."""
+    steps = [stride for stride, length in zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True) if length > 1]
+    lies_well = tensor.stride(-1) == 1 and not any(step % ALIGNED for step in (*steps, tensor.storage_offset()))
+    lies_well = lies_well and (tensor.shape[-2] < 2 or tensor.stride(-2) < FARTHEST)
+    return tensor if lies_well else functional.pad(tensor, (0, -tensor.shape[-1] % ALIGNED)).contiguous()[..., : tensor.shape[-1]]
+
+
+def row_strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the strides of (batch, head, row) as the kernels count them."""
+    return tuple(stride // ALIGNED for stride in tensor.stride()[:-1])

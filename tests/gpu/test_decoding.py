@@ -1,0 +1,212 @@
+"""Few queries and many keys: how the keys are cut, and the kernels that attend over parts and merge them, in Triton's interpreter."""
+
+import itertools
+import os
+
+import pytest
+import torch
+
+from attn_course.gpu import decoding, flash_operators
+from attn_course.gpu.configurations import Configuration, configuration
+from attn_course.gpu.decoding import keys_met, number_of_parts, tile_for
+from attn_course.gpu.flash import flash_attention
+from attn_course.reference import attention as reference_attention
+from attn_course.reference import merge_partial_attention
+from tests.gpu.oracle import GATES, errors, wide
+
+pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
+interpreted = pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="for Triton's interpreter; a GPU has its own tests")
+
+
+def normal(*shape, dtype=torch.float64, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def inputs(q_len=2, kv_len=149, *, heads=6, kv_heads=2, d_k=11, d_v=7, dtype=torch.float64):
+    shapes = [(2, heads, q_len, d_k), (2, kv_heads, kv_len, d_k), (2, kv_heads, kv_len, d_v)]
+    return tuple(normal(*shape, dtype=dtype, seed=seed) for seed, shape in enumerate(shapes))
+
+
+def bool_mask(*shape):
+    mask = normal(*shape, seed=9) > -0.3
+    mask[..., 1, :] = False
+    return mask
+
+
+OPTIONS = {
+    "everything": {},
+    "causal behind a cache": {"is_causal": True, "q_offset": 147},
+    "causal, an offset for each sequence: one is at its beginning": {"is_causal": True, "q_offset": torch.tensor([[140], [-1]])},
+    "a window": {"window": (50, 3), "q_offset": 100},
+    "a window for each head": {"window": (3, 3), "q_offset": torch.tensor([-9, 0, 50, 75, 148, 190])},
+    "a mask": {"mask": bool_mask(2, 6, 2, 149)},
+    "a mask that heads share, and a softcap": {"mask": bool_mask(2, 1, 2, 149), "softcap": 2.0},
+    "a negative scale": {"scale": -0.3},
+}
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """Cut the keys into so many parts."""
+    return lambda number: monkeypatch.setattr(decoding, "number_of_parts", lambda *_: number)
+
+
+def assert_forward_pass_is_that_of_the_reference(tensors, **options):
+    found = flash_attention(*tensors, enable_gqa=True, return_lse=True, **options)
+    options = {name: wide(option) if isinstance(option, torch.Tensor) else option for name, option in options.items()}
+    wanted = reference_attention(*map(wide, tensors), enable_gqa=True, return_lse=True, **options)
+    torch.testing.assert_close(found, tuple(map(torch.from_numpy, wanted)), rtol=1e-12, atol=1e-13)
+
+
+@interpreted
+@pytest.mark.parametrize("name", OPTIONS)
+def test_output_and_lse_are_those_of_the_reference(name, parts):
+    parts(3)
+    assert_forward_pass_is_that_of_the_reference(inputs(), **OPTIONS[name])
+
+
+@interpreted
+def test_the_backward_pass_goes_on_from_what_is_merged(parts):
+    parts(3)
+    options = {"is_causal": True, "q_offset": torch.tensor([[140], [-1]]), "enable_gqa": True}
+    assert max(errors(inputs(kv_len=71), options)) < GATES[torch.float64]
+
+
+@interpreted
+@pytest.mark.parametrize("number", [1, 2, 9])  # of 5 tiles: some parts of 9 are empty
+def test_the_parts_are_merged_whatever_their_number(number, parts):
+    parts(number)
+    assert_forward_pass_is_that_of_the_reference(
+        inputs(4, kv_heads=1, heads=4), window=(90, 30), q_offset=95
+    )  # 4 and 4: no other order does
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_every_dtype_keeps_to_its_gate(dtype, parts):
+    parts(2)
+    assert max(errors(inputs(dtype=dtype, d_k=24, d_v=40), {"enable_gqa": True})) < GATES[dtype]
+
+
+@interpreted
+def test_padding_lengths_end_the_keys_of_each_head(parts):
+    parts(2)
+    query, key, value = inputs(kv_heads=6)
+    lengths = torch.tensor([149, 0, 1, 64, 65, 100])
+    hidden = torch.arange(149) >= lengths[:, None]
+    spoilt = [part.masked_fill(hidden[None, :, :, None], torch.nan) for part in (key, value)]
+    output, lse = flash_attention(query, *spoilt, kv_lengths=lengths, return_lse=True)
+    wanted = reference_attention(*map(wide, (query, key, value)), mask=~wide(hidden)[:, None], return_lse=True)
+    torch.testing.assert_close([output, lse], [torch.from_numpy(one) for one in wanted], rtol=1e-12, atol=1e-13)
+    assert not output[:, 1].any()
+    assert lse[:, 1].isneginf().all()
+
+
+@interpreted
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NumPy's, for what the kernel computes and drops
+@pytest.mark.parametrize("rotten", [torch.nan, torch.inf])
+def test_what_is_hidden_may_hold_anything_and_what_is_seen_spoils_its_rows(rotten, parts):
+    parts(2)
+    query, key, value = inputs(4, kv_heads=2)
+    options = {"is_causal": True, "q_offset": 100, "enable_gqa": True}
+    clean = flash_attention(query, key, value, **options, return_lse=True)
+    hidden = torch.arange(104, 149)
+    unseen = flash_attention(query, key.index_fill(-2, hidden, rotten), value.index_fill(-2, hidden, rotten), **options, return_lse=True)
+    assert all(torch.equal(*pair) for pair in zip(unseen, clean, strict=True))
+    value[0, 1, 102, 3] = rotten
+    rows = flash_attention(query, key, value, **options).isnan().any(-1)
+    assert rows.nonzero().tolist() == [[0, head, row] for head in (3, 4, 5) for row in (2, 3)]
+
+
+@interpreted
+def test_two_runs_give_the_same_bits_and_memory_need_not_be_contiguous(parts):
+    parts(3)
+    query, key, value = inputs(d_k=16, d_v=16)
+    turned = [part.transpose(1, 2).contiguous().transpose(1, 2) for part in (query, key, value)]
+    first, second, third = (flash_attention(*tensors, enable_gqa=True) for tensors in ((query, key, value), (query, key, value), turned))
+    assert torch.equal(first, second)
+    assert torch.equal(first, third)
+    assert third.stride() == turned[0].stride()
+
+
+@interpreted
+def test_the_merge_is_that_of_the_reference():
+    from attn_course.gpu.flash_decode import flash_merge
+    from attn_course.gpu.layout import row_strides
+
+    partial, lses = normal(2, 3, 5, 4, 40), normal(2, 3, 5, 4, seed=1)
+    lses[0, 1, 2] = -torch.inf
+    lses[1, 2, :, 3] = -torch.inf
+    partial[lses.isneginf()] = 0.0
+    output, lse = torch.full((2, 3, 5, 40), torch.nan, dtype=torch.float64), torch.full((2, 3, 5), torch.nan, dtype=torch.float64)
+    strides = (row_strides(partial), row_strides(output))
+    flash_merge[(2 * 3 * 5 * 2,)](partial, lses, output, lse, *strides, 3, 5, 4, D_V=40, PARTS=8, BLOCK_D=32)
+    wanted = merge_partial_attention(wide(partial).transpose(3, 0, 1, 2, 4), wide(lses).transpose(3, 0, 1, 2))
+    torch.testing.assert_close([output, lse], [torch.from_numpy(one) for one in wanted], rtol=1e-14, atol=1e-15)
+
+
+@interpreted
+@pytest.mark.parametrize(
+    ("heads", "q_len", "options", "is_short"),
+    [
+        (8, 2, {}, True),
+        (9, 2, {}, False),
+        (1, 16, {}, True),
+        (8, 2, {"mask": torch.ones(149, dtype=torch.bool)}, True),
+        (1, 2, {"mask": torch.zeros(149)}, False),
+    ],
+)
+def test_it_is_for_few_queries_without_a_mask_of_floats(heads, q_len, options, is_short, monkeypatch):
+    asked = []
+    monkeypatch.setattr(decoding, "launch", lambda *arguments: asked.append(arguments))
+    flash_attention(*inputs(q_len, kv_len=149, heads=heads, kv_heads=1), enable_gqa=True, **options)
+    assert len(asked) == is_short
+
+
+@interpreted
+def test_every_launch_asks_for_a_tile_that_fits_its_device(monkeypatch):
+    asked = []
+
+    def spy(kernel, *sizes, shared, **options):
+        asked.append((kernel, shared))
+        return configuration(kernel, *sizes, shared=shared, **options)
+
+    for module in (decoding, flash_operators):
+        monkeypatch.setattr(module, "configuration", spy)
+    monkeypatch.setattr(flash_operators, "shared_bytes", lambda device: 99)
+    query = normal(1, 1, 17, 3).requires_grad_()
+    flash_attention(query, query, query, mask=normal(17, 17).requires_grad_()).sum().backward()
+    flash_attention(query[:, :, :1], query, query)
+    kernels = ["forward", "backward_key_value", "backward_query", "backward_mask", "forward", "decode"]
+    assert list(dict.fromkeys(asked)) == list(dict.fromkeys((kernel, 99) for kernel in kernels))
+
+
+# ---- pure functions
+
+
+def test_parts_fill_the_device_once_and_none_is_tiny():
+    for multiprocessors, programs, keys in itertools.product([20, 58, 132], [1, 8, 100, 5000], [0, 1, 64, 4096, 1_000_000]):
+        number = number_of_parts(programs, keys, 64, multiprocessors)
+        assert number == 1 or (1 < number <= 128 and programs * number <= 2 * multiprocessors and keys > 127 * number)
+        more = number + 1
+        assert more > 128 or programs * more > 2 * multiprocessors or keys <= 128 * more  # why there is not one part more
+
+
+def test_the_tile_has_the_rows_that_share_their_keys():
+    def tile(rows, d=128, dtype=torch.bfloat16, masked=False):
+        return tile_for(rows, d, d, dtype, masked=masked, interpreted=False)
+
+    assert tile(1) == tile(16) == Configuration(16, 64, 4, 2)
+    assert [tile(rows).block_q for rows in (17, 33, 64)] == [32, 64, 64]
+    assert tile(65) is None
+    assert tile(33, d=256) is None
+    assert tile(9, dtype=torch.float32) is None
+    assert tile(64, masked=True).block_q == 16
+
+
+def test_a_window_bounds_the_keys_that_are_met():
+    assert keys_met(None, 0, 1, 1000) == keys_met(-10, None, 1, 1000) == 1000
+    assert keys_met(-10, 0, 1, 1000) == 11
+    assert keys_met(-10, 2, 3, 1000) == 15
+    assert keys_met(-10, 0, 1, 7) == 7
+    assert keys_met(5, 0, 1, 7) == 0

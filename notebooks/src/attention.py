@@ -1,14 +1,15 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# A token compares its query with all keys, a softmax turns these scores into weights, and with the weights it averages the values. You have
-# done this for one word. Now it becomes a function that you write for whole batches, test, and differentiate.
+# A token compares its query with all keys, a softmax turns these scores into weights, and with them it averages the values. You have
+# done this for one word. Now you write, test and differentiate it for whole batches.
 #
 # **Afterwards you can** write attention for any batch and hide padding; find a wrong axis, a wrong scale or a mixed batch with four small
 # tests; say when a query finds the value of its key, and what an output loses; and predict operations and memory.
 #
 # **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
-# **Time:** 60 minutes without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
+# [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
 # ## Is this line wrong?
@@ -21,7 +22,7 @@
 # ```
 #
 # The code ran, and the layer could be trained. Is the line wrong, and which test says so in five seconds? We find out in section
-# {section}`batch`. The test needs a number that we trust, made by hand. In *The cat sat because it was tired* we let "cat" ask, which
+# {section}`batch`. The test needs a number that we trust, made by hand. In *The cat sat because it was tired*, "cat" asks here: it
 # looks for words that tell something.
 
 # %% id="who-code"
@@ -177,26 +178,21 @@ check("attention-of-batches", my_batched_attention)
 # `@` carries leading axes along, and `keepdims=True` keeps an axis of length 1 for the division.
 
 # %% [markdown] id="batch-own"
-# The course's own function agrees with PyTorch's, and each example in a batch gets the same output as on its own:
+# The course's own function agrees with PyTorch's on a batch of two:
 
 # %% id="batch-code"
 import torch
 
-shapes = (2, 3, 4), (2, 5, 4), (2, 5, 2)
-batch = [rng.normal(size=shape) for shape in shapes]
+batch = [rng.normal(size=shape) for shape in ((2, 3, 4), (2, 5, 4), (2, 5, 2))]
 by_torch = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, batch))
-together = attention(*batch)
-assert np.allclose(together, by_torch)
-for b in range(2):
-    assert np.allclose(together[b], attention(*(a[b] for a in batch)))
-print("output", together.shape)
+assert np.allclose(attention(*batch), by_torch)
 
 # %% [markdown] id="padding"
 # ### Sentences of unequal length
 #
 # A batch is one array, so short sentences are filled up with **padding**, and padded keys must get no weight. So set their scores to
 # $-\infty$: since $e^{-\infty} = 0$, each row of weights sums to 1 over the true keys. (A row without any true key would be 0/0; the
-# course's softmax then returns zeros.) Let the second example have three true keys of five. The test is again to compute it **alone**:
+# course's softmax then returns zeros.) Let the second example have three true keys of five. The test is to compute it **alone**:
 
 # %% id="padding-code"
 lengths = np.array([5, 3])
@@ -369,13 +365,17 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # $\|k_1 - k_j\|^2 = 2 \rho^2 - 2\, k_1 \cdot k_j$, and $\rho^2$ is $k_1 \cdot k_1$. So at $q = k_1$ the score of $k_1$ leads that of $k_j$
 # by
 #
-# $$\frac{k_1 \cdot k_1 - k_1 \cdot k_j}{\sqrt{d_k}} = \frac{\|k_1 - k_j\|^2}{2 \sqrt{d_k}}$$
+# $$\text{lead}_j = \frac{k_1 \cdot k_1 - k_1 \cdot k_j}{\sqrt{d_k}} = \frac{\|k_1 - k_j\|^2}{2 \sqrt{d_k}}$$
 
 # %% [markdown] id="own-key-lead"
-# This is positive for $k_j \ne k_1$, so $k_1$ has the largest weight. But this weight need not be large: each other key has
-# $e^{-\text{lead}}$ times as much, so $p_1$ is near 1 only if **every** lead is large. Keys of norm 1 with $d_k = 64$, for example, are at
-# most 2 apart. Then every lead is at most $4 / 16$, and each other key has at least $e^{-1/4} \approx 0.78$ times the weight of $k_1$. In
-# the next cell our four keys get the norm 3:
+# This is positive for $k_j \ne k_1$, so $k_1$ has the largest weight. But this weight need not be large. Each other key has
+# $e^{-\text{lead}_j}$ times as much, and all weights sum to 1, so
+#
+# $$p_1 = \frac{1}{1 + \sum_{j \ne 1} e^{-\text{lead}_j}}$$
+#
+# Hence $p_1$ is near 1 only if this sum is small: every lead must be large, and larger the more keys there are. Keys of norm 1 with
+# $d_k = 64$, for example, are at most 2 apart. Then every lead is at most $4 / 16$, and each other key has at least $e^{-1/4} \approx 0.78$
+# times the weight of $k_1$. In the next cell our four keys get the norm 3:
 
 # %% id="own-key-verify"
 same_norm = 3 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
@@ -395,7 +395,7 @@ figures.query_explorable()
 # <details><summary>What you should see</summary>
 #
 # With the dot product and the keys of the picture, the slope is largest on the border between $k_2$ and $k_3$, where each of the two has
-# half of the weight, far up on it: 1.75 at $q = (0.8, 5.6)$. On the border between $k_2$ and $k_4$ it stays below 1.23. These two keys are
+# half of the weight, far up on it: 1.75 at $q = (0.8, 5.6)$. On the border between $k_2$ and $k_4$ it stays below 1.22. These two keys are
 # further apart, but their values are closer together, and a covariance needs both.
 #
 # </details>
@@ -403,14 +403,14 @@ figures.query_explorable()
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# An output has $d_v$ numbers, and the values have $T_k\, d_v$. So one output does not determine two values or more, and we can say exactly
-# what it loses. Keep the query and the keys, and with them the weights. Change each value $v_j$ by some $\mathrm{d}v_j$. The output changes
-# by $\sum_j p_j\, \mathrm{d}v_j$, so the change is **invisible** if
+# If the values may be any numbers, one output does not determine two of them or more, because many changes of the values leave it as it
+# is. To find these, keep the query and the keys, and with them the weights, but change each value $v_j$ by some $\mathrm{d}v_j$. The
+# output changes by $\sum_j p_j\, \mathrm{d}v_j$, so the change is **invisible** if
 #
 # $$\sum_{j=1}^{T_k} p_j\, \mathrm{d}v_j = 0$$
 #
-# All weights are positive. So every $\mathrm{d}v_j$ but one can be chosen freely, and that one makes up for the others. In each of the
-# $d_v$ features $T_k - 1$ numbers are free: the invisible changes have $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$.
+# Without padding all weights are positive, so every $\mathrm{d}v_j$ but one can be chosen freely, and that one makes up for the others. In
+# each of the $d_v$ features $T_k - 1$ numbers are free: the invisible changes have $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$.
 
 # %% [markdown] id="hold-turn"
 # **Your turn: another context, the same output.** Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are
@@ -436,9 +436,10 @@ check("same-output-other-values", my_values)
 # "because", and the output for "it" is as before.
 
 # %% [markdown] id="together"
-# A query with other weights notices this change. So a layer, which has one output for each **query**, can hold more than one output:
-# section {section}`experiment` trains both to give back random bits. (One output does not even tell a context from the same context taken
-# twice, and yet attention can count, section {section}`counting`.)
+# A query that weights these two words in another ratio notices this change: for "was" the ratio is $e^2$. So the outputs of a layer, one
+# for each **query**, can hold more between them than a single output. Section {section}`experiment` trains a single output, and then one
+# output for each question, to give back random bits. (One output does not even tell a context from the same context taken twice, and yet
+# attention can count, section {section}`counting`.)
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -497,9 +498,9 @@ verify("attention-flops")
 #
 # - Weights sum to 1 over the keys; outputs are convex combinations of values.
 # - Leading axes are separate problems; padded keys get the score $-\infty$.
-# - Four tests find the mistakes shown here: equal values, a number by hand, different sizes, an example left alone.
+# - Four tests find the mistakes shown here: equal values, a number by hand, different sizes, examples alone.
 # - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$.
-# - On its own key a query returns about the value if that key leads all others by much.
+# - On its own key a query returns about the value if all $e^{-\text{lead}}$ add up to little.
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
 # - Work grows with $T_q T_k$, and so does the memory if the scores are stored.
 #
@@ -665,7 +666,7 @@ figures.traffic(lengths, 4 * lengths**2 * 2 / 1e6, in_and_out)
 # %% [markdown] id="cost-yours"
 # FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, chapter {lesson}`flash`. The next cell
 # measures your own machine, the best of three runs after one that warms up. Each length is twice the one before, so expect about four
-# times as long each time, and more where the scores no longer fit into a cache.
+# times as long each time, and perhaps more for the longest.
 
 # %% id="cost-live" tags=["live"]
 from timeit import repeat

@@ -47,22 +47,21 @@ check("read-attention-map", my_reading)
 # without the weight 0.05 of value 3. Rows sum to 1; columns need not.
 
 # %% [markdown] id="scaled-attention-text"
-# The milestone again, for a padded batch: `my_attention(query, key, value, n_real)` takes float64 arrays of shape `(batch, q_len, d_k)`,
-# `(batch, kv_len, d_k)` and `(batch, kv_len, d_v)`, and integers `n_real` of shape `(batch,)`, from 1 to `kv_len`. It returns outputs,
+# The milestone with padding: `my_attention(query, key, value, is_real)` takes float64 arrays of shape `(batch, q_len, d_k)`,
+# `(batch, kv_len, d_k)` and `(batch, kv_len, d_v)`, and a Boolean array `is_real` of shape `(batch, kv_len)`. It returns outputs,
 # `(batch, q_len, d_v)`.
 #
-# In example $b$ only the first `n_real[b]` keys are real. The others are padding, finite numbers without meaning, and get no weight.
-# Scores may lie between -1000 and 1000, so make the softmax stable, row by row. `torch.softmax` is welcome; the course's functions are
-# not.
+# Key $j$ of example $b$ is real if `is_real[b, j]` is `True`. The others are padding, finite numbers without meaning, and get no weight.
+# They stand anywhere, but no example is all padding. Scores may lie between -1000 and 1000, so write a softmax that is stable, row by
+# row.
 
 
 # %% id="scaled-attention" tags=["task"]
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     """Return the outputs, of shape (batch, q_len, d_v), {eq}`batched-attention`, without the padding."""
     ### BEGIN SOLUTION
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    is_real = np.arange(key.shape[1]) < n_real[:, None, None]
-    scores = np.where(is_real, scores, -np.inf)
+    scores = np.where(is_real[:, None, :], scores, -np.inf)
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
     return weights @ value
@@ -73,9 +72,9 @@ def my_attention(query, key, value, n_real):
 check("scaled-attention", my_attention)
 
 # %% [markdown] id="scaled-attention-why" tags=["solution-only"]
-# **Why.** `n_real[:, None, None]` has the shape (batch, 1, 1), so each example compares the numbers of its keys with its own count, and all
-# its queries share the result. The maximum is taken after hiding: a padded key far above the real ones would turn the row into 0 / 0. It
-# and the sum run over the keys, one of each for every query.
+# **Why.** `is_real[:, None, :]` has the shape (batch, 1, kv_len), so all queries of an example share its row. Without the new axis the rows
+# would be matched with the queries. The maximum is taken after hiding, because a padded key far above the real ones would turn the row into
+# 0 / 0. It and the sum run over the keys, so each query has its own.
 
 # %% [markdown] id="copies-beside-another-text"
 # A context holds $n$ copies of one pair, whose score is $s_1$ and whose value is $v_1$, and one other pair with the score
@@ -226,10 +225,10 @@ check("centre-the-values", my_derivation)
 # (If $z \bar{k}$ is large beside the slope, the difference loses digits.)
 
 # %% [markdown] id="length-of-a-query-text"
-# A query favours one key: its dot product with that key is larger by $g > 0$ than its dot products with the $n - 1$ other keys,
-# which are all equal. You may multiply the query by a factor $c$. Which $c$ gives the favoured key exactly the share $p$ of the weight, in scaled
-# dot-product attention with queries of $d$ numbers? Write $c$ with the symbols `p`, `g`, `n` and `d`; besides sums, products and
-# powers, `log` (natural) and `sqrt`. {eq}`attention-weights` is all you need.
+# A query favours one key: its dot product with that key is larger by $g > 0$ than those with the $n - 1$ other keys, which are all
+# equal. You may multiply the query by a factor $c$. Which $c$ gives the favoured key the share $p$ of the weight, in scaled
+# dot-product attention with queries of $d$ numbers, if $n \ge 2$ and $0 < p < 1$? Write $c$ with the symbols `p`, `g`, `n` and `d`;
+# besides sums, products and powers, `log` (natural) and `sqrt`. {eq}`attention-weights` is all you need.
 
 # %% id="length-of-a-query" tags=["task"]
 ### BEGIN SOLUTION

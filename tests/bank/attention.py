@@ -2,47 +2,48 @@
 import torch
 
 
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     operator = torch.ops.aten.scaled_dot_product_attention.default
     query, key, value = (torch.from_numpy(np.ascontiguousarray(a)) for a in (query, key, value))
-    return operator(query, key, value, torch.from_numpy(np.arange(key.shape[1]) < n_real[:, None, None])).numpy()
+    return operator(query, key, value, torch.from_numpy(is_real)[:, None]).numpy()
 # %% scaled-attention | wrong | one maximum for the whole table: rows far below it are 0/0
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     scores = np.einsum("...id,...jd->...ij", query, key) / np.sqrt(query.shape[-1])
-    scores = np.where(np.arange(key.shape[1]) < n_real[:, None, None], scores, -np.inf)
+    scores = np.where(is_real[:, None], scores, -np.inf)
     unnormalised = np.exp(scores - scores.max())
     return unnormalised @ value / unnormalised.sum(axis=-1, keepdims=True)
 # %% scaled-attention | wrong | scores clipped to +-50 to keep the exponential finite
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    unnormalised = np.exp(np.clip(scores, -50, 50)) * (np.arange(key.shape[1]) < n_real[:, None, None])
+    unnormalised = np.exp(np.clip(scores, -50, 50)) * is_real[:, None]
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | the longest example decides: padding of the others is seen
-def my_attention(query, key, value, n_real):
-    longest = n_real.max()
+def my_attention(query, key, value, is_real):
+    longest = is_real.sum(1).max()
     scores = query @ key[:, :longest].swapaxes(1, 2) / np.sqrt(query.shape[2])
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
     return (weights / weights.sum(axis=2, keepdims=True)) @ value[:, :longest]
 # %% scaled-attention | right | online softmax, key by key, for all queries at once
-def my_attention(query, key, value, n_real):
-    top = np.full(query.shape[:-1], -np.inf)
+def my_attention(query, key, value, is_real):
+    top = np.full(query.shape[:-1], -1e300)
     total, output = np.zeros(query.shape[:-1]), np.zeros((*query.shape[:-1], value.shape[-1]))
     for j in range(key.shape[-2]):
         score = (query * key[..., j : j + 1, :]).sum(-1) / query.shape[-1] ** 0.5
-        score = np.where((j < n_real)[:, None], score, -np.inf)
+        score = np.where(is_real[:, j : j + 1], score, -np.inf)
         new_top = np.maximum(top, score)
         old, new = np.exp(top - new_top), np.exp(score - new_top)
         output = output * old[..., None] + new[..., None] * value[..., j : j + 1, :]
         top, total = new_top, total * old + new
     return output / total[..., None]
-# %% scaled-attention | right | torch softmax in a lambda, each example cut to its real keys
+# %% scaled-attention | right | torch in a lambda, each example cut to its real keys
 import torch
 
 
-def my_attention(query, key, value, n_real):
-    one = lambda q, k, v: torch.softmax(q @ k.t() * q.shape[1] ** -0.5, 1) @ v
+def my_attention(query, key, value, is_real):
+    share = lambda s: (e := (s - s.amax(1, keepdim=True)).exp()) / e.sum(1, keepdim=True)
+    one = lambda q, k, v: share(q @ k.t() * q.shape[1] ** -0.5) @ v
     tensors = (torch.tensor(a, dtype=torch.float64) for a in (query, key, value))
-    return torch.stack([one(q, k[:n], v[:n]) for q, k, v, n in zip(*tensors, n_real.tolist())]).numpy()
+    return torch.stack([one(q, k[own], v[own]) for q, k, v, own in zip(*tensors, torch.from_numpy(is_real))]).numpy()
 # %% repair-transposed-weights | wrong | einsum repaired, maximum still that of the whole table
 def weighted_sums(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     scores = query @ key.T / np.sqrt(query.shape[1])

@@ -162,7 +162,7 @@ def test_arrow_keys_buttons_and_the_pointer_move_the_query(page):
     page.get_by_role("button", name="Keys of equal length").press("Space")
     page.get_by_role("status").get_by_text("key 1 has the largest weight").wait_for()
     page.get_by_role("button", name="Origin").click()
-    page.get_by_role("status").get_by_text("keys 1 and 2 and 3 and 4 share the largest weight, 0.250 each.").wait_for()
+    page.get_by_role("status").get_by_text("keys 1, 2, 3 and 4 share the largest weight, 0.250 each.").wait_for()
     page.get_by_role("slider", name="first entry of the query").fill("2")
     page.locator("[data-key] circle").nth(3).click()
     sliders = page.locator("[data-query]")

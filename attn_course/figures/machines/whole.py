@@ -73,7 +73,7 @@ PLACES = {
     "input": Area(47, 148, 94, 92),
     "projections": Area(162, 170, 108, 316),
     "roles": Area(250, 170, 60, 316),
-    "scores": Area(336, 63, 94, 94),
+    "scores": Area(348, 52, 70, 72),
     "scale": Area(418, 64, 58, 34),
     "mask": Area(486, 64, 52, 34),
     "softmax": Area(566, 64, 76, 34),
@@ -219,8 +219,7 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
 
     scores = drawing.matrix((348, 64), length, read, cell=cell, role="scores", lit=on("scores"))
     _name(drawing, scores, "dS/√d_k" if backwards else "Q K^T", "", lit=on("scores"))
-    aside, anchor = (358, "start") if two_inputs or backwards else (338, "end")
-    drawing.text((aside, max(scores.bottom[1] + 18, 100)), f"{rows} × {columns}", anchor=anchor, lit=on("scores"), symbol=True)
+    drawing.text((358, max(scores.bottom[1] + 20, 102)), f"{rows} × {columns}", anchor="start", lit=on("scores"), symbol=True)
     arrow(made["query"].right, scores.left, lit=on("scores"), by="K", at=(299, 64))
     arrow(made["key"].right, (348, 170), scores.bottom, lit=on("scores"), by="Q", at=(299, 170))
 

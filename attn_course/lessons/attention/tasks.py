@@ -51,8 +51,10 @@ def _attend_unshifted(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> 
 # --- a padded batch ----------------------------------------------------------------------------------
 
 
-def _padded_draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *n_real: int) -> dict[str, np.ndarray]:
-    return {**_draw(rng, q_len, kv_len, d_k, d_v, len(n_real)), "n_real": np.array(n_real)}
+def _padded_draw(rng: np.random.Generator, q_len: int, kv_len: int, d_k: int, d_v: int, *counts: int) -> dict[str, np.ndarray]:
+    """Return a batch with as many real keys in each example as `counts` says, padding between them wherever chance puts it."""
+    places = rng.permuted(np.tile(np.arange(kv_len), (len(counts), 1)), axis=1)
+    return {**_draw(rng, q_len, kv_len, d_k, d_v, len(counts)), "is_real": places < np.array(counts)[:, None]}
 
 
 def _equal_keys(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -72,23 +74,20 @@ def _near_a_thousand(rng: np.random.Generator) -> dict[str, np.ndarray]:
 def _both_signs_padded(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Three examples with scores of both signs; in the second, what is far above all others in row 0 is padding."""
     examples = [_both_signs(rng, 4, 7) for _ in range(3)]
-    examples[1]["key"][[1, 5]] = examples[1]["key"][[5, 1]]
-    return {**{name: np.stack([each[name] for each in examples]) for name in examples[0]}, "n_real": np.array([7, 3, 2])}
+    is_real = np.ones((3, 7), dtype=bool)
+    is_real[1, [1, 4]] = is_real[2, [0, 2, 3, 6]] = False
+    return {**{name: np.stack([each[name] for each in examples]) for name in examples[0]}, "is_real": is_real}
 
 
-def _real(key: np.ndarray, n_real: np.ndarray) -> np.ndarray:
-    return np.asarray(np.arange(key.shape[1]) < n_real[:, None, None])
-
-
-def _hidden_scores(query: np.ndarray, key: np.ndarray, n_real: np.ndarray) -> np.ndarray:
-    return np.where(_real(key, n_real), query @ _swap(key) / math.sqrt(query.shape[-1]), -np.inf)
+def _hidden_scores(query: np.ndarray, key: np.ndarray, is_real: np.ndarray) -> np.ndarray:
+    return np.where(is_real[:, None], query @ _swap(key) / math.sqrt(query.shape[-1]), -np.inf)
 
 
 def _padded(
     query: np.ndarray,
     key: np.ndarray,
     value: np.ndarray,
-    n_real: np.ndarray,
+    is_real: np.ndarray,
     *,
     divisor: float = 0.0,
     axis: int = -1,
@@ -96,40 +95,43 @@ def _padded(
 ) -> np.ndarray:
     """Attention that gives padding the score `fill`; the divisor 0 stands for the right one."""
     scores = query @ _swap(key) / (divisor or math.sqrt(query.shape[-1]))
-    return softmax(np.where(_real(key, n_real), scores, fill), axis) @ value
+    return softmax(np.where(is_real[:, None], scores, fill), axis) @ value
 
 
-def _unshifted_padded(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
-    unnormalised = np.exp(_hidden_scores(query, key, n_real))
+def _unshifted_padded(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_real: np.ndarray) -> np.ndarray:
+    unnormalised = np.exp(_hidden_scores(query, key, is_real))
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
 
 
-def _one_maximum_padded(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
-    scores = _hidden_scores(query, key, n_real)
+def _one_maximum_padded(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_real: np.ndarray) -> np.ndarray:
+    scores = _hidden_scores(query, key, is_real)
     unnormalised = np.exp(scores - scores.max())
     return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
 
 
-def _shuffled(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+def _shuffled(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_real: np.ndarray) -> np.ndarray:
     """Reshape where a transposition is meant: K^T gets the numbers of K in the wrong order."""
     scores = query @ key.reshape(len(key), key.shape[2], key.shape[1]) / math.sqrt(query.shape[-1])
-    return softmax(np.where(_real(key, n_real), scores, -np.inf)) @ value
+    return softmax(np.where(is_real[:, None], scores, -np.inf)) @ value
 
 
-def _hidden_after(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
-    return (softmax(query @ _swap(key) / math.sqrt(query.shape[-1])) * _real(key, n_real)) @ value
+def _hidden_after(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_real: np.ndarray) -> np.ndarray:
+    return (softmax(query @ _swap(key) / math.sqrt(query.shape[-1])) * is_real[:, None]) @ value
 
 
-def _hidden_queries(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
-    seen = np.arange(query.shape[1])[:, None] < n_real[:, None, None]
+def _hidden_queries(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_real: np.ndarray) -> np.ndarray:
+    seen = np.arange(query.shape[1])[:, None] < is_real.sum(axis=1)[:, None, None]
     return softmax(np.where(seen, query @ _swap(key) / math.sqrt(query.shape[-1]), -np.inf)) @ value
 
 
-def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray, n_real: np.ndarray) -> np.ndarray:
+def _flattened(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_real: np.ndarray) -> np.ndarray:
     """All examples in one long sequence without padding, which comes back as a batch."""
-    real = _real(key, n_real)[:, 0]
     rows = query.reshape(-1, query.shape[-1])
-    return attention(rows, key[real], value[real]).reshape(*query.shape[:-1], value.shape[-1])
+    return attention(rows, key[is_real], value[is_real]).reshape(*query.shape[:-1], value.shape[-1])
+
+
+def _in_front(query: np.ndarray, key: np.ndarray, value: np.ndarray, is_real: np.ndarray) -> np.ndarray:
+    return _padded(query, key, value, np.arange(key.shape[1]) < is_real.sum(axis=1)[:, None])
 
 
 ATTENTION = Task(
@@ -143,7 +145,7 @@ ATTENTION = Task(
     minutes=12,
     trains="padding, and a softmax that is stable row by row",
     answer=_padded,
-    forbid=(forbidden.ATTENTION,),
+    forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=lambda rng: [
         Case("two examples, fewer queries than keys", **_padded_draw(rng, 5, 11, 7, 3, 11, 4)),
         Case("three examples, more queries than keys", **_padded_draw(rng, 11, 5, 7, 2, 2, 5, 1)),
@@ -158,8 +160,13 @@ ATTENTION = Task(
     wrong=[
         Wrong(
             "padding not hidden",
-            lambda query, key, value, n_real: attention(query, key, value),
-            "only the first `n_real[b]` keys of example b are real: the others must get no weight",
+            lambda query, key, value, is_real: attention(query, key, value),
+            "only the keys with `is_real[b, j]` are real in example b: the others must get no weight",
+        ),
+        Wrong(
+            "the real keys taken to stand in front",
+            _in_front,
+            "real keys and padding may stand in any order: `is_real[b, j]` says it for each key, its number of `True` is not enough",
         ),
         Wrong(
             "the scores of padding set to 0",
@@ -183,17 +190,17 @@ ATTENTION = Task(
         ),
         Wrong(
             "divided by d_k",
-            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=query.shape[-1]),
+            lambda query, key, value, is_real: _padded(query, key, value, is_real, divisor=query.shape[-1]),
             "a dot product of d_k terms spreads like sqrt(d_k), {eq}`variance-of-a-score`; you divided by d_k itself",
         ),
         Wrong(
             "divided by the root of d_v",
-            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=math.sqrt(value.shape[-1])),
+            lambda query, key, value, is_real: _padded(query, key, value, is_real, divisor=math.sqrt(value.shape[-1])),
             "the scale belongs to the vectors that are compared: it is the number of entries of a query, not of a value",
         ),
         Wrong(
             "divided by the root of the number of keys",
-            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=math.sqrt(key.shape[-2])),
+            lambda query, key, value, is_real: _padded(query, key, value, is_real, divisor=math.sqrt(key.shape[-2])),
             "the scale is the root of the number of features, the last axis of `query`; you took an axis of positions",
         ),
         Wrong(
@@ -203,7 +210,7 @@ ATTENTION = Task(
         ),
         Wrong(
             "scaled after the softmax",
-            lambda query, key, value, n_real: _padded(query, key, value, n_real, divisor=1.0) / math.sqrt(query.shape[-1]),
+            lambda query, key, value, is_real: _padded(query, key, value, is_real, divisor=1.0) / math.sqrt(query.shape[-1]),
             "the scale must act on the scores; after the softmax the weights no longer sum to 1",
         ),
         Wrong(
@@ -229,7 +236,7 @@ ATTENTION = Task(
     ],
     hints=[
         "Write the shape of the scores. Which of its axes counts the keys, and for which entries must the score be hidden?",
-        "`np.arange(kv_len)` counts the keys; `n_real` needs two more axes to be compared with it for each example.",
+        "The scores have three axes and `is_real` has two: which axis is missing, and where does it belong?",
         "Hide the scores first. Then each maximum and each sum runs over the last axis, and keeps it.",
     ],
 )

@@ -1,82 +1,95 @@
 # %% scaled-attention | wrong | one maximum for all rows
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max()) * (np.arange(key.shape[1]) < n_real[:, None, None])
+    e = np.exp(s - s.max()) * is_real[:, None]
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | the maximum of a row with its padding
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max(axis=-1, keepdims=True)) * (np.arange(key.shape[1]) < n_real[:, None, None])
+    e = np.exp(s - s.max(axis=-1, keepdims=True)) * is_real[:, None]
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | scale by the width of the values
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(value.shape[-1])
-    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
+    s = np.where(is_real[:, None], s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | softmax over the queries
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(s - s.max(axis=-2, keepdims=True)) * (np.arange(key.shape[1]) < n_real[:, None, None])
+    e = np.exp(s - s.max(axis=-2, keepdims=True)) * is_real[:, None]
     return e / (e.sum(axis=-2, keepdims=True) + 1e-300) @ value
 # %% scaled-attention | wrong | causal when q_len equals kv_len
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
+    s = np.where(is_real[:, None], s, -np.inf)
     if s.shape[-1] == s.shape[-2]:
         s = np.where(np.tri(s.shape[-1]) > 0, s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | examples flattened into positions
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     q, k, v = (a.reshape(-1, a.shape[-1]) for a in (query, key, value))
     s = q @ k.T / np.sqrt(q.shape[-1])
-    s = np.where((np.arange(key.shape[1]) < n_real[:, None]).ravel(), s, -np.inf)
+    s = np.where(is_real.ravel(), s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return (e / e.sum(axis=-1, keepdims=True) @ v).reshape(*query.shape[:-1], value.shape[-1])
 # %% scaled-attention | wrong | scores clipped at 88
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    e = np.exp(np.clip(s, -88, 88)) * (np.arange(key.shape[1]) < n_real[:, None, None])
+    e = np.exp(np.clip(s, -88, 88)) * is_real[:, None]
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | scale applied to the weights
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2)
-    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
+    s = np.where(is_real[:, None], s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value / np.sqrt(query.shape[-1])
 # %% scaled-attention | wrong | one real key too many
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    s = np.where(np.arange(key.shape[1]) <= n_real[:, None, None], s, -np.inf)
+    s = np.where((is_real | np.roll(is_real, 1, axis=1))[:, None], s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
 # %% scaled-attention | wrong | one query loses its axis
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
+    s = np.where(is_real[:, None], s, -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     out = e / e.sum(axis=-1, keepdims=True) @ value
     return out[..., 0, :] if query.shape[-2] == 1 else out
 # %% scaled-attention | wrong | remembered from the first call by shapes
 _memo = {}
-def my_attention(query, key, value, n_real):
-    at = query.shape, key.shape, value.shape, tuple(n_real)
+def my_attention(query, key, value, is_real):
+    at = query.shape, key.shape, value.shape, tuple(is_real.sum(1))
     if at not in _memo:
         s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-        s = np.where(np.arange(key.shape[1]) < n_real[:, None, None], s, -np.inf)
+        s = np.where(is_real[:, None], s, -np.inf)
         e = np.exp(s - s.max(axis=-1, keepdims=True))
         _memo[at] = e / e.sum(axis=-1, keepdims=True)
     return _memo[at] @ value
-# %% scaled-attention | right | torch softmax
-def my_attention(query, key, value, n_real):
+# %% scaled-attention | wrong | the padding cell of the lesson, with the numbers of real keys
+def my_attention(query, key, value, is_real):
+    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    s = np.where(np.arange(key.shape[1]) < is_real.sum(axis=1)[:, None, None], s, -np.inf)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ value
+# %% scaled-attention | wrong | torch softmax (forbidden)
+def my_attention(query, key, value, is_real):
     import torch
-    q, k, v, n = (torch.from_numpy(np.ascontiguousarray(a)) for a in (query, key, value, n_real))
+    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    s = torch.from_numpy(np.where(is_real[:, None], s, -np.inf))
+    return torch.softmax(s, -1).numpy() @ value
+# %% scaled-attention | right | torch, hidden in place
+def my_attention(query, key, value, is_real):
+    import torch
+    q, k, v, n = (torch.from_numpy(np.ascontiguousarray(a)) for a in (query, key, value, is_real))
     s = q @ k.mT / q.shape[-1] ** 0.5
-    s[(torch.arange(k.shape[1]) >= n[:, None])[:, None].expand_as(s)] = float("-inf")
-    return s.softmax(-1) @ v
+    s[~n[:, None].expand_as(s)] = float("-inf")
+    e = torch.exp(s - s.amax(-1, keepdim=True))
+    return e / e.sum(-1, keepdim=True) @ v
 # %% scaled-attention | right | key after key, running sums, example by example
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     def one(query, key, value):
         m = np.full((len(query), 1), -np.inf)
         l, a = np.zeros((len(query), 1)), np.zeros((len(query), value.shape[1]))
@@ -86,25 +99,25 @@ def my_attention(query, key, value, n_real):
             f, p = np.exp(m - n), np.exp(s - n)
             m, l, a = n, l * f + p, a * f + p * v
         return a / l
-    return np.stack([one(q, k[:n], v[:n]) for q, k, v, n in zip(query, key, value, n_real)])
+    return np.stack([one(q, k[own], v[own]) for q, k, v, own in zip(query, key, value, is_real)])
 # %% scaled-attention | right | einsum, own softmax function
 def softmax(z):
     z = np.exp(z - np.max(z, axis=-1)[..., None])
     return z / np.sum(z, axis=-1)[..., None]
-hide = lambda s, n: np.where(np.arange(s.shape[-1]) < n.reshape(-1, 1, 1), s, -np.inf)
-my_attention = lambda query, key, value, n_real: np.einsum("...ij,...ja->...ia", softmax(hide(np.einsum("...ic,...jc->...ij", query, key) * query.shape[-1] ** -0.5, n_real)), value)
+hide = lambda s, real: np.where(real[:, None, :], s, -np.inf)
+my_attention = lambda query, key, value, is_real: np.einsum("...ij,...ja->...ia", softmax(hide(np.einsum("...ic,...jc->...ij", query, key) * query.shape[-1] ** -0.5, is_real)), value)
 # %% scaled-attention | cheat | library attention through the C function
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     import torch
     t = [torch.tensor(a) for a in (query, key, value)]
-    return getattr(torch._C._nn, "scaled_dot" + "_product_attention")(*t, torch.arange(key.shape[1]) < torch.tensor(n_real)[:, None, None]).numpy()
+    return getattr(torch._C._nn, "scaled_dot" + "_product_attention")(*t, torch.tensor(is_real)[:, None]).numpy()
 # %% scaled-attention | cheat | torch.nn.MultiheadAttention's internals by functional name
-def my_attention(query, key, value, n_real):
+def my_attention(query, key, value, is_real):
     import torch
     import torch.nn.functional as F
     names = {n.lower().replace("_", ""): n for n in dir(F)}
     attend = F.__dict__[names["scaleddotproductattention"]]
-    seen = torch.arange(key.shape[1]) < torch.from_numpy(n_real)[:, None, None]
+    seen = torch.from_numpy(is_real)[:, None]
     return attend(*map(torch.from_numpy, map(np.ascontiguousarray, (query, key, value))), seen).numpy()
 # %% repair-transposed-weights | wrong | einsum repaired, maximum of the whole table
 def weighted_sums(query, key, value):

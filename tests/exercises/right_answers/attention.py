@@ -9,64 +9,63 @@ import torch
 # --- scaled dot-product attention of a padded batch -------------------------------------------------
 
 
-def attention_by_loops(query, key, value, n_real):
+def attention_by_loops(query, key, value, is_real):
     output = np.empty((*query.shape[:2], value.shape[2]))
     for b, i in np.ndindex(query.shape[:2]):
-        scores = [sum(query[b, i] * k) / math.sqrt(len(k)) for k in key[b, : n_real[b]]]
+        scores = [sum(query[b, i] * k) / math.sqrt(len(k)) for k in key[b, is_real[b]]]
         terms = [math.exp(score - max(scores)) for score in scores]
-        output[b, i] = sum(term * v for term, v in zip(terms, value[b], strict=False)) / sum(terms)
+        output[b, i] = sum(term * v for term, v in zip(terms, value[b, is_real[b]], strict=True)) / sum(terms)
     return output
 
 
-def attention_with_einsum(query, key, value, n_real):
-    hidden = np.zeros((len(key), 1, key.shape[1]))
-    for b, count in enumerate(n_real):
-        hidden[b, :, count:] = -np.inf
-    scores = np.einsum("bid,bjd->bij", query * query.shape[-1] ** -0.5, key) + hidden
+def attention_with_einsum(query, key, value, is_real):
+    hidden = np.zeros(is_real.shape)
+    hidden[~is_real] = -np.inf
+    scores = np.einsum("bid,bjd->bij", query * query.shape[-1] ** -0.5, key) + hidden[:, None, :]
     weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
     return np.einsum("bij,bja->bia", weights, value)
 
 
-def attention_in_torch(query, key, value, n_real):
-    query, key, value, n_real = (torch.from_numpy(array) for array in (query, key, value, n_real))
-    padding = torch.arange(key.shape[1])[None] >= n_real[:, None]
-    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(padding[:, None], -torch.inf)
-    return torch.softmax(scores, dim=-1) @ value
+def attention_in_torch(query, key, value, is_real):
+    query, key, value, is_real = (torch.from_numpy(array) for array in (query, key, value, is_real))
+    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~is_real[:, None], -torch.inf)
+    terms = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return terms @ value / terms.sum(dim=-1, keepdim=True)
 
 
-def attention_in_float32(query, key, value, n_real):
+def attention_in_float32(query, key, value, is_real):
     scores = (query @ np.swapaxes(key, -2, -1) / np.sqrt(query.shape[-1])).astype(np.float32)
-    scores[np.broadcast_to(np.arange(key.shape[1]) >= n_real[:, None, None], scores.shape)] = -np.inf
+    scores[np.broadcast_to(~is_real[:, None], scores.shape)] = -np.inf
     terms = np.exp(scores - scores.max(-1, keepdims=True))
     return (terms @ value.astype(np.float32)) / terms.sum(-1, keepdims=True)
 
 
-def attention_without_the_padding(query, key, value, n_real):
+def attention_without_the_padding(query, key, value, is_real):
     # every example alone, its padding cut off; scores with keys in rows, so the softmax runs over the first axis
     output = []
-    for q, k, v, count in zip(query, key, value, n_real, strict=True):
-        scores = k[:count] @ q.T / np.sqrt(q.shape[1])
+    for q, k, v, own in zip(query, key, value, is_real, strict=True):
+        scores = k[own] @ q.T / np.sqrt(q.shape[1])
         terms = np.exp(scores - scores.max(axis=0))
-        output.append((terms / terms.sum(axis=0)).T @ v[:count])
+        output.append((terms / terms.sum(axis=0)).T @ v[own])
     return np.stack(output)
 
 
-def attention_key_by_key(query, key, value, n_real):
-    # the softmax in one pass: when a new maximum comes, what has been summed shrinks
-    top = np.full((*query.shape[:-1], 1), -np.inf)
+def attention_key_by_key(query, key, value, is_real):
+    # the softmax in one pass: when a new maximum comes, what has been summed shrinks; the first keys may be hidden, so it starts finite
+    top = np.full((*query.shape[:-1], 1), -1e300)
     total, output = np.zeros_like(top), np.zeros((*query.shape[:-1], value.shape[-1]))
     for j in range(key.shape[1]):
         score = (query * key[:, j : j + 1]).sum(-1, keepdims=True) / math.sqrt(query.shape[-1])
-        score = np.where(j < n_real[:, None, None], score, -np.inf)
+        score = np.where(is_real[:, None, j : j + 1], score, -np.inf)
         new = np.maximum(top, score)
         old, term = np.exp(top - new), np.exp(score - new)
         top, total, output = new, total * old + term, output * old + term * value[:, j : j + 1]
     return output / total
 
 
-def attention_with_a_mask_of_weights(query, key, value, n_real):
+def attention_with_a_mask_of_weights(query, key, value, is_real):
     # a maximum over all keys would not do where padding lies far above the real ones, so it is taken over the real ones
-    is_real = (np.arange(key.shape[1]) < n_real[:, None])[:, None]
+    is_real = is_real[:, None]
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     top = scores.max(axis=-1, keepdims=True, where=is_real, initial=-np.inf)
     terms = np.exp(np.minimum(scores - top, 0)) * is_real

@@ -135,7 +135,7 @@ function summary(query, { keys, weights, output, norm }) {
   const verdict = winners.includes(nearest) ? "which is also the nearest key" : `although key ${nearest} is nearer`;
   const largest =
     winners.length > 1
-      ? `keys ${winners.join(" and ")} share the largest weight, ${decimal(most, 3)} each`
+      ? `keys ${winners.slice(0, -1).join(", ")} and ${winners.at(-1)} share the largest weight, ${decimal(most, 3)} each`
       : `key ${winners[0]} has the largest weight, ${decimal(most, 3)}, ${verdict}`;
   const slope = norm < 5e-4 ? "below 0.001" : decimal(norm, 3);
   return `At q = (${written(query, 1)}) ${largest}. The output is ${decimal(output, 3)}, and the slope there is ${slope}.`;

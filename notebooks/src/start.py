@@ -1,12 +1,12 @@
 # %% [markdown] id="title"
 # # {lesson}`start` Start here: what one word takes from the others
 #
-# *The cat sat because it was tired.* Who was tired? You knew at once. How can a machine that only calculates find out what "it" means?
-# The part of a language model in which words look at each other is called **attention**. Here you do it by hand, in small whole numbers.
+# *The cat sat because it was tired.* Who was tired? How can a machine that only calculates find out what "it" means?
+# The part of a language model in which words look at each other is called **attention**. Here you do it by hand, in whole numbers.
 #
 # **After this lesson you can** calculate what one word takes from the others, single a word out or show that no query can, and read
-# attention as code and as a formula. **You need** matrix products, $e^x$, a little Python. **Time:** an hour, then
-# [exercises](../work/ex_{lesson}`start`_start.ipynb).
+# attention as code and as a formula. **You need** matrix products, $e^x$, a little Python. **Time:** 60 minutes, ten more for
+# the two turns and the rest of the warm-up, then [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
 # %% [markdown] id="plan"
 # ## What does "it" look for?
@@ -33,8 +33,8 @@ figures.asks_explorable(KEY[0], QUERY[0][4], TOKENS, asks=4)
 #
 # </details>
 #
-# The slider changes two numbers in a small machine. Here is the whole of it. You need not understand it yet: at the end of this lesson our
-# numbers go through all of it but the mask (lesson {lesson}`masking`).
+# The slider changes two numbers in a small machine. Here it is; you need not understand it yet. At the end our numbers go through all of
+# it but the mask (lesson {lesson}`masking`).
 
 # %% id="machine"
 figures.machine()
@@ -67,8 +67,8 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
 # waits for another word, as a pronoun does), and *alive* minus *tells*. (With this one a wish can ask for *alive* and refuse *tells* at once.)
 # In a wish they say how much of each is looked for. The slider set two of them, $(s, 0, -2, s)$.
 #
-# We multiplied wish and badge number by number, and added up. Two numbers of the same sign speak for a word, two of opposite signs
-# against it. This is the **dot product** of two lists, and its result is called the **score**. Here are all seven badges:
+# We multiplied wish and badge number by number, and added up. This is the **dot product** of two lists, and its result is called the
+# **score**. Two numbers of the same sign speak for a word, two of opposite signs against it. Here are all seven badges:
 
 # %% id="keys"
 from attn_course import check
@@ -118,7 +118,7 @@ check("scores-by-hand", my_three)
 # %% [markdown] id="weights"
 # ## From scores to an answer
 #
-# The cat's score is 8, and the next best score is 0. How much of its attention should "it" give to the cat? The shares
+# The cat's score is 8, and the next best is 0. How much of its attention should "it" give to the cat? The shares
 # are called **weights**. They are positive, sum to 1, and are made in three steps:
 #
 # 1. Divide each score by 2, the root of 4, since a query has four numbers (lesson {lesson}`scaling` says why).
@@ -146,8 +146,8 @@ print("softmax gives the same:", np.allclose(softmax(half), weights))
 # The cat gets 54.6 of 57.6, which is 95 percent. Some weights print as 0.00, but none is zero.
 #
 # Now "it" collects its presents. A value has three numbers here: *alive*, *tells*, and *alive* minus *open*. From every word "it"
-# takes weight times value, and adds up all seven. The cat counts for 95 percent of this average, and no other
-# present is larger than the cat's. So the result is close to the cat's present:
+# takes weight times value, and adds up all seven. The cat counts for 95 percent of this average, and no other present is larger, so the
+# result is close to the cat's present:
 
 # %% id="weights-code"
 pairs = zip(weights, value, strict=True)
@@ -159,11 +159,10 @@ print("it takes:")
 print(labelled([*parts, output], rows=[*TOKENS, "together"], columns=presents))
 
 # %% [markdown] id="meaning"
-# The last step of the machine adds these three numbers to what the word was before: *alive*,
-# *tells*, *open*, and two numbers for its place. A matrix $W_O$ says where each goes: the first is added to *alive*, the second
-# to *tells*, and the third is **subtracted** from *open*. The cat, which is alive and not open, gives 2 there. Subtracting it
-# closes a word that was open by 2: something alive has filled the open place. (The rest of $W_O$ belongs to the second head and to the
-# place.)
+# A word comes in as five numbers: *alive*, *tells*, *open*, and two for its place. The last step of the machine adds the three new
+# numbers to them, and a matrix $W_O$ says where each goes: the first is added to *alive*, the second to *tells*, and the third is
+# **subtracted** from *open*. The cat, which is alive and not open, gives 2 there, so subtracting it closes a word that was open by 2.
+# (The rest of $W_O$ belongs to the second head and to the place.)
 
 # %% id="meaning-code"
 from attn_course.sentence import FEATURES, W_OUTPUT
@@ -174,21 +173,18 @@ rows = ("it, before", "it, after", "cat")
 print(labelled([X[4][:3], after[:3], X[1][:3]], rows, columns=FEATURES[:3]))
 
 # %% [markdown] id="meaning-notice"
-# Before, "it" was only an open word. Now it is alive, and hardly open any more, since $2 - 1.90 = 0.10$: in these three numbers it is almost
-# the cat. (In a word that was not open, such as "tired", *open* becomes negative; read that as *has found somebody*.) Here is the whole
-# evening in one picture:
+# Before, "it" was only open. Now it is alive and hardly open, since $2 - 1.90 = 0.10$: in these three numbers it is almost the cat.
+# (In a word that was not open, *open* can become negative, as in "tired"; read that as *has found somebody*.) Here is the whole evening in
+# one picture:
 
 # %% id="step-figure"
 figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 
 # %% [markdown] id="story"
-# The steps are the same for every word, and none of them mentions pronouns. We chose the numbers so that the head finds the cat; a model
-# has to learn its own.
-#
-# Pronouns are an old test for machines. In *the trophy does not fit in the suitcase because it is too big* (after Levesque, Davis and
-# Morgenstern, 2012), "it" is the trophy. With *small* in the place of *big* it is the suitcase. Five years later the authors of the Transformer saw that
-# two heads of their model, trained only to translate, were "apparently involved in anaphora resolution" (Vaswani et al., 2017, appendix),
-# which means finding out what a pronoun stands for.
+# The steps are the same for every word, and none of them mentions pronouns: we chose the numbers so that the head finds the cat, but a
+# model has to learn its own. Pronouns are an old test for machines (Levesque, Davis and Morgenstern, 2012). The authors of the
+# Transformer saw that two heads of their model, trained only to translate, were "apparently involved in anaphora resolution", which means
+# finding out what a pronoun stands for (Vaswani et al., 2017, appendix).
 
 # %% [markdown] id="projections"
 # ## Where queries come from
@@ -196,25 +192,38 @@ figures.one_step(weights, value, X[:, :3], after[:3], TOKENS, asks=4, found=1)
 # From here on we use the usual names: **query**, **key**, **value**, and **output** for what a word takes home.
 #
 # Let the words be the rows of a matrix $X$. Then the queries are the rows of $Q = X W_Q$, and a model learns the matrix $W_Q$. In the same
-# way $K = X W_K$ and $V = X W_V$. A row times a matrix takes multiples of the rows of that matrix and adds
-# them up. The word "it" is $(0, 0, 2, -1, -1)$, with its place at the end. The rows of the place are zero in this $W_Q$, so the query is
-# twice the third row:
+# way $K = X W_K$ and $V = X W_V$. A row times a matrix adds up multiples of the rows of that matrix, so the five numbers of a word say how
+# often its query takes each row of $W_Q$. Here is $X$, and what "tired" takes:
 
 # %% id="projections-code"
 from attn_course.sentence import W_KEY, W_QUERY, W_VALUE
 
-print(labelled(W_QUERY[0], rows=(*FEATURES[:3], "place", "place")))
-print("it times W_Q:       ", X[4] @ W_QUERY[0])
-print("twice the third row:", 2 * W_QUERY[0][2])
+names = ("alive", "tells", "open", "place", "place")
+print(labelled(X, columns=names))
+times = zip(X[6], names, strict=True)
+print("rows of W_Q:")
+print(labelled(W_QUERY[0], [f"{count:.0f} times {name}" for count, name in times]))
+
+# %% [markdown] id="projections-predict"
+# So the query of "tired" is once the first row and twice the second, $(0, 1, 0, 0) + (2, 0, 0, 2) = (2, 1, 0, 2)$, as in your first turn.
+# The place leaves no trace, because its two rows are zero. **Predict** the query of "cat". What is the cat looking for?
+
+# %% id="projections-same" tags=["predicted"]
 made = X @ W_QUERY[0], X @ W_KEY[0], X @ W_VALUE[0]
+print("query of cat:", made[0][1])
 same = map(np.array_equal, made, (query, key, value))
 print("the same Q, K and V as before:", all(same))
+print("W_K, and W_V in the last three columns:")
+print(labelled(np.hstack([W_KEY[0], W_VALUE[0]]), names))
+
+# %% [markdown] id="projections-answer" tags=["answer"]
+# It is $(0, 2, 0, 0)$, twice the first row, because the cat is *alive* by 2. So the cat looks for words that tell something.
+# Keys and values are made in the same way, with the rows of $W_K$ and $W_V$.
 
 # %% [markdown] id="because"
 # ## Now you ask
 #
-# The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights, and the three numbers of its output. The seven values are
-# printed above.
+# The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights, and the three numbers of its output.
 
 # %% id="because-code" tags=["predicted"]
 shares = softmax(key @ query[3] / 2)
@@ -228,9 +237,9 @@ print("output of because: ", (shares @ value).round(2))
 
 # %% [markdown] id="looks"
 # Which words does each word look at? Press one of the seven, and follow its lines. Then choose the second
-# head, in which each word was made to look at the one before it. But places are hours on a clock of six here, so
-# the seventh word has the hour of the first. Which word therefore looks at two words equally? And where does "the" look, which
-# has no word before it?
+# head, in which each word was made to look at the one before it. But places are hours on a clock of six here, so the seventh word has
+# the hour of the first, and in $X$ both end with $(2, 0)$. Which word therefore looks at two words equally? And where does
+# "the" look, which has no word before it?
 
 # %% id="looks-card"
 figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
@@ -247,8 +256,8 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # %% [markdown] id="needle"
 # ### A query of your own
 #
-# The keys stay, and the query is yours. Change its four numbers until "because" gets more than 0.9.
-# That sounds hopeless, because its key is all zeros, and its own score is 0 whatever you ask.
+# Change the four numbers of this query until "because" gets more than 0.9. That sounds hopeless, because its key is all zeros, and so its
+# own score is 0 whatever you ask.
 
 # %% id="needle-code"
 my_query = [2, 0, -2, 2]  # alive, tells, open, alive - tells; now as "it" asks
@@ -266,13 +275,13 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # %% [markdown] id="single"
 # ### A key that no query can single out
 #
-# In the first head, "was" never gets a third, whatever the query is. Its key $(0, 1, 0, -1)$ lies halfway
+# In the first head, "was" never gets as much as a third of the attention, whatever the query. Its key $(0, 1, 0, -1)$ lies halfway
 # between that of "sat", $(0, 2, 0, -2)$, and that of "because", $(0, 0, 0, 0)$. A score adds up multiples of the numbers in the key, so
 # the score of "was" lies halfway between theirs.
 
 # %% [markdown] id="single-root"
-# Here is why. Let $h_j = s_j / 2$ be half the score of word $j$, and $N$ the sum of all seven powers. Also
-# $h_\text{was}$ lies halfway, and $e^{(x+y)/2} = \sqrt{e^x}\, \sqrt{e^y}$. Since $N = \sqrt N\, \sqrt N$,
+# Let $h_j = s_j / 2$ be half the score of word $j$, and $N$ the sum of all seven powers. Also $h_\text{was}$ lies halfway. Since
+# $e^{(x+y)/2} = \sqrt{e^x}\, \sqrt{e^y}$ and $N = \sqrt N\, \sqrt N$,
 #
 # $$p_\text{was} = \frac{e^{(h_\text{sat} + h_\text{because})/2}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N}}\;
 # \sqrt{\frac{e^{h_\text{because}}}{N}} = \sqrt{p_\text{sat}}\; \sqrt{p_\text{because}}$$
@@ -281,7 +290,14 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$. All seven weights are positive and sum to 1, so the right side is
 # less than $1 - p_\text{was}$. Together, $3\, p_\text{was} < 1$.
 #
-# How close can you get? The query $(-c, 0, -c, 0)$ gives "sat", "because" and "was" the score 0, and all others a negative one:
+# How close can you get? Look for a query with which "was" gets almost a third.
+#
+# <details><summary>One way</summary>
+#
+# As close as you like: take $(-c, 0, -c, 0)$ with a large $c$. It gives "sat", "because" and "was" the score 0, so their powers are
+# $e^0 = 1$. All other scores are $-c$ or $-2c$, so their four powers go to 0, and the weight of "was" goes to $1/3$.
+#
+# </details>
 
 # %% id="single-code"
 for c in (2, 10, 20):
@@ -292,26 +308,10 @@ for c in (2, 10, 20):
 # %% [markdown] id="limits"
 # ## What our head does not see
 #
-# The rows of the place are zero in $W_Q$, $W_K$ and $W_V$ of this head. So a word keeps its query, key and value wherever it
-# stands, and the sum over all words does not notice their order. Let "cat" and "was" change places: the output of "it" stays. But
-# if another matrix in the place of $W_V$ hands on the place, the output follows the cat:
-
-
-# %% id="limits-code"
-def output_of_it(words, w_value):
-    """The output of the fifth word, when the values are made with w_value."""
-    weights = softmax((words @ W_KEY[0]) @ (words[4] @ W_QUERY[0]) / 2)
-    return (weights @ (words @ w_value)).round(2)
-
-
-moved = np.hstack([X[[0, 5, 2, 3, 4, 1, 6], :3], X[:, 3:]])  # cat is sixth now
-hands_on_place = np.vstack([np.zeros((3, 2)), np.eye(2)])
-for name, w_value in {"W_V": W_VALUE[0], "place": hands_on_place}.items():
-    print(f"{name:5}", output_of_it(X, w_value), "then", output_of_it(moved, w_value))
-print("places of the cat:", X[1, 3:], "then", X[5, 3:])
-
-# %% [markdown] id="limits-predict"
-# **Predict**: in our head a second cat comes in at the end of the sentence. Which weight does "it" give to each cat?
+# The rows of the place are zero in $W_Q$, $W_K$ and $W_V$ of this head. So a word keeps its query, key and value wherever it stands, and
+# the sum over all words does not notice their order (section {section}`order` tries this, and breaks it).
+#
+# Now put a second cat at the end of the sentence. **Predict** which weight "it" gives to each cat, in the first head.
 
 # %% id="limits-second" tags=["predicted"]
 two_cats = np.vstack([key, key[1]])
@@ -323,18 +323,20 @@ print(labelled([shares], ["weight"], columns=(*TOKENS, "cat")))
 # $57.6 + 54.6$. Taken together the two cats get a little more than the one did before.
 
 # %% [markdown] id="limits-notice"
-# With a mask a head can notice the order, and tell two cats apart (lesson {lesson}`masking`). And this head looks at the cat because we built
-# it so. What a trained head looks at must be measured (lesson {lesson}`self_attention`).
+# A head whose keys hold the place, as in our second head, notices the order, and a mask that hides one of the two cats tells them apart
+# (lesson {lesson}`masking`). Our head looks at the cat because we built it so; what a trained head looks at must be measured (lesson
+# {lesson}`self_attention`).
 
 # %% [markdown] id="formula"
 # ## One formula for all words
 #
-# Now all words ask at once. Let $Q_{ia}$ be number $a$ of query $i$. The score of query $i$ with key $j$ is
+# Now $T_q$ words ask $T_k$ words at once; in our sentence all seven ask all seven. A query and a key have $d_k$ numbers, here 4, and a value
+# has $d_v$, here 3. Let $Q_{ia}$ be number $a$ of query $i$, and $K_{ja}$ number $a$ of key $j$. The score of the two is
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
-# where $d_k$ is the length of a query, here 4. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$.
-# The frame marks a formula to keep. `verify` tries both sides on random numbers; `show` puts in "it" and "cat".
+# because a matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$. The frame
+# marks a formula to keep. `verify` tries both sides on random numbers; `show` puts in "it" and "cat".
 
 # %% id="formula-code"
 from attn_course import show, verify
@@ -343,26 +345,28 @@ verify("score-entry-by-entry")
 show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
 
 # %% [markdown] id="formula-turn"
-# **Your turn: write a formula.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, for $T_k$ keys, and
-# $V_{ja}$ number $a$ of value $j$. With these, write number $a$ of the output of query $i$, called $Z_{ia}$, in LaTeX. For
-# example, `r"\sum_{n=1}^{N} x_{nm}"` is $\sum_{n=1}^{N} x_{nm}$.
+# **Your turn: write a formula.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, and $V_{ja}$ number $a$ of value $j$. With
+# these, write number $a$ of the output of query $i$, called $Z_{ia}$, in LaTeX (only the right side, without $Z_{ia} =$). For example,
+# `r"\sum_{n=1}^{N} x_{nm}"` is $\sum_{n=1}^{N} x_{nm}$.
 
 # %% id="formula-turn-code" tags=["your-turn"]
 my_output = ...  # r"..."
 check("output-as-formula", my_output)
 
 # %% [markdown] id="formula-turn-ours" tags=["ours"]
-# It is `r"\sum_{j=1}^{T_k} P_{ij} V_{ja}"`: the sum runs over the words that are asked, and each value counts with its weight. The check
-# knows some mistakes by name. Put `\frac{1}{T_k}` in front, and see what it says.
+# It is `r"\sum_{j=1}^{T_k} P_{ij} V_{ja}"`: the sum runs over the words that are asked, and each value counts with its weight. Row $i$
+# of $P$ meets column $a$ of $V$, so it is an entry of a matrix product:
+#
+# $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
+#
+# The check knows some mistakes by name. Put `\frac{1}{T_k}` in front, and see what it says.
 
 # %% [markdown] id="rows"
 # ### Rows and columns
 #
-# In this course every word is a row. Row $i$ of the scores belongs to the word that asks, and column
-# $j$ to the word that is asked. Our `softmax` runs along each row, so each row of $P$ sums to 1. A
-# column need not. The sum of your turn is a matrix product too:
-#
-# $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
+# In this course every word is a row. Row $i$ of the scores belongs to the word that asks, and column $j$ to the word that is asked. Our
+# `softmax` runs along each row, so each row of $P$ sums to 1, but a column need not. The outputs are the rows of $P V$, as
+# {eq}`output-entry-by-entry` in our answer says entry by entry.
 
 # %% id="rows-code"
 verify("output-entry-by-entry")
@@ -372,25 +376,20 @@ print("rows of P sum to   ", P.sum(axis=1))
 print("columns of P sum to", P.sum(axis=0).round(1))
 
 # %% [markdown] id="turned"
-# Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$. To transpose a product, transpose both
-# factors and swap them: $(Q K^\top)^\top = (K^\top)^\top Q^\top = K Q^\top$. Here $K$ is $K_c^\top$, and $Q^\top$ is $Q_c$, so
+# Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$. To transpose a product, transpose both factors and swap them:
+# $(Q K^\top)^\top = (K^\top)^\top Q^\top = K Q^\top$, and this is $K_c^\top Q_c$. So their table is ours turned, and its columns ask (section {section}`columns`):
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
-#
-# In this table the columns ask. If a formula looks the wrong way round, find out first whether its words
-# are rows or columns. Lesson {lesson}`notation` has a dictionary of six dialects.
 
 # %% id="turned-verify"
 verify("scores-in-columns")
-in_rows, in_columns = query @ key.T, key @ query.T
-print("it asks cat:", in_rows[4, 1], "in row 5, column 2 of our table")
-print("in the other:", in_columns[1, 4], "in row 2, column 5")
 
 # %% [markdown] id="game"
 # ## Break the machine
 #
-# In this machine for four of the words you can change every number. (Its table S holds the scores divided by
-# $\sqrt{d_k}$, and it counts from 0.) Do the first of its six trials now; it takes two minutes. After them comes a game: find the
+# This machine works on four of the words. You can change every number of $X$ and of its matrices $W$, and all other numbers follow from
+# these. (Its table S holds the scores divided by $\sqrt{d_k}$, and it counts from 0.) Do the first of its six trials now. After them
+# comes a game: find the
 # mistake in a broken machine.
 
 # %% id="game-card"
@@ -405,8 +404,9 @@ break_the_machine()
 #
 # $$Z = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
 #
-# It is lit below, in the sizes of our sentence. With two heads, $Z$ holds both outputs side by side. Then $W_O$ turns the
-# six numbers of a word into five, and $X$ is added.
+# It is lit below, and the caption has our sizes. The rows of $X$ are $T$ words of $d_\text{model}$ numbers; $W_Q$, $W_K$ and $W_V$ make
+# queries $Q$, keys $K$ and values $V$ of them; $Q K^\top$ holds the scores, $P$ the weights, and $P V$ the output of one of $H$ heads; $Z$
+# holds the outputs of all heads side by side, $W_O$ turns the six numbers of a word into five, and $X$ is added.
 
 # %% id="whole-figure"
 figures.our_machine()
@@ -417,23 +417,28 @@ Z = np.hstack([softmax(Q @ K.T / 2) @ V for Q, K, V in heads])
 S = query @ key.T
 table = {"X": X, "Q": query, "Q K^T": S, "P": P, "Z": Z, "new X": X + Z @ W_OUTPUT}
 for name, array in table.items():
-    print(f"{name:5} {array.shape}  row of it: {array[4].round(2)}")
+    print(f"{name:5} {array.shape}  row of it: {array[4].round(4)}")
+second = softmax(KEY[1] @ QUERY[1][4] / 2)
+print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 
 # %% [markdown] id="whole-notice"
-# The first three numbers of $Z$ are the output that you know. The other three come from the second head, which looks mostly at "because",
-# a word with nothing to give.
+# The first three numbers of $Z$ are the output that you know. The other three come from the second head, which gives 0.784 to "because",
+# a word with nothing to give, and 0.106 each to "sat" and to "it" itself. Since "sat" tells by 2 and "it" is open by 2, this
+# makes $2 \cdot 0.106 \approx 0.21$ of *tells* and of *open*, and $W_O$ **adds** these. So *tells* ends at $0.0458 + 0.2145 = 0.2603$, and
+# *open* at $2 - 1.9019 + 0.2123 = 0.3104$: the second head, which looks for places only, opens "it" a little again.
 
 # %% [markdown] id="map"
 # ## The lessons
 #
-# Read them from top to bottom. Beside each stands the question that it answers.
+# Beside each lesson stands its question.
 #
 # <details><summary>Exercises, deeper sections, and where your work lies</summary>
 #
-# - The **exercises** have points, hints and a check, which tries your answer on several cases. It names the mistakes that it
+# - The **exercises** have points, hints and a check, which tries a function on several cases. It names the mistakes that it
 #   knows; otherwise it says what is true of your result, such as which number differs first.
 # - A section whose heading begins with *Deeper* stands at the end, and no other section needs it.
-# - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites them.
+# - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites what you
+#   have written.
 # - In a terminal, `attn-course` lists what else there is.
 #
 # </details>
@@ -451,10 +456,10 @@ display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 # | what | formula | shapes | multiplications |
 # |---|---|---|---|
 # | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k), (T_k, d_k) \to (T_q, T_k)$ | $T_q T_k d_k$ |
-# | a weight, from scores $s_{ij}$, lesson {lesson}`softmax` | $p_{ij} = \dfrac{e^{s_{ij} / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{s_{il} / \sqrt{d_k}}}$ | $(T_q, T_k)$ | |
+# | a weight, from scores $s_{ij}$, lesson {lesson}`softmax` | $P_{ij} = \dfrac{e^{s_{ij} / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{s_{il} / \sqrt{d_k}}}$ | $(T_q, T_k)$ | |
 # | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k), (T_k, d_v) \to (T_q, d_v)$ | $T_q T_k d_v$ |
-# | one head | $Z = \mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$ | $(T_q, d_v)$ | $T_q T_k (d_k + d_v)$ |
-# | the last step, $H$ heads | $X + Z\, W_O$ | $(T, d_\text{model})$ | $T H d_v d_\text{model}$ |
+# | one head | $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$ | $(T_q, d_v)$ | $T_q T_k (d_k + d_v)$ |
+# | the last step, $Z$ from $H$ heads side by side | $X + Z\, W_O$ | $(T, d_\text{model})$ | $T H d_v d_\text{model}$ |
 # | scores in columns, {eq}`scores-in-columns` | {key}`scores-in-columns` | $(T_k, T_q)$ | $T_q T_k d_k$ |
 
 # %% [markdown] id="summary"
@@ -466,15 +471,45 @@ display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 # - Without a mask, and with scores from $Q K^\top$ alone, equal keys get equal weights, and a key halfway between two others gets
 #   at most one third.
 # - A head without a mask whose queries, keys and values leave out the place does not see the order of the words.
-# - A row of the scores belongs to the word that asks.
 
 # %% [markdown] id="after-summary"
-# Now the [exercises](../work/ex_{lesson}`start`_start.ipynb). Nothing above needs the next section.
+# Now the [exercises](../work/ex_{lesson}`start`_start.ipynb). Nothing above needs what follows.
+
+# %% [markdown] id="columns"
+# ## Deeper: Words as columns
+#
+# If a formula looks the wrong way round, find out first whether its words are rows, as ours, or columns, as in {eq}`scores-in-columns`.
+# Lesson {lesson}`notation` has a dictionary of six dialects.
+
+# %% id="columns-code"
+in_rows, in_columns = query @ key.T, key @ query.T
+print("it asks cat:", in_rows[4, 1], "in row 5, column 2 of our table")
+print("in the other:", in_columns[1, 4], "in row 2, column 5")
+
+# %% [markdown] id="order"
+# ## Deeper: When two words change places
+#
+# Let "cat" and "was" change places: the output of "it" stays. But if we replace $W_V$ by a matrix that passes on the place, the output
+# follows the cat:
+
+
+# %% id="order-code"
+def output_of_it(words, w_value):
+    """The output of the fifth word, when the values are made with w_value."""
+    weights = softmax((words @ W_KEY[0]) @ (words[4] @ W_QUERY[0]) / 2)
+    return (weights @ (words @ w_value)).round(2)
+
+
+moved = np.hstack([X[[0, 5, 2, 3, 4, 1, 6], :3], X[:, 3:]])  # cat is sixth now
+passes_on_place = np.vstack([np.zeros((3, 2)), np.eye(2)])
+for name, w_value in {"W_V": W_VALUE[0], "place": passes_on_place}.items():
+    print(f"{name:5}", output_of_it(X, w_value), "then", output_of_it(moved, w_value))
+print("places of the cat:", X[1, 3:], "then", X[5, 3:])
 
 # %% [markdown] id="deeper-map"
 # ## Deeper: Which lesson builds on which
 #
-# An arc leads from each lesson down to the lessons whose equations use its own.
+# Each arc leads from a lesson down to one whose equations use its own.
 
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map

@@ -329,7 +329,7 @@ function drawDock(desk, about) {
   else if (about) host.replaceChildren(...explained(desk, about));
   else {
     const below = desk.one("board").querySelector("[data-below]:not([data-hidden])") ? " Numbers below 0 fill only half of their cell." : "";
-    host.replaceChildren(make("p", {}, `${COARSE ? "Tap a number" : "Point at a number or walk to it"}, and read here how it was made.${below}`));
+    host.replaceChildren(make("p", {}, `${COARSE ? "Tap a number" : "Point at a number, or move to it with the arrow keys"}, and read here how it was made.${below}`));
   }
   desk.shown = about;
 }

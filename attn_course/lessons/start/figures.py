@@ -101,7 +101,7 @@ def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens:
     Parameters
     ----------
     query, key, value : (heads, tokens, features) array_like
-        Whole numbers. The card divides scores by 2 until a slider is moved, and hides no word.
+        Whole numbers. The card divides scores by 2, and hides no word.
     tokens : sequence of str
         The words.
     first : int
@@ -125,8 +125,7 @@ def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens:
     publish_explorable(
         CARDS / "looks",
         f"The sentence '{' '.join(tokens)}' twice, one line above the other, with lines from each word that asks to the words it looks at, "
-        "the thicker the more weight. Buttons choose the word and the head, a slider what scores are divided by; a table shows every key "
-        "with its score and weight.",
+        "the thicker the more weight. Buttons choose the word and the head; a table shows every key with its score and weight.",
         {"tokens": list(tokens), "first": first, "heads": heads},
     )
 

@@ -1,4 +1,4 @@
-// DATA: the tokens, the word to begin with, and for each head its queries, keys, values and scores.
+// DATA: the tokens, the word to begin with, and for each head its queries, keys, values and scores. Scores are divided by 2.
 const TOP = 32;
 const BOTTOM = 138;
 const vector = (entries, digits = 0) => `(${entries.map((entry) => decimal(entry, digits)).join(", ")})`;
@@ -19,17 +19,15 @@ function start(root) {
   const pressed = (buttons) => buttons.findIndex((button) => button.getAttribute("aria-pressed") === "true");
 
   function draw() {
-    const divisor = one("[data-divisor]");
     const asks = pressed(words);
-    const head = attended(DATA.heads[pressed(heads)], Number(divisor.value));
-    showBeside(divisor, divisor.value);
+    const head = attended(DATA.heads[pressed(heads)]);
     const lines = head.weights.flatMap((row, i) => row.map((weight, j) => line(i, j, weight, i === asks)));
     one("[data-lines]").replaceChildren(...lines.filter((path) => !path.matches(".attn-chosen")), ...lines.filter((path) => path.matches(".attn-chosen")));
-    const most = head.weights[asks].indexOf(Math.max(...head.weights[asks]));
+    const most = Math.max(...head.weights[asks]) - 1e-9;
     one("[data-names]").replaceChildren(
       ...DATA.tokens.flatMap((token, place) => [
         name(token, place, TOP - 8, place === asks, { "data-asks": place }),
-        name(token, place, BOTTOM + 16, place === most, {}),
+        name(token, place, BOTTOM + 16, head.weights[asks][place] > most, {}),
       ]),
     );
     one(".attn-asked caption").textContent = `The query of “${DATA.tokens[asks]}” is ${vector(head.query[asks])}`;
@@ -47,15 +45,14 @@ function start(root) {
     const place = event.target.dataset.asks;
     if (place !== undefined) choose(words, words[Number(place)]);
   });
-  one("[data-divisor]").addEventListener("input", draw);
   onReset(root, draw);
   draw();
 }
 
 // The head with its weights, and with the average of the values that is the output of each word.
-function attended(head, divisor) {
+function attended(head) {
   const weights = head.scores.map((row) => {
-    const powers = row.map((score) => Math.exp(score / divisor));
+    const powers = row.map((score) => Math.exp(score / 2));
     const total = powers.reduce((sum, power) => sum + power, 0);
     return powers.map((power) => power / total);
   });

@@ -7,7 +7,7 @@
 # **Afterwards you can** write self-attention with one matrix in both conventions, say what may be read from trained weights,
 # treat biases correctly, count when absorbing pays, and build latent attention with rotary positions.
 #
-# **You need** chapters {lesson}`attention`, {lesson}`self_attention` and {lesson}`heads` (attention, projections, RoPE, heads, the cache).
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`heads` (attention, projections, RoPE, heads, the cache).
 # **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
 # %% id="setup"
@@ -52,7 +52,7 @@ for name, per_token in by_way.items():
 
 # %% [markdown] id="hook-notice"
 # The trick behind the small cache has two halves: make all keys and values from one short vector, and then *never make
-# them*. The second half is the subject of this chapter, and it begins with a line of school algebra: a matrix moves to the
+# them*. The second half is the subject of this lesson, and it begins with a line of school algebra: a matrix moves to the
 # other side of an inner product as its transpose. With **columns** as positions ($W_Q, W_K$ of shape $d_k \times d$):
 #
 # $$\langle W_Q\, z,\; W_K\, z' \rangle = \bigl\langle z,\; W_Q^\top W_K\, z' \bigr\rangle \label{absorbed-inner-product}$$
@@ -416,7 +416,7 @@ print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 # ## One latent vector for all heads
 #
 # Start from the problem. A step of decoding reads keys and values of all past tokens; the cache holds $2 H d_k$ numbers for
-# each. Grouped heads keep fewer heads (chapter {lesson}`heads`). Another way: keep **one short vector** and make keys and values from it
+# each. Grouped heads keep fewer heads (lesson {lesson}`heads`). Another way: keep **one short vector** and make keys and values from it
 # when they are needed,
 #
 # - *down*: $c_t = x_t W_{DKV}$, with $d_c$ numbers; only this is kept;
@@ -474,7 +474,7 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # learned matrices can do all that copies can.
 
 # %% [markdown] id="compression"
-# Is low rank realistic? Take the four-headed model of chapter {lesson}`heads` (naming both neighbours, 64 numbers of key and value for each
+# Is low rank realistic? Take the four-headed model of lesson {lesson}`heads` (naming both neighbours, 64 numbers of key and value for each
 # token), trained without any such idea. Collect the keys and values of all possible tokens in one wide matrix, and keep its
 # first $d_c$ singular directions. Compare at the **same number of kept numbers** with merging key heads. Nothing is retrained.
 # **Predict** which fares better with 16 numbers.
@@ -501,7 +501,7 @@ print("directions above 1e-4 of the first:", large, "of", spectrum.shape[1])
 # directions the latent vector loses too, and soon: joint compression removes what is redundant, and no more.
 
 # %% [markdown] id="compression-notice"
-# Both conversions improve with training, as merged heads did in chapter {lesson}`heads`. Whether large models repeat themselves as much as
+# Both conversions improve with training, as merged heads did in lesson {lesson}`heads`. Whether large models repeat themselves as much as
 # this one is an empirical question; DeepSeek-V2 reports that latent attention, trained from the start, did better than multi-head attention.
 
 # %% [markdown] id="saves"
@@ -562,7 +562,7 @@ figures.prompt_flops(new, flops)
 # %% [markdown] id="rotary"
 # ## What RoPE does to it
 #
-# RoPE (chapter {lesson}`self_attention`) turns queries and keys by angles that grow with the position. In rows, with $R_t$ the rotation by
+# RoPE (lesson {lesson}`self_attention`) turns queries and keys by angles that grow with the position. In rows, with $R_t$ the rotation by
 # $t$ times
 # the frequency, one pair of features:
 #

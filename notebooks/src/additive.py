@@ -8,7 +8,7 @@
 # **Afterwards you can** build a score for vectors of different lengths, spot scores that ignore the query, say why the
 # dot product won, and show with an experiment what a fixed-length context costs.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`self_attention`.
+# **You need** lessons {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`self_attention`.
 # **Time:** 60 minutes, without the [exercises](../work/ex_{lesson}`additive`_additive.ipynb).
 
 # %% id="setup"
@@ -97,7 +97,7 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # %% [markdown] id="network"
 # So {eq}`additive-score` is a small **network**. It reads the pair $(q, k)$ and has one output; the $d_h$ values of tanh in between are its
 # **hidden layer**, each a **unit**: a weighted sum, then bent. In the two
-# steps of chapter {lesson}`lookup` it is only another *similarity*; softmax and average stay as they are.
+# steps of lesson {lesson}`lookup` it is only another *similarity*; softmax and average stay as they are.
 #
 # | array | shape |
 # |---|---|
@@ -315,7 +315,7 @@ print(f"product with the right rotation given: {own.mean():.2f}")
 
 # %% [markdown] id="vectors-notice"
 # This task was chosen to show the difference; with
-# the 16 features of chapter {lesson}`scaling` products did well.
+# the 16 features of lesson {lesson}`scaling` products did well.
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -471,7 +471,7 @@ for claim in concluded[0]:
 # %% [markdown] id="aligner"
 # ## Bahdanau's aligner
 #
-# Now the original setting. A recurrent **encoder** (chapter {lesson}`lookup`) reads the source in both directions; its states
+# Now the original setting. A recurrent **encoder** (lesson {lesson}`lookup`) reads the source in both directions; its states
 # $h_1, \ldots, h_{T_k}$, one for each word, are called annotations. A recurrent **decoder** with state $s_i$ writes the
 # translation. Before attention, the decoder got one **fixed-length vector**: the encoder's last states. Bahdanau et al. (2014)
 # let it look again at every step:
@@ -528,7 +528,7 @@ for name, context in (("no mask", unmasked), ("mask", masked)):
 # adds zero to the numerator, but $e^{e_{ij}}$ to the denominator, so it takes weight away from the words.
 
 # %% [markdown] id="spot-padding-notice"
-# The score of padding must be $-\infty$ (chapter {lesson}`masking` makes a theory of that).
+# The score of padding must be $-\infty$ (lesson {lesson}`masking` makes a theory of that).
 
 # %% [markdown] id="translation"
 # **The experiment**: sentences of 2 to 8 different words (24 in all); the translation looks each up in a dictionary and writes
@@ -551,7 +551,7 @@ for claim in concluded[0]:
 # The curve of the fixed vector starts well and falls with each word. That of the aligner stays near 1 up to the 8 words of the
 # training, because the aligner leaves the words where they are and fetches one at a time. Two warnings. Beyond 8 words **both** fall:
 # encoder and decoder are still recurrent, and have never seen such positions. And the curve of the fixed vector is no law of
-# capacity: 8 words out of 24 are about 35 bits, and chapter {lesson}`attention` got about one bit into each number. It is what
+# capacity: 8 words out of 24 are about 35 bits, and lesson {lesson}`attention` got about one bit into each number. It is what
 # 350 steps find; we compare equal budgets.
 
 # %% [markdown] id="alignment"
@@ -572,9 +572,9 @@ figures.alignment(record.results[0]["alignment"])
 # - **Saturation** twice, in tanh and in the softmax, {eq}`additive-derivative-by-query`.
 # - **Without a bias** it is odd and cannot recognise equality, {eq}`additive-score-is-odd`, and small inputs hardly interact,
 #   {eq}`additive-query-key-interaction`.
-# - **One number for each pair** is still all that comes out: everything in chapters {lesson}`softmax` and {lesson}`attention` about weights
+# - **One number for each pair** is still all that comes out: everything in lessons {lesson}`softmax` and {lesson}`attention` about weights
 #   and averages applies.
-# - The decoder is **recurrent**: step $i$ needs $s_{i-1}$, so targets cannot be computed in parallel, not even in training. Chapter
+# - The decoder is **recurrent**: step $i$ needs $s_{i-1}$, so targets cannot be computed in parallel, not even in training. Lesson
 #   {lesson}`cross_attention`
 #   removes that.
 

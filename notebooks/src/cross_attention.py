@@ -8,7 +8,7 @@
 # where it belongs, follow the gradient into the source, decode with keys and values computed once, and say what an
 # alignment shows and what it does not.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`attention`, {lesson}`gradients`, {lesson}`self_attention`,
+# **You need** lessons {lesson}`lookup`, {lesson}`softmax`, {lesson}`attention`, {lesson}`gradients`, {lesson}`self_attention`,
 # {lesson}`additive`, {lesson}`masking` and {lesson}`heads` (recurrence, softmax, attention, gradients, projections, the additive
 # score, masks, heads). **Time:** 70 minutes, without the [exercises](../work/ex_{lesson}`cross_attention`_cross_attention.ipynb).
 
@@ -127,7 +127,7 @@ show("cross-attention", wrong="the source asks")
 # %% [markdown] id="special"
 # ## Self-attention is the case Y = X
 #
-# Let one sequence play both parts. Then {eq}`cross-attention` becomes the layer of chapter {lesson}`self_attention`:
+# Let one sequence play both parts. Then {eq}`cross-attention` becomes the layer of lesson {lesson}`self_attention`:
 #
 # $$Z(X, X) = \mathrm{softmax}\Bigl(\frac{X W_Q W_K^\top X^\top}{\sqrt{d_k}}\Bigr)\, X W_V \label{cross-attention-with-itself}$$
 #
@@ -294,7 +294,8 @@ verify("padding-on-both-sides", "loss-over-real-tokens")
 # $$\frac{\partial u_t}{\partial w_j} = 0 \iff j \ge t, \qquad u_t = D(w_{0:T_q - 1})_t
 # \label{shifted-input-hides-target}$$
 #
-# ($\partial w_j$ moves the embedding of the sign $w_j$.) Mask *and* shift. The causal mask belongs to the decoder's
+# ($\partial w_j$ moves the embedding of the sign $w_j$. That it reaches $u_t$ for $j < t$ holds for parameters in general position: a
+# derivative may also be 0 by accident.) Mask *and* shift. The causal mask belongs to the decoder's
 # self-attention only; cross-attention hides padding and nothing else, for the source is known to its end.
 
 # %% [markdown] id="decoder-picture"
@@ -367,7 +368,7 @@ print("its key and value get:", masked[1][unread], masked[2][unread])
 #
 # $$F = 2\, T_k\, d_y\, (d_k + d_v) + T_q \bigl( 2\, d_x d_k + 2\, T_k\, (d_k + d_v) \bigr) \label{cross-attention-decoding-flops}$$
 #
-# Compare the cache of chapter {lesson}`heads`: that of self-attention grows by a row at each step, this one is full from the
+# Compare the cache of lesson {lesson}`heads`: that of self-attention grows by a row at each step, this one is full from the
 # start. **Predict** the factor that this saves for $T_q = T_k = 100$ and all widths 64.
 
 # %% id="cost-verify"
@@ -439,7 +440,7 @@ for kind in KINDS:
 # 32 000.) The fixed vector gets most years and months right but only four days in ten, and fewer in new years.
 
 # %% [markdown] id="dates-after"
-# What the fixed vector reaches is its state **after 300 steps**, not a proof that 48 numbers cannot hold a date; chapter
+# What the fixed vector reaches is its state **after 300 steps**, not a proof that 48 numbers cannot hold a date; lesson
 # {lesson}`additive` looked at what happens as sentences grow.
 
 # %% [markdown] id="maps"

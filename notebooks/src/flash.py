@@ -1,7 +1,7 @@
 # %% [markdown] id="title"
 # # {lesson}`flash` FlashAttention: running attention fast
 #
-# The formula of chapter {lesson}`attention` is four lines of code, and on a GPU these four lines leave most of the machine idle. This
+# The formula of lesson {lesson}`attention` is four lines of code, and on a GPU these four lines leave most of the machine idle. This
 # lesson finds out what they wait for, rearranges the sums so that they wait less, takes the same steps for the
 # gradients, and ends at a kernel: a program for a GPU, written in Python, that you can follow line by line.
 #
@@ -9,8 +9,8 @@
 # forward and the backward pass in tiles, count what they move, split keys over programs, and read and write a Triton
 # kernel.
 #
-# **You need** chapters {lesson}`softmax`, {lesson}`attention`, {lesson}`gradients` and {lesson}`masking`; section
-# {section}`heads/cache` of chapter {lesson}`heads` for decoding. Triton needs Linux. No GPU is needed. **Time:** 75
+# **You need** lessons {lesson}`softmax`, {lesson}`attention`, {lesson}`gradients` and {lesson}`masking`; section
+# {section}`heads/cache` of lesson {lesson}`heads` for decoding. Triton needs Linux. No GPU is needed. **Time:** 75
 # minutes, without the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% id="setup"
@@ -196,7 +196,7 @@ figures.eager_over_sdpa(LENGTHS, ratios)
 # %% [markdown] id="pieces"
 # ## Softmax in pieces
 #
-# Chapter {lesson}`softmax` subtracted a reference from all scores of a row and nothing changed. Here is the same with values.
+# Lesson {lesson}`softmax` subtracted a reference from all scores of a row and nothing changed. Here is the same with values.
 # **Assume** any number $m$:
 #
 # $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \label{reference-score-cancels}$$
@@ -548,7 +548,7 @@ figures.causal_tiles(24, 24, 4, 4)
 # %% [markdown] id="spot-exponentials"
 # ### Spot the mistake: "exponentials do not matter"
 #
-# "There is one exponential for $4 d$ FLOPs, so at $d = 64$ they cost $1 / 256$ of the time." Tempting: chapter {lesson}`linear` says,
+# "There is one exponential for $4 d$ FLOPs, so at $d = 64$ they cost $1 / 256$ of the time." Tempting: lesson {lesson}`linear` says,
 # and rightly, that the *bracketing* of softmax is what makes attention quadratic, not its exponentials. **Predict** the
 # true ratio on an H100 with $\rho_{\mathrm{matmul}} = 4096$ (16 bits) and $\rho_{\exp} = 16$.
 
@@ -601,13 +601,13 @@ figures.schedule(2, 1, tiles=4)
 # %% [markdown] id="backward"
 # ## The backward pass: compute again instead of keeping
 #
-# Training needs gradients, and chapter {lesson}`gradients` took them from the weights $P$, which no longer exist. Keep $L$, one number
+# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which no longer exist. Keep $L$, one number
 # for each query, and any tile of $P$ comes back from its scores:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}} \label{weights-from-lse}$$
 #
 # No second pass over the row, no maximum. **Assume** $O = P V$ and write $dX$ for the gradient of the loss by $X$. As
-# in chapter {lesson}`gradients`:
+# in lesson {lesson}`gradients`:
 #
 # $$dV = P^\top dO, \qquad dP = dO\, V^\top \label{gradients-through-weighted-sum}$$
 #
@@ -849,7 +849,7 @@ figures.gpu_rates("backward")
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **Still quadratic.** Tiles change the bytes and the memory kept, not the $T^2 d$ FLOPs; chapter {lesson}`linear` does.
+# - **Still quadratic.** Tiles change the bytes and the memory kept, not the $T^2 d$ FLOPs; lesson {lesson}`linear` does.
 # - **The weights never exist.** Who wants to look at them computes them the slow way.
 # - **Small batches of decoding** stay bound by memory, {eq}`decoding-intensity`, however good the kernel.
 # - **Sums in another order** round differently: tiled and plain results agree to rounding, not to the bit.

@@ -7,7 +7,7 @@
 # **Afterwards you can** derive every gradient of attention from three questions, write the backward pass of attention and of its
 # relatives, say what a step does to the scores, and track down a wrong line.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, and the chain rule.
+# **You need** lessons {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, and the chain rule.
 # **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
@@ -442,7 +442,7 @@ for name, suspect in zip("AB", suspects, strict=False):
 #   queries and keys, so not every score follows its own gradient.
 # - Differences check every gradient, in float64, on inputs without any symmetry.
 #
-# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared. Chapter
+# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared. Lesson
 # {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-fall"
@@ -619,7 +619,7 @@ print(f"forward {gflop:.0f} GFLOP, and twice that backward")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer"
-# FlashAttention keeps no weights. It computes them again in the backward pass, from queries and keys: chapter {lesson}`flash`.
+# FlashAttention keeps no weights. It computes them again in the backward pass, from queries and keys: lesson {lesson}`flash`.
 
 # %% id="cost-verify"
 verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
@@ -627,7 +627,7 @@ verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
-# Chapter {lesson}`masking` hides a key from a query by setting the score of the pair to $-\infty$. If the query sees some other key, then
+# Lesson {lesson}`masking` hides a key from a query by setting the score of the pair to $-\infty$. If the query sees some other key, then
 # $p_{ij} = 0$, whatever finite numbers this key and its value hold, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries
 # has $dK_j = dV_j = 0$. But a gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives
 # a weight that is rounded to 0.

@@ -8,7 +8,7 @@
 # **Afterwards you can** split and merge without mixing positions, prove that three definitions of heads agree or do
 # not, count parameters and operations, load the weights of torch's own module, share key heads, and decode with a cache.
 #
-# **You need** chapters {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking` (attention, projections, causal masks).
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking` (attention, projections, causal masks).
 # **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% id="setup"
@@ -564,7 +564,7 @@ print("mask at the top left: sees key 0 only:", np.allclose(top_left, value[:, :
 # %% [markdown] id="cache-answer" tags=["answer"]
 # It does not hold without the causal mask, because old outputs would then change with every new token. And with a mask that
 # starts at the top left, the new query sees key 0 only, because it is taken for the first row and not for the last. So the
-# mask must know the offset (chapter {lesson}`masking`).
+# mask must know the offset (lesson {lesson}`masking`).
 
 # %% [markdown] id="cache-bytes"
 # What is kept? For each layer and each *key* head one key and one value; with $b$ bytes for a number and $d_k = d_v =
@@ -601,7 +601,7 @@ figures.cache_growth(context, caches, model_weights)
 # Every step of decoding must **read** the whole cache, to do one
 # multiply-add with each number, so memory sets the pace (Shazeer's point). Sharing by $g$ divides both the memory and the
 # reading. What do heads lose when they share their keys, and how much smaller does the cache get? In the card, four heads made
-# by hand read the sentence of chapter {lesson}`attention`, two and two with the same keys. Mute them one by one to see what each
+# by hand read the sentence of lesson {lesson}`attention`, two and two with the same keys. Mute them one by one to see what each
 # adds to "it". Then merge the keys of all four into two and into one, by the mean of {eq}`mean-pooled-key-heads`. Last, shorten
 # the context of the large model until its cache is smaller than its attention weights.
 
@@ -674,7 +674,7 @@ break_the_machine("heads-tiled")
 # - **A network behind one head** can unmix what it mixed, as it did in our task; heads help a linear step.
 # - **Maps are not reasons.** Silence a head to learn what it is for; in large models many may go.
 # - **The cache grows without end**, by {eq}`kv-cache-bytes`. Sharing divides it; latent attention keeps a compressed vector instead
-#   (chapter {lesson}`absorption`), linear attention a state of fixed size (chapter {lesson}`linear`).
+#   (lesson {lesson}`absorption`), linear attention a state of fixed size (lesson {lesson}`linear`).
 # - **Sharing must be trained**: converted at once, our model failed.
 
 # %% [markdown] id="card"

@@ -10,7 +10,7 @@
 # between parallel, recurrent and chunked form, predict where the state becomes cheaper, explain interference and overwriting,
 # and derive the delta rule.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention`, {lesson}`self_attention`,
+# **You need** lessons {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention`, {lesson}`self_attention`,
 # {lesson}`masking` and {lesson}`absorption` (similarities, softmax, masks, the product $W_Q W_K^\top$). **Time:** 75 minutes,
 # without the [exercises](../work/ex_{lesson}`linear`_linear.ipynb).
 
@@ -67,7 +67,7 @@ print(f"({left // right} times fewer FLOPs)")
 # \label{softmax-as-kernel-smoother}$$
 #
 # From here on we take queries as already divided by $\sqrt{d_k}$, so that a score is $q \cdot k$. To compare this kernel with
-# the Gaussian one of chapter {lesson}`lookup`, complete the square, $2 q \cdot k = |q|^2 + |k|^2 - |q - k|^2$:
+# the Gaussian one of lesson {lesson}`lookup`, complete the square, $2 q \cdot k = |q|^2 + |k|^2 - |q - k|^2$:
 #
 # $$e^{q \cdot k} = e^{|q|^2 / 2}\; e^{-|q - k|^2 / 2}\; e^{|k|^2 / 2} \label{exponential-and-gaussian-kernel}$$
 #
@@ -259,7 +259,7 @@ for name, estimate in (
 # \label{linear-attention-mixes-features}$$
 
 # %% [markdown] id="mixes"
-# Chapter {lesson}`lookup` met three layers. A fixed one, $\phi(X W)$, cannot look at its data. $X\, W(X)$ mixes **features**, by a matrix
+# Lesson {lesson}`lookup` met three layers. A fixed one, $\phi(X W)$, cannot look at its data. $X\, W(X)$ mixes **features**, by a matrix
 # that depends on the data. $P(X)\, X$ mixes **positions**. Linear attention is the second kind *and* the third: read from the
 # right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
 # the two matrices for 7 tokens of 3 features.
@@ -322,7 +322,7 @@ show("linear-attention-by-associativity", wrong="with a softmax")
 # $$\frac{N_{\exp}}{F} = \frac{T^2}{2\, T^2 (d_k + d_v)} = \frac{1}{2\, (d_k + d_v)} \label{exponentials-per-flop}$$
 
 # %% [markdown] id="crossover-predict"
-# at $d_k = d_v = 64$ one for 256 FLOPs. (On hardware whose exponentials are slow this can matter; chapter {lesson}`flash` meets it. But it
+# at $d_k = d_v = 64$ one for 256 FLOPs. (On hardware whose exponentials are slow this can matter; lesson {lesson}`flash` meets it. But it
 # changes a factor, not the square.)
 #
 # **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores

@@ -120,7 +120,7 @@ for name in models:
 # %% [markdown] id="motive"
 # Attention was proposed for a related reason. Early translation networks squeezed the whole source sentence into one
 # vector of fixed length; Bahdanau, Cho and Bengio (2014) conjectured that this vector is a bottleneck, and let every output word
-# search the source for what it needs. Chapter {lesson}`cross_attention` measures that. What "search" means is the subject of this lesson.
+# search the source for what it needs. Lesson {lesson}`cross_attention` measures that. What "search" means is the subject of this lesson.
 
 # %% [markdown] id="dictionary"
 # ## A dictionary that answers softly
@@ -160,7 +160,7 @@ print("at 10:", noted.get(10.0, "nobody knows"))
 # The right side says what the average is good for: of all answers $o$ it is nearest to the values, where similar pairs
 # have more say. (Set the derivative by $o$ to zero: $\sum_i s_i (v_i - o) = 0$.)
 #
-# Two steps, then, and every later chapter fills them in anew: *similarity* gives weights, *aggregation* averages the
+# Two steps, then, and every later lesson fills them in anew: *similarity* gives weights, *aggregation* averages the
 # values. Let a similarity fall off with the distance of the hours, $s = e^{-(q - k)^2 / 2 h^2}$, with the
 # width $h = 2$ (from here on $h$ is a width, no longer a state).
 # **Predict** roughly the temperature at 10 o'clock.
@@ -238,7 +238,7 @@ print("Ann:", tokens[0].astype(int), "  tokens", tokens.shape)
 #
 # This may serve as a score, but not yet as a similarity: scores of real vectors can be negative. The exponential of a score
 # never is. So take $s = e^{\beta\, q \cdot k}$, with a number $\beta > 0$ that says how much a match shall count, and
-# divide by the sum. (Together this is called *softmax*; chapter {lesson}`softmax` derives why the exponential.) If one of the $m$ names
+# divide by the sum. (Together this is called *softmax*; lesson {lesson}`softmax` derives why the exponential.) If one of the $m$ names
 # matches, that of token $r_i$, its pair
 # has the similarity $e^\beta$ and all others $e^0 = 1$:
 #
@@ -282,7 +282,7 @@ print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for D
 
 # %% [markdown] id="swap-roles"
 # The exchange raised no error. Query and key enter a dot product alike; only their matrices, and the axis over which the
-# weights are normalised, tell who asks. (Chapter {lesson}`self_attention` learns such matrices instead of writing them.)
+# weights are normalised, tell who asks. (Lesson {lesson}`self_attention` learns such matrices instead of writing them.)
 
 # %% [markdown] id="set"
 # ## A set of pairs, or rather a multiset
@@ -295,7 +295,7 @@ print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for D
 #
 # That was the proof. So attention by itself knows no order, near or far: this made the recall of section {section}`hook` easy at any
 # distance,
-# and it is why chapter {lesson}`self_attention` has to *add* positions.
+# and it is why lesson {lesson}`self_attention` has to *add* positions.
 
 # %% [markdown] id="set-predict"
 # But a pair that occurs twice (once more below the others, $[K;\, k_1]$) has two terms in either sum:
@@ -518,7 +518,7 @@ figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 #
 # A word on names. The form $\mathrm{Attention}(q, D)$ is sometimes called Bahdanau's equation. He wrote
 # $c_i = \sum_j \alpha_{ij} h_j$: row $i$ of {eq}`weights-times-values`, with the annotations $h_j$ of the source as keys *and* values, and
-# weights from a small network (chapter {lesson}`additive`).
+# weights from a small network (lesson {lesson}`additive`).
 
 # %% [markdown] id="mixing"
 # ## What mixes what, and who decides
@@ -573,7 +573,7 @@ figures.sides(left, right, features=2)
 # $$\bigl( X W_Q W_K^\top X^\top \bigr)\, X W_V = X\, \bigl( W_Q W_K^\top X^\top X W_V \bigr) \label{linear-attention-two-readings}$$
 #
 # On the left a $P(X)$ of size $m \times m$, on the right a $W(X)$ of size $v \times v'$: the same numbers. The sum over
-# positions is done inside $X^\top X$. With the exponential in between, the brackets are stuck: chapter {lesson}`linear`.
+# positions is done inside $X^\top X$. With the exponential in between, the brackets are stuck: lesson {lesson}`linear`.
 
 # %% id="linear-code"
 verify("linear-attention-two-readings")
@@ -625,10 +625,10 @@ print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
 #
 # - **All pairs are kept and compared**: $T_{out} \cdot T_{in}$ similarities, and memory that grows with the context. A recurrent
 #   state is small and stays so; that is its point.
-# - **No order**, {eq}`pair-order-invariance`: positions have to be put into the keys (chapter {lesson}`self_attention`).
+# - **No order**, {eq}`pair-order-invariance`: positions have to be put into the keys (lesson {lesson}`self_attention`).
 # - **No "nothing fits"**: weights sum to 1 however poor all matches are.
 # - **No extrapolation**, {eq}`output-in-convex-hull`.
-# - **A similarity has to come from somewhere.** By hand it took one-hot names. Chapter {lesson}`scaling` compares the usual ones, and
+# - **A similarity has to come from somewhere.** By hand it took one-hot names. Lesson {lesson}`scaling` compares the usual ones, and
 #   training
 #   supplies the matrices.
 

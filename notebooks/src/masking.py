@@ -8,7 +8,7 @@
 # **Afterwards you can** prove what adding $-\infty$ does, build causal, padding, window and block masks and combine
 # them, say what becomes of a query that sees nothing, and test a layer for leaks in four lines.
 #
-# **You need** chapters {lesson}`softmax`, {lesson}`attention` and {lesson}`self_attention` (softmax, attention, projections). **Time:** 75
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`self_attention` (softmax, attention, projections). **Time:** 75
 # minutes, without the
 # [exercises](../work/ex_{lesson}`masking`_masking.ipynb).
 
@@ -229,7 +229,7 @@ except RuntimeError:
 # $$A_i = \emptyset \;\Rightarrow\; p_{ij} = 0, \quad z_i = 0, \quad e^{L_i} = 0 \label{empty-row-is-zero}$$
 #
 # ($L_i$ is the log-sum-exp of the row.) A definition, but not an arbitrary one: the sums in {eq}`masked-attention` are empty, 0/0 is
-# read as 0, gradients are 0, and results over blocks of keys can still be merged by their $L_i$ (chapter {lesson}`flash`). What do
+# read as 0, gradients are 0, and results over blocks of keys can still be merged by their $L_i$ (lesson {lesson}`flash`). What do
 # libraries do?
 
 # %% id="empty-code"
@@ -718,7 +718,7 @@ break_the_machine("mask-after-softmax")
 # - **Masks stop attention only.** Whatever else mixes positions leaks past them: statistics over a whole sequence or
 #   batch, a convolution that is not causal, a target that stands in the input.
 # - **A mask saves nothing by itself.** Hidden pairs are computed and thrown away, unless the kernel skips whole blocks
-#   (chapter {lesson}`flash`; FlexAttention, Dong et al., 2024).
+#   (lesson {lesson}`flash`; FlexAttention, Dong et al., 2024).
 # - **A weight must go somewhere.** A query that sees any key spends a whole unit of weight. Models park it on the first
 #   token; cut that one off by a window, and quality collapses (Xiao et al., 2023).
 

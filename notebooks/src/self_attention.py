@@ -8,7 +8,7 @@
 # **Afterwards you can** write self-attention with its projections and their gradients, prove that it cannot see
 # order, give it positions in two ways, say why it needs a residual, and read a map of weights without believing too much.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`gradients`,
+# **You need** lessons {lesson}`lookup`, {lesson}`softmax`, {lesson}`scaling`, {lesson}`attention` and {lesson}`gradients`,
 # complex numbers for one line. **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`self_attention`_self_attention.ipynb).
 
 # %% id="setup"
@@ -42,7 +42,7 @@ figures.machine()
 # itself included. ("All other tokens", as one reads, would be a mask on the diagonal, and another output.)
 #
 # **Predict**: 32 random tokens with 4, 16 or 64 features. Which weight does a token give itself on average? Scores have
-# variance 1 (chapter {lesson}`scaling`), so perhaps $1/32 = 0.03$?
+# variance 1 (lesson {lesson}`scaling`), so perhaps $1/32 = 0.03$?
 
 # %% id="plain-verify"
 verify("self-attention-without-projections")
@@ -65,7 +65,7 @@ figures.random_maps(maps)
 # with 16, and 0.97 with 64. The reason is that the query and the key on the diagonal are not independent, but the same vector.
 
 # %% [markdown] id="diagonal"
-# The argument of chapter {lesson}`scaling` **assumed** that query and key are independent. On the diagonal they are the same vector, and
+# The argument of lesson {lesson}`scaling` **assumed** that query and key are independent. On the diagonal they are the same vector, and
 # $s_{ii} = \|x_i\|^2 / \sqrt{v}$. For entries that are independent with mean 0 and variance 1, as before:
 #
 # $$\mathbb{E}[s_{ii}] = \sqrt{v}, \qquad \mathbb{E}[s_{ij}] = 0 \quad (i \ne j), \qquad \mathrm{Var}[s_{ij}] = 1 \quad (i \ne j)
@@ -215,7 +215,7 @@ for length in (2, 5, 11):
 # serve every length.
 
 # %% [markdown] id="paths"
-# And backwards? Chapter {lesson}`gradients` gave $dQ$, $dK$ and $dV$. A projection is a
+# And backwards? Lesson {lesson}`gradients` gave $dQ$, $dK$ and $dV$. A projection is a
 # product, $Q = X W_Q$, like $Z = P V$ before; so {eq}`gradient-of-values` gives $dW_Q$ (and $dW_K$, $dW_V$ likewise), and
 # {eq}`gradient-of-weights` what comes
 # back to $X$. As $X$ feeds all three, three gradients come back and **add**:
@@ -274,7 +274,7 @@ for order in ("dog bites man today", "man bites dog today", "today man dog bites
 
 # %% [markdown] id="set-notice"
 # Where a trained model prefers neighbours, it got places from
-# elsewhere: from positions, or from a mask (chapter {lesson}`masking`). Let a vector
+# elsewhere: from positions, or from a mask (lesson {lesson}`masking`). Let a vector
 # $t_i$ that depends on the place only be **added** to token $i$. With $M = W_Q W_K^\top$, multiply out:
 #
 # $$(x_i + t_i)\, M\, (x_j + t_j)^\top = x_i M x_j^\top + x_i M t_j^\top + t_i M x_j^\top + t_i M t_j^\top

@@ -234,7 +234,7 @@ check("memory-of-kept-weights", my_gigabytes)
 
 # %% [markdown] id="memory-of-kept-weights-why" tags=["solution-only"]
 # **Why.** Each head of each layer has $T_q T_k$ weights for each sequence, {eq}`numbers-kept-for-gradients`, and none of them can be thrown
-# away before the backward pass has come to its layer. FlashAttention keeps none of them: chapter {lesson}`flash`.
+# away before the backward pass has come to its layer. FlashAttention keeps none of them: lesson {lesson}`flash`.
 
 # %% [markdown] id="batched-backward-text"
 # Write `my_batched_backward(query, key, value, d_output)`. Queries $(\ldots, T_q, d_k)$ and the gradient at the outputs,
@@ -276,7 +276,7 @@ check("batched-backward", my_batched_backward)
 # %% [markdown] id="batched-backward-why" tags=["solution-only"]
 # **Why.** Every product carries the leading axes along, as in the forward pass. An entry of a shared key touches the outputs of all
 # examples, and {eq}`gradient-collects-all-outputs` sums over everything that is touched. (With no surplus axis, `sum(axis=())` adds
-# nothing up and returns the array as it is.) A key that several heads share, chapter {lesson}`heads`, gets its gradient in the same way.
+# nothing up and returns the array as it is.) A key that several heads share, lesson {lesson}`heads`, gets its gradient in the same way.
 
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader

@@ -208,7 +208,7 @@ check("feature-mixing-matrix", my_feature_weights)
 
 # %% [markdown] id="feature-mixing-matrix-why" tags=["solution-only"]
 # **Why.** $(X W_Q)(X W_K)^\top X W_V = X \cdot (W_Q W_K^\top X^\top X W_V)$. The middle, $X^\top X$, is a sum over positions: the
-# context enters as a matrix whose size does not depend on its length. Chapter {lesson}`linear` lives on that.
+# context enters as a matrix whose size does not depend on its length. Lesson {lesson}`linear` lives on that.
 
 # %% [markdown] id="leave-one-out-error-text"
 # Let $z_i = \sum_j p_{ij}\, y_j$ be the kernel regression {eq}`nadaraya-watson-regression` at $x^{(i)}$, from all $m$ points,

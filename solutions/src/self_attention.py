@@ -48,7 +48,7 @@ def my_self_attention(x, w_query, w_key, w_value):
 check("self-attention", my_self_attention)
 
 # %% [markdown] id="self-attention-why" tags=["solution-only"]
-# **Why.** One input, three views. Everything after the first line is chapter {lesson}`attention`; the number of tokens appears nowhere in
+# **Why.** One input, three views. Everything after the first line is lesson {lesson}`attention`; the number of tokens appears nowhere in
 # the parameters.
 
 # %% [markdown] id="features-for-self-weight-text"

@@ -437,7 +437,7 @@ SOURCE_GRADIENT = Task(
     ],
     hints=[
         "y is used twice, for keys and for values. A quantity used twice adds up two gradients.",
-        "First dV = P^T dZ and dK = dS^T Q / sqrt(d_k), as in chapter {lesson}`gradients`; then back through the projections.",
+        "First dV = P^T dZ and dK = dS^T Q / sqrt(d_k), as in lesson {lesson}`gradients`; then back through the projections.",
         "`return d_key @ w_key.T + d_value @ w_value.T`, with `d_scores = p * (d_p - (p * d_p).sum(axis=1, keepdims=True))`.",
     ],
 )

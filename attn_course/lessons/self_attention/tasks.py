@@ -143,7 +143,7 @@ SELF_ATTENTION = Task(
         ),
     ],
     hints=[
-        "Three products first: queries, keys and values, each from the same `x`. Then it is chapter {lesson}`attention`.",
+        "Three products first: queries, keys and values, each from the same `x`. Then it is lesson {lesson}`attention`.",
         "The scale is the root of `w_query.shape[-1]`; `swapaxes(-1, -2)` leaves leading axes alone.",
         "`scores = (x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / np.sqrt(...)`, softmax over axis -1, then `@ (x @ w_value)`.",
     ],

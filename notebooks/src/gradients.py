@@ -45,7 +45,8 @@ import math
 import torch
 
 from attn_course import check, costs, verify
-from attn_course.lessons.gradients import checking, figures
+from attn_course.lessons.gradients import figures
+from attn_course.lessons.gradients import tasks_checking as checking
 from attn_course.reference import attention, attention_backward, padding_mask, softmax
 from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 

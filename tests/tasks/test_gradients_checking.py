@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attn_course.equations.core import REGISTRY
-from attn_course.lessons.gradients import checking
+from attn_course.lessons.gradients import tasks_checking as checking
 from attn_course.reference import attention_backward
 
 LINES = {  # what each line of the program makes: the equation that it is, and the gradients that it spoils

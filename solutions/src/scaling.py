@@ -46,7 +46,7 @@ check("start-score-variance", my_variance)
 # $$g_i = \frac{\partial w_i}{\partial c},$$
 #
 # only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` if needed. Any form that is equal
-# counts. Which weights grow? To see how it is understood, `from attn_course import read` and call
+# counts. Its sign then tells which weights grow with $c$. To see how it is understood, `from attn_course import read` and call
 # `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
 
 # %% id="weights-under-a-scale" tags=["task"]
@@ -171,8 +171,8 @@ check("twin-with-split-factor", my_step_size)
 # $W_K$. The twin of the lesson has the whole factor in $W_Q$ and needs $\eta / d_k$ there, and $\eta$ for $W_K$.
 
 # %% [markdown] id="where-the-scale-helps-text"
-# Find the heads that the scale does not help. Let $v$ be the variance of a head's plain dot products within a row (the mean of the squares
-# minus the square of the mean), averaged over its rows. Divided by $\sqrt{d_k}$, the scores have $v / d_k$ instead. Write `my_divisors(query, key)`: `query` has shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, both float64. Return for each head
+# The scale does not help every head. Let $v$ be the variance of a head's plain dot products within a row (the mean of the squares minus
+# the square of the mean), averaged over its rows. Divided by $\sqrt{d_k}$, the scores have $v / d_k$ instead. Write `my_divisors(query, key)`: `query` has shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, both float64. Return for each head
 # the better divisor, in an array of shape `(n_heads,)`: $\sqrt{d_k}$ if $v / d_k$ is nearer to 1 than $v$ is, and 1 if not. Nearer is meant as
 # a ratio: 4 and 1/4 are equally far from 1. No $v$ is 0, and no head is a tie.
 

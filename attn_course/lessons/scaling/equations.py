@@ -54,8 +54,8 @@ def mean_of_a_score(rng: np.random.Generator, d_k: int) -> Givens:
     uses=["mean-of-a-score"],
     assumes=["q independent of k", "means m_q, m_k", "covariances S_q, S_k"],
     wrong={
-        "the square of a sum taken for a sum of squares": r"\mathrm{Var}[q \cdot k] = \sum_{i} \bigl( (S_q)_{ii} (S_k)_{ii}"
-        r" + (m_q)_i^2 (S_k)_{ii} + (m_k)_i^2 (S_q)_{ii} \bigr)",
+        "each variance of q with each of k": r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ii} (S_k)_{jj}"
+        r" + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)",
         "the means forgotten": r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} (S_q)_{ij} (S_k)_{ij}",
         "each mean with its own covariance": r"\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij}"
         r" + (m_q)_i (m_q)_j (S_q)_{ij} + (m_k)_i (m_k)_j (S_k)_{ij} \bigr)",

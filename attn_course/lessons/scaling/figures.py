@@ -221,7 +221,9 @@ def best_steps(
         f"d_k = {d_k}, {name}, {layer}: {listed(rows.mean(axis=0), 1)}." for (d_k, name, layer), rows in dots.items()
     )
     title = "Raising the silent queries alone removes more of the delay than cutting the long gradients"
-    with picture(title=title, alt=alt, height=5.6, rows=len(widths), columns=len(best[0]), sharex=True, sharey="row") as axes:
+    with picture(
+        title=title, alt=alt, height=1.2 + 2.3 * len(widths), rows=len(widths), columns=len(best[0]), sharex=True, sharey=True
+    ) as axes:
         for ax, (d_k, name) in zip(axes, panels, strict=True):
             for layer, shift in zip(LAYERS[:2], (-0.14, 0.14), strict=True):
                 rows, colour = dots[d_k, name, layer], LAYER_COLOURS[layer]
@@ -232,8 +234,7 @@ def best_steps(
                 ax.plot((places + beside).ravel(), rows.ravel(), marker, color=colour, markersize=4.5, label=layer, clip_on=False)
             ax.set_xticks(range(len(ways)), ["\n".join(shown.rsplit(" ", 1)) if len(shown) > 9 else shown for shown in ways.values()])
             ax.set_title(f"{name}, d_k = {d_k}")
-            highest = max(rows.max() for (width, _, _), rows in dots.items() if width == d_k)
-            ax.set(ylim=(0.0, 1.08 * highest), xlim=(-0.5, len(ways) - 0.5))
+            ax.set(ylim=(0.0, 1.08 * max(rows.max() for rows in dots.values())), xlim=(-0.5, len(ways) - 0.5))
         for ax in axes[:: len(best[0])]:
             ax.set_ylabel("fewest steps until learnt")
         add_legend_below(axes[len(panels) - len(best[0])], 2)
@@ -277,10 +278,10 @@ def scale_explorable() -> None:
     """Sweep d_k over powers of two: histogram of the scores, softmax weights and norms of the Jacobian, with the scale and without."""
     publish_explorable(
         CARDS / "scale",
-        "What happens to the softmax as d_k grows, with and without the scale? Sliders for d_k, in powers of two from 1 to 1024, and for "
-        "one of 64 queries; a button that sweeps. Charts: a histogram of 4096 scores, the 16 largest weights of the query, and the norm "
-        "of the softmax Jacobian against d_k, with a dot for each query. Divided by the square root of d_k hardly anything changes; not "
-        "divided, one key takes nearly all the weight, and more and more queries have a Jacobian near 0.",
+        "What 64 random queries make of 64 random keys, with and without the scale. Sliders for d_k, in powers of two from 1 to 1024, "
+        "and for one of the queries; a button that sweeps. Charts: a histogram of 4096 scores, the 16 largest weights of the query, and "
+        "the norm of the softmax Jacobian against d_k, with a dot for each query. Divided by the square root of d_k hardly anything "
+        "changes; not divided, one key takes nearly all the weight, and more and more queries have a Jacobian near 0.",
     )
 
 

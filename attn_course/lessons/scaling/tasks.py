@@ -152,7 +152,7 @@ VARIANCE_WITH_MEANS = Task(
     hints=[
         "What are (S_q)_ij and (S_k)_ij in {eq}`score-variance-by-entries` if i = j, and what if not?",
         "In each of the three sums only the terms with i = j are left. How many are they, and what is one of them?",
-        "`d_k * (v_q * v_k + ...)` with two more terms, one for each mean.",
+        "Each of the other two sums pairs a squared mean with a variance: of the same vector, or of the other one?",
     ],
 )
 

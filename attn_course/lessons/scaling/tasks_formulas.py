@@ -156,8 +156,8 @@ SCALE_SLOPE = Task(
     ],
     hints=[
         "Write ln w_i, {eq}`log-softmax`. In which of its two terms does c stand, and how often?",
-        "The first term is c s_i. The derivative of the second by c is a mean of the scores: under which weights?",
-        r"`w_i (s_i - ...)`, where the dots hold that mean.",
+        "In the second term c stands in every exponent: differentiate the logarithm of that sum by the chain rule.",
+        "A derivative of ln w_i becomes one of w_i by a factor. As a test of your result: all g_i together must be 0.",
     ],
 )
 

@@ -4,11 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
 from attn_course.reference import attention, softmax
 
-Gradients = Sequence[Float[np.ndarray, "length features"]]
+Gradients = Sequence[np.ndarray]  # (length, features) each
 Backward = Callable[..., Gradients]
 
 EITHER = "delta or d_scores"  # no test of the gradients can tell the two apart

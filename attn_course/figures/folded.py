@@ -18,7 +18,7 @@ class Folded:
         return f"{self.summary}\n\n{self.text}"
 
     def _repr_html_(self) -> str:
-        shown = f'<pre style="font-family: monospace; white-space: pre; overflow-x: auto">{html.escape(self.text)}</pre>'
+        shown = f'<pre style="font-family: monospace; font-size: 13px; white-space: pre; overflow-x: auto">{html.escape(self.text)}</pre>'
         return f"<details><summary>{html.escape(self.summary)}</summary>{shown}</details>"
 
 

@@ -249,14 +249,16 @@ figures.rank_shares(cut.mean(axis=0), narrow.mean(axis=0))
 #
 # Linear layers often come with biases. **Assume** rows $b_Q, b_K$, and multiply out:
 #
-# $$(x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top = x_i W x_j^\top + x_i W_Q\, b_K^\top + b_Q W_K^\top x_j^\top + b_Q\, b_K^\top
-# \label{score-with-biases}$$
+# $$\begin{gathered}
+# (x_i W_Q + b_Q)\,(x_j W_K + b_K)^\top \\
+# = x_i W x_j^\top + x_i W_Q\, b_K^\top + b_Q W_K^\top x_j^\top + b_Q\, b_K^\top \end{gathered} \label{score-with-biases}$$
 #
 # Which of the four depend on the key $j$? The first and the third. The terms with $b_K$ are the same for all keys of a row,
 # and a softmax ignores such a constant, {eq}`softmax-shift-invariance`:
 #
-# $$\sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j = \sigma_l\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j
-# \label{key-bias-cancels}$$
+# $$\begin{gathered}
+# \sigma_l\bigl((x_i W_Q + b_Q)\,(x_l W_K + b_K)^\top\bigr)_j \\
+# = \sigma_l\bigl(x_i W x_l^\top + b_Q W_K^\top x_l^\top\bigr)_j \end{gathered} \label{key-bias-cancels}$$
 #
 # (inside $\sigma$, $l$ runs over the keys). The key bias cancels. The query bias stays: $b_Q W_K^\top x_l^\top$ does not look
 # at the query, so it is a **preference** for some keys, whoever asks.

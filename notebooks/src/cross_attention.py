@@ -227,8 +227,9 @@ print("source shuffled, same output:", np.allclose(output, again))
 # away; hide them, for every query. Padded **queries** take nothing from anybody: their rows are computed and ignored.
 # With padding $X'$ and $Y'$, whatever it holds, and a mask $M$ that is 0 elsewhere,
 #
-# $$Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \qquad M_{ij} = -\infty \iff j > T_k
-# \label{padding-on-both-sides}$$
+# $$\begin{gathered}
+# Z\bigl([\,X;\, X'\,],\, [\,Y;\, Y'\,],\, M\bigr)_{1:T_q} = Z(X, Y), \\
+# M_{ij} = -\infty \iff j > T_k \end{gathered} \label{padding-on-both-sides}$$
 #
 # **Predict**: a batch of two, sources of 5 and 3 pieces padded to 5, targets of 2 and 4 signs padded to 4. Which
 # cells of the two masks are hidden?
@@ -332,8 +333,9 @@ print("rows that moved:", moved.nonzero().flatten().tolist())
 # With $dZ$ and $dS$ for the gradients at output and scaled scores, {eq}`gradient-of-values`, {eq}`gradient-of-scores` and
 # {eq}`query-and-key-gradients`, and the projections on top:
 #
-# $$\frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \qquad dV = P^\top dZ,
-#  \quad dK = \frac{dS^\top Q}{\sqrt{d_k}} \label{gradient-of-source}$$
+# $$\begin{gathered}
+# \frac{\partial \mathcal{L}}{\partial Y} = dK\, W_K^\top + dV\, W_V^\top, \\
+# dV = P^\top dZ, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \end{gathered} \label{gradient-of-source}$$
 #
 # The products with $P^\top$ and $dS^\top$ **sum over all target rows**: one source word learns from everybody who
 # asked it. And the query way is missing: queries come from $X$. **Predict** whether a source word with weight zero

@@ -142,8 +142,8 @@ for width in WIDTHS:
     print(f"measured: eager {eager:4.0f} ms, sdpa {sdpa:4.0f} ms")
 
 # %% [markdown] id="measure-answer" tags=["answer"]
-# By the bounds eager waits for memory at none of these widths: the arithmetic takes longer, even at $d = 16$. Yet eager is above its bound at
-# **every** width, by a factor of about 10 at $d = 16$ and of 2 at $d = 128$, while sdpa needs less than twice its arithmetic.
+# By the bounds eager waits for memory at $d = 16$ alone, and only just; at 64 and 128 the arithmetic takes longer. Yet eager is above
+# its bound at **every** width, by a factor of about 10 at $d = 16$ and of 2 at $d = 128$, while sdpa needs less than twice its arithmetic.
 
 # %% [markdown] id="measure-notice"
 # A bound is not a prediction: eager takes longer than its bound, so what did we leave out? For one, `* scale` makes an array of its own: six
@@ -173,7 +173,7 @@ for width in (16, 64):
 figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
 
 # %% [markdown] id="suspects-notice"
-# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and more than four times as long
+# Both suspects are guilty, in all three runs: a softmax takes longer than its bytes, and more than three times as long
 # when its result needs new memory. (We measured the second only because the first table surprised us.) The place
 # of sdpa on the horizontal axis assumes that each input moves once. **Predict** how the ratio of eager to sdpa depends
 # on the length: at $T = 512$ the scores take 1 MiB and fit into a cache.

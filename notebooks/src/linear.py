@@ -199,8 +199,9 @@ for size in (1.0, 2.0):
 #
 # and $\cos(a - b) = \cos a \cos b + \sin a \sin b$ makes features of it. It is unbiased too. So why not?
 #
-# $$\mathrm{Var}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr]
-#  = \tfrac{1}{2}\, e^{|q|^2 + |k|^2} \bigl( 1 - e^{-|q - k|^2} \bigr)^2 \label{variance-of-trigonometric-features}$$
+# $$\begin{gathered}
+# \mathrm{Var}_\omega\bigl[ e^{(|q|^2 + |k|^2) / 2} \cos\bigl( \omega \cdot (q - k) \bigr) \bigr] \\
+# = \tfrac{1}{2}\, e^{|q|^2 + |k|^2} \bigl( 1 - e^{-|q - k|^2} \bigr)^2 \end{gathered} \label{variance-of-trigonometric-features}$$
 #
 # (Both variances: Choromanski et al., Lemma 2.) **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the
 # many keys that should get almost no weight.

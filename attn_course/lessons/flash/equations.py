@@ -177,7 +177,7 @@ def any_reference_will_do(rng: np.random.Generator, n: int, d_v: int) -> Givens:
     assumes=["A, B disjoint sets of keys, not empty", "z = a / l"],
     wrong={
         "the accumulator is not rescaled": r"m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = a_A + a_B",
-        "rescaled by e^{m - m_A}": r"e^{m_A - m} \ell_A + e^{m_B - m} -> e^{m - m_A} \ell_A + e^{m - m_B}",
+        "rescaled by exp(m - m_A)": r"e^{m_A - m} \ell_A + e^{m_B - m} -> e^{m - m_A} \ell_A + e^{m - m_B}",
         "the maxima added, as the sums are": r"\max(m_A, m_B) -> m_A + m_B",
     },
 )
@@ -311,7 +311,7 @@ def the_sum_cannot_overflow(rng: np.random.Generator, n: int, draw: int) -> Give
     "exponential-in-base-two",
     r"e^{s - m} = 2^{\,s \log_2 e - m \log_2 e}",
     wrong={
-        "2^{s - m}, without the factor": r"e^{s - m} = 2^{\,s - m}",
+        "2^(s - m), without the factor": r"e^{s - m} = 2^{\,s - m}",
         "ln 2 instead of log_2 e": r"e^{s - m} = 2^{\,s \ln 2 - m \ln 2}",
         "only the score converted": r"e^{s - m} = 2^{\,s \log_2 e - m}",
     },

@@ -17,7 +17,7 @@ Result = tuple[np.ndarray, np.ndarray]
 
 
 def _factor(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """e^{old - new}, and 0 for a state that has seen nothing."""
+    """exp(old - new), and 0 for a state that has seen nothing."""
     return np.where(np.isneginf(old), 0.0, np.exp(old - np.where(np.isneginf(new), 0.0, new)))
 
 
@@ -101,7 +101,7 @@ MERGE = Task(
         Wrong(
             "nothing rescaled", lambda *s: (np.maximum(s[0], s[3]), s[1] + s[4], s[2] + s[5]), "sums from different maxima cannot be added"
         ),
-        Wrong("the exponent upside down", _merge_upside_down, "the factor is e^{m_A - m}, never above 1; yours grows with the distance"),
+        Wrong("the exponent upside down", _merge_upside_down, "the factor is exp(m_A - m), never above 1; yours grows with the distance"),
         Wrong(
             "factors exchanged", _merge_exchanged, "the factor of A is made from the maximum of A; you gave each block that of the other"
         ),
@@ -114,7 +114,7 @@ MERGE = Task(
     ],
     hints=[
         "Which of the two maxima becomes the common one, row by row? What does a sum measured from another maximum need?",
-        "The factors e^{m_A - m} and e^{m_B - m} apply to sum and accumulator alike. Where is the exponent -inf - (-inf)?",
+        "The factors exp(m_A - m) and exp(m_B - m) apply to sum and accumulator alike. Where is the exponent -inf - (-inf)?",
         "shift = np.where(np.isneginf(m), 0.0, m); then np.exp(m_a - shift) is 0 for a row without keys.",
     ],
 )
@@ -242,7 +242,7 @@ STREAM = Task(
         Wrong(
             "outputs accumulated instead of values",
             lambda *inputs: _stream(*inputs, outputs=True),
-            "add e^{S - m} V, not the finished output of the block: the division by the sum comes once, after the last block",
+            "add exp(S - m) V, not the finished output of the block: the division by the sum comes once, after the last block",
         ),
         Wrong("no scale", lambda *inputs: _stream(*inputs, scaled=False), "the scores are divided by the root of d_k"),
         Wrong(
@@ -254,7 +254,7 @@ STREAM = Task(
         Wrong(
             "the maximum of the first block kept",
             lambda *inputs: _stream(*inputs, maximum="of the first block"),
-            "a later block may hold much larger scores, and then e^{S - m} overflows: the maximum must follow",
+            "a later block may hold much larger scores, and then exp(S - m) overflows: the maximum must follow",
         ),
         Wrong(
             "one maximum for all queries",
@@ -270,7 +270,7 @@ STREAM = Task(
     ],
     hints=[
         "Keep three things for each query: a maximum, a sum, and an accumulator of d_v numbers. What are they before the first block?",
-        "For each block: scores, new maximum, the factor e^{m - m'}, then sum and accumulator. Divide after the loop.",
+        "For each block: scores, new maximum, the factor exp(m - m'), then sum and accumulator. Divide after the loop.",
         "acc = factor[:, None] * acc + np.exp(S - new[:, None]) @ V, and lse = m + np.log(row_sum) at the end.",
     ],
 )

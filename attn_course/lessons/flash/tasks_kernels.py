@@ -97,8 +97,8 @@ TILE_GRADIENT = Task(
         ),
         Wrong("d_lse added", lambda *i: _tile(*i, sign=1.0), "the bracket holds dP - (delta - dL): your sign of dL is the other one"),
         Wrong("d_lse left out", lambda *i: _tile(*i, sign=0.0), "the loss reads L as well: use delta - dL for delta"),
-        Wrong("weights normalised in the tile", lambda *i: _tile(*i, weights="tile"), "weights are e^{S - L}, with the L of the whole row"),
-        Wrong("the maximum instead of L", lambda *i: _tile(*i, weights="maximum"), "e^{S - max} is not yet a weight: subtract L instead"),
+        Wrong("weights normalised in the tile", lambda *i: _tile(*i, weights="tile"), "weights are exp(S - L), with the L of the whole row"),
+        Wrong("the maximum instead of L", lambda *i: _tile(*i, weights="maximum"), "exp(S - max) is not yet a weight: subtract L instead"),
         Wrong(
             "not multiplied by the weights", lambda *i: _tile(*i, weights="none"), "the bracket is still to be multiplied by the weights P"
         ),
@@ -178,7 +178,7 @@ SPLITS = Task(
     forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=_split_cases,
     wrong=[
-        Wrong("the mean", lambda o, s: (o.mean(axis=0), _splits(o, s)[1]), "splits count by e^{L}, not all the same"),
+        Wrong("the mean", lambda o, s: (o.mean(axis=0), _splits(o, s)[1]), "splits count by exp(L), not all the same"),
         Wrong(
             "the sum of outputs",
             lambda o, s: (o.sum(axis=0), _splits(o, s)[1]),
@@ -187,7 +187,7 @@ SPLITS = Task(
         Wrong(
             "shares that are not normalised",
             lambda o, s: (_weighted(o, _safe(s)), _splits(o, s)[1]),
-            "e^{L_c - max} are shares of the largest split; divide by their sum, or subtract L instead of the maximum",
+            "exp(L_c - max) are shares of the largest split; divide by their sum, or subtract L instead of the maximum",
         ),
         Wrong(
             "the largest split only",
@@ -199,7 +199,7 @@ SPLITS = Task(
             lambda o, s: (_splits(o, s)[0], s.sum(axis=0)),
             "the output is right; sums of exponentials are added, not their logarithms",
         ),
-        Wrong("no maximum subtracted", _splits_overflow, "e^{L} overflows near 710: subtract the largest L of each query first"),
+        Wrong("no maximum subtracted", _splits_overflow, "exp(L) overflows near 710: subtract the largest L of each query first"),
         Wrong(
             "one maximum for all queries",
             _splits_from_one_maximum,
@@ -366,7 +366,7 @@ FIRST_KERNEL = Task(
         Wrong(
             "a maximum that starts at 0",
             lambda s: _from_zero(s.astype(np.float32)),
-            "below -104 every e^{s - 0} is 0 in float32: before the first block the maximum is -inf",
+            "below -104 every exp(s - 0) is 0 in float32: before the first block the maximum is -inf",
         ),
         Wrong(
             "only the first row written",

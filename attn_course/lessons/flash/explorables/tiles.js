@@ -145,7 +145,7 @@ function drawChip(chart, sizes, step) {
   const [left, top] = [24 + WIDTH * wide + gap, 22 + WIDTH * high + gap];
   const below = top + sizes.rows * high + gap;
   chart.replaceChildren();
-  chart.setAttribute("viewBox", `0 0 340 ${below + WIDTH * high + 4}`);
+  chart.setAttribute("viewBox", `0 0 ${Math.max(340, left + sizes.columns * wide + 20)} ${below + WIDTH * high + 4}`); // room for "S"
   const write = (attributes, text) => chart.append(svg("text", { "aria-hidden": "true", "text-anchor": "middle", ...attributes }, text));
   const square = (role, x, y, value) => {
     chart.append(svg("rect", { class: `attn-place ${role}`, x: x + 0.5, y: y + 0.5, width: wide - 1, height: high - 1 }));

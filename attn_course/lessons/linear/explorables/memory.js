@@ -41,7 +41,8 @@ function start(root) {
       const foot = scaled(keys[name].map((entry) => entry * read[name]));
       if (size > 0) shapes.push(svg("path", { class: "attn-foot", d: `M ${at(scaled(state))} L ${at(foot)}` }));
       shapes.push(svg("path", { class: "attn-key", d: arrow(at([0, 0]), at(keys[name])) }));
-      const [x, y] = at(keys[name].map((entry) => entry * 1.22));
+      const [along, beside] = [1.08, name === "A" ? -0.2 : 0.2]; // off the key's line, where the dashed lines end
+      const [x, y] = at([along * keys[name][0] - beside * keys[name][1], along * keys[name][1] + beside * keys[name][0]]);
       shapes.push(svg("text", { class: "attn-name", x, y }, name));
     }
     shapes.push(svg("path", { class: "attn-state", d: arrow(at([0, 0]), at(scaled(state))) }));

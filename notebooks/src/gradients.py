@@ -110,7 +110,7 @@ figures.machine()
 #
 # Now **one weight**, $p_{ij}$.
 #
-# 1. It touches output $i$ and no other, but all features of it.
+# 1. It may touch every feature of output $i$, and nothing else.
 # 2. It moves $Z_{ia}$ at the rate $V_{ja}$.
 # 3. The touched entries differ in $a$, so the sum runs over $a$, and it is a dot product:
 #
@@ -252,8 +252,8 @@ check("gain-over-mixture", my_d_scores)
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
-# So the gradient of a query is a sum of keys, each times its entry of $dS$ and $1 / \sqrt{d_k}$, and that of a key such a sum of queries.
-# What a query does to a key is always along the direction of the query: a step against $dK$ adds to $k_j$ a multiple of each $q_i$, and a
+# So the gradient of a query is a sum of keys, each times its entry of $dS$ and $1 / \sqrt{d_k}$, and the gradient of a key
+# is a sum of queries in the same way. What a query does to a key is always along the direction of the query: a step against $dK$ adds to $k_j$ a multiple of each $q_i$, and a
 # positive one where $dS_{ij} < 0$. The query of "because" is 0, so its row moves no key. Here are the keys, and the gradient of the query
 # of "because":
 
@@ -405,8 +405,8 @@ for name, suspect in zip("AB", suspects, strict=False):
 
 # %% [markdown] id="check-answer" tags=["answer"]
 # In A, $dQ$ and $dK$ are wrong and $dV$ is right. So look at what $dQ$ and $dK$ share and $dV$ does not: `d_weights`, `delta` and `d_scores`.
-# Each of the three could do this, and here it is the first; section {section}`deeper-lines` tells them apart. In B only $dQ$ is wrong, so it
-# can only be the line of `d_query`.
+# Each of the three could do this, and here it is the first; section {section}`deeper-lines` says how far they can be told apart. In B only
+# $dQ$ is wrong, so it can only be the line of `d_query`.
 
 # %% [markdown] id="check-inputs"
 # Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, no symmetric matrices, and more than one
@@ -437,10 +437,10 @@ for name, suspect in zip("AB", suspects, strict=False):
 # ## Summary
 #
 # - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
-# - A score gets the cost of its weight above the mean of its row, times the weight. Each row of $dS$ sums to 0.
+# - The gradient of a score is its weight, times what this weight costs above the mean of its row. Each row of $dS$ sums to 0.
 # - So a value is compared with the present mixture: $dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i)$.
-# - The gradient of a query is a sum of keys, each times its entry of $dS / \sqrt{d_k}$, and that of a key such a sum of queries. A step moves
-#   queries and keys, so not every score follows its own gradient.
+# - The gradient of a query is a sum of keys, each times its entry of $dS / \sqrt{d_k}$, and the gradient of a key is a sum of
+#   queries in the same way. A step moves queries and keys, so not every score follows its own gradient.
 # - Differences check every gradient, in float64, on inputs without any symmetry.
 #
 # Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared. Lesson
@@ -666,7 +666,7 @@ print(f"C: wrong in the line of {suspects[2].line}: {suspects[2].mistake}")
 
 # %% [markdown] id="deeper-lines-answer" tags=["answer"]
 # It can be `delta` or `d_scores`, but not `d_weights`: whatever stands in $dP$, the rows of $dS$ sum to 0 if the two lines behind it are
-# right. Differences cannot tell `delta` and `d_scores` apart, since `d_scores` is all that is made of `delta`. For A the sum 0 points to
+# right. Differences cannot tell `delta` and `d_scores` apart, since only the line of `d_scores` uses `delta`. For A the sum 0 points to
 # `d_weights`, but does not prove it: if the sign of all of `d_scores` is turned round, the sum is 0 as well.
 
 # %% [markdown] id="deeper-step"

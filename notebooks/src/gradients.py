@@ -252,10 +252,9 @@ check("gain-over-mixture", my_d_scores)
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 #
-# So the gradient of a query is a sum of keys, each times its entry of $dS$ and $1 / \sqrt{d_k}$, and the gradient of a key
-# is a sum of queries in the same way. What a query does to a key is always along the direction of the query: a step against $dK$ adds to $k_j$ a multiple of each $q_i$, and a
-# positive one where $dS_{ij} < 0$. The query of "because" is 0, so its row moves no key. Here are the keys, and the gradient of the query
-# of "because":
+# So the gradient of a query is a sum of keys, each times its entry of $dS$ and $1 / \sqrt{d_k}$, and the gradient of a key is a sum of
+# queries in the same way. A step against $dK$ adds to $k_j$ a multiple of each $q_i$, and a positive one where $dS_{ij} < 0$. The query
+# of "because" is 0, so its row moves no key. Here are the keys, and the gradient of the query of "because":
 
 # %% id="sevenths-keys"
 query, key = QUERY[0], KEY[0]

@@ -67,7 +67,7 @@ def _still(drawing: Diagram, q_tiles: int, i: int) -> None:
     drawing.arrow((252, 168), (348, 168))
     drawing.text((300, 186), "now")
     drawing.arrow(KEY.bottom, (KEY.x, SCORES.top[1]))
-    rows = drawing.box(Area(442, 300, 152, 40), "row max, row sum", role="weights")
+    rows = drawing.box(Area(444, 300, 152, 40), "row max, row sum", role="weights")
     drawing.arrow(SCORES.bottom, rows.top)
     total = drawing.box(Area(592, 300, 90, 40), f"O_{i} so far", role="output", symbol=True)
     drawing.arrow(rows.right, total.left)

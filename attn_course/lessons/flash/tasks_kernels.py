@@ -97,7 +97,9 @@ TILE_GRADIENT = Task(
         ),
         Wrong("d_lse added", lambda *i: _tile(*i, sign=1.0), "the bracket holds dP - (delta - dL): your sign of dL is the other one"),
         Wrong("d_lse left out", lambda *i: _tile(*i, sign=0.0), "the loss reads L as well: use delta - dL for delta"),
-        Wrong("weights normalised in the tile", lambda *i: _tile(*i, weights="tile"), "weights are exp(S - L), with the L of the whole row"),
+        Wrong(
+            "weights normalised in the tile", lambda *i: _tile(*i, weights="tile"), "weights are exp(S - L), with the L of the whole row"
+        ),
         Wrong("the maximum instead of L", lambda *i: _tile(*i, weights="maximum"), "exp(S - max) is not yet a weight: subtract L instead"),
         Wrong(
             "not multiplied by the weights", lambda *i: _tile(*i, weights="none"), "the bracket is still to be multiplied by the weights P"

@@ -7,6 +7,24 @@ _SPACING = re.compile(r"\\[,;:!>]|\\ |\\q?quad(?![A-Za-z])|~")
 _COMMAND_THEN_LETTER = re.compile(r"(\\[A-Za-z]+)\s+(?=[A-Za-z])")
 
 
+_NEXT = re.compile(r",\s*\\q?quad(?![A-Za-z])\s*")
+
+
+def statements(formula: str) -> list[str]:
+    r"""Return the statements of a formula, which stand apart behind commas; each but the last keeps its comma.
+
+    >>> statements(r"a = b, \qquad c = \text{d, \quad e}")
+    ['a = b,', 'c = \\text{d, \\quad e}']
+    """
+    found, start = [], 0
+    for end in _NEXT.finditer(formula):
+        before = formula[start : end.start()]
+        if before.count("{") == before.count("}") and before.count(r"\begin") == before.count(r"\end"):
+            found.append(before + ",")
+            start = end.end()
+    return [*found, formula[start:]]
+
+
 def normalise_latex(text: str) -> str:
     r"""Drop what does not change a formula: tag and label, dollar signs, white space and spacing commands, a full stop at the end.
 

@@ -15,6 +15,7 @@ from attn_course import formulas, numbers
 from attn_course.equations.asked import ShowError, asked
 from attn_course.equations.calculation import EQUALS, Row, calculated, refuting
 from attn_course.equations.core import REGISTRY, Equation, Registry
+from attn_course.equations.latex import statements
 from attn_course.equations.plain import plain
 from attn_course.equations.publish import publish
 from attn_course.equations.small import all_draws, counterexample
@@ -49,7 +50,7 @@ class Shown:
             text += apart * bool(text) + f"{left} &{sign} {right}"
         lines = f"$$\\begin{{aligned}}\n{text}\n\\end{{aligned}}$$" if text else ""
         words = [re.sub(r"\$([,.:;])", r"{\1}$", words) for words in (self.lead, self.words, self.end)]  # no line may begin with a comma
-        return "\n\n".join(filter(None, (words[0], f"$${self.formula}$$", words[1], lines, words[2])))
+        return "\n\n".join(filter(None, (words[0], f"$${_on_lines(self.formula)}$$", words[1], lines, words[2])))
 
     def __str__(self) -> str:
         lines = [(plain(left), plain(sign), plain(right)) for left, sign, right in self.lines]
@@ -59,6 +60,14 @@ class Shown:
         return "\n".join(filter(None, (words[0], f"  {plain(self.read)}", words[1], *rows, words[2])))
 
     __repr__ = __str__
+
+
+def _on_lines(formula: str) -> str:
+    """Return a formula for a line of its own, or, if that is broad, with its statements below each other."""
+    found = statements(formula)
+    if len(found) == 1 or len(plain(formula)) <= BROAD:
+        return formula
+    return "\\begin{gathered}\n" + " \\\\\n".join(found) + "\n\\end{gathered}"
 
 
 def show(label: str, /, *, wrong: str | None = None, **values: Any) -> None:

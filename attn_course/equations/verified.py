@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from attn_course import numbers
 from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.errors import EquationError
+from attn_course.equations.latex import statements
 from attn_course.equations.publish import publish
 
 
@@ -33,7 +34,12 @@ class Verified:
     def _details(self) -> Iterator[str]:
         for equation in self.equations:
             yield f"- {equation.success_line}." + " It rejects:" * bool(equation.wrongs)
-            yield from (f"  - {numbers.cite(form.name)}: ${form.latex}$" for form in equation.wrongs)
+            yield from (f"  - {numbers.cite(form.name)}: {_inline(form.latex)}" for form in equation.wrongs)
+
+
+def _inline(formula: str) -> str:
+    """Return a formula within a text, where a line may end behind each of its statements."""
+    return " \u2003".join(f"${statement}$" for statement in statements(formula))
 
 
 def verified(*labels: str, registry: Registry = REGISTRY) -> Verified:

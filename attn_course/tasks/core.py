@@ -68,7 +68,7 @@ class AtSizes:
     `make`: takes a `numpy.random.Generator` and the sizes by name, returns the givens.
     """
 
-    sizes: Mapping[str, Mapping[str, int]]
+    sizes: Mapping[str, Mapping[str, float]]
     make: Callable[..., Mapping[str, Any]]
 
     def __call__(self, rng: np.random.Generator) -> list[Case]:

@@ -1,20 +1,20 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# A token compares its query with all keys, a softmax turns these scores into weights, and with them it averages the values. You have
-# done this for one word. Now you write, test and differentiate it for whole batches.
+# You have already done attention for one word: it compares its query with all keys, a softmax turns these scores into weights, and with
+# them it averages the values. Now you write, test and differentiate it for whole batches.
 #
 # **Afterwards you can** write attention for any batch and hide padding; find a wrong axis, a wrong scale or a mixed batch with four small
 # tests; say when a query finds the value of its key, and what an output loses; and predict operations and memory.
 #
-# **You need** chapters {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
+# **You need** lessons {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
 # **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
 # ## Is this line wrong?
 #
-# In 2022 a reader of a widely read collection of annotated papers stopped at one line of an attention layer. Its scores had the axes
+# In 2022 a reader of a widely read collection of annotated papers stopped at one line of an attention layer, whose scores had the axes
 # (batch, query, key, head):
 #
 # ```python
@@ -22,8 +22,8 @@
 # ```
 #
 # The code ran, and the layer could be trained. Is the line wrong, and which test says so in five seconds? We find out in section
-# {section}`batch`. The test needs a number that we trust, made by hand. In *The cat sat because it was tired*, "cat" asks here: it
-# looks for words that tell something.
+# {section}`batch`, but the test needs a number that we trust, so we first make one by hand. In *The cat sat because it was tired*, "cat"
+# asks here: it looks for words that tell something.
 
 # %% id="who-code"
 import numpy as np
@@ -42,9 +42,9 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 figures.machine("attention", QUERY[0], keys, values)
 
 # %% [markdown] id="by-hand"
-# The dot products are $2 \cdot 2 = 4$ for "sat" and "tired", 2 for "was", and 0 for the four other words. Divided by $\sqrt{d_k} = 2$
-# they are the scores. A weight is $e$ to the score, divided by the sum of all seven powers. ($e^2 \approx 7.4$ and
-# $e \approx 2.7$.) **Predict** which share of the weight the four words with the score 0 get together.
+# The query of "cat" has the dot product $2 \cdot 2 = 4$ with the keys of "sat" and "tired", 2 with that of "was", and 0 with the four
+# others. Divided by $\sqrt{d_k} = 2$, these are the scores. A weight is $e$ to the score, divided by the sum of all seven powers, where
+# $e^2 \approx 7.4$ and $e \approx 2.7$. **Predict** which share of the weight the four words with the score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
 dots = keys @ q
@@ -53,16 +53,19 @@ mix = terms / terms.sum()
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# They get 0.19 together. A score of 0 is not a weight of 0, because $e^0 = 1$. The seven powers are 7.4 twice, 2.7 once and 1 four times,
-# in all 21.5, and $4 / 21.5 \approx 0.19$. "sat" and "tired" get 0.344 each, the number that we need.
+# They get 0.19 together, because a score of 0 is not a weight of 0. Since $e^0 = 1$, the seven powers are 7.4 twice, 2.7 once and 1 four
+# times, in all 21.5, and $4 / 21.5 \approx 0.19$. "sat" and "tired" get 0.344 each, the number that our test needs.
 
 # %% [markdown] id="one-query"
-# In symbols: a query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, and
+# What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, attention
+# returns
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
-# The fraction is the weight of key $j$. Only the **values** are averaged; query and keys decide how much of each comes out.
+# The fraction is the weight of key $j$. Only the **values** are averaged, while query and keys decide how much of each comes out. We
+# divide by $\sqrt{d_k}$ because the dot product of two vectors of $d_k$ independent entries with mean 0 and variance 1 has the variance
+# $d_k$ (lesson {lesson}`scaling`). Without the division, a large $d_k$ alone would push nearly all the weight onto one key.
 
 # %% id="one-query-verify"
 from attn_course import check, verify
@@ -72,34 +75,34 @@ verify("attention-of-one-query")
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #
-# Seven tokens ask seven separate questions. From here on, $i$ counts the queries, from 1 to $T_q$, and $j$ the keys, from 1 to $T_k$.
-# Vectors are rows: queries, keys and values are the rows of $Q$, $K$ and $V$. So all dot products are one matrix product (chapter
-# {lesson}`start`):
+# Seven tokens ask seven questions, which we want to answer in one step. From here on, $i$ counts the queries, from 1 to $T_q$, and $j$
+# the keys, from 1 to $T_k$. Vectors are rows, and as queries, keys and values are the rows of $Q$, $K$ and $V$, all dot products are one
+# matrix product (lesson {lesson}`start`):
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 #
-# The softmax treats each row by itself: it sums over the keys, while the query stays the same.
+# The softmax treats each row by itself, because it sums over the keys while the query stays the same:
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 
 # %% [markdown] id="all-outputs"
-# The numbers before the softmax are called **scores**, those after it **weights**. (In chapter {lesson}`softmax` a score was called $z$,
-# in {lesson}`start` it was not divided; here $z$ is an output.) Output $i$ is the average of the values with the weights of row $i$:
+# We call the numbers before the softmax **scores** and those after it **weights**. (In lesson {lesson}`softmax` a score was called $z$,
+# and in {lesson}`start` it was not divided; here $z$ is an output.) Output $i$ is the average of the values with the weights of row $i$:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
-# No weight is negative, and they sum to 1. A sum with such weights is a **convex combination** of the values, and lies in their hull
-# (chapter {lesson}`lookup`).
+# Since no weight is negative and they sum to 1, this is a **convex combination** of the values, and so it lies in their hull (lesson
+# {lesson}`lookup`).
 
 # %% [markdown] id="matrix"
-# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**": the first index asks, the second one answers. The sum over $j$ is again a
-# matrix product, so all outputs together are
+# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**", where the first index asks and the second one answers. Since the sum over
+# $j$ is again a matrix product, all outputs together are
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# with the softmax taken along each row. This is the first equation of Vaswani et al. (2017). Now let all seven tokens ask. For "sat", with
-# the query $(2, 0, 0, 2)$, "cat" has the score 4 and "because" 0. The query of "was" is half of that, $(1, 0, 0, 1)$. **Predict** how
-# many times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
+# with the softmax taken along each row. This is the first equation of Vaswani et al. (2017), and with it we can let all seven tokens ask.
+# For "sat", with the query $(2, 0, 0, 2)$, "cat" has the score 4 and "because" 0, while the query of "was" is half of that,
+# $(1, 0, 0, 1)$. **Predict** how many times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
 
 # %% id="matrix-code" tags=["predicted"]
 import math
@@ -116,15 +119,15 @@ for token in ("sat", "was"):
 figures.attention_steps(scores, weights, output, TOKENS)
 
 # %% [markdown] id="matrix-answer" tags=["answer"]
-# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much, and if "was" asks, $e^2 \approx 7.4$ times. Half a query halves the scores, and
-# this takes the square root of each ratio of weights; it does not halve the ratio. The query of "because" is zero, so all its scores are
-# 0, and its weights are 1/7 each.
+# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much, but if "was" asks, only $e^2 \approx 7.4$ times. Half a query halves the
+# scores, and since these stand in an exponent, each ratio of weights is not halved but replaced by its square root. And the query of
+# "because" is zero, so all its scores are 0, and its weights are 1/7 each.
 
 # %% [markdown] id="shapes"
 # ### Every shape
 #
-# In general four sizes are free: $T_q$ queries, $T_k$ keys, $d_k$ numbers in a query or key, and $d_v$ numbers in
-# a value:
+# Our sentence has as many queries as keys, but in general four sizes are free: $T_q$ queries, $T_k$ keys, $d_k$ numbers in a query or
+# key, and $d_v$ numbers in a value.
 #
 # | step | product | shapes |
 # |---|---|---|
@@ -132,7 +135,8 @@ figures.attention_steps(scores, weights, output, TOKENS)
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 #
-# Queries and keys meet in a dot product, so they must have the same number of entries; values may have more or fewer.
+# Queries and keys must have the same number of entries, because they meet in a dot product, but values may have more or fewer. Here all
+# four sizes differ:
 
 # %% id="shapes-code"
 rng = np.random.default_rng(4)
@@ -149,12 +153,13 @@ verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
 # %% [markdown] id="batch"
 # ## Many examples at a time
 #
-# Training handles many sequences together, each independent of the others. We number them with an index $b$, on one more axis in front:
+# So far we had one sequence, but training handles many together, each independent of the others. We number them with an index $b$, on one
+# more axis in front:
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
-# The last two axes are positions and features, and $b$ stands for **all** axes before them: examples now, heads in
-# chapter {lesson}`heads`. Nothing in the formula mixes two different $b$.
+# The last two axes are positions and features, and $b$ stands for **all** axes before them: examples now, heads in lesson
+# {lesson}`heads`. Nothing in the formula mixes two different $b$.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
@@ -190,9 +195,10 @@ assert np.allclose(attention(*batch), by_torch)
 # %% [markdown] id="padding"
 # ### Sentences of unequal length
 #
-# A batch is one array, so short sentences are filled up with **padding**, and padded keys must get no weight. So set their scores to
-# $-\infty$: since $e^{-\infty} = 0$, each row of weights sums to 1 over the true keys. (A row without any true key would be 0/0; the
-# course's softmax then returns zeros.) Let the second example have three true keys of five. The test is to compute it **alone**:
+# A batch is one array, so short sentences are filled up with **padding**, and padded keys must get no weight. Since a score of 0 would
+# still give them some, we set their scores to $-\infty$: then $e^{-\infty} = 0$, and each row of weights sums to 1 over the true keys. (A
+# row without any true key would be 0/0; the course's softmax then returns zeros.) To test this, we let the second example have three true
+# keys of five, and compute it **alone**:
 
 # %% id="padding-code"
 lengths = np.array([5, 3])
@@ -207,8 +213,8 @@ verify("batched-attention")
 # %% [markdown] id="spot"
 # ### Spot the mistake
 #
-# Here are four functions. Each of them is meant to be batched attention, and each has one mistake. Read them first, and say for each what
-# it computes instead.
+# Now back to the question of the beginning. Each of these four functions is meant to be batched attention, and each has one mistake. Read
+# them first, and say for each what it computes instead.
 
 
 # %% id="spot-code"
@@ -231,7 +237,7 @@ def four(q, k, v):
 
 
 # %% [markdown] id="spot-tests"
-# Four small tests, three of them on our sentence:
+# Which tests find them? We try four small ones, three of them on our sentence:
 #
 # - **equal**: values that are all 1 must come back as 1;
 # - **by_hand**: "cat" must give "sat" the weight 0.344 (with the identity matrix as values, the output is $P$ itself);
@@ -277,28 +283,28 @@ for f in (attention, one, two, three, four):
     print(f"{f.__name__:9} passes:", ", ".join(passed))
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# Only `one` fails the first test, because it takes the softmax over the queries; in the three others each row of weights sums to 1. Only
-# `four` passes the second test: it joins batch and positions into one long axis, and in a batch of one there is nothing to join. In `two`
-# the keys ask, and `three` divides by the root of axis 1, which here is a number of positions.
+# Only `one` fails the first test, because it takes the softmax over the queries, while in the three others each row of weights sums to 1.
+# Only `four` passes the second test, because it joins batch and positions into one long axis, and in a batch of one there is nothing to
+# join. In `two` the keys ask, and `three` divides by the root of axis 1, which here is a number of positions.
 #
-# So the number by hand finds three of the four, and `three` fails that test only. The line of 2022 is the mistake of `one`: its axis 1
-# counts the queries, and either of the first two tests finds it. "That's a typo and a big bug!" was the author's answer. The reader trained
-# a model with each axis, and reported that their pictures were about equally good. So such a mistake need not raise an error, nor spoil a
-# training run.
+# So the number made by hand finds three of the four, and `three` fails that test only. The line of 2022 makes the mistake of `one`, since
+# its axis 1 counts the queries, and either of the first two tests finds it. "That's a typo and a big bug!" was the author's answer, yet
+# the reader, who trained a model with each axis, reported that their pictures were about equally good. So such a mistake need not raise
+# an error, nor spoil a training run.
 
 # %% [markdown] id="function"
 # ## Attention as a function of the query
 #
-# Fix $K$ and $V$. Then {eq}`attention-of-one-query` sends **any** vector $q$ to an output $z(q)$: the context has become a function. How
-# fast does it change, and what does it return on a key?
+# Now that we can test our code, what does it compute? If $K$ and $V$ are fixed, {eq}`attention-of-one-query` sends **any** vector $q$ to
+# an output $z(q)$, so the context has become a function. How fast does it change, and what does it return on a key?
 
 # %% [markdown] id="function-slope"
 # ### The slope
 #
-# For this derivation **vectors are columns**. The query moves the scores, the scores move the weights, and the weights move the output.
-# From $s_l = q \cdot k_l / \sqrt{d_k}$ we get $\partial s_l / \partial q = k_l / \sqrt{d_k}$, and {eq}`softmax-derivative` says, with
-# other letters, that $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$. The chain rule multiplies the two and sums over $l$, where
-# the $\delta$ keeps the one term $l = j$:
+# The query moves the scores, the scores move the weights, and the weights move the output. (Here **vectors are columns**.) From
+# $s_l = q \cdot k_l / \sqrt{d_k}$ we get $\partial s_l / \partial q = k_l / \sqrt{d_k}$. For the weights, the derivative of the softmax,
+# {eq}`softmax-derivative`, says in our letters that $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$, where $\delta_{jl}$ is 1 if
+# $l = j$ and else 0. The chain rule multiplies the two and sums over $l$, and the $\delta$ keeps the one term $l = j$:
 #
 # $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
 #  = \frac{p_j\, k_j}{\sqrt{d_k}} - \frac{p_j}{\sqrt{d_k}} \sum_l p_l\, k_l
@@ -308,13 +314,13 @@ for f in (attention, one, two, three, four):
 # its own key.
 
 # %% [markdown] id="function-centre"
-# Entry $a$ of the output is $z_a = \sum_j p_j\, v_{ja}$, and only the weights depend on $q$. So
+# Entry $a$ of the output is $z_a = \sum_j p_j\, v_{ja}$, in which only the weights depend on $q$, so
 #
 # $$\frac{\partial z_a}{\partial q_c} = \sum_j v_{ja} \frac{\partial p_j}{\partial q_c}
 #  = \frac{1}{\sqrt{d_k}} \sum_j p_j\, v_{ja}\, (k_j - \bar{k})_c$$
 #
-# This is entry $(a, c)$ of the matrix $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$, a sum of columns times rows.
-# Subtracting $z$ from every $v_j$ changes nothing, because what is subtracted adds up to 0:
+# This is entry $(a, c)$ of the matrix $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$, a sum of columns times rows. We may
+# also subtract $z$ from every $v_j$, because what is subtracted adds up to 0:
 #
 # $$\sum_j p_j\, z\, (k_j - \bar{k})^\top = z \Bigl( \sum_j p_j k_j - \bar{k} \sum_j p_j \Bigr)^\top
 #  = z\, \bigl( \bar{k} - \bar{k} \cdot 1 \bigr)^\top = 0$$
@@ -325,16 +331,16 @@ for f in (attention, one, two, three, four):
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 #
-# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights. As one key takes all the weight, it goes
-# to 0: the terms of the other keys vanish with their $p_j$, and the term of that key vanishes because $z$ approaches its value. So the
-# function turns flat.
+# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights. As one key takes all the weight, it
+# goes to 0 and the function turns flat, because the terms of the other keys vanish with their $p_j$, and the term of that key vanishes as
+# $z$ approaches its value.
 
 # %% [markdown] id="far-predict"
 # ### On a key
 #
-# Does attention interpolate, that is, does a query placed exactly on a key return roughly the value of that key? Take four keys in the
-# plane, $k_1 = (1, 0)$, $k_2 = (5, 2)$, $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and $-0.2$. **Predict**
-# which key gets the largest weight when the query sits on $k_1$, and roughly which output that gives.
+# Our other question is whether attention interpolates: does a query placed exactly on a key return roughly the value of that key? We try
+# four keys in the plane, $k_1 = (1, 0)$, $k_2 = (5, 2)$, $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and
+# $-0.2$. **Predict** which key gets the largest weight when the query sits on $k_1$, and roughly which output that gives.
 
 # %% id="plane-figure" tags=["predicted"]
 from attn_course.reference import gaussian_scores
@@ -352,30 +358,30 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 
 # %% [markdown] id="far-answer" tags=["answer"]
 # On $k_1$ the dot products are 1, 5, $-2$ and $-2$, so $k_2$ gets the largest weight, and the output is about $-0.9$, near $v_2 = -1$:
-# attention does not interpolate. The left picture has three regions, one each for $k_2$, $k_3$ and $k_4$. There is none for $k_1$, because
-# $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$. So its score is the same average of their scores, and never above all three. On the right the score is
-# **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$. There every key wins where it is the nearest.
+# attention does not interpolate. The left picture has three regions, one each for $k_2$, $k_3$ and $k_4$, but none for $k_1$. This is
+# because $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$, so its score is the same average of their scores, and never above all three. On the right the
+# score is **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$, and there every key wins where it is the nearest.
 
 # %% [markdown] id="own-key"
-# So with the dot product a query can miss its value even when it sits exactly on its key. Two keys are enough:
+# So with the dot product a query can miss its value even when it sits exactly on its key. Two keys are enough to show it:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# The scores are $1/\sqrt 2$ and $5/\sqrt 2$: the longer key wins. What if all keys have the **same norm** (length) $\rho$? Then
-# $\|k_1 - k_j\|^2 = 2 \rho^2 - 2\, k_1 \cdot k_j$, and $\rho^2$ is $k_1 \cdot k_1$. So at $q = k_1$ the score of $k_1$ leads that of $k_j$
-# by
+# The scores are $1/\sqrt 2$ and $5/\sqrt 2$, so the longer key wins. Does it help if all keys have the **same norm** (length) $\rho$?
+# Then $\|k_1 - k_j\|^2 = 2 \rho^2 - 2\, k_1 \cdot k_j$, and $\rho^2$ is $k_1 \cdot k_1$. So at $q = k_1$ the score of $k_1$ leads that of
+# $k_j$ by
 #
 # $$\text{lead}_j = \frac{k_1 \cdot k_1 - k_1 \cdot k_j}{\sqrt{d_k}} = \frac{\|k_1 - k_j\|^2}{2 \sqrt{d_k}}$$
 
 # %% [markdown] id="own-key-lead"
-# This is positive for $k_j \ne k_1$, so $k_1$ has the largest weight. But this weight need not be large. Each other key has
-# $e^{-\text{lead}_j}$ times as much, and all weights sum to 1, so
+# This is positive for $k_j \ne k_1$, so now $k_1$ has the largest weight, but that weight need not be large. Since each other key has
+# $e^{-\text{lead}_j}$ times as much, and all weights sum to 1,
 #
 # $$p_1 = \frac{1}{1 + \sum_{j \ne 1} e^{-\text{lead}_j}}$$
 #
-# Hence $p_1$ is near 1 only if this sum is small: every lead must be large, and larger the more keys there are. Keys of norm 1 with
-# $d_k = 64$, for example, are at most 2 apart. Then every lead is at most $4 / 16$, and each other key has at least $e^{-1/4} \approx 0.78$
-# times the weight of $k_1$. In the next cell our four keys get the norm 3:
+# Hence $p_1$ is near 1 only if this sum is small, so every lead must be large, and larger the more keys there are. Keys of norm 1 with
+# $d_k = 64$, for example, are at most 2 apart, so every lead is at most $4 / 16$, and each other key has at least $e^{-1/4} \approx 0.78$
+# times the weight of $k_1$. How do our four keys fare with the norm 3?
 
 # %% id="own-key-verify"
 same_norm = 3 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
@@ -385,8 +391,8 @@ verify("output-derivative-by-query", "query-misses-own-key")
 
 # %% [markdown] id="plane-notice"
 # The card has the keys and values of the picture. Press "On key 1", then "Keys of equal length" and "On key 1" again: now $k_1$ wins, but
-# its lead over $k_2$ is small. The arrow is the slope, {eq}`output-derivative-by-query`. Press "Reset", and move the query. Where does the
-# output follow the query most?
+# its lead over $k_2$ is small. The arrow is the slope, {eq}`output-derivative-by-query`. Then press "Reset", and move the query. Where
+# does the output follow it most?
 
 # %% id="explorable"
 figures.query_explorable()
@@ -395,22 +401,22 @@ figures.query_explorable()
 # <details><summary>What you should see</summary>
 #
 # With the dot product and the keys of the picture, the slope is largest on the border between $k_2$ and $k_3$, where each of the two has
-# half of the weight, far up on it: 1.75 at $q = (0.8, 5.6)$. On the border between $k_2$ and $k_4$ it stays below 1.22. These two keys are
-# further apart, but their values are closer together, and a covariance needs both.
+# half of the weight. Far up on this border, at $q = (0.8, 5.6)$, it reaches 1.75, while on the border between $k_2$ and $k_4$ it stays
+# below 1.22. There the two keys are further apart, but their values are closer together, and a covariance needs both.
 #
 # </details>
 
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# If the values may be any numbers, one output does not determine two of them or more, because many changes of the values leave it as it
-# is. To find these, keep the query and the keys, and with them the weights, but change each value $v_j$ by some $\mathrm{d}v_j$. The
-# output changes by $\sum_j p_j\, \mathrm{d}v_j$, so the change is **invisible** if
+# An output follows its query, but how much does it tell about its values? If these may be any numbers, one output does not determine two
+# or more of them, because many changes leave it as it is. For these we keep query and keys, and so the weights, but change each $v_j$ by
+# some $\mathrm{d}v_j$. The output changes by $\sum_j p_j\, \mathrm{d}v_j$, so the change is **invisible** if
 #
 # $$\sum_{j=1}^{T_k} p_j\, \mathrm{d}v_j = 0$$
 #
-# Without padding all weights are positive, so every $\mathrm{d}v_j$ but one can be chosen freely, and that one makes up for the others. In
-# each of the $d_v$ features $T_k - 1$ numbers are free: the invisible changes have $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$.
+# Without padding all weights are positive, so we can choose all $\mathrm{d}v_j$ but one freely, and that one makes up for the others. In
+# each of the $d_v$ features $T_k - 1$ numbers are free, and the invisible changes have $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$.
 
 # %% [markdown] id="hold-turn"
 # **Your turn: another context, the same output.** Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are
@@ -432,20 +438,20 @@ check("same-output-other-values", my_values)
 #     return other
 # ```
 #
-# For example, "it" gives "cat" $e^4$ times the weight of "because". Erase the value of "cat", $(2, 0, 2)$, add $e^4 (2, 0, 2)$ to that of
-# "because", and the output for "it" is as before.
+# In our sentence, "it" gives "cat" $e^4$ times the weight of "because". So if you erase the value of "cat", $(2, 0, 2)$, and add
+# $e^4 (2, 0, 2)$ to that of "because", the output for "it" is as before.
 
 # %% [markdown] id="together"
-# A query that weights these two words in another ratio notices this change: for "was" the ratio is $e^2$. So the outputs of a layer, one
-# for each **query**, can hold more between them than a single output. Section {section}`experiment` trains a single output, and then one
-# output for each question, to give back random bits. (One output does not even tell a context from the same context taken twice, and yet
-# attention can count, section {section}`counting`.)
+# A change that is invisible to one query may be visible to another. If we change the values of "cat" and "because" so that the output for
+# "it" stays as it is, then "was" notices, because it weights the two words in the ratio $e^2$ instead of $e^4$. So the outputs of a
+# layer, one for each **query**, can hold more between them than a single output. Section {section}`experiment` trains a single output,
+# and then one output for each question, to give back random bits.
 
 # %% [markdown] id="cost"
 # ## What it costs
 #
-# Count a multiplication and its addition as 2 operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$
-# entries of $T_k$ terms each. The two products together take
+# Each query meets each key, so how much work is this? We count a multiplication and its addition as 2 operations. $Q K^\top$ has
+# $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries of $T_k$ terms each, so the two products together take
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
@@ -453,9 +459,9 @@ check("same-output-other-values", my_values)
 # $T_q d_k + T_k (d_k + d_v)$ numbers, and if all scores are stored, these are another $T_q T_k$.
 
 # %% [markdown] id="cost-cases"
-# Three cases with $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each: 1024 tokens that attend to themselves, 8192 tokens that
-# do so, and a **single new token** that attends to 8192 tokens, as at every step when a model writes text. **Predict** how many times as
-# many operations the second case takes as the first, and about how many operations the third takes for each byte of its inputs.
+# Take $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each, in three cases: 1024 tokens that attend to themselves, 8192 tokens
+# that do so, and a **single new token** that attends to 8192 tokens, as at every step when a model writes text. **Predict** how many
+# times as many operations the second case takes as the first, and about how many operations the third takes for each byte of its inputs.
 
 # %% id="cost-code" tags=["predicted"]
 from attn_course import costs
@@ -469,19 +475,21 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 verify("attention-flops")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
-# The second case takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter. The third takes about one operation for each
-# byte, because it uses each number of the keys and values, 2 bytes, for one multiplication and one addition. Section {section}`traffic`
-# says what that means for a processor. The scores of the second case take 134 MB, for one head of one layer.
+# The second case takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter, and its scores take 134 MB, for one head of
+# one layer. The third takes only about one operation for each byte, because it uses each number of the keys and values, 2 bytes, for one
+# multiplication and one addition. Section {section}`traffic` says what that means for a processor.
 
 # %% [markdown] id="limits"
 # ## Limits
 #
-# - **Similarity is not distance.** A long key can overrule a near one, {eq}`query-misses-own-key`. Among keys of the same norm the nearest
-#   has the largest weight, but perhaps by very little.
-# - **An output is always an average of values**: nothing outside their hull, and no way to say that nothing fits, unless the context
-#   holds a token for that.
-# - **In a long context weights fade** if the scores stay within bounds, section {section}`fade`.
-# - **Work grows with $T_q T_k$**, and so does memory if scores are stored. Chapters {lesson}`linear` and {lesson}`flash` deal with that.
+# Even attention without a mistake has limits:
+#
+# - **Similarity is not distance.** A long key can overrule a near one, as in {eq}`query-misses-own-key`. Among keys of the same norm the
+#   nearest has the largest weight, but perhaps by very little.
+# - **An output is always an average of values.** It cannot leave their hull, and it has no way to say that nothing fits, unless the
+#   context holds a token for that.
+# - **In a long context weights fade** if the scores stay within bounds, as section {section}`fade` shows.
+# - **Work grows with $T_q T_k$**, and so does memory if scores are stored. Lessons {lesson}`linear` and {lesson}`flash` deal with that.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -504,16 +512,15 @@ verify("attention-flops")
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
 # - Work grows with $T_q T_k$, and so does the memory if the scores are stored.
 #
-# Chapter {lesson}`gradients` runs the machine backwards. First, the
-# [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# Lesson {lesson}`gradients` runs the machine backwards, but first come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="break"
 # ## Deeper: break the machine
 #
 # No core section needs what follows. The card has a small attention, in which queries, keys and values are made from tokens,
-# $Q = X W_Q$ and so on, as in chapter {lesson}`start`. Beside it stands a twin with one mistake. Both get the same numbers, and at the
+# $Q = X W_Q$ and so on, as in lesson {lesson}`start`. Beside it stands a twin with one mistake. Both get the same numbers, and at the
 # start both give the same output. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a
-# test, such as "heads are independent"), and say which mistake it is. The first four levels need this chapter and chapter
+# test, such as "heads are independent"), and say which mistake it is. The first four levels need this lesson and lesson
 # {lesson}`scaling`.
 
 # %% id="break-card"
@@ -664,7 +671,7 @@ figures.traffic(lengths, 4 * lengths**2 * 2 / 1e6, in_and_out)
 # through it. (The first and the third would fit into its cache of 50 MB.)
 
 # %% [markdown] id="cost-yours"
-# FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, chapter {lesson}`flash`. The next cell
+# FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, lesson {lesson}`flash`. The next cell
 # measures your own machine, the best of three runs after one that warms up. Each length is twice the one before, so expect about four
 # times as long each time, and perhaps more for the longest.
 
@@ -784,7 +791,7 @@ verify("gaussian-finds-own-key")
 #
 # $K K^\top = I$ says that the keys are orthonormal: then all terms but $j = i$ vanish for $q = k_i$. The output is **linear in $q$**,
 # with a matrix $K^\top V$ that
-# is made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. (Chapter {lesson}`linear` builds on
+# is made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. (Lesson {lesson}`linear` builds on
 # it.) What fails is a
 # matrix that is **fixed** before the context is known: when the keys are permuted, it returns the old values.
 

@@ -379,8 +379,8 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 #
 # $$p_1 = \frac{1}{1 + \sum_{j \ne 1} e^{-\text{lead}_j}}$$
 #
-# Hence $p_1$ is near 1 only if this sum is small, so every lead must be large, and larger the more keys there are. Keys of norm 1 with
-# $d_k = 64$, for example, are at most 2 apart, so every lead is at most $4 / 16$, and each other key has at least $e^{-1/4} \approx 0.78$
+# Hence $p_1$ is near 1 only if this sum is small, so every lead must be large, and if all are alike, larger the more keys there are. Keys
+# of norm 1 with $d_k = 64$, for example, are at most 2 apart, so every lead is at most $4 / 16$, and each other key has at least $e^{-1/4} \approx 0.78$
 # times the weight of $k_1$. How do our four keys fare with the norm 3?
 
 # %% id="own-key-verify"
@@ -508,7 +508,7 @@ verify("attention-flops")
 # - Leading axes are separate problems; padded keys get the score $-\infty$.
 # - Four tests find the mistakes shown here: equal values, a number by hand, different sizes, examples alone.
 # - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$.
-# - On its own key a query returns about the value if all $e^{-\text{lead}}$ add up to little.
+# - On its own key a query returns roughly its value if the $e^{-\text{lead}}$ of all other keys have a small sum.
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
 # - Work grows with $T_q T_k$, and so does the memory if the scores are stored.
 #

@@ -508,7 +508,7 @@ verify("attention-flops")
 # - Leading axes are separate problems; padded keys get the score $-\infty$.
 # - Four tests find the mistakes shown here: equal values, a number by hand, different sizes, examples alone.
 # - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$.
-# - On its own key a query returns roughly its value if the $e^{-\text{lead}}$ of all other keys have a small sum.
+# - On its own key a query returns roughly its value if the others' $e^{-\text{lead}}$ have a small sum.
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
 # - Work grows with $T_q T_k$, and so does the memory if the scores are stored.
 #

@@ -1,22 +1,21 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**: numbers
-# that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. Why that? We give three
-# answers.
+# Attention compares a query with every key and gets one **score** for each, but to average the values it needs **weights**, numbers
+# that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. This looks arbitrary, yet
+# three very different questions lead to it.
 #
-# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by
-# block.
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
 #
-# **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes,
-# ten more for the two turns, without the *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes, ten more for
+# the two turns, without the *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. The dot products of this query
-# with the seven keys, divided by 2 (lesson {lesson}`scaling` says why by 2), are the scores below. How much attention should each
-# token get from "it"? This cell needs only NumPy:
+# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. The scores below are the dot
+# products of this query with the seven keys, divided by 2 (lesson {lesson}`scaling` says why). How much attention should "it" give
+# to each token? We need only NumPy to find out:
 
 # %% id="first"
 import numpy as np
@@ -29,8 +28,8 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:8} {weight:.2f}")
 
 # %% [markdown] id="where"
-# In the whole machine, this step turns each row of scores into a row of weights. (In the figure $T$ counts the tokens; from
-# section {section}`why-exp` on, it is a temperature.)
+# In the whole machine, this step turns each row of scores into a row of weights. (Here $T$ counts the tokens; later it is a
+# temperature.)
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -38,8 +37,8 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="by-hand"
-# Now without a computer, with $e \approx 2.7$ and $e^2 \approx 7.4$. Each token gets an **amount**, $e$ to the power of its score. Its
-# weight is its amount over the sum of all amounts, $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
+# We can also find the weights by hand, with $e \approx 2.7$ and $e^2 \approx 7.4$. Each token gets an **amount**, $e$ to the power
+# of its score, and its weight is this amount over the sum of all amounts, $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
 #
 # | token | score | amount | weight |
 # |---|---|---|---|
@@ -58,17 +57,16 @@ assert np.array_equal(z_it, scores)
 figures.token_weights(TOKENS, z_it, weights)
 
 # %% [markdown] id="definition"
-# In symbols, for scores $z = (z_1, \ldots, z_n)$:
+# In the same way, any scores $z = (z_1, \ldots, z_n)$ become weights:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
 # We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores. For two or more finite scores, all
-# weights are positive and they add up to 1, so each is below 1:
+# weights are positive and add up to 1, so each is below 1:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# A score of $-\infty$ beside a finite one gets the weight 0; masks work this way (lesson {lesson}`masking`). In this course `show`
-# puts small numbers into a numbered equation, and `verify` tries it on random ones.
+# A score of $-\infty$ beside a finite one gets the weight 0, which is how masks work (lesson {lesson}`masking`).
 
 # %% id="definition-show"
 from attn_course import check, show, verify
@@ -81,39 +79,37 @@ show("softmax", z=[1, 2, 0], i=2)
 # %% [markdown] id="why-exp"
 # ## First derivation: odds that ignore the other scores
 #
-# Why $e^x$, and not another positive function, such as $x^2 + 1$? We assume two things. First, one positive function $f$
-# serves every entry, and we divide by the sum: $w_i = f(z_i) / \sum_j f(z_j)$. In the **odds** $w_i / w_j$ of two tokens, the sum
-# cancels:
+# Why $e^x$, when even $x^2 + 1$ would give positive weights that sum to 1? We assume two things. First, one positive function $f$
+# serves every entry, and we divide by the sum, so that $w_i = f(z_i) / \sum_j f(z_j)$. In the **odds** $w_i / w_j$ of two tokens,
+# this sum cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 #
-# So the odds of two tokens do not depend on the other scores. This is the strong assumption, **Luce's condition**; section
-# {section}`three` tests it. Second, a score only says how much better one key fits than another. Scores have **no natural zero**: adding
-# the same number $c$ to all of them must change no odds. Call this the **shift condition**:
+# So these odds do not depend on the other scores. This is our strong assumption, **Luce's condition**, and section {section}`three`
+# tests it. Second, a score only says how much better one key fits than another. Because scores have **no natural zero**, adding the
+# same number $c$ to all of them must change no odds. This is the **shift condition**:
 #
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
 # %% [markdown] id="why-exp-solve"
-# The exponential meets the shift condition, because $e^c$ cancels. The function $x^2 + 1$ does not: its odds for the scores 1 and
-# 0 are $2 : 1$, and for 2 and 1 they are $5 : 2$. Which functions meet the condition for *every* $c$? For the
-# scores $x$ and 0 it says $f(x + c) / f(c) = f(x) / f(0)$, or
+# The exponential meets the shift condition, because $e^c$ cancels. But $x^2 + 1$ does not, since its odds are $2 : 1$ for the
+# scores 1 and 0, and $5 : 2$ for 2 and 1. So which functions meet the condition for *every* $c$? For the scores $x$ and 0 it says
+# $f(x + c) / f(c) = f(x) / f(0)$, or
 #
 # $$f(x + c) = f(x)\, \frac{f(c)}{f(0)}$$
 #
-# Let $f$ have a derivative (section {section}`continuity` needs only continuity). Differentiate by $c$, put $c = 0$, and write $\beta$ for
-# $f'(0) / f(0)$:
+# If $f$ has a derivative, we can differentiate by $c$, put $c = 0$, and write $\beta$ for $f'(0) / f(0)$:
 #
 # $$f'(x + c) = f(x)\, \frac{f'(c)}{f(0)}, \qquad f'(x) = \beta\, f(x)$$
 
 # %% [markdown] id="why-exp-unique"
-# So $f(x)\, e^{-\beta x}$ has the derivative $(f'(x) - \beta f(x))\, e^{-\beta x} = 0$. It is a constant, and at $x = 0$ it is $f(0)$.
-# Hence $f(x) = f(0)\, e^{\beta x}$, and in the weights $f(0)$ cancels:
+# So $f(x)\, e^{-\beta x}$ has the derivative $(f'(x) - \beta f(x))\, e^{-\beta x} = 0$: it is a constant, and at $x = 0$ it is
+# $f(0)$. Hence $f(x) = f(0)\, e^{\beta x}$. Only an exponential is left, and in the weights even $f(0)$ cancels:
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**. (At $\beta = 0$ all
-# weights are equal, and a negative $\beta$ prefers small scores.)
+# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**.
 
 # %% id="why-exp-verify"
 verify("ratio-of-weights", "softmax-with-temperature")
@@ -121,15 +117,15 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # %% [markdown] id="entropy"
 # ## Second derivation: score and entropy in balance
 #
-# Good weights $p$ have a large average score, $p \cdot z = \sum_i p_i z_i$. But the average is largest with everything on the best token,
-# even if the second best is only a little worse. So let us also reward weights that stay undecided, by their **entropy**
-# $H(p) = -\sum_i p_i \ln p_i$, with $0 \ln 0 = 0$. It is 0 if one has everything, and $\ln n$ if all are equal. This choice is the
-# strong assumption here: another reward gives other weights (section {section}`limits`). If a number $T > 0$ says what entropy is worth,
-# which weights have the largest
+# Let us forget these rules and ask which weights are best. Good weights $p$ have a large average score,
+# $p \cdot z = \sum_i p_i z_i$, but that is largest with everything on the best token, even if the second best is only a little
+# worse. So we also reward weights that stay undecided, by their **entropy** $H(p) = -\sum_i p_i \ln p_i$ with $0 \ln 0 = 0$. It is
+# 0 if one has everything, and $\ln n$ if all are equal. This is our strong assumption here, because another reward gives other
+# weights (section {section}`limits`). If a number $T > 0$ says what entropy is worth, which weights have the largest
 #
 # $$p \cdot z + T\, H(p) \; ?$$
 #
-# For the scores $(0, 1, 2)$ and $T = 1$, a compromise beats both extremes:
+# For the scores $(0, 1, 2)$ and $T = 1$, we try both extremes and a compromise:
 
 # %% id="entropy-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -139,12 +135,12 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="identity"
-# How good can it get? The logarithm of a weight is its score minus the logarithm of the sum, called
-# **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
+# The compromise wins, but how good can one get? The logarithm of a softmax weight is its score minus the logarithm of the sum,
+# called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# Take $T = 1$, and write $s = \sigma(z)$. With $z_i = \ln s_i + \mathrm{lse}(z)$, and as the $p_i$ sum to 1,
+# Take $T = 1$ and $s = \sigma(z)$. With $z_i = \ln s_i + \mathrm{lse}(z)$, and because the $p_i$ sum to 1,
 #
 # $$p \cdot z + H(p) = \sum_i p_i\,(\ln s_i + \mathrm{lse}(z)) - \sum_i p_i \ln p_i = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
 #
@@ -152,18 +148,18 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 
 # %% [markdown] id="compromise"
 # Can that sum be positive? The difference $x - 1 - \ln x$ is 0 at $x = 1$, and its slope $1 - 1/x$ is negative before and positive
-# after. So $\ln x \le x - 1$, with equality only at $x = 1$. Over the entries with $p_i > 0$,
+# after, so $\ln x \le x - 1$, with equality only at $x = 1$. Over the entries with $p_i > 0$,
 #
 # $$\sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i p_i \Bigl(\frac{s_i}{p_i} - 1\Bigr) = \sum_i (s_i - p_i) \le 0$$
 #
-# The last step holds because these $p_i$ sum to 1, and these $s_i$ to at most 1. Equality needs $s_i = p_i$ for each of them, and then
-# these $s_i$ sum to 1. For finite $z$ no $s_i$ is 0, so no entry is left out: $p = s$. So **softmax is the one best
-# compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above. It is called the
-# *divergence*, $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$.
+# The last step holds because these $p_i$ sum to 1, and these $s_i$ to at most 1. Equality needs $s_i = p_i$ for each of them, and
+# then these $s_i$ sum to 1. But for finite $z$ no $s_i$ is 0, so no entry can be left out, and $p = s$. So **softmax is the one
+# best compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above, called the *divergence*,
+# $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$.
 
 # %% [markdown] id="compromise-best"
-# For another $T$, divide what we maximise by $T$. The scores become $z / T$, so the best weights are $\sigma(z / T)$: the temperature
-# is what entropy is worth. For the scores above and $T = 1$:
+# For another $T$, divide what we maximise by $T$. The scores become $z / T$, so the best weights are $\sigma(z / T)$, and the
+# temperature is what entropy is worth. At $T = 1$ softmax beats our three attempts:
 
 # %% id="identity-verify"
 best = softmax(z)
@@ -174,13 +170,14 @@ verify("log-softmax")
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# **A story.** Ask someone again and again which of two sounds is louder, and they will not always pick the louder one. In 1959 the
-# psychologist Duncan Luce proposed as an axiom that the odds of two answers do not depend on the others. Tony Marley found that random
-# errors of one kind lead to such odds, and Daniel McFadden (1974) that under his conditions no other kind does.
+# Could weights also arise by chance? Ask someone again and again which of two sounds is louder, and they will not always pick the
+# louder one. In 1959 the psychologist Duncan Luce proposed as an axiom that the odds of two answers do not depend on the others.
+# Tony Marley found that random errors of one kind lead to such odds, and Daniel McFadden (1974) that under his conditions no other
+# kind does.
 #
-# So let each score be read with an error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent, with one continuous
-# distribution of finite mean. Below, they are normal, and the scores are $(x, 0)$. The best reading of one contest
-# stays flat while $x$ loses, and rises with it once it wins.
+# So let each score be read with an error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent, with one
+# continuous distribution of finite mean. Below they are normal, the scores are $(x, 0)$, and the best reading of one contest stays
+# flat while $x$ loses, but rises with it once it wins.
 
 # %% id="contest-figure"
 errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
@@ -190,44 +187,47 @@ share = (x + errors[1, :, :1] > errors[1, :, 1:]).mean(axis=0)
 figures.contest(x, readings[:6], readings.mean(axis=0), share)
 
 # %% [markdown] id="contest-slope"
-# On the right, the slope of the average is close to the share that $x$ wins of 10,000 other contests. In general, let
+# On the right is a surprise: the slope of the average is close to the share that $x$ wins of 10,000 other contests. Is that an
+# accident? Let
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# Raise $z_i$ alone by a small $h > 0$, to $z + h\, e_i$, where $e_i$ has a 1 at entry $i$ and else zeros. The best reading rises by $h$
-# if $i$ wins already, by a part of $h$ if $i$ loses by less than $h$, and else not at all. Take the mean and divide by $h$:
+# Raise $z_i$ alone by a small $h > 0$, to $z + h\, e_i$, where $e_i$ has a 1 at entry $i$ and zeros elsewhere. The best reading
+# rises by $h$ if $i$ wins already, by a part of $h$ if $i$ loses by less than $h$, and otherwise not at all. Take the mean and
+# divide by $h$:
 #
 # $$P(i \text{ wins}) \;\le\; \frac{M(z + h\, e_i) - M(z)}{h} \;\le\; P(i \text{ wins}) + P(i \text{ loses by less than } h)$$
 
 # %% [markdown] id="contest-limit"
-# Every lost contest is lost by some positive gap. As $h$ shrinks, fewer and fewer of the gaps lie below $h$, so the last probability goes
-# to 0. For a step down, the quotient lies in the same way between $P(i \text{ wins by more than } h)$ and $P(i \text{ wins})$. A tie has
-# probability 0, so the first of these goes to the second. Hence
+# Every lost contest is lost by some positive gap, and as $h$ shrinks, fewer and fewer of the gaps lie below $h$, so the last
+# probability goes to 0. For a step down, the quotient likewise lies between $P(i \text{ wins by more than } h)$ and
+# $P(i \text{ wins})$, and because a tie has probability 0, the first of these goes to the second. So it was no accident:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
-# These are weights, for **any** such noise: none is negative, and they sum to 1.
+# These are weights for **any** such noise, because none is negative and they sum to 1.
 
 # %% [markdown] id="gumbel"
-# Which weights they are depends on the noise. The best reading is at most $t$ if *every* $z_j + \xi_j$ is, and the noises are
-# independent, so the chances multiply. With Gumbel's noise, $P(\xi \le t) = \exp(-e^{-t})$, which rises from 0 to 1, the product is easy:
+# Which weights they are depends on the noise, so which noise gives softmax? The best reading is at most $t$ if *every*
+# $z_j + \xi_j$ is, and because the noises are independent, the chances multiply. With Gumbel's noise,
+# $P(\xi \le t) = \exp(-e^{-t})$, the product is easy:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
 # = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
-# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$: the distribution of a single noise, moved by
-# $\mathrm{lse}(z)$. So the mean moves by $\mathrm{lse}(z)$ too. For a single noise it is Euler's constant, $\gamma \approx 0.577$, which
-# we only quote:
+# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$, the distribution of a single noise, moved by
+# $\mathrm{lse}(z)$. The mean moves with it. For a single noise it is Euler's constant, $\gamma \approx 0.577$, which we only quote,
+# and therefore
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 
 # %% [markdown] id="lse"
-# A constant has the derivative 0, so the chance to win is the slope of log-sum-exp. By the chain rule that is one over the sum,
-# times the derivative $e^{z_i}$ of the sum:
+# The constant $\gamma$ has the derivative 0, so the chance to win is the slope of log-sum-exp. By the chain rule that is one over
+# the sum, times the derivative $e^{z_i}$ of the sum:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
 #
-# **Softmax is the gradient of log-sum-exp.**
+# So we arrive at softmax a third time. **It is the gradient of log-sum-exp.**
 
 # %% id="lse-verify"
 verify("expected-maximum", "lse-gradient")
@@ -235,18 +235,20 @@ verify("expected-maximum", "lse-gradient")
 # %% [markdown] id="three"
 # ## Where the three roads meet
 #
+# Three different assumptions lead to softmax:
+#
 # | what we assume | what we find |
 # |---|---|
 # | $w_i = f(z_i) / \sum_j f(z_j)$ with one positive $f$ that has a derivative; a common shift changes no odds | $\sigma(\beta z)$ |
 # | the best weights have the largest $p \cdot z + T\, H(p)$, for a number $T > 0$ | $\sigma(z / T)$ |
 # | each score is read with independent Gumbel noise, and the largest reading wins | $\sigma(z)$ |
 #
-# The last two roads meet in $\mathrm{lse}(z)$. It is the best value of the compromise (for $T = 1$) and, up to $\gamma$, the mean best
-# reading. Its gradient is the best $p$ of the one and the chance to win in the other.
+# The last two roads meet in $\mathrm{lse}(z)$, which is the best value of the compromise (for $T = 1$) and, up to $\gamma$, the
+# mean best reading. Its gradient is the best $p$ of the one and the chance to win in the other.
 
 # %% [markdown] id="odds-predict"
-# The first road begins with Luce's condition, {eq}`ratio-of-weights`. How strong is it? Let the scores 2 and 1 compete, first alone, then
-# with a third score of 0. With Gumbel noise the weights are those of softmax, so the odds of the first two stay as they are. With normal
+# How strong is Luce's condition, with which the first road began? Let the scores 2 and 1 compete, first alone and then with a third
+# score of 0. With Gumbel noise the weights are those of softmax, so the odds of the first two stay as they are, but with normal
 # noise they change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
 
 # %% id="contest-code" tags=["predicted"]
@@ -261,16 +263,16 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
         print(f"{name}, scores {z}: odds {wins[0] / wins[1]:.2f}")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, from 2.44 to 2.51: the third score takes a larger part of the second one's wins than of the first one's. With Gumbel
-# noise the odds are $e \approx 2.72$ both times. (With a million contests, such odds have a sampling error of about 0.006.) A common
-# shift changes no winner. So the shift condition alone does not make softmax: the weights of normal noise lack the form
-# $f(z_i) / \sum_j f(z_j)$.
+# It raises them, from 2.44 to 2.51, because the third score takes a larger part of the second one's wins than of the first one's.
+# With Gumbel noise the odds are $e \approx 2.72$ both times. (With a million contests, such odds have a sampling error of about
+# 0.006.) A common shift changes no winner, so the weights of normal noise meet the shift condition too. That condition alone does
+# not make softmax, because these weights lack the form $f(z_i) / \sum_j f(z_j)$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# The scores below differ by a common shift from $(0, 1, 2)$. On paper that changes no weight, because $e^x$ meets the shift condition. But
-# a float64 holds numbers up to about $e^{709}$. What is larger becomes `inf`, and inf / inf is NaN:
+# Can we simply type the formula in? The scores below differ by a common shift from $(0, 1, 2)$, which on paper changes no weight.
+# But a float64 holds numbers up to about $e^{709}$, so what is larger becomes `inf`, and inf / inf is NaN:
 
 # %% id="overflow-code"
 scores = np.array([1000.0, 1001.0, 1002.0])
@@ -280,19 +282,19 @@ shifted = np.exp(scores - scores.max())
 print("the maximum subtracted: ", shifted / shifted.sum())
 
 # %% [markdown] id="shift"
-# A common shift leaves softmax as it is. With $\mathbf{1} = (1, \ldots, 1)$,
+# Subtracting the maximum was allowed, because a common shift leaves softmax as it is. With $\mathbf{1} = (1, \ldots, 1)$,
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# Log-sum-exp moves by the same amount: take $e^m$ out of each term of its sum.
+# Log-sum-exp moves by the same amount, because $e^m$ comes out of each term of its sum:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
-# The maximum is a safe $m$: for finite scores no term is then above 1, and the largest is 1, so we do not divide by 0.
+# The maximum is a safe $m$, because for finite scores no term is then above 1, and the largest is 1, so we do not divide by 0:
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores, each row (a query) gets its own softmax: maximum and sum run along the **last axis**.
+# In a matrix of scores, each row gets its own softmax, so maximum and sum run along the **last axis**.
 
 # %% id="stable-verify"
 verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
@@ -300,22 +302,22 @@ verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 # %% [markdown] id="jacobian"
 # ## The derivative
 #
-# Write $s = \sigma(z)$, and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score $z_j$ always appears in $Z$, with
-# $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$. The quotient rule gives two cases:
+# How does each weight answer to each score? Write $s = \sigma(z)$ and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score
+# $z_j$ always appears in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$, so the quotient
+# rule gives two cases:
 #
 # $$j \ne i: \qquad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j$$
 #
 # $$j = i: \qquad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
 #
-# The Kronecker delta $\delta_{ij}$, which is 1 if $i = j$ and else 0, makes them one formula. With the entries
+# The Kronecker delta $\delta_{ij}$, which is 1 if $i = j$ and otherwise 0, makes them one formula. With the entries
 # $J_{ij} = \partial s_i / \partial z_j$, the Jacobian matrix is a diagonal matrix minus a column times a row:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \key{softmax-jacobian}$$
 #
-# Row $i$ has the sum $\sum_j s_i (\delta_{ij} - s_j) = s_i (1 - 1) = 0$. So a common shift moves no
-# weight, as in {eq}`softmax-shift-invariance`.
+# Row $i$ has the sum $\sum_j s_i (\delta_{ij} - s_j) = s_i (1 - 1) = 0$, so a common shift moves no weight:
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 
@@ -326,17 +328,15 @@ weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
 jacobian = softmax_jacobian(weights)
 assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
 figures.jacobian_heatmap(weights, jacobian)
-verify("softmax-derivative", "softmax-jacobian")
-verify("softmax-jacobian-annihilates-constants")
 
 # %% [markdown] id="spot-elementwise"
-# **Spot the mistake.** "The derivative of softmax is $s(1 - s)$" is a common answer. Take two equal weights, and raise both scores by
-# 0.1. By this formula both weights grow by about $0.5 \cdot 0.5 \cdot 0.1 = 0.025$. But weights that sum to 1 cannot both grow. The formula
-# belongs to the *logistic* function of one number; here it is only the diagonal of $J$.
+# **Spot the mistake.** Asked for the derivative of softmax, many people write $s(1 - s)$. Take two equal weights, and raise both
+# scores by 0.1. By this formula both weights grow by about $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but weights that sum to 1 cannot both
+# grow. The formula belongs to the *logistic* function of one number, while here it is only the diagonal of $J$.
 
 # %% [markdown] id="vjp"
-# A backward pass never needs $J$ itself. A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain
-# rule passes it on to the scores:
+# Fortunately, a backward pass never needs $J$. A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, which the
+# chain rule passes on to the scores:
 #
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
@@ -349,14 +349,15 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# In the sum with $\delta_{ij}$ only the term $i = j$ is left, $g_j s_j$. In the other, $s_j$ does not depend on $i$ and comes to the
-# front: $s_j \sum_i g_i s_i$. So `my_pull` returns `weights * (gradient - weights @ gradient)`. In vectors, with $\odot$ for multiplying
-# entry by entry:
+# In the sum with $\delta_{ij}$ only the term $i = j$ is left, $g_j s_j$. In the other sum, $s_j$ does not depend on $i$ and comes
+# to the front, which gives $s_j \sum_i g_i s_i$. So `my_pull` returns `weights * (gradient - weights @ gradient)`. In vectors, with
+# $\odot$ for multiplying entry by entry:
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 
 # %% [markdown] id="vjp-result"
-# {eq}`softmax-vector-jacobian-product` takes $O(n)$ steps. For a row of 100,000 keys, $J$ would have $10^{10}$ entries. Both ways agree:
+# {eq}`softmax-vector-jacobian-product` takes $O(n)$ steps, while $J$ would have $10^{10}$ entries for a row of 100,000 keys. Both
+# ways agree:
 
 # %% id="vjp-code"
 from attn_course.reference import softmax_vjp
@@ -364,12 +365,18 @@ from attn_course.reference import softmax_vjp
 gradient = np.array([2.0, -1.0, 0.0, 3.0])
 print("with J:   ", jacobian.T @ gradient)
 print("without J:", softmax_vjp(weights, gradient))
-verify("softmax-vector-jacobian-product")
+verify(
+    "softmax-derivative",
+    "softmax-jacobian",
+    "softmax-jacobian-annihilates-constants",
+    "softmax-vector-jacobian-product",
+)
 
 # %% [markdown] id="step"
-# By {eq}`softmax-vector-jacobian-product`, the gradient with respect to $z_i$ is positive where $g_i$ lies above the average $s \cdot g$.
-# There a step downhill lowers the score. Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, and subtract the gradient
-# once from the scores. The first two scores fall. **Predict** whether both of these *weights* become smaller.
+# By {eq}`softmax-vector-jacobian-product`, the gradient with respect to $z_i$ is positive where $g_i$ lies above the average
+# $s \cdot g$, and there a step downhill lowers the score. Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, and
+# subtract the gradient once from the scores, so that the first two fall. **Predict** whether both of these *weights* become
+# smaller.
 
 # %% id="step-code" tags=["predicted"]
 s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
@@ -377,20 +384,21 @@ print("gradient of the scores:", softmax_vjp(s, g))
 print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# No. The first score falls by 0.08 and the second only by 0.01. The first amount is by far the largest, so the sum of all amounts falls
-# with it, to 0.947 of what it was, and the second amount only to 0.990 of its own. So the second *weight* grows, from 0.1 to 0.1046.
+# Only the first one does. Its score falls by 0.08, and the second only by 0.01. Because the first amount is by far the largest, the
+# sum of all amounts falls with it, to 0.947 of what it was, while the second amount falls only to 0.990 of its own. So the second
+# *weight* grows, from 0.1 to 0.1046.
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# By {eq}`log-softmax` the log-odds of two tokens are the difference of their scores, and $T$ divides them. For "it", the plain dot
-# products are 8 for "cat" and 0 for "tired": the odds are $e^8 \approx 3000$ at $T = 1$ and $e^4 \approx 55$ at $T = 2$. So our division
-# by 2 **is** a temperature.
+# What does a temperature do? By {eq}`log-softmax` the log-odds of two tokens are the difference of their scores, and $T$ divides
+# them. For "it", the plain dot products are 8 for "cat" and 0 for "tired", so the odds are $e^8 \approx 3000$ at $T = 1$ and
+# $e^4 \approx 55$ at $T = 2$. So our division by 2 **was** a temperature.
 
 # %% [markdown] id="card-question"
-# In $\sigma(z / T)$, $J$ holds the derivatives by $z / T$. Those by the score $z$ itself are $J / T$. When do small changes of the scores
-# hardly reach the weights? Find two very different temperatures at which the card shows less than 0.02 for $J / T$. (The *spectral norm*
-# is the largest factor by which a matrix stretches a vector.) Then press "+100 to all".
+# When do small changes of the scores hardly reach the weights? In $\sigma(z / T)$, $J$ holds the derivatives by $z / T$, so those
+# by the score $z$ itself are $J / T$. Find two very different temperatures at which the card shows less than 0.02 for $J / T$. (The
+# *spectral norm* is the largest factor by which a matrix stretches a vector.) Then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -398,30 +406,31 @@ figures.softmax_explorable()
 # %% [markdown] id="saturation"
 # <details><summary>What you should see</summary>
 #
-# For the card's own scores, $J / T$ is below 0.02 up to $T \approx 0.15$ and from $T \approx 14$ on. When cold, one weight has nearly
-# everything, as no scores tie. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, then has a factor near 0: the softmax is
-# **saturated**. This factor falls faster than $T$ (section {section}`temperature-limits`). When hot, the weights are nearly equal, and $J$
-# is not small: the division by $T$ makes $J / T$ small. Adding 100 changes no weight.
+# For the card's own scores, $J / T$ is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on, but for two different
+# reasons. When cold, one weight has nearly everything, as no scores tie. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, then
+# has a factor near 0, and we call the softmax **saturated**. This factor falls faster than $T$ (section
+# {section}`temperature-limits`). When hot, the weights are nearly equal and $J$ is not small, but the division by $T$ makes $J / T$
+# small. Adding 100 changes no weight.
 #
 # </details>
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
-# {eq}`stable-softmax` reads the scores for the maximum, and again for the sum. One reading can do both (Milakov and Gimelshein,
-# 2018). For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative to it,
-# $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
+# The sum in {eq}`stable-softmax` needs the maximum, so it seems that we must read all scores twice. But one reading is enough
+# (Milakov and Gimelshein, 2018). For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative
+# to it, $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
 # $e^{z_j - m} = e^{z_j - m_A}\, e^{m_A - m}$, all terms of a block get the same factor:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 #
-# A single score $x$ is a block with the maximum $x$ and the sum $e^0 = 1$. So, score by score,
+# A single score $x$ is a block with the maximum $x$ and the sum $e^0 = 1$, so score by score
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 
 # %% [markdown] id="online-predict"
-# Start with $m = -\infty$ and $\ell = 0$; when the first score is finite, the factor is $e^{-\infty} = 0$. **Predict** roughly the last
-# sum for the scores of "it". (The table of section {section}`hook` helps.)
+# Start with $m = -\infty$ and $\ell = 0$, so that a finite first score brings the factor $e^{-\infty} = 0$. **Predict** roughly the
+# last sum for the scores of "it". (The table of section {section}`hook` helps.)
 
 # %% id="online-code" tags=["predicted"]
 row_max, row_sum = -math.inf, 0.0
@@ -432,13 +441,13 @@ for token, score in zip(TOKENS, z_it, strict=True):
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
 
 # %% [markdown] id="online-answer" tags=["answer"]
-# It is 1.0551: all amounts over the largest one, in the table $58 / 55 \approx 1.05$. So the weight of "cat" is
-# $1 / 1.0551 \approx 0.948$, and $\mathrm{lse}(z) = 4 + \ln 1.0551 \approx 4.05$. At "cat" the maximum jumps from $-1$ to 4, and the old
-# sum of 1 shrinks to $e^{-5} \approx 0.0067$.
+# It is 1.0551, the sum of all amounts over the largest one, and in the table this is $58 / 55 \approx 1.05$. So the weight of "cat"
+# is $1 / 1.0551 \approx 0.948$, and $\mathrm{lse}(z) = 4 + \ln 1.0551 \approx 4.05$. When "cat" arrives, the maximum jumps from
+# $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="online-notice"
-# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (lesson
-# {lesson}`flash`) rests on {eq}`merge-of-softmax-sums`, and on rescaling the weighted sum of values in the same way.
+# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (lesson {lesson}`flash`)
+# rests on {eq}`merge-of-softmax-sums`, and rescales the weighted sum of values in the same way.
 
 # %% [markdown] id="blocks"
 # **Your turn.** Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and looks at each block once: `blocks` is a
@@ -480,7 +489,7 @@ verify("merge-of-softmax-sums", "online-softmax-update")
 # - For the denominator, keep the largest score read so far, and the sum of the exponentials relative to it.
 #
 # Next: why did the machine divide by 2? That is lesson {lesson}`scaling`; first the
-# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb). The sections above do not need those below.
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="shift-fails"
 # ## Deeper: two functions that fail the shift condition
@@ -511,7 +520,7 @@ figures.softmax_maps(difference, shares, shift=shift, mark=3.0)
 # %% [markdown] id="continuity"
 # ## Deeper: continuity is enough
 #
-# The first derivation assumed that $f$ has a derivative. It is enough that $f$ is continuous. Let $g(x) = f(x) / f(0)$; then
+# The first derivation assumed that $f$ has a derivative, but continuity is enough. Let $g(x) = f(x) / f(0)$; then
 # $f(x + c) = f(x) f(c) / f(0)$ says $g(x + c) = g(x)\, g(c)$. Integrate over $c$ from 0 to 1, and put $u = x + c$ on the left:
 #
 # $$\int_x^{x+1} g(u)\, du = g(x) \int_0^1 g(c)\, dc$$
@@ -582,16 +591,16 @@ for t in (-0.5, 0.0, 2.0):
     print(f"at most {t:4.1f}: share {share:.2f}, Gumbel {chance:.2f}")
 
 # %% [markdown] id="noise-notice"
-# Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$, because $z_j + T \xi_j$ is largest where $z_j / T + \xi_j$ is. Normal noise gives
-# the weights of the *probit* model.
+# Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$, because $z_j + T \xi_j$ is largest where $z_j / T + \xi_j$ is. Normal
+# noise gives the *probit* model.
 
 # %% [markdown] id="average"
 # ## Deeper: the average as a condition
 #
-# Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Many choices of $p$ have that average.
-# Which of them has the largest entropy? (Jaynes, 1957, made this question a principle.) For any real $\beta$, put $\beta z$ in the place
-# of $z$ into what the second derivation found:
-# $\beta\, p \cdot z + H(p) = \mathrm{lse}(\beta z) - \mathrm{KL}(p \,\|\, \sigma(\beta z))$. Solved for the entropy,
+# Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Of the many choices of $p$ with
+# that average, which has the largest entropy? For any real $\beta$, put $\beta z$ in the place of $z$ into what the second
+# derivation found: $\beta\, p \cdot z + H(p) = \mathrm{lse}(\beta z) - \mathrm{KL}(p \,\|\, \sigma(\beta z))$. Solved for the
+# entropy,
 #
 # $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \label{free-energy-identity}$$
 #
@@ -600,10 +609,9 @@ for t in (-0.5, 0.0, 2.0):
 
 # %% [markdown] id="multiplier"
 # **Lagrange multipliers.** Start at the best $p$, with all $p_i > 0$, and go a tiny step along a direction $d$. The step keeps both
-# conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$: then $d$ is perpendicular to $\mathbf{1}$ and to $z$. The entropy has no slope
-# along such a $d$, for otherwise a step forwards or backwards would raise it. So its gradient is perpendicular to every $d$ of this kind.
-# Only the combinations of $\mathbf{1}$ and $z$ are. (With three weights, $d$ points along the dashed line of the figure below.) The
-# unknown coefficients are the *multipliers*.
+# conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$: then $d$ is perpendicular to $\mathbf{1}$ and to $z$. The entropy has no
+# slope along such a $d$, for otherwise a step forwards or backwards would raise it. So its gradient is perpendicular to every $d$
+# of this kind. Only the combinations of $\mathbf{1}$ and $z$ are. The unknown coefficients are the *multipliers*.
 
 # %% [markdown] id="lagrangian"
 # Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero:
@@ -619,8 +627,8 @@ for t in (-0.5, 0.0, 2.0):
 #
 # $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
 #
-# The first factor is the same for every $i$, so $p$ is proportional to $e^{\beta z_i}$. Since the $p_i$ sum to 1, $p$ is $\sigma(\beta z)$
-# again, {eq}`softmax-with-temperature`: the Gibbs distribution of physics, with minus the energy for the score. Task
+# The first factor is the same for every $i$, so $p$ is proportional to $e^{\beta z_i}$. Since the $p_i$ sum to 1, $p$ is
+# $\sigma(\beta z)$ again: the Gibbs distribution of physics, with minus the energy for the score. Task
 # {task}`multiplier-to-softmax` asks for $\lambda$ itself.
 
 # %% [markdown] id="entropy-doubts"
@@ -776,9 +784,8 @@ print("row sums along the last axis ", softmax(scores, axis=-1).sum(axis=-1))
 print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
 # %% [markdown] id="axes-notice"
-# Here they give it away: each *key* handed out a weight of 1, three in all, for two queries. They do not always give it away: for the
-# scores `[[0, 1], [1, 0]]` the wrong axis even gives the right weights. So test with more keys than queries: then the wrong axis cannot
-# make all row sums 1.
+# Here they do, because each *key* handed out a weight of 1, three in all, for two queries. But for the scores `[[0, 1], [1, 0]]`
+# the wrong axis even gives the right weights. So test with more keys than queries: then the wrong axis cannot make all row sums 1.
 
 # %% [markdown] id="norm"
 # ## Deeper: variance, rank and norm of the Jacobian

@@ -408,9 +408,8 @@ figures.softmax_explorable()
 #
 # For the card's own scores, $J / T$ is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on, but for two different
 # reasons. When cold, one weight has nearly everything, as no scores tie. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, then
-# has a factor near 0, and we call the softmax **saturated**. This factor falls faster than $T$ (section
-# {section}`temperature-limits`). When hot, the weights are nearly equal and $J$ is not small, but the division by $T$ makes $J / T$
-# small. Adding 100 changes no weight.
+# has a factor near 0, and we call the softmax **saturated**. If the best score leads by $g$, that factor is at most $(n - 1)\, e^{-g / T}$,
+# which falls faster than $T$. When hot, the weights are nearly equal, but the division by $T$ makes $J / T$ small.
 #
 # </details>
 

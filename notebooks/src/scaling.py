@@ -2,7 +2,7 @@
 # # {lesson}`scaling` The scale of a score
 #
 # Lesson {lesson}`softmax` divided the scores of "it" by 2 and promised a reason. The reason is how large the dot product of two random
-# vectors becomes. We compute that, give up its assumptions one after the other, and see which part of it softmax notices. At the end we
+# vectors becomes. We compute that, give up the assumptions one after the other, and see which part of it softmax notices. At the end we
 # train a small layer with the division and without, and ask why the second is slower.
 #
 # **Afterwards you can** derive the variance of a score under assumptions of your own, and tell where the usual scale misses. **You need**
@@ -38,12 +38,12 @@ for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
 # %% [markdown] id="hook-notice"
-# With or without the division, "cat" gets almost all the weight of "it". The difference shows in "because", which has the score 0: with the
-# division, the weight of "cat" is $e^{4} \approx 55$ times that of "because", and without it $e^{8} \approx 2981$ times. So dividing the
-# scores by 2 takes the square root of every ratio of weights.
+# With or without the division, "cat" gets almost all the weight of "it". The difference shows in "because", whose score is 0: the weight of
+# "cat" is $e^{4} \approx 55$ times that of "because" with the division, and $e^{8} \approx 2981$ times without. So dividing the scores by 2
+# takes the square root of every ratio of weights.
 
 # %% [markdown] id="where"
-# In the machine of the course, the division is a small box between the dot products and the softmax.
+# In the machine of the course, the division is a small box before the softmax.
 
 # %% id="setup"
 import math
@@ -61,22 +61,22 @@ rng = np.random.default_rng(5)
 figures.machine()
 
 # %% [markdown] id="hook-question"
-# The numbers above were chosen by hand. In a fresh layer they are random, and a query often has 64 or 128 entries. So we ask: **how large
-# is the dot product of two random vectors?**
+# We chose these numbers by hand. In a fresh layer they are random, and a query often has 64 or 128 entries, so the question becomes: **how
+# large is the dot product of two random vectors?**
 
 # %% [markdown] id="coins"
 # ## Coins
 #
-# Start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$, and all are tossed independently. A
-# product $q_i k_i$ is then a fair coin too: it is $+1$ when the two agree, half of the time. So $q \cdot k$ is a sum
-# of $d_k$ independent coins. For $d_k = 3$, the eight outcomes are equally likely:
+# We start with the simplest random vectors: each entry of $q$ and of $k$ is a fair coin, $+1$ or $-1$, and all are tossed independently. A
+# product $q_i k_i$ is then a fair coin too, because the two entries agree half of the time, and so $q \cdot k$ is a sum of $d_k$
+# independent coins. For $d_k = 3$, the eight outcomes are equally likely:
 #
 # | sum | $-3$ | $-1$ | $1$ | $3$ |
 # |---|---|---|---|---|
 # | outcomes | 1 | 3 | 3 | 1 |
 #
-# The mean is 0. The mean square is $(9 + 3 \cdot 1 + 3 \cdot 1 + 9) / 8 = 24 / 8 = 3$. Do the same for $d_k = 1$ (sums $-1, 1$) and for
-# $d_k = 2$ (sums $-2, 0, 0, 2$): you find 1 and 2.
+# The mean is 0, and the mean square is $(9 + 3 \cdot 1 + 3 \cdot 1 + 9) / 8 = 24 / 8 = 3$. In the same way you find 1 for $d_k = 1$ and 2
+# for $d_k = 2$ (sums $-2, 0, 0, 2$).
 
 # %% [markdown] id="coins-predict"
 # The root of the mean square says how far from 0 a typical score lies. **Predict** it for $d_k = 16$ and for $d_k = 1024$.
@@ -95,13 +95,13 @@ for d_k in (1, 3, 16, 1024):
     print(f"d_k = {d_k:4d}   typical score {np.sqrt(chances @ values**2):6.3f}")
 
 # %% [markdown] id="coins-answer" tags=["answer"]
-# A typical score is 4 at $d_k = 16$, and only 8 times as large, 32, at $d_k = 1024$, because one more coin turns a sum $s$ into $s + 1$ or
-# $s - 1$, each half of the time, and the mean of $(s + 1)^2$ and $(s - 1)^2$ is $s^2 + 1$. So each coin adds exactly 1 to the mean square,
-# and after 1024 coins it is 1024. Between two keys with the scores 32 and $-32$ the ratio of weights is $e^{64}$.
+# A typical score is 4 at $d_k = 16$, and at $d_k = 1024$ it is only 8 times as large, 32, because one more coin turns a sum $s$ into
+# $s + 1$ or $s - 1$, each half of the time, and the mean of $(s + 1)^2$ and $(s - 1)^2$ is $s^2 + 1$. So each coin adds exactly 1 to the
+# mean square. Yet for softmax 32 is a lot, since two keys with the scores 32 and $-32$ have weights in the ratio $e^{64}$.
 
 # %% [markdown] id="strip"
 # What does softmax make of such scores? The card draws 64 queries and 64 keys with standard normal entries. Move $d_k$, and watch the
-# largest weights in the second picture. (The third is read at the end of section {section}`scale`.)
+# largest weights in the second picture.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -109,36 +109,32 @@ figures.scale_explorable()
 # %% [markdown] id="strip-notice"
 # <details><summary>What you should see</summary>
 #
-# Without the division, one of the 64 keys gets 0.64 of the weight on average at $d_k = 16$ and 0.97 at 1024, and which one gets it is pure
-# chance. Divided by $\sqrt{d_k}$, the largest weight is 0.11 on average at both widths: a soft choice.
+# Without the division, one of the 64 keys gets 0.64 of the weight on average at $d_k = 16$ and 0.97 at 1024, and chance alone decides
+# which. Divided by $\sqrt{d_k}$, the largest weight is 0.11 on average at both widths, a soft choice.
 #
 # </details>
-#
-# Why does the divisor have a root?
 
 # %% [markdown] id="mean"
 # ## The variance of a score
 #
-# Coins were only an example. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1, of
-# any distribution. We need two rules: the mean of a sum is the sum of the means, and the mean of a product of *independent* numbers is the
-# product of their means.
+# But why does the divisor have a root? **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and
+# variance 1, of any distribution. Two rules are enough: the mean of a sum is the sum of the means, and the mean of a product of
+# *independent* numbers is the product of their means.
 #
 # **One product.** Its mean is $\mathbb{E}[q_i]\, \mathbb{E}[k_i] = 0 \cdot 0 = 0$, so its variance is its mean square. The squares of
 # independent numbers are independent too, so this is $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1 \cdot 1 = 1$.
 #
-# **Their sum.** Its mean is 0 too, so its variance is also its mean square. Write the square with a second index, so that every pair of
-# products occurs:
+# **Their sum.** Its mean is 0 too, so again we need the mean square. With a second index, every pair of products occurs:
 #
 # $$(q \cdot k)^2 = \Bigl( \sum_i q_i k_i \Bigr) \Bigl( \sum_j q_j k_j \Bigr) = \sum_i \sum_j (q_i k_i) (q_j k_j)$$
 
 # %% [markdown] id="usual"
-# For $i \ne j$ the two products are independent of each other and have mean 0, so their term has the mean $0 \cdot 0 = 0$. For
-# $i = j$ it is the square of one product, with mean 1. Only these $d_k$ terms are left, as with coins:
+# For $i \ne j$ the two products are independent and have mean 0, so the mean of their term is 0, while for $i = j$ it is 1, the mean square
+# of one product. As with coins, only these $d_k$ terms are left:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \key{variance-of-a-score}$$
 #
-# If the entries have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is $\sigma_q^2\, \sigma_k^2$
-# (a $\sigma$ without an argument is a deviation here, not the softmax):
+# If the entries have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is $\sigma_q^2\, \sigma_k^2$:
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \label{score-variance-from-deviations}$$
 
@@ -148,23 +144,22 @@ verify("variance-of-a-score", "score-variance-from-deviations")
 # %% [markdown] id="scale"
 # ## The scale
 #
-# A factor $c$ multiplies a variance by $c^2$. To bring the variance $d_k$ back to 1 we need $c^2 = 1 / d_k$: the root enters because a
-# variance is quadratic. Under the usual assumption, then,
+# Now we can choose the divisor. A factor $c$ multiplies a variance by $c^2$, so to bring the variance $d_k$ back to 1 we need
+# $c^2 = 1 / d_k$, and this is where the root comes from. Under the usual assumption, then,
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# In the words of lesson {lesson}`softmax`, $\sqrt{d_k}$ is a temperature. What do other divisors do? A model of $d_{\text{model}}$ features
-# can have $h$ heads (lesson {lesson}`heads`), each with $d_k = d_{\text{model}} / h$ entries. Put $c = 1 / d_k$ and
-# $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
+# What would other divisors do? In a model of $d_{\text{model}}$ features with $h$ heads (lesson {lesson}`heads`),
+# $d_k = d_{\text{model}} / h$. Put $c = 1 / d_k$ and $c = 1 / \sqrt{h\, d_k}$ into $c^2 d_k$:
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 #
-# Taking $d_{\text{model}}$ for $d_k$ is a mistake. Leaving out the root can be deliberate, see the Deeper section {section}`correlated`.
+# Taking $d_{\text{model}}$ for $d_k$ is a mistake, but leaving out the root can be deliberate (Deeper section {section}`correlated`).
 
 # %% [markdown] id="arrays"
-# In arrays, all scores are `Q @ K.swapaxes(-1, -2)`. This exchanges the last two axes of $K$; `K.T` would reverse the batch axes too.
-# PyTorch's `scaled_dot_product_attention` divides by $\sqrt{d_k}$ unless you pass a `scale`.
+# In arrays, all scores are `Q @ K.swapaxes(-1, -2)`. (`K.T` would reverse the batch axes too.) PyTorch's `scaled_dot_product_attention`
+# divides by $\sqrt{d_k}$ unless you pass a `scale`.
 
 # %% id="arrays-code"
 Q, K = rng.normal(size=(2, 3, 7)), rng.normal(size=(2, 5, 7))  # 2 examples, d_k = 7
@@ -178,39 +173,39 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 
 # %% [markdown] id="one-hot"
 # **What large scores do to gradients.** By {eq}`softmax-jacobian` the derivatives of the weights $w$ with respect to the scores are
-# $J = \mathrm{diag}(w) - w\, w^\top$, with the entries $w_i (1 - w_i)$ on the diagonal and $-w_i w_j$ beside it. When one key has nearly
+# $J = \mathrm{diag}(w) - w\, w^\top$, with the entries $w_i (1 - w_i)$ on the diagonal and $-w_i w_j$ beside it. Once one key has nearly
 # all the weight, every $w_i$ is near 0 or 1, and of two weights at least one is near 0, so all entries of $J$ have a factor near 0. The
-# dots in the third picture of the card in section {section}`coins` are norms of $J$, which tell how much it can stretch a change. Without
-# the division, 16 of 64 lie below 0.01 at $d_k = 64$ and 46 at $d_k = 1024$, but with it none does.
+# dots in the third picture of the card (section {section}`coins`) show how much $J$ can stretch a change: at $d_k = 1024$, 46 of 64 lie
+# below 0.01 without the division, and none with it.
 
 # %% [markdown] id="general"
 # ## When entries have means or move together
 #
-# Let both entries of $q$ be *one* coin $a$, and both entries of $k$ one coin $b$. Then $q \cdot k = 2 a b$ is $2$ or $-2$, and its variance
-# is 4, not $d_k = 2$. The terms with $i \ne j$ no longer vanish.
+# Does the variance stay $d_k$ if the entries are not independent? Let both entries of $q$ be *one* coin $a$, and both entries of $k$ one
+# coin $b$. Then $q \cdot k = 2 a b$ is $2$ or $-2$, so its variance is 4, not $d_k = 2$, because the terms with $i \ne j$ no longer vanish.
 #
-# So we keep only that $q$ and $k$ are **independent of each other**, with finite variances. With the means $(m_q)_i$ and $(m_k)_i$ of their
-# entries, the two rules give
+# So we keep only that $q$ and $k$ are **independent of each other**, with finite variances. If their entries have the means $(m_q)_i$ and
+# $(m_k)_i$, the two rules give
 #
 # $$\mathbb{E}[q \cdot k] = m_q \cdot m_k \label{mean-of-a-score}$$
 #
-# In the double sum, put together what belongs to $q$ and what belongs to $k$: each term is $q_i q_j$ times $k_i k_j$. These two are
-# independent, so its mean is $\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j]$.
+# For the variance, write each term of the double sum as $q_i q_j$ times $k_i k_j$. These two are independent, so the term has the mean
+# $\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j]$.
 
 # %% [markdown] id="entries"
-# What is $\mathbb{E}[q_i q_j]$? The **covariance** of two entries is defined as
-# $(S_q)_{ij} = \mathbb{E}[q_i q_j] - (m_q)_i (m_q)_j$; for $i = j$ it is the variance of the entry. So
+# What is $\mathbb{E}[q_i q_j]$? The **covariance** of two entries is defined as $(S_q)_{ij} = \mathbb{E}[q_i q_j] - (m_q)_i (m_q)_j$, which
+# for $i = j$ is the variance of the entry. So
 #
 # $$\mathbb{E}[q_i q_j]\, \mathbb{E}[k_i k_j] = \bigl( (S_q)_{ij} + (m_q)_i (m_q)_j \bigr) \bigl( (S_k)_{ij} + (m_k)_i (m_k)_j \bigr)$$
 #
 # Multiplied out, these are four products. The last one, summed over $i$ and $j$, is
-# $\sum_i (m_q)_i (m_k)_i \sum_j (m_q)_j (m_k)_j = (m_q \cdot m_k)^2$. That is the square of the mean, and
-# $\mathrm{Var}[x] = \mathbb{E}[x^2] - \mathbb{E}[x]^2$ subtracts it, so three products are left:
+# $\sum_i (m_q)_i (m_k)_i \sum_j (m_q)_j (m_k)_j = (m_q \cdot m_k)^2$. That is the square of the mean, which
+# $\mathrm{Var}[x] = \mathbb{E}[x^2] - \mathbb{E}[x]^2$ subtracts, so three products are left:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)
 # \key{score-variance-by-entries}$$
 #
-# Under the usual assumption the means are 0, and $(S_q)_{ij} (S_k)_{ij}$ is 1 for $i = j$ and 0 otherwise: $d_k$ again.
+# Under the usual assumption only the $d_k$ products $(S_q)_{ii} (S_k)_{ii} = 1$ are left.
 
 # %% id="mean-verify"
 verify("mean-of-a-score", "score-variance-by-entries")
@@ -226,22 +221,22 @@ my_variance_formula = ...  # r"..."
 check("correlated-entries-variance", my_variance_formula)
 
 # %% [markdown] id="turn-correlated-after" tags=["ours"]
-# The means are 0, so only $(S_q)_{ij} (S_k)_{ij}$ is left. The $d_k$ terms with $i = j$ are $1 \cdot 1$. The other $d_k (d_k - 1)$ terms
-# are $\rho \cdot \rho$. Together $v = d_k + d_k (d_k - 1)\, \rho^2$. So $v / d_k = 1 + (d_k - 1)\, \rho^2$, which grows with $d_k$ unless
-# $\rho = 0$.
+# The means are 0, so only $(S_q)_{ij} (S_k)_{ij}$ is left. Each of the $d_k$ terms with $i = j$ is $1 \cdot 1$, and each of the other
+# $d_k (d_k - 1)$ is $\rho \cdot \rho$, so together $v = d_k + d_k (d_k - 1)\, \rho^2$. Hence $v / d_k = 1 + (d_k - 1)\, \rho^2$, which
+# grows with $d_k$ unless $\rho = 0$.
 
 # %% [markdown] id="row"
 # ## What softmax sees: one row
 #
-# Softmax never compares the scores of two queries. It takes one row, one query $q$ with all its keys, and a shift of the whole row changes
-# nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**.
+# Does softmax notice all of this variance? It never compares the scores of two queries, but takes one row, one query $q$ with all its keys,
+# and a shift of the whole row changes nothing, {eq}`softmax-shift-invariance`. So the spread that matters is that **within a row**.
 #
-# The smallest example has vectors of one entry. Both keys are 1, and the queries are $1$ and $-1$, so the scores are 1, 1 in the first row
-# and $-1$, $-1$ in the second. The variance of all four is 1, yet within a row it is 0, and both rows of weights are (0.5, 0.5).
+# In the smallest example the vectors have one entry. Both keys are 1 and the queries $1$ and $-1$, so the rows of scores are (1, 1) and
+# $(-1, -1)$. The variance of all four is 1, yet within a row it is 0, and both rows of weights are (0.5, 0.5).
 
 # %% [markdown] id="row-fixed"
-# **One row.** Here $q$ is fixed and the key is random. In {eq}`score-variance-by-entries`, treat $q$ as a random vector that never varies:
-# its covariance is 0 and its mean is $q$. One sum is left:
+# **One row.** Here $q$ is fixed and only the key is random. If we treat $q$ as a random vector that never varies, with covariance 0 and
+# mean $q$, one sum of {eq}`score-variance-by-entries` is left:
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sum_{i,\,j} q_i q_j\, (S_k)_{ij}$$
 #
@@ -250,9 +245,7 @@ check("correlated-entries-variance", my_variance_formula)
 # $$\mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)
 # \key{spread-within-a-row}$$
 #
-# Compare with {eq}`score-variance-by-entries`: the sum with $m_k$ is missing. What all keys have in common shifts whole rows, and softmax
-# is blind to that. (Computed from a row of $n$ independent keys, the variance is on average $1 - 1/n$ of this, which you derive in task
-# {task}`sampled-row-spread`.)
+# The sum with $m_k$ is gone, because what all keys have in common shifts whole rows, and softmax is blind to that.
 
 # %% id="row-verify"
 verify("spread-within-a-row")
@@ -273,35 +266,33 @@ for name, query, key in (("A", wide, narrow), ("B", narrow, wide)):
 figures.rows_of_scores(scaled_dot_scores(wide[:8], narrow[:12]))  # of layer A
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
-# All scores have the variance 1.04 in both layers; our sample of 2,000 comes within 2 percent. Before the scale, the three sums of
-# {eq}`score-variance-by-entries` are, for A, $16 \cdot 1 \cdot 0.04 = 0.64$, then 0, because $m_q = 0$, and
-# $16 \cdot 1 \cdot 1 \cdot 1 = 16$. Divided by 16 they are 0.04, then 0, then 1. Softmax sees the first two alone, 0.04, so A's weights are
-# nearly equal. In B the means belong to the queries: the second sum is 16, the third is 0, and all of the 1.04 lies within the rows.
-# `scores.var()` cannot tell A from B.
+# Over all scores the variance is 1.04 in both layers (our sample of 2,000 comes within 2 percent). For A, the three sums of
+# {eq}`score-variance-by-entries` are $16 \cdot 1 \cdot 0.04 = 0.64$, then 0, because $m_q = 0$, and $16 \cdot 1 \cdot 1 \cdot 1 = 16$.
+# Divided by 16 they are 0.04, 0 and 1, of which softmax sees the first two alone, so A's weights are nearly equal. In B the means belong to
+# the queries, so the second sum is 16, the third is 0, and all of the 1.04 lies within the rows. `scores.var()` cannot tell A from B.
 
 # %% [markdown] id="reparametrise"
 # ## What the scale is not
 #
-# If nothing but the dot product follows $W_Q$, the scale does not make a new kind of model: the factor can be taken into the weights. With
-# $W' = c\, W_Q$, scores without a scale are those of $W_Q$ with it, $x W' K^\top = c\, x W_Q K^\top$. (A bias takes the factor too.) The
-# authors of T5 did just that: they left the division out and started $W_Q$ smaller by a factor $\sqrt{d_k}$. In the Hugging Face code a
-# comment still says "to avoid scaling before softmax".
+# Does the scale make a new kind of model? It does not if only the dot product follows $W_Q$, because the factor can be taken into the
+# weights: with $W' = c\, W_Q$, scores without a scale are those of $W_Q$ with it, $x W' K^\top = c\, x W_Q K^\top$. (A bias takes the
+# factor too.) The authors of T5 did just that when they left the division out and started $W_Q$ smaller by a factor $\sqrt{d_k}$.
 
 # %% [markdown] id="chain"
 # Such a twin has the same scores at the start, but does it learn in the same way? Take one step of gradient descent, and write $W$ for
-# $W_Q$. ($W_K$ meets the same product $c\,W$ in both layers, so its step is the same.) The loss $\mathcal{L}$ sees $W$ only through
-# $c W = W'$, so by the chain rule $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. Put that into the step:
+# $W_Q$. Since the loss $\mathcal{L}$ sees $W$ only through $c W = W'$, the chain rule gives
+# $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. Put that into the step:
 #
 # $$c\,\bigl( W - \eta\, c\, \nabla \mathcal{L}(W') \bigr) = c\,W - c^2\, \eta\, \nabla \mathcal{L}(W')$$
 
 # %% [markdown] id="chain-together"
-# One factor $c$ comes from the gradient, the other because $cW$ moves $c$ times as far as $W$. In one line,
+# One factor $c$ comes from the gradient, and the other is there because $cW$ moves $c$ times as far as $W$. In one line,
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# The twin moves its $W'$ by $\eta\, \nabla \mathcal{L}(W')$. At $d_k = 64$, $c^2$ is $1/64$: with one step size for both, the twin's step
-# is 64 times as long. **The start is the same, but under gradient descent with one step size the training is different.** (Adam behaves
+# The twin, however, moves its $W'$ by $\eta\, \nabla \mathcal{L}(W')$. At $d_k = 64$, where $c^2$ is $1/64$, its step is 64 times as long
+# at the same step size. **The start is the same, but under gradient descent with one step size the training is different.** (Adam behaves
 # differently: the Deeper section {section}`twins`.)
 
 # %% id="twins-verify"
@@ -310,13 +301,14 @@ verify("scale-as-reparametrisation")
 # %% [markdown] id="slow"
 # ## Is the unscaled start slower, and why?
 #
-# Vaswani et al. (2017) gave a reason for their division, with care: "We *suspect* that for large values of $d_k$, the
-# dot products grow large in magnitude, pushing the softmax function into regions where it has extremely small gradients" (our italics).
+# We looked at one step, but what does the division do for a whole training? Vaswani et al. (2017) gave their reason with care: "We suspect
+# that for large values of $d_k$, the dot products grow large in magnitude, pushing the softmax function into regions where it has extremely
+# small gradients".
 
 # %% [markdown] id="task"
 # **A small task.** An example has 16 items of 16 random numbers, each with a value of 4 numbers. The query is one of the items, multiplied
 # by an orthogonal matrix that is the same in all examples, and the output should be the value of that item. A layer learns $W_Q$ and $W_K$
-# with the squared error, and it has learnt when the right item has the largest weight in more than 90 % of new examples.
+# with the squared error, and it has learnt once the right item has the largest weight in more than 90 % of new examples.
 
 # %% id="live-layer"
 rotation = torch.tensor(np.linalg.qr(np.random.default_rng(3).normal(size=(16, 16)))[0])
@@ -356,9 +348,9 @@ for size in (0.4, 1.6, 6.4):
     print(f"step size {size}   steps: scaled {scaled:>4}, unscaled {unscaled:>4}")
 
 # %% [markdown] id="live-notice"
-# Within 60 steps, the unscaled layer learns at the step size 0.4 only, and there it is faster. So a fair comparison gives each layer
-# its best step size. We tried eight for SGD and seven for Adam, and tested on 512 examples instead of 32. This is the smallest number of
-# steps that any of them needed, for three seeds:
+# Within 60 steps, the unscaled layer learns at the step size 0.4 only, but there it is the faster one. A fair comparison therefore gives
+# each layer its best step size. With eight tried for SGD and seven for Adam, and tests on 512 examples, these are the fewest steps, for
+# three seeds:
 
 # %% id="task-code"
 record = experiments.SCALE.load()  # stored
@@ -368,7 +360,7 @@ for name in ("SGD", "Adam"):
         print(f"{name:4s}  d_k = 64  {kind:8s}  steps {steps}")
 
 # %% [markdown] id="task-notice"
-# So the unscaled layer is slower in this task, if each has its best step size. Why?
+# So with the best step size for each, the unscaled layer is slower in this task. Why?
 
 # %% [markdown] id="pull"
 # **One query.** By {eq}`softmax-vector-jacobian-product`, the gradient $g = J a$ of one query's loss with respect to its scores (after the
@@ -376,9 +368,9 @@ for name in ("SGD", "Adam"):
 #
 # $$g_j = w_j \Bigl( a_j - \sum_l w_l\, a_l \Bigr), \qquad a_j = \frac{\partial \mathcal{L}}{\partial w_j}$$
 #
-# Let the values be single numbers, $o = \sum_j w_j v_j$ the output, and item 1 the right one. The loss is $(o - v_1)^2$. Since
-# $\partial o / \partial w_j = v_j$, we have $a_j = 2\,(o - v_1)\,v_j$. Take three items with the values 1, 0 and $-1$. In both examples the
-# right one has, by chance, the smallest dot product.
+# Let the values be single numbers, $o = \sum_j w_j v_j$ the output, and item 1 the right one, so that the loss is $(o - v_1)^2$. Since
+# $\partial o / \partial w_j = v_j$, we have $a_j = 2\,(o - v_1)\,v_j$. Take the values 1, 0 and $-1$, and two examples in which the right
+# item has, by chance, the smallest dot product.
 
 # %% id="pull-code"
 value = np.array([1.0, 0.0, -1.0])
@@ -393,8 +385,8 @@ for dots in ([0, 8, 7], [0, 12, 4]):
 # %% [markdown] id="pull-notice"
 # The **part** of $g$ that pulls the right item up is $-g_1 / \lVert g \rVert$, the first entry of the direction with its sign turned.
 # Unscaled, this part is tiny, because $w_1$ is small even beside the second largest weight, $w_3$. We call that a **weak pull**. The first
-# query has a long $g$ all the same, which mostly pushes the two wrong items apart. But the second is also **silent**: one item has nearly
-# all the weight, so $J$ is near 0, and all of $g$ with it.
+# query still has a long $g$, which mostly pushes the two wrong items apart, but the second is also **silent**: one item has nearly all the
+# weight, so $J$ is near 0, and all of $g$ with it.
 
 # %% [markdown] id="silent"
 # How common is that? We call a query silent if its $g$ is shorter than 0.01, and look at 2,048 queries of fresh layers with $d_k = 64$. The
@@ -409,11 +401,11 @@ for kind in ("scaled", "unscaled"):
     print(said.format(kind, *found))
 
 # %% [markdown] id="slow-suspects"
-# So there are three suspects: **the weak pull, the silence,** and a few **long** $g$, since these may force a step size that is too small
-# for all the others. We train again, with changed lengths. Every $g$ keeps its direction, so a weak pull stays weak:
+# So there are three suspects: **the weak pull, the silence,** and a few **long** $g$, which may force a step size that is too small for all
+# the others. To tell them apart, we train again and change the lengths, but no direction, so a weak pull stays weak:
 #
-# - **long ones cut**: a $g$ longer than 0.3 gets the length 0.3, about the mean of a fresh scaled layer;
-# - **silent ones raised**: a $g$ shorter than 0.01 gets the length 0.3, and no other is touched;
+# - **long ones cut**: a $g$ longer than 0.3 gets the length 0.3;
+# - **silent ones raised**: a $g$ shorter than 0.01 gets the length 0.3;
 # - **equal lengths**: every $g$ gets the length 0.3, so that only the weak pull is left.
 
 # %% [markdown] id="slow-predict"
@@ -425,28 +417,30 @@ figures.best_steps([found["best"] for found in record.results], widths=(64,))
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # **At $d_k = 64$ most of the delay comes from the silence, and the weak pull can account for little of it.** With equal lengths the
-# directions are as before, yet the unscaled layer nearly catches up. About 7 % of the delay is left, so the weak pull by itself costs no
-# more than that. Raising the silent queries alone does most of it: the unscaled layer needs 7 steps instead of 29 with SGD, and 8 instead
-# of 41 with Adam, on average; the scaled one needs about 4. That fits the 90 %, because 23 % of the queries are silent and wrong before
-# the first step, and at most 10 % may stay wrong. The long $g$ matter too, but less: with these cut, it still needs 18 and 32 steps.
+# directions are as before, yet only about 7 % of the delay is left, so the weak pull by itself costs no more than that. Raising the silent
+# queries alone does most of it: on average the unscaled layer then needs 7 steps instead of 29 with SGD, and 8 instead of 41 with Adam,
+# while the scaled one needs about 4. That fits the 90 %, because 23 % of the queries are silent and wrong before the first step, and at
+# most 10 % may stay wrong. Cutting the long $g$ helps too, but less, to 18 and 32 steps.
 #
-# At $d_k = 16$ the 90 % cannot be the reason: only 4 % are silent and wrong at first, and yet raising the silent ones removes more than
-# half of the delay. We do not know why (section {section}`measured`). This is one task with one loss, and we measured no large model.
+# At $d_k = 16$, too, raising the silent ones removes more than half of the delay, but there the 90 % cannot be the reason, and we do not
+# know what is (section {section}`measured`). We measured one task with one loss, and no large model.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale misses
 #
+# Where the usual assumption fails, you may need another divisor.
+#
 # **Your turn.** Some layers keep a few entries of each vector and set the others to 0. Suppose each entry of $q$ and of $k$ is 0 with
-# probability $1 - p$, and with probability $p$ it is drawn from a distribution of mean 0 and variance 1, all independently. What number
-# $u$ should we divide $q \cdot k$ by, so that its variance is 1? Write a formula in LaTeX with `d_k` and `p`.
+# probability $1 - p$, and with probability $p$ it is drawn from a distribution of mean 0 and variance 1, all independently. What number $u$
+# should we divide $q \cdot k$ by, so that its variance is 1? Write a formula in LaTeX with `d_k` and `p`.
 
 # %% id="turn-sparse-code" tags=["your-turn"]
 my_divisor = ...  # r"..."
 check("divisor-for-sparse-entries", my_divisor)
 
 # %% [markdown] id="turn-sparse-ours" tags=["ours"]
-# An entry has the mean 0 and the mean square $p$. By {eq}`score-variance-from-deviations` the variance is $d_k\, p^2$, so
-# $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8: a divisor can be smaller than 1.
+# An entry has the mean 0 and the mean square $p$. By {eq}`score-variance-from-deviations` the variance is therefore $d_k\, p^2$, and
+# $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8, so a divisor can be smaller than 1.
 
 # %% [markdown] id="turn-sparse-after"
 # For $d_k = 64$ and $p = 0.1$ we try the usual divisor, none at all, and the deviation of these scores, which your $u$ should be near:
@@ -462,16 +456,12 @@ for divisor in (8, 1, dots.std()):
     print(f"{divisor:7.2f} {scores.var(axis=1).mean():14.2f} {largest:23.2f}")
 
 # %% [markdown] id="turn-sparse-notice"
-# The usual scale leaves a deviation of 0.1 instead of 1, and nearly uniform weights (1/16 is 0.06). In other cases, too, the
-# variance is not 1:
+# The usual scale leaves a deviation of 0.1 instead of 1, and so the weights are nearly uniform (1/16 is 0.06). In other cases, too, the
+# variance is not 1. For two fixed layer-normalised tokens, PyTorch's random starts give 1/9 (`nn.Linear` without bias) or 1/4
+# (`nn.MultiheadAttention`), see the Deeper section {section}`layer-norm`. And if you multiply a query by 3, its row has nine times the
+# variance.
 #
-# - For two fixed layer-normalised tokens, the variance over PyTorch's random starts is 1/9 (`nn.Linear` without bias) or 1/4
-#   (`nn.MultiheadAttention`): the Deeper section {section}`layer-norm`.
-# - If the factor is in $W_Q$ already, as in T5, dividing again flattens the rows.
-# - The rows of one layer differ: multiply a query by 3, and its row has nine times the variance.
-#
-# For a layer of your own, print `scores.var(axis=-1).mean()` before you train. That is the variance within a row, which can be smaller than
-# the variance over starts.
+# For a layer of your own, print the variance within a row, `scores.var(axis=-1).mean()`, before you train.
 
 # %% [markdown] id="limits"
 # ### Limits
@@ -496,12 +486,12 @@ for divisor in (8, 1, dots.std()):
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The dot product of vectors with independent entries of mean 0 and variance 1 has variance $d_k$. Dividing by $\sqrt{d_k}$ makes
-#   that 1. Other assumptions can need other divisors.
+# - The dot product of vectors with independent entries of mean 0 and variance 1 has variance $d_k$, and dividing by $\sqrt{d_k}$ makes that
+#   1.
 # - Softmax sees only the spread within a row.
 # - The scale can be taken into $W_Q$. It changes where $W_Q$ starts and, under gradient descent, how long its steps are.
-# - In our task ($d_k = 64$, squared error) SGD at its best step size took about seven times the steps without the scale. Lengthening
-#   only the silent gradients removed most of the delay; the weak pull can account for little of it.
+# - In our task ($d_k = 64$, squared error) SGD at its best step size took about seven times the steps without the scale. Lengthening only
+#   the silent gradients removed most of the delay.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
@@ -510,15 +500,15 @@ for divisor in (8, 1, dots.std()):
 #
 # No core section needs what follows.
 #
-# The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $S_q S_k$ is
-# $\sum_j (S_q)_{ij} (S_k)_{ji}$, and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum of {eq}`score-variance-by-entries` is
-# $\mathrm{tr}(S_q S_k)$. A row times a matrix times a column is $m^\top S\, m = \sum_i \sum_j m_i S_{ij} m_j$: the other two sums
-# have this form.
+# The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$ of $S_q S_k$ is $\sum_j (S_q)_{ij} (S_k)_{ji}$,
+# and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum of {eq}`score-variance-by-entries` is $\mathrm{tr}(S_q S_k)$. A row times a matrix times a
+# column is $m^\top S\, m = \sum_i \sum_j m_i S_{ij} m_j$, and the other two sums have this form:
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 #
 # In the same way one row has the variance $q^\top S_k\, q$, and the average row, {eq}`spread-within-a-row`, has
-# $\mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q$.
+# $\mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q$. (Computed from a row of $n$ independent keys, the variance is on average $1 - 1/n$ of this,
+# which you derive in task {task}`sampled-row-spread`.)
 
 # %% id="matrices-verify"
 verify("score-variance-from-covariances")
@@ -903,6 +893,7 @@ verify(
 #   footnote the variance.
 # - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
 # - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5, whose code starts $W_Q$ smaller instead of
-#   dividing; the comment is quoted in [transformers issue 18284](https://github.com/huggingface/transformers/issues/18284).
+#   dividing; its comment "to avoid scaling before softmax" is quoted in
+#   [transformers issue 18284](https://github.com/huggingface/transformers/issues/18284).
 # - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): query-key normalisation.
 # - J. L. Ba, J. R. Kiros and G. E. Hinton (2016), [arXiv:1607.06450](https://arxiv.org/abs/1607.06450): layer normalisation.

@@ -392,7 +392,7 @@ verify("output-derivative-by-query", "query-misses-own-key")
 # %% [markdown] id="plane-notice"
 # The card has the keys and values of the picture. Press "On key 1", then "Keys of equal length" and "On key 1" again: now $k_1$ wins, but
 # its lead over $k_2$ is small. The arrow is the slope, {eq}`output-derivative-by-query`. Then press "Reset", and move the query. Where
-# does the output follow it most?
+# does the output follow the query most?
 
 # %% id="explorable"
 figures.query_explorable()
@@ -769,8 +769,9 @@ print(f"for the sentence, an error in Z can grow by a factor of {growth:.0f}")
 # share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$. All weights sum to 1, hence $p_i \ge 1 / (1 + (n - 1)\,a)$. Now
 # $z - v_i = \sum_j p_j (v_j - v_i)$, where the term of $i$ is 0 and every other difference is at most the diameter:
 #
-# $$\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad
-#  a = e^{-r^2 / (2 h^2)} \label{gaussian-finds-own-key}$$
+# $$\begin{gathered}
+# \|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \\
+# a = e^{-r^2 / (2 h^2)} \end{gathered} \label{gaussian-finds-own-key}$$
 
 # %% [markdown] id="deeper-near"
 # The bound covers only $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative

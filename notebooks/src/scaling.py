@@ -301,7 +301,7 @@ verify("scale-as-reparametrisation")
 # %% [markdown] id="slow"
 # ## Is the unscaled start slower, and why?
 #
-# We looked at one step, but what does the division do for a whole training? Vaswani et al. (2017) gave their reason with care: "We suspect
+# We looked at one step, but what does the division do over a whole training run? Vaswani et al. (2017) gave their reason with care: "We suspect
 # that for large values of $d_k$, the dot products grow large in magnitude, pushing the softmax function into regions where it has extremely
 # small gradients".
 
@@ -349,8 +349,8 @@ for size in (0.4, 1.6, 6.4):
 
 # %% [markdown] id="live-notice"
 # Within 60 steps, the unscaled layer learns at the step size 0.4 only, but there it is the faster one. A fair comparison therefore gives
-# each layer its best step size. With eight tried for SGD and seven for Adam, and tests on 512 examples, these are the fewest steps, for
-# three seeds:
+# each layer its best step size. We tried eight step sizes for SGD and seven for Adam, and tested on 512 examples. For each of
+# three seeds, these are the fewest steps that any of them needed:
 
 # %% id="task-code"
 record = experiments.SCALE.load()  # stored
@@ -422,8 +422,9 @@ figures.best_steps([found["best"] for found in record.results], widths=(64,))
 # while the scaled one needs about 4. That fits the 90 %, because 23 % of the queries are silent and wrong before the first step, and at
 # most 10 % may stay wrong. Cutting the long $g$ helps too, but less, to 18 and 32 steps.
 #
-# At $d_k = 16$, too, raising the silent ones removes more than half of the delay, but there the 90 % cannot be the reason, and we do not
-# know what is (section {section}`measured`). We measured one task with one loss, and no large model.
+# At $d_k = 16$, too, raising the silent ones removes more than half of the delay, but there only 4 % are silent and wrong before the
+# first step, so the 90 % alone do not explain it, and we do not know what does (section {section}`measured`). All this is one task with
+# squared error, and no large model.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale misses
@@ -660,8 +661,8 @@ assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-sixteen"
 # At $d_k = 16$ raising the silent queries removes 71 % of the delay with SGD and 56 % with Adam, and cutting the long ones 56 % and 16 %.
-# Only $6.5 - 2.1 = 4.4$ % of the queries are silent and wrong before the first step, fewer than may stay wrong, so the 90 % cannot be the
-# reason.
+# Only $6.5 - 2.1 = 4.4$ % of the queries are silent and wrong before the first step, fewer than may stay wrong, so the 90 % alone are
+# not the reason.
 #
 # The equal lengths need care. Where one key has nearly all the weight, the gradient is a difference of almost equal numbers, and in
 # float32 its direction can be rounding error. So it is computed in

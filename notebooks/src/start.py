@@ -238,7 +238,7 @@ print("output of because: ", (shares @ value).round(2))
 # %% [markdown] id="looks"
 # Which words does each word look at? Press one of the seven, and follow its lines. Then choose the second
 # head, in which each word was made to look at the one before it. But places are hours on a clock of six here, so the seventh word has
-# the hour of the first, and in $X$ both end with $(2, 0)$. Which word therefore looks at two words equally? And where does
+# the hour of the first, and in $X$ both end with $(2, 0)$. Which word therefore has two words that it looks at most? And where does
 # "the" look, which has no word before it?
 
 # %% id="looks-card"
@@ -280,7 +280,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # the score of "was" lies halfway between theirs.
 
 # %% [markdown] id="single-root"
-# Let $h_j = s_j / 2$ be half the score of word $j$, and $N$ the sum of all seven powers. Also $h_\text{was}$ lies halfway. Since
+# Let $h_j = s_j / 2$ be half the score of word $j$, and $N$ the sum of all seven powers. Then $h_\text{was}$ lies halfway, too. Since
 # $e^{(x+y)/2} = \sqrt{e^x}\, \sqrt{e^y}$ and $N = \sqrt N\, \sqrt N$,
 #
 # $$p_\text{was} = \frac{e^{(h_\text{sat} + h_\text{because})/2}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N}}\;
@@ -290,7 +290,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$. All seven weights are positive and sum to 1, so the right side is
 # less than $1 - p_\text{was}$. Together, $3\, p_\text{was} < 1$.
 #
-# How close can you get? Look for a query with which "was" gets almost a third.
+# How close can you get? Before you read on, look for such a query in the cell above.
 #
 # <details><summary>One way</summary>
 #
@@ -323,7 +323,7 @@ print(labelled([shares], ["weight"], columns=(*TOKENS, "cat")))
 # $57.6 + 54.6$. Taken together the two cats get a little more than the one did before.
 
 # %% [markdown] id="limits-notice"
-# A head whose keys hold the place, as in our second head, notices the order, and a mask that hides one of the two cats tells them apart
+# A head whose keys hold the place, as in our second head, can notice the order, and a mask that hides one of the two cats tells them apart
 # (lesson {lesson}`masking`). Our head looks at the cat because we built it so; what a trained head looks at must be measured (lesson
 # {lesson}`self_attention`).
 
@@ -376,8 +376,9 @@ print("rows of P sum to   ", P.sum(axis=1))
 print("columns of P sum to", P.sum(axis=0).round(1))
 
 # %% [markdown] id="turned"
-# Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$. To transpose a product, transpose both factors and swap them:
-# $(Q K^\top)^\top = (K^\top)^\top Q^\top = K Q^\top$, and this is $K_c^\top Q_c$. So their table is ours turned, and its columns ask (section {section}`columns`):
+# Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$, and the scores as $K_c^\top Q_c$. Transpose a product by
+# transposing both factors and swapping them: $(Q K^\top)^\top = (K^\top)^\top Q^\top = K Q^\top$. So this is our table turned, and its
+# columns ask (section {section}`columns`):
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
 
@@ -402,10 +403,10 @@ break_the_machine()
 #
 # Scores, softmax and average of one head fit into one line, the best-known formula of attention (lesson {lesson}`attention`):
 #
-# $$Z = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
+# $$\mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
 #
 # It is lit below, and the caption has our sizes. The rows of $X$ are $T$ words of $d_\text{model}$ numbers; $W_Q$, $W_K$ and $W_V$ make
-# queries $Q$, keys $K$ and values $V$ of them; $Q K^\top$ holds the scores, $P$ the weights, and $P V$ the output of one of $H$ heads; $Z$
+# queries $Q$, keys $K$ and values $V$ from them; $Q K^\top$ holds the scores, $P$ the weights, and $P V$ the output of one of $H$ heads; $Z$
 # holds the outputs of all heads side by side, $W_O$ turns the six numbers of a word into five, and $X$ is added.
 
 # %% id="whole-figure"
@@ -436,7 +437,7 @@ print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 #
 # - The **exercises** have points, hints and a check, which tries a function on several cases. It names the mistakes that it
 #   knows; otherwise it says what is true of your result, such as which number differs first.
-# - A section whose heading begins with *Deeper* stands at the end, and no other section needs it.
+# - A section whose heading begins with *Deeper* stands at the end, and no section without this word needs it.
 # - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites what you
 #   have written.
 # - In a terminal, `attn-course` lists what else there is.

@@ -19,6 +19,9 @@ LESSONS = Path(attn_course.__file__).parent / "lessons"
 CARDS = {script.stem: script.with_suffix("") for script in sorted(LESSONS.glob("*/explorables/*.js"))}
 
 
+WITHOUT_SLIDERS = {"looks"}  # it has buttons only
+
+
 class Shown(list):
     """The displayed objects, in order; of plots also what a reader would mind, and the pixels of the last."""
 

@@ -135,11 +135,10 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
 
 
 FROM_ONE = (
-    "The way of the numbers: X (T by d_model) times W_Q, W_K and W_V (d_model by d_k, d_k and d_v) gives Q and K (T by d_k) and V "
-    "(T by d_v);"
+    "How the numbers flow: X (T by d_model) times W_Q, W_K and W_V (d_model by d_k, d_k and d_v) gives Q and K (T by d_k) and V (T by d_v);"
 )
 FROM_TWO = (
-    "The way of the numbers: X times W_Q gives Q; Y, which has rows and features of its own, times W_K and W_V gives K and V; in what "
+    "How the numbers flow: X times W_Q gives Q; Y, which has rows and features of its own, times W_K and W_V gives K and V; in what "
     "follows a row stands for a token of X, and a column of the scores for one of Y;"
 )
 WAY = (

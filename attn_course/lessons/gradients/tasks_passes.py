@@ -136,7 +136,11 @@ def _one_matrix(
     return met @ x / (root if scaled else 1.0), weights.T @ d_output
 
 
-def _hidden_broken(x: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _hidden_broken(
+    x: np.ndarray,
+    value: np.ndarray,
+    d_output: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """The gradients (d_x, d_value) of attention whose queries and keys are both x."""
     root = np.sqrt(x.shape[1])
     scores = x @ x.T / root

@@ -410,10 +410,10 @@ def _nearer_by_the_root(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 
 
 def _heads(rng: np.random.Generator, *, q_len: int, kv_len: int, d_k: int, spreads: Sequence[float], apart: float = 0.0) -> dict[str, Any]:
-    """Heads whose mean variance within a row is exactly as given; `apart`: how far keys lie from 0, which shifts whole rows."""
+    """Heads whose mean variance within a row is exactly as given, in any order; `apart`: how far keys lie from 0 (shifts whole rows)."""
     query, key = rng.normal(size=(len(spreads), q_len, d_k)), rng.normal(size=(len(spreads), kv_len, d_k))
     now = _row_spread(query, key)
-    key = key * np.sqrt(np.array(spreads) / now)[:, None, None] + apart * np.sign(rng.normal(size=d_k))
+    key = key * np.sqrt(rng.permutation(spreads) / now)[:, None, None] + apart * np.sign(rng.normal(size=d_k))
     return {"query": query, "key": key}
 
 
@@ -438,7 +438,7 @@ SCALE_HELPS = Task(
         Case("queries and keys of length 1", **_cosines(rng)),
         Case("the factor is in the queries already", query=rng.normal(size=(3, 11, 17)) / math.sqrt(17), key=rng.normal(size=(3, 7, 17))),
         Case("keys with a large mean", **_heads(rng, q_len=5, kv_len=11, d_k=19, spreads=(0.5, 60.0), apart=3.0)),
-        Case("from small spreads to large ones", **_heads(rng, q_len=7, kv_len=5, d_k=64, spreads=(0.2, 1.7, 2.5, 5.0, 12.0, 40.0, 90.0))),
+        Case("small spreads and large ones", **_heads(rng, q_len=7, kv_len=5, d_k=64, spreads=(0.2, 1.7, 2.5, 5.0, 12.0, 40.0, 90.0))),
         Case("one head", **_heads(rng, q_len=3, kv_len=11, d_k=29, spreads=(3.0,))),
         Case("one query", **_heads(rng, q_len=1, kv_len=7, d_k=13, spreads=(2.0, 9.0))),
     ],

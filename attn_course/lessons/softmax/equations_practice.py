@@ -223,7 +223,7 @@ def merge_of_two_blocks(rng: np.random.Generator, a: int, b: int, draw: int) -> 
     assumes=["m, l: maximum and sum of e^{z_j - m} so far; m = -inf, l = 0 before the first score"],
     wrong={
         "the old sum is not rescaled": r"\ell\, e^{m - m'} -> \ell",
-        "rescaled by e^{m' - m}": "m - m' -> m' - m",
+        "rescaled by exp(m' - m)": "m - m' -> m' - m",
         "the new score measured from the old maximum": "e^{x - m'} -> e^{x - m}",
     },
 )

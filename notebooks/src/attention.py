@@ -1,12 +1,13 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# You have already done attention for one word: it compares its query with all keys, a softmax turns these scores into weights, and with
-# them it averages the values. Now you write, test and differentiate it for whole batches.
+# You have already done attention for one word. Its query met all the keys, a softmax turned the scores into weights, and with these the
+# values were averaged. Now you write it for every word of many sentences at once. It takes four lines, and they are the heart of GPT-2.
 #
-# **Afterwards you can** write attention for any batch and hide padding; find a wrong axis, a wrong scale or a mixed batch with four small
-# tests; say when a query finds the value of its key, and what an output loses; and predict operations and memory.
-#
+# **Afterwards you can** write attention for any batch and test it, say when a query finds the value of its key and what an output loses,
+# and predict operations and memory.
+
+# %% [markdown] id="needs"
 # **You need** lessons {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
 # **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
@@ -14,16 +15,16 @@
 # %% [markdown] id="who"
 # ## Is this line wrong?
 #
-# In 2022 a reader of a widely read collection of annotated papers stopped at one line of an attention layer, whose scores had the axes
-# (batch, query, key, head):
+# In 2022 a reader of a widely read collection of annotated papers stopped at one line of an attention layer. The scores had the axes
+# (batch, query, key, head), and the line was
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The code ran, and the layer could be trained. Is the line wrong, and which test says so in five seconds? We find out in section
-# {section}`batch`, but the test needs a number that we trust, so we first make one by hand. In *The cat sat because it was tired*, "cat"
-# asks here: it looks for words that tell something.
+# The program ran, and the layer could be trained. Is the line wrong all the same, and which test says so in five seconds? All that the
+# test needs is one number that we trust, so we begin by making this number by hand. In *The cat sat because it was tired*, "cat" asks,
+# and it looks for words that tell something:
 
 # %% id="who-code"
 import numpy as np
@@ -36,15 +37,22 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-machine"
-# Here is the machine of the course again, with the part of this lesson lit:
+# In the machine of the course, this is the part that we build today:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
 
+# %% [markdown] id="by-hand-dots"
+# The dot product says how well a key fits the query of "cat". It is $2 \cdot 2 = 4$ for "sat" and "tired", 2 for "was", and 0 for the
+# four other words.
+
 # %% [markdown] id="by-hand"
-# The query of "cat" has the dot product $2 \cdot 2 = 4$ with the keys of "sat" and "tired", 2 with that of "was", and 0 with the four
-# others. Divided by $\sqrt{d_k} = 2$, these are the scores. A weight is $e$ to the score, divided by the sum of all seven powers, where
-# $e^2 \approx 7.4$ and $e \approx 2.7$. **Predict** which share of the weight the four words with the score 0 get together.
+# We divide these by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, and so get the scores 2, 1 and 0. Why the root? The
+# more entries two vectors have, the larger their dot product tends to be in size, whether they fit or not, and the division takes this
+# growth out again, as [lesson {lesson}`scaling`]({lesson}`scaling`_scaling.ipynb) derives.
+#
+# The weight of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$.
+# **Predict** which share of the weight the four words with the score 0 get together.
 
 # %% id="by-hand-code" tags=["predicted"]
 dots = keys @ q
@@ -53,60 +61,63 @@ mix = terms / terms.sum()
 figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 
 # %% [markdown] id="by-hand-answer" tags=["answer"]
-# They get 0.19 together, because a score of 0 is not a weight of 0. Since $e^0 = 1$, the seven powers are 7.4 twice, 2.7 once and 1 four
-# times, in all 21.5, and $4 / 21.5 \approx 0.19$. "sat" and "tired" get 0.344 each, the number that our test needs.
+# They get 0.19 together, nearly a fifth, although they have nothing that "cat" asked for. A score of 0 is not a weight of 0, since
+# $e^0 = 1$. So the seven powers are 7.4 twice, 2.7 once and 1 four times, which makes 21.5, and $4 / 21.5 \approx 0.19$. "sat" and "tired"
+# get $7.4 / 21.5 \approx 0.344$ each. This is the number that our test needs.
 
 # %% [markdown] id="one-query"
-# What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, attention
-# returns
+# What "cat" has done, any query can do. When a query $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, the
+# same steps read
 #
 # $$\mathrm{Attention}(q, K, V) = \sum_{j=1}^{T_k}
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
-# The fraction is the weight of key $j$. Only the **values** are averaged, while query and keys decide how much of each comes out. We
-# divide by $\sqrt{d_k}$ because the dot product of two vectors of $d_k$ independent entries with mean 0 and variance 1 has the variance
-# $d_k$ (lesson {lesson}`scaling`). Without the division, a large $d_k$ alone would push nearly all the weight onto one key.
-
-# %% id="one-query-verify"
-from attn_course import check, verify
-
-verify("attention-of-one-query")
+# The fraction is the weight of key $j$. Only the **values** are averaged, while query and keys decide how much of each comes out.
+#
+# In the Transformer of 2017 keys had 64 entries, so without the root its scores would have been eight times as large. The authors
+# suspected that this would drive the softmax to where it has hardly any slope to learn from (Vaswani et al., 2017).
 
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #
-# Seven tokens ask seven questions, which we want to answer in one step. From here on, $i$ counts the queries, from 1 to $T_q$, and $j$
-# the keys, from 1 to $T_k$. Vectors are rows, and as queries, keys and values are the rows of $Q$, $K$ and $V$, all dot products are one
-# matrix product (lesson {lesson}`start`):
+# Seven words ask seven questions. Must we answer them one after the other? A recurrent network has to, since it reads the seventh word
+# only after the sixth. In attention no question waits for another, and this was one reason to build the Transformer without recurrence.
+
+# %% [markdown] id="all-scores"
+# Let $i$ count the queries, from 1 to $T_q$, and $j$ the keys, from 1 to $T_k$. Queries, keys and values are the rows of $Q$, $K$ and
+# $V$. An entry of a matrix product is a row times a column, and the columns of $K^\top$ are the keys, so one product holds all the dot
+# products:
 #
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
-#
-# The softmax treats each row by itself, because it sums over the keys while the query stays the same:
-#
-# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 
 # %% [markdown] id="all-outputs"
-# We call the numbers before the softmax **scores** and those after it **weights**. (In lesson {lesson}`softmax` a score was called $z$,
-# and in {lesson}`start` it was not divided; here $z$ is an output.) Output $i$ is the average of the values with the weights of row $i$:
+# Row $i$ belongs to one query, which has one whole weight to give away. So the softmax treats each row by itself, and sums over the keys:
+#
+# $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
+#
+# The numbers before the softmax are called **scores**, and those after it **weights**. With the weights of row $i$ we average the values,
+# which gives output $i$:
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
-# Since no weight is negative and they sum to 1, this is a **convex combination** of the values, and so it lies in their hull (lesson
+# No weight is negative, and they sum to 1, so every output is a **convex combination** of the values. It cannot leave their hull (lesson
 # {lesson}`lookup`).
 
 # %% [markdown] id="matrix"
-# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**", where the first index asks and the second one answers. Since the sum over
-# $j$ is again a matrix product, all outputs together are
+# Read $p_{ij}$ as "the weight **of input $j$ in output $i$**". The first index asks, and the second one answers. The sum over $j$ is
+# once more a row times a column, so all outputs together are
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# with the softmax taken along each row. This is the first equation of Vaswani et al. (2017), and with it we can let all seven tokens ask.
-# For "sat", with the query $(2, 0, 0, 2)$, "cat" has the score 4 and "because" 0, while the query of "was" is half of that,
-# $(1, 0, 0, 1)$. **Predict** how many times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
+# with the softmax taken along each row. This is the first equation of the Transformer paper, and you have done every step of it by hand.
+#
+# Now let "sat" ask, with the query $(2, 0, 0, 2)$. It gives "cat" the score 4 and "because" the score 0. The query of "was" is half of
+# that, $(1, 0, 0, 1)$. **Predict** how many times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
 
 # %% id="matrix-code" tags=["predicted"]
 import math
 
+from attn_course import check, verify
 from attn_course.reference import attention, softmax
 
 np.set_printoptions(precision=3, suppress=True)
@@ -119,9 +130,9 @@ for token in ("sat", "was"):
 figures.attention_steps(scores, weights, output, TOKENS)
 
 # %% [markdown] id="matrix-answer" tags=["answer"]
-# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much, but if "was" asks, only $e^2 \approx 7.4$ times. Half a query halves the
-# scores, and since these stand in an exponent, each ratio of weights is not halved but replaced by its square root. And the query of
-# "because" is zero, so all its scores are 0, and its weights are 1/7 each.
+# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much as "because", and if "was" asks, only $e^2 \approx 7.4$ times. Half a query makes
+# half the scores, and halving an exponent takes the square root of the ratio. So "was" asks the same question as "sat", only less
+# decidedly.
 
 # %% [markdown] id="shapes"
 # ### Every shape
@@ -134,39 +145,47 @@ figures.attention_steps(scores, weights, output, TOKENS)
 # | scores | $Q K^\top$ | $(T_q, d_k)\,(d_k, T_k) \to (T_q, T_k)$ |
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
-#
-# Queries and keys must have the same number of entries, because they meet in a dot product, but values may have more or fewer. Here all
-# four sizes differ:
+
+# %% [markdown] id="shapes-loops"
+# Queries and keys are equally long because they meet in a dot product, while values may have another length. Does the one line really do
+# what we did by hand? We let loops do it too, one number at a time, with four different sizes:
 
 # %% id="shapes-code"
 rng = np.random.default_rng(4)
-sizes = (3, 4), (5, 4), (5, 2)  # T_q, d_k; T_k, d_k; T_k, d_v
-query, key, value = (rng.normal(size=size) for size in sizes)
+query, key, value = (rng.normal(size=size) for size in ((3, 4), (5, 4), (5, 2)))
 by_loops = np.zeros((3, 2))
 for i in range(3):
     row = softmax(np.array([query[i] @ key[j] for j in range(5)]) / math.sqrt(4))
     for j in range(5):
         by_loops[i] += row[j] * value[j]
-assert np.allclose(attention(query, key, value), by_loops)
-verify("scaled-score", "attention-weights", "output-of-a-query", "attention")
+print("one line and loops agree:", np.allclose(attention(query, key, value), by_loops))
+verify(
+    "attention-of-one-query",
+    "scaled-score",
+    "attention-weights",
+    "output-of-a-query",
+    "attention",
+)
 
 # %% [markdown] id="batch"
 # ## Many examples at a time
 #
-# So far we had one sequence, but training handles many together, each independent of the others. We number them with an index $b$, on one
-# more axis in front:
+# We have attention for one sentence, but a model in training reads many at a time, to keep a processor busy that can do thousands of
+# multiplications at once. We number the sentences with an index $b$, on one more axis in front:
 #
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
-# The last two axes are positions and features, and $b$ stands for **all** axes before them: examples now, heads in lesson
-# {lesson}`heads`. Nothing in the formula mixes two different $b$.
+# Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
+# features, and $b$ may stand for **all** the axes before them, which count examples now and heads in lesson {lesson}`heads`.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
 # shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the
-# outputs, $(\ldots, T_q, d_v)$. Write the softmax yourself; scores are below 30 in size, so no maximum has to be subtracted. Functions of
-# the course and a library's softmax or attention are not accepted. (To try the first step alone, write `my_scores(query, key)` and call
-# `check("all-scores", my_scores)`.)
+# outputs, $(\ldots, T_q, d_v)$. Write the softmax yourself; functions of the course and a library's softmax or attention are not accepted.
+# Scores are below 30 in size, so no maximum has to be subtracted.
+#
+# You can take it in two steps. Write `my_scores(query, key)` first, and `check("all-scores", my_scores)` in the same cell tells you whether
+# the scores are right.
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
@@ -183,22 +202,45 @@ check("attention-of-batches", my_batched_attention)
 # `@` carries leading axes along, and `keepdims=True` keeps an axis of length 1 for the division.
 
 # %% [markdown] id="batch-own"
-# The course's own function agrees with PyTorch's on a batch of two:
+# ### What you have built
+#
+# When the check is green, stop for a moment and look at your cell. This is the call that runs inside a Transformer. In the code that OpenAI
+# published with GPT-2 it has the same steps, the axes (batch, heads, sequence, features), and one more line, which masks later words. The
+# smallest GPT-2 makes the call in each of its 12 layers, for 12 heads whose queries have 64 numbers.
+
+# %% [markdown] id="batch-heads"
+# So let it work at once. Our sentence has two heads made by hand. The first asks who is meant, and the second looks one word back. One call
+# answers for both, and with an identity matrix as values the output is $P$ itself. Whom does "it" find?
+
+# %% id="batch-sentence"
+# yours; the course's, as long as the dots stand there
+attend = attention if my_batched_attention is ... else my_batched_attention
+looks = attend(QUERY, KEY, np.stack([np.eye(7)] * 2))  # heads, who asks, who answers
+print(labelled(looks[:, 4], ("it, first head", "it, second head"), columns=TOKENS))
+gets = attend(QUERY, KEY, VALUE)[0, 4]  # the first head with its own values
+presents = ("alive", "tells", "alive - open")
+print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
+
+# %% [markdown] id="batch-notice"
+# In the first head "it" has found "cat", and takes home nearly the cat's own value. The pronoun now carries what it stands for. In the
+# second head it looks mostly at "because", the word before. Your lines know nothing of pronouns or order. All of that is in the queries and
+# keys, which we chose by hand and a model has to learn. Let PyTorch give a second opinion, on a random batch:
 
 # %% id="batch-code"
 import torch
 
 batch = [rng.normal(size=shape) for shape in ((2, 3, 4), (2, 5, 4), (2, 5, 2))]
 by_torch = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, batch))
-assert np.allclose(attention(*batch), by_torch)
+print("PyTorch agrees:", np.allclose(attend(*batch), by_torch))
 
 # %% [markdown] id="padding"
 # ### Sentences of unequal length
 #
-# A batch is one array, so short sentences are filled up with **padding**, and padded keys must get no weight. Since a score of 0 would
-# still give them some, we set their scores to $-\infty$: then $e^{-\infty} = 0$, and each row of weights sums to 1 over the true keys. (A
-# row without any true key would be 0/0; the course's softmax then returns zeros.) To test this, we let the second example have three true
-# keys of five, and compute it **alone**:
+# Sentences differ in length, but an array has no ragged edge, so short ones are filled up with **padding**. Padded keys must get no weight,
+# and the score 0 will not do, since "cat" gave nearly a fifth of its weight to four words with that score. The right score is $-\infty$.
+# Because $e^{-\infty} = 0$, such a key is gone, and each row sums to 1 over the true keys.
+#
+# A padded sentence then comes out as if computed **alone**. Here the second of two has three true keys of five:
 
 # %% id="padding-code"
 lengths = np.array([5, 3])
@@ -207,14 +249,14 @@ s = batch[0] @ batch[1].swapaxes(-1, -2) / math.sqrt(4)  # (2, 3, 5)
 p = softmax(np.where(true_key, s, -np.inf))
 print(p[1].round(2))
 alone = attention(batch[0][1], batch[1][1, :3], batch[2][1, :3])
-assert np.allclose((p @ batch[2])[1], alone)
+print("the same as alone:", np.allclose((p @ batch[2])[1], alone))
 verify("batched-attention")
 
 # %% [markdown] id="spot"
 # ### Spot the mistake
 #
-# Now back to the question of the beginning. Each of these four functions is meant to be batched attention, and each has one mistake. Read
-# them first, and say for each what it computes instead.
+# Back to the line of 2022. Each of these four functions is meant to be batched attention, and each has one mistake. Read them first, and
+# say for each what it computes instead.
 
 
 # %% id="spot-code"
@@ -237,10 +279,10 @@ def four(q, k, v):
 
 
 # %% [markdown] id="spot-tests"
-# Which tests find them? We try four small ones, three of them on our sentence:
+# Which tests find them? We try four, three of them on our sentence:
 #
 # - **equal**: values that are all 1 must come back as 1;
-# - **by_hand**: "cat" must give "sat" the weight 0.344 (with the identity matrix as values, the output is $P$ itself);
+# - **by_hand**: "cat" must give "sat" the weight 0.344, the number from the beginning;
 # - **sizes**: it must run with $T_q \ne T_k$ and $d_k \ne d_v$;
 # - **alone**: in a batch that holds the sentence twice, other keys in example 1 must not change example 0.
 
@@ -283,64 +325,25 @@ for f in (attention, one, two, three, four):
     print(f"{f.__name__:9} passes:", ", ".join(passed))
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# Only `one` fails the first test, because it takes the softmax over the queries, while in the three others each row of weights sums to 1.
-# Only `four` passes the second test, because it joins batch and positions into one long axis, and in a batch of one there is nothing to
-# join. In `two` the keys ask, and `three` divides by the root of axis 1, which here is a number of positions.
+# Only `one` fails the first test. It takes the softmax over the queries, while in the three others each row of weights still sums to 1.
+# Only `four` passes the second test. It joins batch and positions into one long axis, and in a batch of one there is nothing to join. In
+# `two` the keys ask, and `three` divides by the root of axis 1, which here is a number of positions. So the number made by hand finds three
+# of the four mistakes, and it is the only test that finds `three`.
 #
-# So the number made by hand finds three of the four, and `three` fails that test only. The line of 2022 makes the mistake of `one`, since
-# its axis 1 counts the queries, and either of the first two tests finds it. "That's a typo and a big bug!" was the author's answer, yet
-# the reader, who trained a model with each axis, reported that their pictures were about equally good. So such a mistake need not raise
-# an error, nor spoil a training run.
+# The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and the first two tests both find it. "That's a typo
+# and a big bug!" was the author's answer. Yet the reader, who had trained a model with each axis, reported that their pictures were about
+# equally good. Such a mistake need not even spoil a training run.
 
 # %% [markdown] id="function"
 # ## Attention as a function of the query
 #
-# Now that we can test our code, what does it compute? If $K$ and $V$ are fixed, {eq}`attention-of-one-query` sends **any** vector $q$ to
-# an output $z(q)$, so the context has become a function. How fast does it change, and what does it return on a key?
+# Our code is right, but what kind of function does it compute? Keep keys and values, and let $q$ be **any** vector. Then
+# {eq}`attention-of-one-query` sends each $q$ to an output $z(q)$, and the context has become a function.
 
-# %% [markdown] id="function-slope"
-# ### The slope
-#
-# The query moves the scores, the scores move the weights, and the weights move the output. (Here **vectors are columns**.) From
-# $s_l = q \cdot k_l / \sqrt{d_k}$ we get $\partial s_l / \partial q = k_l / \sqrt{d_k}$. For the weights, the derivative of the softmax,
-# {eq}`softmax-derivative`, says in our letters that $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$, where $\delta_{jl}$ is 1 if
-# $l = j$ and else 0. The chain rule multiplies the two and sums over $l$, and the $\delta$ keeps the one term $l = j$:
-#
-# $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
-#  = \frac{p_j\, k_j}{\sqrt{d_k}} - \frac{p_j}{\sqrt{d_k}} \sum_l p_l\, k_l
-#  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}$$
-#
-# with the **mean key** $\bar{k} = \sum_l p_l k_l$. So a weight grows fastest when the query moves in the direction from the mean key to
-# its own key.
-
-# %% [markdown] id="function-centre"
-# Entry $a$ of the output is $z_a = \sum_j p_j\, v_{ja}$, in which only the weights depend on $q$, so
-#
-# $$\frac{\partial z_a}{\partial q_c} = \sum_j v_{ja} \frac{\partial p_j}{\partial q_c}
-#  = \frac{1}{\sqrt{d_k}} \sum_j p_j\, v_{ja}\, (k_j - \bar{k})_c$$
-#
-# This is entry $(a, c)$ of the matrix $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$, a sum of columns times rows. We may
-# also subtract $z$ from every $v_j$, because what is subtracted adds up to 0:
-#
-# $$\sum_j p_j\, z\, (k_j - \bar{k})^\top = z \Bigl( \sum_j p_j k_j - \bar{k} \sum_j p_j \Bigr)^\top
-#  = z\, \bigl( \bar{k} - \bar{k} \cdot 1 \bigr)^\top = 0$$
-
-# %% [markdown] id="function-covariance"
-# So the derivative is
-#
-# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
-#  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
-#
-# Up to the factor $1/\sqrt{d_k}$ this is the **covariance** of values and keys under the weights. As one key takes all the weight, it
-# goes to 0 and the function turns flat, because the terms of the other keys vanish with their $p_j$, and the term of that key vanishes as
-# $z$ approaches its value.
-
-# %% [markdown] id="far-predict"
-# ### On a key
-#
-# Our other question is whether attention interpolates: does a query placed exactly on a key return roughly the value of that key? We try
-# four keys in the plane, $k_1 = (1, 0)$, $k_2 = (5, 2)$, $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, with the values $1$, $-1$, $0.4$ and
-# $-0.2$. **Predict** which key gets the largest weight when the query sits on $k_1$, and roughly which output that gives.
+# %% [markdown] id="function-walk"
+# It is often said that a query close to a key returns about the value of that key. Is it so? We take a walk through a plane of queries with
+# four keys, $k_1 = (1, 0)$, $k_2 = (5, 2)$, $k_3 = (-2, 3)$ and $k_4 = (-2, -3)$, and their values $1$, $-1$, $0.4$ and $-0.2$. We start
+# exactly on $k_1$. **Predict** which key gets the largest weight there, and roughly which output that gives.
 
 # %% id="plane-figure" tags=["predicted"]
 from attn_course.reference import gaussian_scores
@@ -357,66 +360,122 @@ maps = {
 figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 
 # %% [markdown] id="far-answer" tags=["answer"]
-# On $k_1$ the dot products are 1, 5, $-2$ and $-2$, so $k_2$ gets the largest weight, and the output is about $-0.9$, near $v_2 = -1$:
-# attention does not interpolate. The left picture has three regions, one each for $k_2$, $k_3$ and $k_4$, but none for $k_1$. This is
-# because $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$, so its score is the same average of their scores, and never above all three. On the right the
-# score is **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$, and there every key wins where it is the nearest.
+# On $k_1$ the dot products are 1, 5, $-2$ and $-2$. So the largest weight goes to $k_2$, and the output is about $-0.9$, although we stand
+# on a key whose value is 1.
+#
+# The left map has three regions, for $k_2$, $k_3$ and $k_4$, and none for $k_1$, because the score of $k_1$ is always an average of theirs.
+# On the right the score is **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$, and there every key wins where it is the
+# nearest.
 
 # %% [markdown] id="own-key"
-# So with the dot product a query can miss its value even when it sits exactly on its key. Two keys are enough to show it:
+# ### Standing on a key
+#
+# So with the dot product a query can sit exactly on its key and miss the value. What went wrong? Two keys are enough to see it:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# The scores are $1/\sqrt 2$ and $5/\sqrt 2$, so the longer key wins. Does it help if all keys have the **same norm** (length) $\rho$?
-# Then $\|k_1 - k_j\|^2 = 2 \rho^2 - 2\, k_1 \cdot k_j$, and $\rho^2$ is $k_1 \cdot k_1$. So at $q = k_1$ the score of $k_1$ leads that of
-# $k_j$ by
-#
-# $$\text{lead}_j = \frac{k_1 \cdot k_1 - k_1 \cdot k_j}{\sqrt{d_k}} = \frac{\|k_1 - k_j\|^2}{2 \sqrt{d_k}}$$
+# The scores are $1/\sqrt 2$ and $5/\sqrt 2$. Both keys point the same way, but $k_2$ is five times as long, and the dot product rewards
+# length. Let us take this advantage away and give all keys the **same norm** (length) $\rho$. Is the value found then?
 
 # %% [markdown] id="own-key-lead"
-# This is positive for $k_j \ne k_1$, so now $k_1$ has the largest weight, but that weight need not be large. Since each other key has
-# $e^{-\text{lead}_j}$ times as much, and all weights sum to 1,
+# The trick is to write the dot product as a distance. Since $\|k_1 - k_j\|^2 = 2 \rho^2 - 2\, k_1 \cdot k_j$ and
+# $\rho^2 = k_1 \cdot k_1$, the score of $k_1$ at $q = k_1$ leads that of $k_j$ by
+#
+# $$\text{lead}_j = \frac{k_1 \cdot k_1 - k_1 \cdot k_j}{\sqrt{d_k}} = \frac{\|k_1 - k_j\|^2}{2 \sqrt{d_k}}$$
+#
+# This is positive for every $k_j \ne k_1$, so now $k_1$ has the largest weight. But is it large? Every other key has $e^{-\text{lead}_j}$
+# times as much, and all weights sum to 1, hence
 #
 # $$p_1 = \frac{1}{1 + \sum_{j \ne 1} e^{-\text{lead}_j}}$$
 #
-# Hence $p_1$ is near 1 only if this sum is small, so every lead must be large, and if all are alike, larger the more keys there are. Keys
-# of norm 1 with $d_k = 64$, for example, are at most 2 apart, so every lead is at most $4 / 16$, and each other key has at least $e^{-1/4} \approx 0.78$
-# times the weight of $k_1$. How do our four keys fare with the norm 3?
+# For $p_1$ near 1 the sum must be small. So every lead must be large, and the more keys there are, the larger.
 
-# %% id="own-key-verify"
+# %% [markdown] id="own-key-real"
+# How large can a lead be? Keys of norm 1 with $d_k = 64$ are at most 2 apart, so no lead exceeds $4 / 16$, and each other key has at least
+# $e^{-1/4} \approx 0.78$ times the weight of $k_1$. Henry et al. (2020), who give all keys and queries the norm 1, do not divide by the
+# root, but multiply by a number that the model learns. Here are our four keys with the norm 3:
+
+# %% id="own-key-code"
 same_norm = 3 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
 z, p = attention(same_norm[:1], same_norm, plane_values, return_weights=True)
 print(f"on k_1: weight {p[0, 0]:.3f}, output {z[0, 0]:.3f}, and its value is 1")
-verify("output-derivative-by-query", "query-misses-own-key")
+
+# %% [markdown] id="function-slope"
+# ### One step further
+#
+# Now $k_1$ wins, and still the output is far from its value. We walk on. How does the output change with a small step of the query?
+# Training depends on the answer, since it moves queries by small steps and learns from what this does to the output.
+#
+# The query moves the scores, the scores move the weights, and the weights move the output. We follow this chain link by link, here with
+# **vectors as columns**. The first link is $\partial s_l / \partial q = k_l / \sqrt{d_k}$, because $s_l = q \cdot k_l / \sqrt{d_k}$. The
+# second is the derivative of the softmax, {eq}`softmax-derivative`, in our letters $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$,
+# where $\delta_{jl}$ is 1 if $l = j$ and else 0.
+
+# %% [markdown] id="function-weights"
+# The chain rule multiplies the two and sums over $l$, and the $\delta$ keeps the one term $l = j$:
+#
+# $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
+#  = \frac{p_j\, k_j}{\sqrt{d_k}} - \frac{p_j}{\sqrt{d_k}} \sum_l p_l\, k_l
+#  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}$$
+#
+# with the **mean key** $\bar{k} = \sum_l p_l k_l$. In words, a weight grows fastest when the query moves in the direction from the mean key
+# to its own key.
+#
+# The third link is the output. Its entry $a$ is $z_a = \sum_j p_j\, v_{ja}$, in which only the weights depend on $q$, so
+#
+# $$\frac{\partial z_a}{\partial q_c} = \sum_j v_{ja} \frac{\partial p_j}{\partial q_c}
+#  = \frac{1}{\sqrt{d_k}} \sum_j p_j\, v_{ja}\, (k_j - \bar{k})_c$$
+
+# %% [markdown] id="function-centre"
+# This is entry $(a, c)$ of the matrix $\frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$, a sum of columns times rows. It
+# becomes easier to read if we also subtract the mean of the values, which is $z$. We may, because what we subtract adds up to 0:
+#
+# $$\sum_j p_j\, z\, (k_j - \bar{k})^\top = z \Bigl( \sum_j p_j k_j - \bar{k} \sum_j p_j \Bigr)^\top
+#  = z\, \bigl( \bar{k} - \bar{k} \cdot 1 \bigr)^\top = 0$$
+#
+# So the slope is
+#
+# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
+#  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
+
+# %% [markdown] id="function-covariance"
+# Up to the factor $1/\sqrt{d_k}$ the slope is the **covariance** of values and keys under the weights. As one key takes all the weight,
+# nothing is left to vary and the function turns flat, because the terms of the other keys vanish with their $p_j$, and the term of that
+# key as $z$ approaches its value. This is the flat region that the division by $\sqrt{d_k}$ is meant to avoid.
 
 # %% [markdown] id="plane-notice"
-# The card has the keys and values of the picture. Press "On key 1", then "Keys of equal length" and "On key 1" again: now $k_1$ wins, but
-# its lead over $k_2$ is small. The arrow is the slope, {eq}`output-derivative-by-query`. Then press "Reset", and move the query. Where
-# does the output follow the query most?
+# Now walk by yourself. Press "On key 1", then "Keys of equal length" and "On key 1" again, to see $k_1$ win by a small lead over $k_2$. The
+# arrow is the slope, {eq}`output-derivative-by-query`. Then press "Reset", and look for the steepest place. Where does the output follow
+# the query most?
 
 # %% id="explorable"
+verify("query-misses-own-key", "output-derivative-by-query")
 figures.query_explorable()
 
 # %% [markdown] id="explorable-answer"
 # <details><summary>What you should see</summary>
 #
-# With the dot product and the keys of the picture, the slope is largest on the border between $k_2$ and $k_3$, where each of the two has
-# half of the weight. Far up on this border, at $q = (0.8, 5.6)$, it reaches 1.75, while on the border between $k_2$ and $k_4$ it stays
-# below 1.22. There the two keys are further apart, but their values are closer together, and a covariance needs both.
+# After "Reset" the slope is largest on the border between $k_2$ and $k_3$, where it reaches 1.75 at $q = (0.8, 5.6)$. Between $k_2$ and
+# $k_4$ it stays below 1.22, although these keys are further apart, because their values are closer together, and a covariance needs both.
 #
 # </details>
 
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# An output follows its query, but how much does it tell about its values? If these may be any numbers, one output does not determine two
-# or more of them, because many changes leave it as it is. For these we keep query and keys, and so the weights, but change each $v_j$ by
+# In 2014 a program that translated read a sentence into one vector of fixed length, and wrote the translation from it. Bahdanau, Cho and
+# Bengio suspected that this vector was a bottleneck, and they used attention instead. But an output of attention is again a vector of fixed
+# length, however long the context is. Has the bottleneck come back?
+#
+# For a single output it has, if the values may be any numbers. We keep query and keys, and so the weights, and change each value $v_j$ by
 # some $\mathrm{d}v_j$. The output changes by $\sum_j p_j\, \mathrm{d}v_j$, so the change is **invisible** if
 #
 # $$\sum_{j=1}^{T_k} p_j\, \mathrm{d}v_j = 0$$
-#
-# Without padding all weights are positive, so we can choose all $\mathrm{d}v_j$ but one freely, and that one makes up for the others. In
-# each of the $d_v$ features $T_k - 1$ numbers are free, and the invisible changes have $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$.
+
+# %% [markdown] id="hold-count"
+# How many such changes are there? Without padding no weight is 0, so we may change all values but one as we please, and that one makes up
+# for it. In each of the $d_v$ features $T_k - 1$ numbers are free, so the invisible changes have $(T_k - 1)\, d_v$ dimensions, out of
+# $T_k\, d_v$. In our sentence these are 18 of 21.
 
 # %% [markdown] id="hold-turn"
 # **Your turn: another context, the same output.** Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are
@@ -437,31 +496,31 @@ check("same-output-other-values", my_values)
 #     other[-1] += weights[0] / weights[-1] * value[0]
 #     return other
 # ```
-#
-# In our sentence, "it" gives "cat" $e^4$ times the weight of "because". So if you erase the value of "cat", $(2, 0, 2)$, and add
-# $e^4 (2, 0, 2)$ to that of "because", the output for "it" is as before.
 
 # %% [markdown] id="together"
-# A change that is invisible to one query may be visible to another. If we change the values of "cat" and "because" so that the output for
-# "it" stays as it is, then "was" notices, because it weights the two words in the ratio $e^2$ instead of $e^4$. So the outputs of a
-# layer, one for each **query**, can hold more between them than a single output. Section {section}`experiment` trains a single output,
-# and then one output for each question, to give back random bits.
+# In our sentence, "it" gives "cat" $e^4$ times the weight of "because". So we can erase the value of "cat", $(2, 0, 2)$, and add
+# $e^4 (2, 0, 2)$ to that of "because", and "it" does not notice. But "was" does, because it weights the two words in the ratio $e^2$.
+#
+# What is invisible to one query may be visible to another, and this is how Bahdanau's program got around the bottleneck. It asked anew for
+# every word that it wrote. Section {section}`experiment` measures how many bits one output can give back.
 
 # %% [markdown] id="cost"
 # ## What it costs
 #
-# Each query meets each key, so how much work is this? We count a multiplication and its addition as 2 operations. $Q K^\top$ has
-# $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$ entries of $T_k$ terms each, so the two products together take
+# Every query meets every key. What is the price of that, if the context is not a sentence but a book?
+#
+# We count a multiplication and its addition as 2 operations. $Q K^\top$ has $T_q T_k$ entries of $d_k$ terms each, and $P V$ has $T_q d_v$
+# entries of $T_k$ terms each, so the two products take
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# if all pairs are computed, also those that a mask hides. (The softmax adds a few operations for each score.) The inputs are
-# $T_q d_k + T_k (d_k + d_v)$ numbers, and if all scores are stored, these are another $T_q T_k$.
+# if all pairs are computed, also those that a mask hides. The inputs are $T_q d_k + T_k (d_k + d_v)$ numbers, and if all scores are stored,
+# these are another $T_q T_k$.
 
 # %% [markdown] id="cost-cases"
-# Take $d_k = d_v = 64$ and 16-bit numbers, which take 2 bytes each, in three cases: 1024 tokens that attend to themselves, 8192 tokens
-# that do so, and a **single new token** that attends to 8192 tokens, as at every step when a model writes text. **Predict** how many
-# times as many operations the second case takes as the first, and about how many operations the third takes for each byte of its inputs.
+# Take $d_k = d_v = 64$ and numbers of 2 bytes. First 1024 tokens attend to themselves, then 8192 tokens do, and last a **single new token**
+# attends to 8192 tokens, as at every step when a model writes text. **Predict** how many times as many operations the second case takes as
+# the first, and about how many operations the third takes for each byte of its inputs.
 
 # %% id="cost-code" tags=["predicted"]
 from attn_course import costs
@@ -476,19 +535,14 @@ verify("attention-flops")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
 # The second case takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter, and its scores take 134 MB, for one head of
-# one layer. The third takes only about one operation for each byte, because it uses each number of the keys and values, 2 bytes, for one
-# multiplication and one addition. Section {section}`traffic` says what that means for a processor.
+# one layer. The third case takes only about one operation for each byte. It uses each number of the keys and values, 2 bytes, for one
+# multiplication and one addition.
 
 # %% [markdown] id="limits"
 # ## Limits
 #
-# Even attention without a mistake has limits:
-#
-# - **Similarity is not distance.** A long key can overrule a near one, as in {eq}`query-misses-own-key`. Among keys of the same norm the
-#   nearest has the largest weight, but perhaps by very little.
-# - **An output is always an average of values.** It cannot leave their hull, and it has no way to say that nothing fits, unless the
-#   context holds a token for that.
-# - **In a long context weights fade** if the scores stay within bounds, as section {section}`fade` shows.
+# - **An output is an average of values.** It cannot say that nothing fits, unless the context holds a token for that.
+# - **In a long context weights fade** if the scores stay within bounds, as section {section}`counting` shows.
 # - **Work grows with $T_q T_k$**, and so does memory if scores are stored. Lessons {lesson}`linear` and {lesson}`flash` deal with that.
 
 # %% [markdown] id="card"
@@ -504,24 +558,22 @@ verify("attention-flops")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Weights sum to 1 over the keys; outputs are convex combinations of values.
 # - Leading axes are separate problems; padded keys get the score $-\infty$.
 # - Four tests find the mistakes shown here: equal values, a number by hand, different sizes, examples alone.
-# - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$.
 # - On its own key a query returns roughly its value if the others' $e^{-\text{lead}}$ have a small sum.
+# - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$.
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
-# - Work grows with $T_q T_k$, and so does the memory if the scores are stored.
 #
-# Lesson {lesson}`gradients` runs the machine backwards, but first come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# Lesson {lesson}`gradients` runs the machine backwards, but first come the
+# [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="break"
 # ## Deeper: break the machine
 #
-# No core section needs what follows. The card has a small attention, in which queries, keys and values are made from tokens,
-# $Q = X W_Q$ and so on, as in lesson {lesson}`start`. Beside it stands a twin with one mistake. Both get the same numbers, and at the
-# start both give the same output. Change as few numbers as you can until they differ. Then press the lamp that proves it (each lamp is a
-# test, such as "heads are independent"), and say which mistake it is. The first four levels need this lesson and lesson
-# {lesson}`scaling`.
+# Can you tell a mistake by what it does? No core section needs this or anything below, so take what you like. The card has a small
+# attention, made from tokens as in lesson {lesson}`start`, and beside it a twin with one mistake. At the start both give the same output.
+# Change as few numbers as you can until they differ, press the lamp that proves it, and say which mistake it is. The first four levels need
+# this lesson and lesson {lesson}`scaling`.
 
 # %% id="break-card"
 from attn_course.figures.broken import break_the_machine
@@ -529,17 +581,11 @@ from attn_course.figures.broken import break_the_machine
 break_the_machine(1)
 
 # %% [markdown] id="inner"
-# ## Deeper: keys that never win, and the steepest place
+# ## Deeper: when does a query find its value?
 #
-# Send the query far away, $q = r u$ with $r \to \infty$. Let $k_m$ be the key with the largest $u \cdot k_j$, which reaches furthest in the
-# direction $u$. Then $p_j / p_m = e^{-r\, (u \cdot k_m - u \cdot k_j) / \sqrt{d_k}}$ goes to 0 unless $k_j$ reaches as far. So $k_m$ takes
-# all the weight in the limit, and keys that tie share it.
-
-# %% [markdown] id="inner-hull"
-# Some keys can never win alone. Suppose a key $k_a$ lies in the hull of other keys,
+# First, why had $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$ no region of its own? Suppose a key $k_a$ lies in the hull of other keys,
 # $k_a = \sum_l c_l k_l$ with $c_l \ge 0$ and $\sum_l c_l = 1$. Then for **every** query $s_a = \sum_l c_l s_l$ is an average of their
-# scores, so one of them is at least as large. Hence no query gives $k_a$ more than half of the weight. This is what happens to $k_1$ in
-# the plane above:
+# scores, so one of them is at least as large. Hence no query gives $k_a$ more than half of the weight:
 
 # %% id="inner-code"
 anywhere = 3 * rng.normal(size=(10_000, 2))
@@ -549,23 +595,37 @@ print("k_1 is made of the others:", np.allclose(c @ plane_keys[1:], plane_keys[0
 print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(3))
 
 # %% [markdown] id="inner-lead"
-# And when does a key win for a query that sits on it? Multiply $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$ by
-# $\frac{1}{2}$ and compare:
+# And what does the lead look like if norms differ? Multiply $\|k_i - k_j\|^2 = \|k_i\|^2 - 2\, k_i \cdot k_j + \|k_j\|^2$ by $\frac{1}{2}$
+# and compare:
 #
 # $$k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
 # \label{lead-of-own-key}$$
 #
-# If both norms are equal, the bracket is 0, and $k_i$ leads, since the first term is positive for $k_j \ne k_i$. A $k_j$ of larger norm
-# makes the bracket negative, and can overtake it.
+# A $k_j$ of larger norm makes the last bracket negative, and can overtake $k_i$.
+
+# %% [markdown] id="deeper-gaussian"
+# With the Gaussian similarity of {eq}`gaussian-score-expansion` a query provably finds its value. **Assume** bandwidth $h$, $q = k_i$, and
+# the $n - 1$ other keys at least $r$ away. The score of $k_i$ is 0 and every other one at most $-r^2 / (2 h^2)$, so each other key has at
+# most $a = e^{-r^2 / (2 h^2)}$ times the weight of $k_i$, and $p_i \ge 1 / (1 + (n - 1)\,a)$. Now $z - v_i = \sum_j p_j (v_j - v_i)$, where
+# the term of $i$ is 0 and every other difference is at most the **diameter** of $V$, the largest distance between two of its rows:
+#
+# $$\begin{gathered}
+# \|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \\
+# a = e^{-r^2 / (2 h^2)} \end{gathered} \label{gaussian-finds-own-key}$$
+
+# %% id="deeper-gaussian-verify"
+verify("lead-of-own-key", "gaussian-finds-own-key")
 
 # %% [markdown] id="function-bound"
-# How steep can the output be? The norm of a matrix $M$ is the largest $a^\top M\, b$ for columns $a$, $b$ of norm 1.
+# ## Deeper: how steep can attention be?
+#
+# Is there a limit to the slope in $q$? There is, and it needs three steps. The norm of a matrix $M$ is the largest $a^\top M\, b$ for
+# columns $a$, $b$ of norm 1.
 #
 # 1. $a^\top \frac{\partial z}{\partial q}\, b$ is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$.
 # 2. A covariance is at most the product of the two standard deviations (Cauchy and Schwarz).
-# 3. Numbers in an interval of size $D$ are at most $D/2$ away from its middle, and their variance is at most their mean square distance
-#    from there. So their standard deviation is at most $D/2$. The $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest
-#    distance between two rows; likewise for $K$.
+# 3. Numbers in an interval of size $D$ are at most $D/2$ away from its middle, so their standard deviation is at most $D/2$. The
+#    $a \cdot v_j$ lie in an interval no longer than the diameter of $V$; likewise for $K$.
 #
 # $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
 # \label{bounded-slope-in-query}$$
@@ -581,28 +641,49 @@ up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges)
 error = np.abs((up - down).T / 2e-5 - slope).max()
 print("finite differences agree to 1e-8:", error < 1e-8)
 
-# %% id="bound-verify"
-verify("lead-of-own-key", "bounded-slope-in-query")
+# %% id="bound-code"
 gaps = [[np.linalg.norm(a - b) for a in rows for b in rows] for rows in (key, value)]
 bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
 print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 
-# %% [markdown] id="explorable-notice"
-# On the card, with the dot product and its own keys, the steepest place has the slope 1.75, and {eq}`bounded-slope-in-query` allows
-# 3.04.
+# %% [markdown] id="deeper-near"
+# A Gaussian score has the derivative $(k_j - q) / h^2$, where $-q / h^2$ is the same for all keys. So the same steps go through with
+# $1/h^2$ in the place of $1/\sqrt{d_k}$, and a query at the distance $\varepsilon$ **near** $k_i$ misses $v_i$ by at most
+# {eq}`gaussian-finds-own-key` plus $\varepsilon\, \mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
+
+# %% [markdown] id="deeper-lipschitz"
+# In self-attention the input moves queries, keys and values together, and then there is no such limit. **Assume** $d_k = 1$ and all three
+# equal to $x_1, \ldots, x_n$. A token at $x_1 = 0$ has the scores $x_1 x_j = 0$, so each weight is $1/n$. Move $x_1$. As a value it
+# contributes $1/n$ to the slope. As a query it contributes the covariance of values and keys, here the variance of the tokens. As a key it
+# enters the score $x_1 x_1$ only, whose whole derivative $2 x_1$ is 0. Together:
+#
+# $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
+#  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
+
+# %% [markdown] id="deeper-lipschitz-so"
+# Spread the other tokens and this grows without bound, so as a map of $X$ this self-attention has no global Lipschitz constant. It is the
+# idea behind the theorem of Kim, Papamakarios and Mnih (2021).
+
+# %% id="deeper-lipschitz-code"
+verify("bounded-slope-in-query", "self-attention-not-lipschitz")
+nudge = 1e-6 * np.eye(3)[:, :1]
+for spread in (1.0, 10.0, 100.0):
+    tokens = np.array([[0.0], [-spread], [spread]])
+    up, down = (attention(x, x, x)[0, 0] for x in (tokens + nudge, tokens - nudge))
+    by_formula = 1 / 3 + 2 * spread**2 / 3
+    print(f"others at +-{spread:5.0f}: slope {(up - down) / 2e-6:8.2f}", end=", ")
+    print(f"formula {by_formula:8.2f}")
 
 # %% [markdown] id="counting"
-# ## Deeper: counting with attention
+# ## Deeper: what does an average forget?
 #
-# Let $D$ be the pairs $(k_j, v_j)$ of a context, and let $D \uplus D$ contain each pair twice. Then every term of the sum in
-# {eq}`attention-of-one-query` occurs twice, and its denominator, which runs over twice as many keys, doubles. So each weight halves and is
-# counted twice:
+# It forgets numbers. Let $D$ be the pairs $(k_j, v_j)$ of a context, and let $D \uplus D$ contain each pair twice. In
+# {eq}`attention-of-one-query` every term then occurs twice and the denominator doubles, so each weight halves and is counted twice:
 #
 # $$\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D) \label{doubled-context-same-output}$$
 #
-# So one output does not change if the whole context is repeated. With a small trick attention can count all the same. Put **one** reference token beside
-# $n$ copies, all with the same score, with the value 1 on the reference and 0 on the copies. The output is the weight of the reference,
-# $z = 1/(1+n)$, hence
+# With a small trick attention can count all the same. Put **one** reference token with the value 1 beside $n$ copies with the value 0, all
+# with the same score. The output is the weight of the reference, $z = 1/(1+n)$, hence
 #
 # $$n = \frac{1}{z} - 1 \label{count-beside-reference}$$
 #
@@ -612,47 +693,45 @@ print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 for n in (1, 3, 9):
     same, is_reference = np.ones((n + 1, 1)), np.eye(n + 1)[:, :1]
     print(f"n = {n}: output {attention(same[:1], same, is_reference)[0, 0]:.2f}")
-verify("doubled-context-same-output", "count-beside-reference")
 
 # %% [markdown] id="fade"
-# ## Deeper: how weights and values fade
-#
-# **Assume** values with variance 1, independent of each other and of the
-# weights. For given weights and one entry of $z$ the variances add with squared factors:
+# It also forgets single values among many. **Assume** values with variance 1, independent of each other and of the weights. For given
+# weights and one entry of $z$ the variances add with squared factors:
 #
 # $$\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2 \label{variance-of-an-output}$$
 #
-# Equal weights leave $1/T_k$ of the variance.
+# Equal weights leave $1/T_k$ of the variance. To keep one value, its weight must stay large.
 
 # %% [markdown] id="fade-margin"
-# To keep one value, its weight must stay large. Let $n \ge 2$ be the number of all keys, let
-# one score be $\Delta$ above the $n - 1$ others, and let these be equal. Multiply $p = e^\Delta / (e^\Delta + n - 1)$ out, collect
-# $e^\Delta (1 - p) = p\,(n - 1)$, and take logarithms. For $0 < p < 1$:
+# How far must its score lead for that? Let it be $\Delta$ above the $n - 1 \ge 1$ others, and let these be equal. Multiply
+# $p = e^\Delta / (e^\Delta + n - 1)$ out, collect $e^\Delta (1 - p) = p\,(n - 1)$, and take logarithms. For $0 < p < 1$:
 #
 # $$\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad
 #  \Delta = \ln (n - 1) + \ln \frac{p}{1 - p} \label{margin-grows-with-context}$$
 #
-# Twice as many others need a lead larger by $\ln 2$. If the norms of queries and keys are bounded, the scores are bounded too, and
-# then no key keeps a fixed share of the weight as the context grows (Veličković et al., 2024). If all scores stay within $\pm B$,
-# no weight exceeds $e^{2B} / n$; Hahn (2020) builds on this.
+# Twice as many others need a lead larger by $\ln 2$. If the norms of queries and keys are bounded, so are the scores, and no key keeps a
+# fixed share of the weight as the context grows (Veličković et al., 2024). If all scores stay within $\pm B$, no weight exceeds
+# $e^{2B} / n$; Hahn (2020) builds on this.
 
 # %% id="fade-verify"
-verify("variance-of-an-output", "margin-grows-with-context")
 for n in (100, 1000, 100_000):
     lead = np.array([7.0] + [0.0] * (n - 1))
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
+verify(
+    "doubled-context-same-output",
+    "count-beside-reference",
+    "variance-of-an-output",
+    "margin-grows-with-context",
+)
 
 # %% [markdown] id="traffic"
-# ## Deeper: what has to be moved
+# ## Deeper: what has to be moved?
 #
-# How many numbers travel between memory and processor, if scores,
-# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes scores; the second reads scores and writes weights;
-# the third
-# reads weights and values and writes the output:
+# Operations are one part of the price, and fetching numbers is the other. How many travel between memory and processor, if scores,
+# softmax and output are three separate steps? The first reads $Q$ and $K$ and writes scores, the second reads scores and writes weights,
+# and the third reads weights and values and writes the output:
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
-#
-# For large $T_q$ and $T_k$ it is nearly all scores and weights:
 
 # %% id="cost-figure"
 verify("attention-traffic")
@@ -666,14 +745,11 @@ in_and_out = 2 * lengths * 128 * 2 / 1e6
 figures.traffic(lengths, 4 * lengths**2 * 2 / 1e6, in_and_out)
 
 # %% [markdown] id="traffic-notice"
-# An H100 can do about 300 operations in 16 bits in the time in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s). Here
-# there are at most 32 operations for each byte. So it would mostly wait for its memory in all three cases, if all these numbers went
-# through it. (The first and the third would fit into its cache of 50 MB.)
-
-# %% [markdown] id="cost-yours"
-# FlashAttention (Dao et al., 2022) computes the same output without storing scores or weights, lesson {lesson}`flash`. The next cell
-# measures your own machine, the best of three runs after one that warms up. Each length is twice the one before, so expect about four
-# times as long each time, and perhaps more for the longest.
+# An H100 can do about 300 operations in 16 bits in the time in which its memory delivers one byte (989 TFLOP/s against 3.35 TB/s), and here
+# there are at most 32. So it would mostly wait, if all these numbers went through its memory. FlashAttention (Dao et al., 2022) computes
+# the same output without storing scores or weights, lesson {lesson}`flash`.
+#
+# The next cell measures your own machine, the best of three runs. Each length is twice the one before, so expect about four times as long.
 
 # %% id="cost-live" tags=["live"]
 from timeit import repeat
@@ -684,34 +760,18 @@ for length in (512, 1024, 2048):
     print(f"T = {length}: {1e3 * min(seconds):.0f} ms")
 
 # %% [markdown] id="experiment"
-# ## Deeper: an experiment with random bits
+# ## Deeper: how many bits does one output hold?
 #
-# A context has $T$ random bits, one at each position: each position has a token for bit 0 and one for bit 1. In the first model a single
-# query
-# reads them all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In the second
-# there are
-# $T$ queries, one for each bit, and from each output ($d_v = 4$) a network that all of them share, with 64 hidden units, must recover one
-# bit.
-
-# %% [markdown] id="experiment-how"
-# Everything starts at random and is trained together, with Adam for 500 steps of 64 examples, in three seeds. (Tokens have 32 numbers,
-# queries and keys 16; the
-# learning rate falls from 0.01 to 0 along a cosine; tokens and questions start with variance 1, the weights of the networks with variance
-# 2 over the number of inputs.)
-# The figure shows means over the seeds, each tested on 2048 new contexts.
+# A context has $T$ random bits, one at each position, and each position has a token for bit 0 and one for bit 1. In the first model a
+# single query reads them all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In
+# the second there are $T$ queries, one for each bit, and a network with 64 hidden units, which all of them share, must recover one bit from
+# each output ($d_v = 4$). Both are trained from random numbers with Adam for 500 steps of 64 examples, in three seeds
+# (`attn_course/lessons/attention/experiments.py`).
 
 # %% [markdown] id="experiment-predict"
 # What can one expect? Let the weights not depend on the bits. Then the first output is $z = c + \sum_t p_t\, b_t\, m_t$, where $b_t$ is
-# bit $t$, and $m_t$ is
-# the difference of the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent. Then a linear map with an offset
-# reads off every bit.
-
-# %% [markdown] id="experiment-pieces"
-# For $T > d_v$ let a linear map with a threshold for each bit read $z$. It cannot get all bits right. Take $d_v = 4$ and $T = 6$. Six
-# thresholds are six hyperplanes
-# in the space of $z$, which cut it into at most $1 + 6 + 15 + 20 + 15 = 57$ pieces. But 6 bits have 64 contexts. So at least 7 contexts
-# get a bit wrong, and at
-# most $1 - 7 / (64 \cdot 6) \approx 0.98$ of the bits are right. The network, however, is not linear.
+# bit $t$, and $m_t$ is the difference of the values of its two tokens. For $T \le d_v$ the vectors $p_t m_t$ can be independent, and a
+# linear map with an offset reads off every bit. How far does the network get beyond that?
 
 # %% id="experiment-figure"
 from attn_course.lessons.attention.experiments import CAPACITY
@@ -730,27 +790,20 @@ for name in shares:
     print(f"{name:24}: 95 % recovered up to T =", [of_seed[name] for of_seed in held])
 
 # %% [markdown] id="experiment-answer"
-# Up to $T = d_v$ every bit is recovered, in all three seeds. For $d_v = 4$ at least 0.99 of 6 bits are recovered as well, more than the
-# 0.98 of any linear map with
-# thresholds, so here the hidden units are put to use. At $T = 8$ the share
-# falls to between 0.89 and 0.94. For $d_v = 8$ it falls to between 0.83 and 0.86 at $T = 16$. One output per question recovers all bits up to
-# $T = 8$ in each seed. Beyond that two trainings end at 0.97 and 0.95, as if one question in 16 and three in 32 had not found their
-# position; we
-# have not looked at their weights.
-
-# %% [markdown] id="experiment-notice"
-# This is what a training found at these lengths; it is not a law. In exact arithmetic one number can hold any count of bits in its
-# digits. And the
-# outputs of the two models are not of equal size, since the second has $T\,d_v$ numbers to answer with.
+# The figure shows means over the seeds, each tested on 2048 new contexts. Up to $T = d_v$ one output gives every bit back. Soon after, it
+# loses some. For $d_v = 4$ the share is between 0.88 and 0.94 at $T = 8$, and for $d_v = 8$ between 0.83 and 0.86 at $T = 16$. One output
+# per question recovers all bits up to $T = 8$, and at least 0.95 of them beyond.
+#
+# This is what a training found; it is not a law. In exact arithmetic one number can hold any count of bits in its digits. And the second
+# model has $T\,d_v$ numbers to answer with, not $d_v$.
 
 # %% [markdown] id="all-together"
-# All outputs together can determine the values, for anyone who also knows $P$. If $T_q = T_k$ and $P$ is invertible, multiply
-# {eq}`attention` by $P^{-1}$:
+# How much do all the outputs of a layer say together? They can determine the values, for anyone who also knows $P$. If $T_q = T_k$ and $P$
+# is invertible, multiply {eq}`attention` by $P^{-1}$:
 #
 # $$V = P^{-1} Z \label{values-from-all-outputs}$$
 #
-# This holds in exact arithmetic. An error in $Z$ is multiplied by $P^{-1}$ too, and the norm of that matrix is the most by which it can
-# grow:
+# An error in $Z$ is multiplied by $P^{-1}$ too, and the norm of that matrix is the most by which it can grow:
 
 # %% id="together-code"
 verify("values-from-all-outputs")
@@ -760,41 +813,18 @@ print("values recovered:", np.allclose(np.linalg.solve(mixing, mixed), value))
 growth = np.linalg.norm(np.linalg.inv(weights), 2)
 print(f"for the sentence, an error in Z can grow by a factor of {growth:.0f}")
 
-# %% [markdown] id="deeper-gaussian"
-# ## Deeper: when a query does find its value
-#
-# For the Gaussian similarity of {eq}`gaussian-score-expansion` one can prove that a query finds its value. **Assume** bandwidth $h$, $q =
-# k_i$, and the
-# $n - 1$ other keys at least $r$ away. Its score is 0 and every other one is at most $-r^2 / (2 h^2)$. So each other key has at most the
-# share $a = e^{-r^2 / (2 h^2)}$ of the weight of $k_i$. All weights sum to 1, hence $p_i \ge 1 / (1 + (n - 1)\,a)$. Now
-# $z - v_i = \sum_j p_j (v_j - v_i)$, where the term of $i$ is 0 and every other difference is at most the diameter:
-#
-# $$\begin{gathered}
-# \|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \\
-# a = e^{-r^2 / (2 h^2)} \end{gathered} \label{gaussian-finds-own-key}$$
-
-# %% [markdown] id="deeper-near"
-# The bound covers only $q = k_i$ exactly. For a query **near** $k_i$ we need a bounded slope as well. A Gaussian score has the derivative
-# $(k_j - q) / h^2$, and $-q / h^2$ is the same for all keys, so the derivation of the slope goes through with $1/h^2$ in the place of $1/\sqrt{d_k}$: it is at
-# most $\mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
-# A query at the distance $\varepsilon$ from $k_i$ misses $v_i$ by at most the bound above plus $\varepsilon$ times this slope.
-
-# %% id="deeper-gaussian-verify"
-verify("gaussian-finds-own-key")
-
 # %% [markdown] id="deeper-linear"
-# ## Deeper: what a linear map can and cannot do
+# ## Deeper: can a linear map depend on the context?
 #
-# "A linear map cannot depend on the context", you may read. That is half true. Leave out softmax and scale:
+# You may read that it cannot. That is half true. Leave out softmax and scale:
 #
 # $$q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i
 # \label{linear-map-from-context}$$
 #
-# $K K^\top = I$ says that the keys are orthonormal: then all terms but $j = i$ vanish for $q = k_i$. The output is **linear in $q$**,
-# with a matrix $K^\top V$ that
-# is made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. (Lesson {lesson}`linear` builds on
-# it.) What fails is a
-# matrix that is **fixed** before the context is known: when the keys are permuted, it returns the old values.
+# $K K^\top = I$ says that the keys are orthonormal, so all terms but $j = i$ vanish for $q = k_i$. The output is **linear in $q$**, with a
+# matrix $K^\top V$ made from the context, and it looks values up without error, for at most $d_k$ orthonormal keys. Lesson
+# {lesson}`linear` builds on it. What fails is a matrix that is **fixed** before the context is known. When the keys are permuted, it
+# returns the old values.
 
 # %% id="deeper-linear-code"
 verify("linear-map-from-context")
@@ -804,33 +834,6 @@ made, moved = orthonormal.T @ labels, orthonormal[[1, 2, 3, 0]]
 print("same context: ", (orthonormal @ made).ravel())
 print("keys moved on:", (moved @ made).ravel(), "wanted", labels.ravel())
 
-# %% [markdown] id="deeper-lipschitz"
-# ## Deeper: no bound in the input
-#
-# In self-attention the input moves queries, keys and values together. **Assume** $d_k = 1$ and all three equal to
-# $x_1, \ldots, x_n$, and look at a token at $x_1 = 0$. Its scores $x_1 x_j$ are 0, so each weight is $1/n$. Move $x_1$. As a value it
-# contributes $p_1 = 1/n$ to the
-# slope. As a query it contributes the covariance of values and keys under equal weights, which is the variance of all $n$ tokens. As a
-# key it
-# enters the score $x_1 x_1$ only, whose whole derivative $2 x_1$ is 0. Together:
-#
-# $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
-#  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
-#
-# Spread the other tokens and this grows without bound: as a map of $X$, this self-attention has no global Lipschitz constant. It is the
-# idea behind the
-# theorem of Kim, Papamakarios and Mnih (2021). For a fixed number of tokens and bounded inputs there is one, since the map is smooth.
-
-# %% id="deeper-lipschitz-code"
-verify("self-attention-not-lipschitz")
-nudge = 1e-6 * np.eye(3)[:, :1]
-for spread in (1.0, 10.0, 100.0):
-    tokens = np.array([[0.0], [-spread], [spread]])
-    up, down = (attention(x, x, x)[0, 0] for x in (tokens + nudge, tokens - nudge))
-    by_formula = 1 / 3 + 2 * spread**2 / 3
-    print(f"others at +-{spread:5.0f}: slope {(up - down) / 2e-6:8.2f}", end=", ")
-    print(f"formula {by_formula:8.2f}")
-
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
@@ -838,6 +841,9 @@ for spread in (1.0, 10.0, 100.0):
 # - The wrong axis:
 #   [issue 146](https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/146) of
 #   labmlai/annotated_deep_learning_paper_implementations (2022).
+# - A. Radford et al. (2019), GPT-2, and its [code](https://github.com/openai/gpt-2/blob/master/src/model.py), `multihead_attn`.
+# - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): queries and keys of norm 1.
+# - D. Bahdanau, K. Cho and Y. Bengio (2014), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473): the fixed-length vector.
 # - F. Behrens, L. Biggio and L. Zdeborová (2024), [arXiv:2407.11542](https://arxiv.org/abs/2407.11542): counting with attention.
 # - P. Veličković et al. (2024), [arXiv:2410.01104](https://arxiv.org/abs/2410.01104): softmax must disperse.
 # - M. Hahn (2020), [arXiv:1906.06755](https://arxiv.org/abs/1906.06755): what self-attention cannot compute.

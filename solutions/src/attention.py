@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`attention`: scaled dot-product attention
 #
-# Ten tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb): 20 points,
-# about 85 minutes. Each stands on its own.
+# Eleven tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb):
+# 24 points, about 110 minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails says what
@@ -265,6 +265,49 @@ check("cost-of-new-tokens", my_cost)
 # weights; the second reads these and $T_k d_v$ values, and writes $T_q d_v$. The scores of a query are softmaxed where they are made, so the table
 # travels twice, and not four times as in {eq}`attention-traffic`. With so few queries it hardly matters: nearly all of the traffic is for keys and
 # values, each used for a few operations only.
+
+# %% [markdown] id="layer-around-attention-text"
+# Write `my_layer(x, w_query, w_key, w_value, w_output, n_heads)` for `x` of shape `(batch, T, d_model)`, `w_query` and `w_key`
+# `(d_model, n_heads * d_k)`, `w_value` `(d_model, n_heads * d_v)` and `w_output` `(n_heads * d_v, d_model)`. It returns
+# `(batch, T, d_model)`.
+#
+# In each head the scores of **later** positions become minus infinity, after the division by the root of $d_k$ and before the softmax.
+# The outputs of the heads, side by side in their order, are multiplied by `w_output`. It must work for one head and one position. Scores
+# are moderate.
+
+# %% [markdown] id="layer-example"
+# Queries are the rows of `x @ w_query`, and likewise for keys and values. Head 0 has the first $d_k$ (or $d_v$) of their columns, head 1 the
+# next ones, and $d_k$ need not be `d_model / n_heads`. A library's softmax is welcome.
+#
+# An example with one head: if `x` is `[[[1.0], [2.0]]]` and all four matrices are `[[1.0]]`, the result is `[[[1.0], [1.881]]]`. The first
+# position sees only itself, and the second has the scores 2 and 4.
+
+
+# %% id="layer-around-attention" tags=["task"]
+def my_layer(x, w_query, w_key, w_value, w_output, n_heads):
+    """Causal self-attention of x (batch, T, d_model) in n_heads heads -> (batch, T, d_model)."""
+    ### BEGIN SOLUTION
+    batch, length, _ = x.shape
+    query, key, value = (
+        (x @ w).reshape(batch, length, n_heads, -1).swapaxes(1, 2)  # (batch, T, n_heads, width), then swap
+        for w in (w_query, w_key, w_value)
+    )
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    position = np.arange(length)
+    scores = np.where(position <= position[:, None], scores, -np.inf)
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = terms / terms.sum(axis=-1, keepdims=True) @ value
+    return heads.swapaxes(1, 2).reshape(batch, length, -1) @ w_output
+    ### END SOLUTION
+
+
+# %% id="layer-around-attention-check" tags=["check"]
+check("layer-around-attention", my_layer)
+
+# %% [markdown] id="layer-around-attention-why" tags=["solution-only"]
+# **Why.** Heads and examples are only leading axes of {eq}`batched-attention`, so one call serves them all, and one mask of shape (T, T)
+# serves every head of every example. Nothing overflows and no row is empty, since each position sees at least itself. Two reshapes without
+# the swaps would give the right shapes, and heads made of stretches of the text.
 
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader

@@ -160,6 +160,49 @@ def packed_in_float32(query, key, value, counts):
     return np.vstack(output)
 
 
+# --- a whole causal layer ---------------------------------------------------------------------------
+
+
+def layer_by_loops(x, w_query, w_key, w_value, w_output, n_heads):
+    output = np.zeros_like(x)
+    w_q, w_k, w_v = (np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value))
+    for h, w_o in enumerate(np.split(w_output, n_heads)):
+        for b, i in np.ndindex(x.shape[:2]):
+            seen, q = x[b, : i + 1], x[b, i] @ w_q[h]  # keys that come later are not there
+            terms = np.exp(seen @ w_k[h] @ q / math.sqrt(len(q)))
+            output[b, i] += terms @ seen @ w_v[h] @ w_o / terms.sum()
+    return output
+
+
+def layer_with_einsum(x, w_query, w_key, w_value, w_output, n_heads):
+    w_q, w_k, w_v = (w.reshape(len(w), n_heads, -1) for w in (w_query, w_key, w_value))
+    scores = np.einsum("bia,ahk,bjc,chk->bhij", x, w_q, x, w_k, optimize=True) * w_q.shape[2] ** -0.5
+    terms = np.tril(np.exp(scores))  # only then divided
+    weights = terms / terms.sum(axis=-1, keepdims=True)
+    w_o = w_output.reshape(n_heads, -1, w_output.shape[1])
+    return np.einsum("bhij,bja,ahv,hvd->bid", weights, x, w_v, w_o, optimize=True)
+
+
+def layer_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
+    x, w_query, w_key, w_value, w_output = (torch.from_numpy(a).float() for a in (x, w_query, w_key, w_value, w_output))
+    query, key, value = ((x @ w).unflatten(-1, (n_heads, -1)).transpose(1, 2) for w in (w_query, w_key, w_value))
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    weights = torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
+    return (weights @ value).transpose(1, 2).flatten(2) @ w_output
+
+
+def layer_in_float32(x, w_query, w_key, w_value, w_output, n_heads):
+    x, w_query, w_key, w_value, w_output = (a.astype(np.float32) for a in (x, w_query, w_key, w_value, w_output))
+    heads = []
+    for w_q, w_k, w_v in zip(*(np.hsplit(w, n_heads) for w in (w_query, w_key, w_value)), strict=True):
+        scores = x @ w_q @ (x @ w_k).swapaxes(1, 2) / np.float32(w_q.shape[1] ** 0.5)
+        scores += np.triu(np.full(scores.shape[1:], -np.inf, dtype=np.float32), 1)
+        terms = np.exp(scores - scores.max(axis=2, keepdims=True))
+        heads.append(terms / terms.sum(axis=2, keepdims=True) @ (x @ w_v))
+    return np.concatenate(heads, axis=2) @ w_output
+
+
 # --- your turn, in the lesson -----------------------------------------------------------------------
 
 
@@ -255,6 +298,7 @@ RIGHT = {
         lambda p, g, n, d: -(d**0.5) * (sympy.log(1 - p) - sympy.log(p) - sympy.log(n - 1)) / g,
     ],
     "cost-of-new-tokens": [lambda: (600_000, 154_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 4000])],
+    "layer-around-attention": [layer_by_loops, layer_with_einsum, layer_in_torch, layer_in_float32],
     "attention-of-batches": [batches_by_loops, batches_in_torch],
     "same-output-other-values": [values_by_solving, values_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],

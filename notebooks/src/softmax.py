@@ -2,13 +2,13 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**, which are not
-# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum. This looks arbitrary. Yet a
-# psychologist, a physicist and an economist each had a question of their own, none of them about attention, and all three lead to it.
+# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum. It looks arbitrary. Yet three
+# questions lead to it, one from psychology, one from physics and one from economics, and none of them is about attention.
 #
-# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum it block by block.
+# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
 #
-# **You need** partial derivatives, expected value, independence, NumPy. **Time:** 60 minutes, ten more for the two turns, without the
-# *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# **You need** exponentials, partial derivatives, expected value, independence, NumPy. **Time:** 60 minutes, ten more for two
+# turns, without *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
@@ -28,8 +28,8 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:8} {weight:.2f}")
 
 # %% [markdown] id="where"
-# Nearly all of the attention goes to "cat". This one step is lit in the machine below, where a row of scores goes in and a row of
-# weights comes out. The rest of the drawing can wait. (There $T$ counts the tokens; here it will be a temperature.)
+# Nearly all of the attention goes to "cat". In the machine below, look at the lit box. A row of scores goes in from below, and a row
+# of weights comes out on top.
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -63,37 +63,38 @@ figures.token_weights(TOKENS, z_it, weights)
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on **all** scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. In this lesson there are two or more
-# scores, all of them finite. Then every weight is positive, and as they add up to 1, each is below 1:
+# Every weight depends on **all** scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. For two or more finite scores, as we have
+# them here, every weight is positive, and as they add up to 1, each is below 1:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 
 # %% id="definition-show"
-from attn_course import check, show, verify
+from attn_course import check, verify
 from attn_course.reference import logsumexp, softmax
 
 np.set_printoptions(precision=4, suppress=True)
+w = softmax(z_it)
+print(f"smallest weight {w.min():.4f}, largest {w.max():.4f}, sum {w.sum():.1f}")
 verify("softmax", "softmax-inside-the-simplex")
-show("softmax", z=[1, 2, 0], i=2)
 
 # %% [markdown] id="why-exp"
 # ## First derivation: odds that ignore the other scores
 #
 # Why the exponential? The function $x^2 + 1$ is positive everywhere too, so its values, divided by their sum, would make perfectly
-# good weights. To see what sets $e^x$ apart, we ask for a little at a time, until no other function is left.
+# good weights. To see what sets $e^x$ apart, we ask for a little at a time, until only exponentials are left.
 #
-# Let some positive function $f$ turn each score into an amount, and divide by the sum, $w_i = f(z_i) / \sum_j f(z_j)$. Two tokens
-# compare by their **odds** $w_i / w_j$, in which the sum cancels:
+# Let some positive function $f$ turn each score into an amount, and divide by the sum, $w_i = f(z_i) / \sum_j f(z_j)$. We compare
+# two tokens by their **odds** $w_i / w_j$, in which the sum cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
 
 # %% [markdown] id="luce"
 # So these odds do not care who else is there. In 1959 the psychologist Duncan Luce made this an axiom about people: how much more
 # often you choose coffee than tea does not depend on whether there is lemonade. We call this **Luce's condition**. It is bold, and
-# section {section}`three` tests it.
+# section {section}`three` shows a contest that breaks it. Yet alone it still allows every positive $f$.
 #
-# Our second wish concerns the scores. They only say how much better one key fits than another, and have **no natural zero**. So
-# adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
+# So we need a second wish. Let us read scores only as saying how much better one key fits than another, so that they have **no
+# natural zero**. Then adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
 #
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
@@ -104,20 +105,26 @@ show("softmax", z=[1, 2, 0], i=2)
 #
 # $$f(x + c) = f(x)\, \frac{f(c)}{f(0)}$$
 #
-# This holds for every $c$, so we may nudge $c$ a little and watch both sides. If $f$ has a derivative, we differentiate with respect
-# to $c$, put $c = 0$, and write $\beta$ for the number $f'(0) / f(0)$:
+# This holds for every $c$. So if $f$ has a derivative and we nudge $c$, both sides change at the same rate:
 #
-# $$f'(x + c) = f(x)\, \frac{f'(c)}{f(0)}, \qquad f'(x) = \beta\, f(x)$$
+# $$f'(x + c) = f(x)\, \frac{f'(c)}{f(0)}$$
+#
+# At $c = 0$ the fraction is just a number, $f'(0) / f(0)$. Let us call it $\beta$:
+#
+# $$f'(x) = \beta\, f(x)$$
 
 # %% [markdown] id="why-exp-unique"
-# Everywhere $f$ grows at the same rate, like money at a fixed interest. Can anything but an exponential do that? The product
-# $f(x)\, e^{-\beta x}$ has the derivative $(f'(x) - \beta f(x))\, e^{-\beta x} = 0$, so it is a constant, and at $x = 0$ it is
-# $f(0)$. Hence $f(x) = f(0)\, e^{\beta x}$, and in the weights even $f(0)$ cancels:
+# Relative to its size, $f$ changes at the same rate everywhere, like money at a fixed rate of interest. Can anything but an
+# exponential do that? The product $f(x)\, e^{-\beta x}$ has the derivative $(f'(x) - \beta f(x))\, e^{-\beta x} = 0$, so it is a
+# constant, and at $x = 0$ it is $f(0)$. Hence $f(x) = f(0)\, e^{\beta x}$.
+#
+# In the weights even $f(0)$ cancels. For $\beta > 0$ a larger score gets a larger weight, and we write $\beta = 1 / T$, with the
+# **temperature** $T$:
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# A single number is left to choose. For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**.
+# So two wishes have left us a single number to choose.
 
 # %% id="why-exp-verify"
 z = np.array([2.0, 1.0, 0.0])
@@ -129,18 +136,20 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # %% [markdown] id="entropy"
 # ## Second derivation: score and entropy in balance
 #
-# Let us forget these rules and ask which weights are *best*. They should have a large average score, $p \cdot z = \sum_i p_i z_i$,
-# but that is largest with everything on the best token, even if another is only a hair behind. Good weights also keep some doubt,
-# which the **entropy** $H(p) = -\sum_i p_i \ln p_i$ measures. It is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and
-# $\ln n$, its largest value, if all have the same. If a number $T > 0$ says what entropy is worth to us, which weights have the
-# largest
+# Let us forget these wishes and ask which weights are *best*. They should have a large average score, $p \cdot z = \sum_i p_i z_i$,
+# but that is largest with everything on the best token, even if another is only a hair behind. So we choose to reward doubt too, and
+# to measure it by the **entropy** $H(p) = -\sum_i p_i \ln p_i$. This is the strong assumption here (section {section}`limits` has
+# another reward).
+#
+# Entropy is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and $\ln n$, its largest value, if all have the same. If a
+# number $T > 0$ says what it is worth to us, which weights have the largest
 #
 # $$p \cdot z + T\, H(p) \; ?$$
 
 # %% [markdown] id="physics"
-# A gas settles the same balance. It is drawn to low energy but also to high entropy, and at a fixed temperature it comes to rest
-# where "energy minus temperature times entropy" is smallest. With minus the energy for the score, this is our sum, and this is where
-# $T$ has its name from. (Another reward for doubt leads to other weights, see section {section}`limits`.)
+# A gas settles the same balance. At a fixed temperature and volume, the chances $p$ of its states make average energy minus
+# temperature times entropy as small as it can be (in units where Boltzmann's constant is 1). If a score is minus an energy, this is
+# *minus* our sum, so where it is smallest, ours is largest, and there $T$ is the temperature.
 #
 # For the scores $(0, 1, 2)$ and $T = 1$, let us try both extremes and a compromise:
 
@@ -157,12 +166,16 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# The idea is to measure every $p$ against $s = \sigma(z)$. Let $T = 1$. With $z_i = \ln s_i + \mathrm{lse}(z)$, and because the $p_i$
-# sum to 1,
+# The idea is to measure every $p$ against $s = \sigma(z)$. Let $T = 1$. We put $z_i = \ln s_i + \mathrm{lse}(z)$ into the average
+# score, and as the $p_i$ sum to 1, $\mathrm{lse}(z)$ comes out whole:
 #
-# $$p \cdot z + H(p) = \sum_i p_i\,(\ln s_i + \mathrm{lse}(z)) - \sum_i p_i \ln p_i = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
+# $$p \cdot z = \sum_i p_i \ln s_i + \mathrm{lse}(z)$$
 #
-# where entries with $p_i = 0$ add nothing. So all that our choice of $p$ can change is the last sum, and for $p = s$ it is 0.
+# Now we add the entropy and join the two logarithms:
+#
+# $$p \cdot z + H(p) = \mathrm{lse}(z) + \sum_i p_i \ln s_i - \sum_i p_i \ln p_i = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
+#
+# Entries with $p_i = 0$ add nothing. So our choice of $p$ can change only the last sum, and for $p = s$ it is 0.
 
 # %% [markdown] id="compromise"
 # Can another $p$ make that sum positive? One inequality says no: $\ln x \le x - 1$, with equality only at $x = 1$. (The difference
@@ -170,8 +183,9 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # $$\sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i p_i \Bigl(\frac{s_i}{p_i} - 1\Bigr) = \sum_i (s_i - p_i) \le 0$$
 #
-# The last step holds because these $p_i$ sum to 1, and these $s_i$ to at most 1. So nothing beats softmax. Can anything draw level?
-# Then $s_i = p_i$ for each of these entries, and their $s_i$ sum to 1 already. As no $s_i$ is 0, no entry was left out, and $p = s$.
+# The last step holds because the $p_i$ in it sum to 1, and the $s_i$ to at most 1. So nothing beats softmax. Can anything draw level?
+# Then $s_i = p_i$ wherever $p_i > 0$, and at those places the $s_i$ already sum to 1. But every $s_i$ is positive, so there is no other
+# place, and $p = s$.
 
 # %% [markdown] id="compromise-best"
 # So **softmax is the one best compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above, called
@@ -189,12 +203,13 @@ verify("log-softmax")
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# In the early 1970s a new train line was about to open around San Francisco. The official forecast was that 15 percent of travellers
-# would use it. The economist Daniel McFadden gave each way of travelling a score, and assumed that people take what looks best to
-# them once each score has an error added. He predicted 6.3 percent. In the end it was 6.2.
+# In the early 1970s a new rail system, BART, was built around San Francisco, and nobody could know how many would take it. The
+# economist Daniel McFadden and his team gave each way of travelling a score, added a random error to each, and assumed that people
+# take the largest. Among commuters, their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out
+# those who walk to the train. There the forecast was twelve times too high.)
 
 # %% [markdown] id="contest-errors"
-# The weights in his model are those of softmax. How do they come out of a contest? Let each score be read with an error $\xi_j$, and
+# The weights in their model are those of softmax. How do they come out of a contest? Let each score be read with an error $\xi_j$, and
 # let the largest $z_j + \xi_j$ win. The errors are independent, with one continuous distribution of finite mean. In the figure they
 # are normal, and the scores are $(x, 0)$. The best reading of one contest stays flat while $x$ loses, but rises with it once it wins.
 
@@ -211,16 +226,17 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# The idea is to raise one score $z_i$ by a tiny $h > 0$ and to ask which contests notice. Where $i$ wins already, the best reading
-# rises by $h$. Where $i$ loses clearly, nothing happens. Only where $i$ loses by less than $h$ does it rise by a part of $h$. If
-# $e_i$ has a 1 at entry $i$ and zeros elsewhere, the mean rise over $h$ lies between two chances:
-#
-# $$P(i \text{ wins}) \;\le\; \frac{M(z + h\, e_i) - M(z)}{h} \;\le\; P(i \text{ wins}) + P(i \text{ loses by less than } h)$$
+# The idea is to move one score $z_i$ by a tiny $h$, up or down, and to ask which contests notice. Where $i$ wins before and after, the
+# best reading moves by $h$. Where $i$ loses both times, nothing happens. Only where the winner changes does it move by a part of $h$,
+# and such a contest is close: $i$ and its best rival were at most $|h|$ apart.
 
 # %% [markdown] id="contest-limit"
-# Now let $h$ shrink. Every lost contest is lost by some positive gap, and fewer and fewer gaps lie below $h$, so the last probability
-# goes to 0. A step down leads to the same limit, because its quotient lies between $P(i \text{ wins by more than } h)$ and
-# $P(i \text{ wins})$, and a tie has probability 0. So it was no accident:
+# So the mean move over $h$ is the chance to win, except for the close contests. If $e_i$ has a 1 at entry $i$ and zeros elsewhere,
+#
+# $$\Bigl|\, \frac{M(z + h\, e_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(i \text{ and its best rival are at most } |h| \text{ apart})$$
+#
+# Now let $h$ shrink. A tie has probability 0, so nearly every contest has a gap, and fewer and fewer gaps are below $|h|$. The right
+# side goes to 0, and we see that it was no accident:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
@@ -234,8 +250,8 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 # = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
 # The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$, the distribution of a single noise, moved by
-# $\mathrm{lse}(z)$. The best reading behaves as if there were just one score, $\mathrm{lse}(z)$. The mean moves too. For a single
-# noise it is Euler's constant, $\gamma \approx 0.577$, which we only quote, and therefore
+# $\mathrm{lse}(z)$. The best reading behaves as if there were just one score, $\mathrm{lse}(z)$, and its mean is $\mathrm{lse}(z)$
+# plus the mean of a single noise. The value of that mean will not matter. It is Euler's constant, $\gamma \approx 0.577$:
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 
@@ -259,35 +275,49 @@ verify("expected-maximum", "lse-gradient")
 # %% [markdown] id="three"
 # ## Where the three roads meet
 #
-# Three questions have led us to $\sigma(\beta z)$, $\sigma(z / T)$ and $\sigma(z)$. So you may read a softmax weight by its odds, as
-# a compromise between score and entropy, or as a chance to win. The last two roads also meet in $\mathrm{lse}(z)$, the value of the
-# best compromise at $T = 1$ and, up to $\gamma$, the mean best reading.
+# Each road had an assumption: weights $f(z_i) / \sum_j f(z_j)$ that ignore shifts, entropy as the reward, Gumbel noise. Each has led
+# to softmax, and so to a way of reading the weight 0.95 of "cat". It is 55 times the weight of "tired", whoever else stands in the
+# sentence. It belongs to the best balance of score and entropy. And if each score is read with Gumbel noise, "cat" wins about 95 of
+# 100 contests.
+#
+# The last two roads also meet in $\mathrm{lse}(z)$, the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best
+# reading.
 
 # %% [markdown] id="odds-predict"
-# Now we test Luce's condition. Let the scores 2 and 1 compete, first alone and then with a third score of 0. With Gumbel noise the
-# weights are those of softmax, so the odds of the first two stay as they are, but with normal noise they change. **Predict** whether
-# the weak third score raises or lowers the odds of the first over the second.
+# Does every contest obey Luce's condition? Let the scores 2 and 1 compete, first alone and then with a third score of 0. With Gumbel
+# noise the weights are those of softmax, so the odds of the first two stay as they are. With normal noise of the same spread they
+# change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
 
 # %% id="contest-code" tags=["predicted"]
 import math
+
+
+def first_over_second(readings):
+    wins = np.bincount(readings.argmax(axis=-1))
+    return wins[0] / wins[1]
+
 
 rng, size = np.random.default_rng(1), (1_000_000, 3)
 spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
 normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
 for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
-    for z in ([2.0, 1.0], [2.0, 1.0, 0.0]):
-        wins = np.bincount((z + noise[:, : len(z)]).argmax(axis=-1))
-        print(f"{name}, scores {z}: odds {wins[0] / wins[1]:.2f}")
+    three = np.array([2.0, 1.0, 0.0]) + noise
+    two = three[:, :2]
+    odds = f"{first_over_second(two):.2f}, then {first_over_second(three):.2f}"
+    best, winner = two.max(axis=-1), two.argmax(axis=-1)
+    means = [f"{best[winner == i].mean():.1f}" for i in (0, 1)]
+    print(f"{name}: odds {odds}; mean winning readings of two", *means)
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, from 2.44 to 2.51, because the third score takes a larger part of the second one's wins than of the first one's.
-# With Gumbel noise the odds are $e \approx 2.72$ both times.
+# It raises them, from 2.44 to 2.51. With normal noise the second score tends to win with a lower reading than the first, 2.1 on
+# average against 2.4, and the third beats a low reading more easily. With Gumbel noise the winning reading does not depend on who
+# wins, and the odds stay at $e \approx 2.72$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# Can we type the formula in like that? The scores below are $(0, 1, 2)$ with 1000 added to each, which on paper changes no weight.
-# But a float64 ends near $e^{709}$. What is larger becomes `inf`, and inf / inf is NaN:
+# Can we type in the formula as it stands? The scores below are $(0, 1, 2)$ with 1000 added to each, which on paper changes no weight.
+# But the largest float64 is just below $e^{710}$. What is larger becomes `inf`, and inf / inf is NaN:
 
 # %% id="overflow-code"
 scores = np.array([1000.0, 1001.0, 1002.0])
@@ -314,7 +344,7 @@ print("the maximum subtracted: ", shifted / shifted.sum())
 
 # %% [markdown] id="smooth-maximum"
 # The logarithm of that sum lies between 0 and $\ln n$, so $\mathrm{lse}(z)$ is the maximum and at most $\ln n$ more. It is a **smooth
-# maximum**. For the scores $(x, 0)$ its slope, the weight of $x$, goes gently from 0 to 1:
+# maximum**. For the scores $(x, 0)$ its slope, the weight of $x$, rises gently between 0 and 1:
 
 # %% id="lse-figure"
 verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
@@ -358,9 +388,15 @@ assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
 figures.jacobian_heatmap(weights, jacobian)
 
 # %% [markdown] id="spot-elementwise"
-# **Spot the mistake.** Many people take $s(1 - s)$ for the derivative. Raise two equal scores by 0.1. By this formula both weights
-# grow by about $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but weights that sum to 1 cannot both grow. The formula belongs to the *logistic*
-# function of one number. Here it is only the diagonal of $J$.
+# **Spot the mistake.** It is tempting to take $s(1 - s)$ for the derivative. Which two scores refute it?
+#
+# <details><summary>What is wrong</summary>
+#
+# Take only two scores, equal, so that both weights are 0.5, and raise both by 0.1. By this formula both weights grow by about
+# $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but two weights that sum to 1 cannot both grow. The formula belongs to the *logistic* function of
+# one number. Here it is only the diagonal of $J$.
+#
+# </details>
 
 # %% [markdown] id="vjp"
 # Must a backward pass build this matrix? A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain rule
@@ -401,8 +437,8 @@ verify(
 
 # %% [markdown] id="step"
 # By {eq}`softmax-vector-jacobian-product`, a step downhill lowers each score whose $g_i$ lies above the average $s \cdot g$. Take
-# $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict** whether both of
-# their *weights* become smaller, if the gradient is subtracted once.
+# $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict** which of the three
+# *weights* grow, if the gradient is subtracted once.
 
 # %% id="step-code" tags=["predicted"]
 s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
@@ -410,16 +446,16 @@ print("gradient of the scores:", softmax_vjp(s, g))
 print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# Only the first one does. Its score falls by 0.08, the second only by 0.01. As the first amount is by far the largest, the sum of all
-# amounts falls to 0.947 of what it was, while the second amount keeps 0.990 of its own. So the second *weight* grows, from 0.1 to
-# 0.1046.
+# The second and the third grow. The third score rises, so this is no surprise. But the second score falls by 0.01. Yet the first falls
+# by 0.08, and as its amount is by far the largest, the sum of all amounts falls by about 5 percent. The second amount falls by only 1
+# percent, so its part of the sum grows, from 0.1 to 0.1046.
 
 # %% [markdown] id="cross-entropy"
 # ## The loss of a model that is confident and wrong
 #
-# At its end, a language model turns one score for every word of the vocabulary into the chance that this word comes next, again by
-# softmax. In training we know the right word $y$, and the model pays the **cross-entropy**, $-\ln s_y$: next to nothing if it was
-# nearly sure of $y$, and dearly if it was sure of another word.
+# At its end, a language model turns one score for every token of its vocabulary ("word" for short) into the chance that this word
+# comes next, again by softmax. In training we know the word $y$ that really came next, and the model pays the **cross-entropy**,
+# $-\ln s_y$: next to nothing if it was nearly sure of $y$, and dearly if it was sure of another word.
 #
 # By {eq}`log-softmax` this loss is $\mathrm{lse}(z) - z_y$, and on paper it does not matter which of the two we compute. Here a model
 # is sure of the second of two words, but the first is right:
@@ -427,20 +463,20 @@ print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
 # %% id="log-trap-code"
 z = np.array([0.0, 800.0])
 with np.errstate(divide="ignore"):  # keep NumPy quiet
-    print("the logarithm of the weight:", -np.log(softmax(z))[0])
-print("lse(z) - z_y:               ", logsumexp(z) - z[0])
+    print("minus the logarithm of the weight:", -np.log(softmax(z))[0])
+print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 
 # %% [markdown] id="log-softmax-safe"
 # The weight $e^{-800}$ is too small for a float64 and becomes 0, and one such word makes the loss of a whole text infinite. The
-# second way never forms the weight, which is why libraries ask for the scores.
+# second way never forms the weight, so PyTorch's `cross_entropy`, for example, takes the scores.
 #
-# What does the model learn from this loss? (Task {task}`log-softmax-derivative` lets you find out first.)  The derivative of
-# $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is $-\delta_{iy}$:
+# What does the model learn from this loss? The derivative of $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is
+# $-\delta_{iy}$:
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. A step downhill lowers each wrong word in proportion to the weight that it got, and raises the
-# right one by what it lacks.
+# This is the weight minus the truth. A step downhill lowers the *score* of each wrong word in proportion to the weight that it got,
+# and raises the score of the right word in proportion to what its weight lacks from 1.
 
 # %% [markdown] id="squared-error"
 # Would the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ do as well? With it, the same difference is only $g_i$, and still has
@@ -469,9 +505,10 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # odds are $e^8 \approx 3000$ at $T = 1$ and $e^4 \approx 55$ at $T = 2$. Our division by 2 **was** a temperature.
 
 # %% [markdown] id="card-question"
-# The temperature also decides how much of a gradient comes through. In $\sigma(z / T)$, $J$ holds the derivatives with respect to
-# $z / T$, so those with respect to the score $z$ are $J / T$. Find two very different temperatures at which the card shows less than
-# 0.02 for $J / T$. (The *spectral norm* is the largest factor by which a matrix stretches a vector.) Then press "+100 to all".
+# The temperature also decides how much of a gradient comes through. Where almost nothing does, queries and keys learn almost nothing.
+# In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so those with respect to $z$ are $J / T$. The card shows the
+# *spectral norm* of $J / T$, the largest factor by which it stretches a gradient. Find two very different temperatures at which this
+# is below 0.02. Then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -479,18 +516,21 @@ figures.softmax_explorable()
 # %% [markdown] id="saturation"
 # <details><summary>What you should see</summary>
 #
-# For the card's own scores, $J / T$ is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. In the cold, one weight
-# has nearly everything, as no scores tie. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor that falls faster than
-# $T$ (section {section}`temperature-limits`). We call such a softmax **saturated**. In the heat the division by $T$ makes $J / T$
-# small.
+# For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. In the heat, the division
+# by $T$ makes $J / T$ small. In the cold, one weight has nearly everything, as the largest score has no equal. If it leads by $g$, the
+# others have at most $(n - 1)\, e^{-g / T}$ together, and every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor no larger,
+# which falls faster than $T$ (section {section}`temperature-limits`). We call such a softmax **saturated**.
+#
+# "+100 to all" changes nothing, by {eq}`softmax-shift-invariance`.
 #
 # </details>
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
-# The sum in {eq}`stable-softmax` needs the maximum before its first term. Must we then read a long row of scores twice? Once is
-# enough, if we correct the sum whenever the maximum changes (Milakov and Gimelshein, 2018).
+# FlashAttention (lesson {lesson}`flash`) never keeps a whole row of scores. It takes the keys block by block, and on paper it loses
+# nothing. How can that be, if the sum in {eq}`stable-softmax` needs the maximum before its first term? The idea is to correct the sum
+# whenever the maximum changes (Milakov and Gimelshein, 2018), so that one look at each score is enough.
 #
 # For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative to it,
 # $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
@@ -520,13 +560,16 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="online-notice"
-# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (lesson {lesson}`flash`) rests
-# on this, and rescales the weighted sum of values too.
+# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention rescales the weighted sum of
+# values in the same way.
 
 # %% [markdown] id="blocks"
-# **Your turn.** Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and looks at each block once: `blocks`
-# is a list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any size and either sign. Joining the
-# blocks is not allowed, nor is a library's log-sum-exp. The smallest example: `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
+# **Your turn.** Write `my_lse(blocks)`, which takes a list of blocks and returns $\mathrm{lse}$ of all their scores as a float. For
+# example, `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$. Look at each block once, without joining blocks and without a library's
+# log-sum-exp.
+#
+# - There is at least one block, and none is empty.
+# - A block is a 1-D float64 array of finite scores, of any size and either sign.
 
 # %% id="lse-turn-code" tags=["your-turn"]
 my_lse = ...  # your function
@@ -603,7 +646,8 @@ figures.softmax_maps(difference, shares, shift=shift, mark=3.0)
 #
 # With $x = 0$ we see that all entries share the ratio $g(c) = f_j(c) / f_j(0)$, and then $f_i(x + c) = f_i(x)\, g(c)$, which we have
 # solved: $f_i(x) = a_i\, e^{\beta x}$ with $a_i = f_i(0)$. The weights are proportional to $e^{\beta z_i + \ln a_i}$, so a number is
-# added to each score. ALiBi adds its position bias in this way.
+# added to each score. ALiBi adds a number to each score in this
+# way, one that depends on the distance between query and key.
 
 # %% id="own-functions-code"
 z, a = np.array([2.0, 1.0, 0.0]), np.array([1.0, 2.0, 4.0])
@@ -631,7 +675,8 @@ check("softmax-derivative", my_formula)
 # ## Deeper: where does Gumbel's noise come from?
 #
 # Take $N$ independent waiting times, exponential with mean 1. The longest of them, less $\ln N$, is at most $t$ with the chance
-# $(1 - e^{-t} / N)^N$ for $t \ge -\ln N$. As $N$ grows, this tends to $\exp(-e^{-t})$. So Gumbel's is the noise of extremes:
+# $(1 - e^{-t} / N)^N$ for $t \ge -\ln N$. As $N$ grows, this tends to $\exp(-e^{-t})$. So the longest of many such waits has
+# Gumbel's noise:
 
 # %% id="noise-code"
 rng = np.random.default_rng(0)
@@ -677,8 +722,8 @@ for t in (-0.5, 0.0, 2.0):
 # = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$
 #
 # This is the variance of the scores under the weights $s$, which is positive, unless all scores are equal. For $\beta \to \infty$ the
-# largest score outgrows all others, for $\beta \to -\infty$ the smallest. So $\mu(\beta)$ rises continuously and takes each value
-# strictly between the smallest score and the largest **exactly once**.
+# *terms* of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ rises continuously
+# and takes each value strictly between the smallest score and the largest **exactly once**.
 
 # %% id="bisection-code"
 verify("free-energy-identity")
@@ -792,7 +837,7 @@ print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
 # %% [markdown] id="axes"
 # ## Deeper: are these weights right?
 #
-# Two mistakes raise no error. One is a softmax along the wrong axis. Do the row sums give it away, for scores with queries in rows?
+# Two mistakes are easy to miss. One is a softmax along the wrong axis. Do the row sums give it away, for scores with queries in rows?
 
 # %% id="axes-code"
 scores = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 5.0]])  # queries by keys
@@ -810,6 +855,9 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.21, 0.31])
 for name, w in (("printed", printed), ("softmax", softmax(scores))):
     print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
+
+# %% [markdown] id="spot-printed-notice"
+# The printed text has 0.44 where 0.2 should be, far more than rounding can do.
 
 # %% [markdown] id="norm"
 # ## Deeper: how large can the Jacobian be?
@@ -841,7 +889,8 @@ print("rank", np.linalg.matrix_rank(jacobian), "for", len(s), "scores")
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# A variance is also at most a quarter of the squared range, because all numbers lie within half the range of its midpoint. No two
+# A variance is also at most a quarter of the squared range: the mean squared distance is smallest from the average, so from the
+# midpoint it is no smaller, and there no distance exceeds half the range. No two
 # entries of a vector of length 1 are more than $\sqrt{2}$ apart, so always $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
 
 # %% [markdown] id="softmax-entropy"
@@ -850,8 +899,8 @@ print("rank", np.linalg.matrix_rank(jacobian), "for", len(s), "scores")
 #
 # $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
 #
-# The figure sharpens the scores $(1.5, 1, 0, -1)$, from nearly equal weights at $\beta = 0.1$ to one that has everything. **Predict**
-# whether the norm of $J$ falls all the way.
+# The figure sharpens the scores $(1.5, 1, 0, -1)$, from nearly equal weights at $\beta = 0.1$ to one that has everything.
+# **Predict** its course, and sketch the norm of $J$ against $\beta$.
 
 # %% id="saturation-figure" tags=["predicted"]
 verify("saturated-softmax-jacobian-vanishes", "softmax-entropy")
@@ -864,7 +913,7 @@ entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% [markdown] id="saturation-answer" tags=["answer"]
-# It does not: it rises first. Nearly equal weights give a norm of about one quarter. Where the two largest scores share most of the
+# It rises first and falls later. Nearly equal weights give a norm of about one quarter. Where the two largest scores share most of the
 # weight, the norm comes closer to one half, which none exceeds. It falls as the largest weight takes more and more. The dotted levels
 # are one half above and $\ln 4$, the entropy of equal weights, below.
 
@@ -873,10 +922,9 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 #
 # - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden, who showed
-#   in 1974 that under his conditions only Gumbel's noise leads to it; the
-#   [train forecast](https://www.econlib.org/library/Enc/bios/McFadden.html).
+#   in 1974 that under his conditions only Gumbel's noise leads to it; the forecast for BART is in section 3.8.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
-# - I. Goodfellow, Y. Bengio and A. Courville (2016), [*Deep learning*](https://www.deeplearningbook.org/contents/mlp.html), chapter
-#   6.
+# - I. Goodfellow and others (2016), [*Deep learning*](https://www.deeplearningbook.org/contents/mlp.html), chapter 6.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
+# - O. Press, N. A. Smith and M. Lewis (2021), [arXiv:2108.12409](https://arxiv.org/abs/2108.12409): ALiBi.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -203,10 +203,10 @@ verify("log-softmax")
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# In the early 1970s a new rail system, BART, was built around San Francisco, and nobody could know how many would take it. The
-# economist Daniel McFadden and his team gave each way of travelling a score, added a random error to each, and assumed that people
-# take the largest. Among commuters, their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out
-# those who walk to the train. There the forecast was twelve times too high.)
+# In the early 1970s a new rail system, BART, was built around San Francisco. Who would take it? The economist Daniel McFadden and his
+# team gave each way of travelling a score, added a random error to each, and assumed that people take the largest. Among commuters,
+# their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out those who walk to the train. There the
+# forecast was twelve times too high.)
 
 # %% [markdown] id="contest-errors"
 # The weights in their model are those of softmax. How do they come out of a contest? Let each score be read with an error $\xi_j$, and
@@ -435,21 +435,6 @@ verify(
     "softmax-vector-jacobian-product",
 )
 
-# %% [markdown] id="step"
-# By {eq}`softmax-vector-jacobian-product`, a step downhill lowers each score whose $g_i$ lies above the average $s \cdot g$. Take
-# $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict** which of the three
-# *weights* grow, if the gradient is subtracted once.
-
-# %% id="step-code" tags=["predicted"]
-s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
-print("gradient of the scores:", softmax_vjp(s, g))
-print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
-
-# %% [markdown] id="step-answer" tags=["answer"]
-# The second and the third grow. The third score rises, so this is no surprise. But the second score falls by 0.01. Yet the first falls
-# by 0.08, and as its amount is by far the largest, the sum of all amounts falls by about 5 percent. The second amount falls by only 1
-# percent, so its part of the sum grows, from 0.1 to 0.1046.
-
 # %% [markdown] id="cross-entropy"
 # ## The loss of a model that is confident and wrong
 #
@@ -493,9 +478,8 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 
 # %% [markdown] id="cross-entropy-notice"
 # The model could hardly be more wrong, and the cross-entropy says so. Of the squared error almost nothing arrives, because all
-# entries of $J$ are small. The logarithm has the derivative $1 / s_y$, which cancels the factor $s_y$ of {eq}`softmax-derivative`.
-# Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow and others, 2016,
-# section 6.6).
+# entries of $J$ are small. Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow
+# and others, 2016, section 6.6).
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
@@ -528,9 +512,9 @@ figures.softmax_explorable()
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
-# FlashAttention (lesson {lesson}`flash`) never keeps a whole row of scores. It takes the keys block by block, and on paper it loses
-# nothing. How can that be, if the sum in {eq}`stable-softmax` needs the maximum before its first term? The idea is to correct the sum
-# whenever the maximum changes (Milakov and Gimelshein, 2018), so that one look at each score is enough.
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet the sum in
+# {eq}`stable-softmax` needs the maximum before its first term. The way out is to correct the sum whenever the maximum changes (Milakov
+# and Gimelshein, 2018).
 #
 # For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative to it,
 # $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
@@ -598,8 +582,8 @@ verify("merge-of-softmax-sums", "online-softmax-update")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Three roads lead to softmax: odds that ignore other scores and common shifts, the best balance of score and entropy, and the
-#   chances to win under Gumbel noise. It is the gradient of log-sum-exp.
+# - Three roads lead to softmax: odds that ignore other scores and shifts, the best balance of score and entropy, and the chances to win
+#   under Gumbel noise. It is the gradient of log-sum-exp.
 # - Subtract the maximum first. No weight changes, and no exponential overflows.
 # - A backward pass never needs $J$, which is nearly 0 where one weight takes nearly all.
 # - Compute cross-entropy from the scores. Its gradient is the weights minus the truth.
@@ -670,6 +654,23 @@ check("softmax-derivative", my_formula)
 #
 # Since $s = \sigma(u)$ with $u_i = \beta z_i + \ln a_i$, this is {eq}`softmax-derivative` times the derivative $\beta$ of $u_j$ with
 # respect to $z_j$. The $a_i$ change the weights, but not the formula.
+
+# %% [markdown] id="step"
+# ## Deeper: what does one step downhill change?
+#
+# By {eq}`softmax-vector-jacobian-product`, a step downhill lowers each score whose $g_i$ lies above the average $s \cdot g$. Do the
+# weights follow? Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict**
+# which of the three *weights* grow, if the gradient is subtracted once.
+
+# %% id="step-code" tags=["predicted"]
+s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
+print("gradient of the scores:", softmax_vjp(s, g))
+print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
+
+# %% [markdown] id="step-answer" tags=["answer"]
+# The second and the third grow. The third score rises, so this is no surprise. But the second score falls by 0.01. Yet the first falls
+# by 0.08, and as its amount is by far the largest, the sum of all amounts falls by about 5 percent. The second amount falls by only 1
+# percent, so its part of the sum grows, from 0.1 to 0.1046.
 
 # %% [markdown] id="noise"
 # ## Deeper: where does Gumbel's noise come from?

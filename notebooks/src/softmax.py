@@ -2,7 +2,7 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**, which are not
-# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum. It looks arbitrary. Yet three
+# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum. That looks arbitrary. Yet three
 # questions lead to it, one from psychology, one from physics and one from economics, and none of them is about attention.
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
@@ -28,8 +28,8 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:8} {weight:.2f}")
 
 # %% [markdown] id="where"
-# Nearly all of the attention goes to "cat". In the machine below, look at the lit box. A row of scores goes in from below, and a row
-# of weights comes out on top.
+# Nearly all of the attention goes to "cat". In the machine below, look only at the lit step. A row of scores goes in, and a row of
+# weights comes out.
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -63,8 +63,8 @@ figures.token_weights(TOKENS, z_it, weights)
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on **all** scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. For two or more finite scores, as we have
-# them here, every weight is positive, and as they add up to 1, each is below 1:
+# Every weight depends on **all** scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. For two or more finite scores, every
+# weight is positive, and as they add up to 1, each is below 1:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 
@@ -93,8 +93,8 @@ verify("softmax", "softmax-inside-the-simplex")
 # often you choose coffee than tea does not depend on whether there is lemonade. We call this **Luce's condition**. It is bold, and
 # section {section}`three` shows a contest that breaks it. Yet alone it still allows every positive $f$.
 #
-# So we need a second wish. Let us read scores only as saying how much better one key fits than another, so that they have **no
-# natural zero**. Then adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
+# So we need a second wish. Let us take scores to say only how much better one key fits than another, so that they have **no natural
+# zero**. Then adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
 #
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
@@ -184,8 +184,8 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # $$\sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i p_i \Bigl(\frac{s_i}{p_i} - 1\Bigr) = \sum_i (s_i - p_i) \le 0$$
 #
 # The last step holds because the $p_i$ in it sum to 1, and the $s_i$ to at most 1. So nothing beats softmax. Can anything draw level?
-# Then $s_i = p_i$ wherever $p_i > 0$, and at those places the $s_i$ already sum to 1. But every $s_i$ is positive, so there is no other
-# place, and $p = s$.
+# Then the first step must be an equality, so $s_i = p_i$ wherever $p_i > 0$, and there the $s_i$ already sum to 1. But every $s_i$ is
+# positive, so there is no other place, and $p = s$.
 
 # %% [markdown] id="compromise-best"
 # So **softmax is the one best compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above, called
@@ -228,15 +228,15 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # The idea is to move one score $z_i$ by a tiny $h$, up or down, and to ask which contests notice. Where $i$ wins before and after, the
 # best reading moves by $h$. Where $i$ loses both times, nothing happens. Only where the winner changes does it move by a part of $h$,
-# and such a contest is close: $i$ and its best rival were at most $|h|$ apart.
+# and such a contest is close: the *gap* between $i$ and its best rival was at most $|h|$.
 
 # %% [markdown] id="contest-limit"
-# So the mean move over $h$ is the chance to win, except for the close contests. If $e_i$ has a 1 at entry $i$ and zeros elsewhere,
+# So the mean move, divided by $h$, is the chance to win, up to the close contests. If $e_i$ has a 1 at entry $i$ and zeros elsewhere,
 #
-# $$\Bigl|\, \frac{M(z + h\, e_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(i \text{ and its best rival are at most } |h| \text{ apart})$$
+# $$\Bigl|\, \frac{M(z + h\, e_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(\text{gap} \le |h|)$$
 #
-# Now let $h$ shrink. A tie has probability 0, so nearly every contest has a gap, and fewer and fewer gaps are below $|h|$. The right
-# side goes to 0, and we see that it was no accident:
+# Now let $h$ shrink. Every contest has a gap, apart from ties, which have probability 0, and fewer and fewer gaps lie below $|h|$. The
+# right side goes to 0, and we see that it was no accident:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
@@ -303,15 +303,16 @@ normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
 for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
     three = np.array([2.0, 1.0, 0.0]) + noise
     two = three[:, :2]
-    odds = f"{first_over_second(two):.2f}, then {first_over_second(three):.2f}"
     best, winner = two.max(axis=-1), two.argmax(axis=-1)
-    means = [f"{best[winner == i].mean():.1f}" for i in (0, 1)]
-    print(f"{name}: odds {odds}; mean winning readings of two", *means)
+    lead = round(best[winner == 0].mean() - best[winner == 1].mean(), 2) + 0.0
+    odds, then = first_over_second(two), first_over_second(three)
+    print(f"{name}: odds {odds:.2f}, with the third score {then:.2f}")
+    print(f"  a winning first reads {lead:.2f} more than a winning second")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, from 2.44 to 2.51. With normal noise the second score tends to win with a lower reading than the first, 2.1 on
-# average against 2.4, and the third beats a low reading more easily. With Gumbel noise the winning reading does not depend on who
-# wins, and the odds stay at $e \approx 2.72$.
+# It raises them, from 2.44 to 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on average,
+# and the third beats a low reading more easily. With Gumbel noise the winning reading does not depend on who wins, and the odds stay at
+# $e \approx 2.72$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -442,8 +443,8 @@ verify(
 # comes next, again by softmax. In training we know the word $y$ that really came next, and the model pays the **cross-entropy**,
 # $-\ln s_y$: next to nothing if it was nearly sure of $y$, and dearly if it was sure of another word.
 #
-# By {eq}`log-softmax` this loss is $\mathrm{lse}(z) - z_y$, and on paper it does not matter which of the two we compute. Here a model
-# is sure of the second of two words, but the first is right:
+# By {eq}`log-softmax` this loss is $\mathrm{lse}(z) - z_y$, and on paper we may compute either. Here a model is sure of the second of
+# two words, but the first is right:
 
 # %% id="log-trap-code"
 z = np.array([0.0, 800.0])
@@ -655,23 +656,6 @@ check("softmax-derivative", my_formula)
 # Since $s = \sigma(u)$ with $u_i = \beta z_i + \ln a_i$, this is {eq}`softmax-derivative` times the derivative $\beta$ of $u_j$ with
 # respect to $z_j$. The $a_i$ change the weights, but not the formula.
 
-# %% [markdown] id="step"
-# ## Deeper: what does one step downhill change?
-#
-# By {eq}`softmax-vector-jacobian-product`, a step downhill lowers each score whose $g_i$ lies above the average $s \cdot g$. Do the
-# weights follow? Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict**
-# which of the three *weights* grow, if the gradient is subtracted once.
-
-# %% id="step-code" tags=["predicted"]
-s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
-print("gradient of the scores:", softmax_vjp(s, g))
-print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
-
-# %% [markdown] id="step-answer" tags=["answer"]
-# The second and the third grow. The third score rises, so this is no surprise. But the second score falls by 0.01. Yet the first falls
-# by 0.08, and as its amount is by far the largest, the sum of all amounts falls by about 5 percent. The second amount falls by only 1
-# percent, so its part of the sum grows, from 0.1 to 0.1046.
-
 # %% [markdown] id="noise"
 # ## Deeper: where does Gumbel's noise come from?
 #
@@ -860,6 +844,23 @@ for name, w in (("printed", printed), ("softmax", softmax(scores))):
 # %% [markdown] id="spot-printed-notice"
 # The printed text has 0.44 where 0.2 should be, far more than rounding can do.
 
+# %% [markdown] id="step"
+# ## Deeper: what does one step downhill change?
+#
+# By {eq}`softmax-vector-jacobian-product`, a step downhill lowers each score whose $g_i$ lies above the average $s \cdot g$. Do the
+# weights follow? Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict**
+# which of the three *weights* grow, if the gradient is subtracted once.
+
+# %% id="step-code" tags=["predicted"]
+s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
+print("gradient of the scores:", softmax_vjp(s, g))
+print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
+
+# %% [markdown] id="step-answer" tags=["answer"]
+# The second and the third grow. The third score rises, so this is no surprise. But the second score falls by 0.01. Yet the first falls
+# by 0.08, and as its amount is by far the largest, the sum of all amounts falls by about 5 percent. The second amount falls by only 1
+# percent, so its part of the sum grows, from 0.1 to 0.1046.
+
 # %% [markdown] id="norm"
 # ## Deeper: how large can the Jacobian be?
 #
@@ -891,8 +892,8 @@ print("rank", np.linalg.matrix_rank(jacobian), "for", len(s), "scores")
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
 # A variance is also at most a quarter of the squared range: the mean squared distance is smallest from the average, so from the
-# midpoint it is no smaller, and there no distance exceeds half the range. No two
-# entries of a vector of length 1 are more than $\sqrt{2}$ apart, so always $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
+# midpoint it is no smaller, and no distance from there exceeds half the range. No two entries of a vector of length 1 are more than
+# $\sqrt{2}$ apart, so always $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
 
 # %% [markdown] id="softmax-entropy"
 # And how undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`, where the divergence is then

@@ -3,7 +3,7 @@
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**, which are not
 # negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum. That looks arbitrary. Yet three
-# questions lead to it, one from psychology, one from physics and one from economics, and none of them is about attention.
+# questions lead to it, one from psychology, one from physics and one from economics, none of them about attention.
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
 #
@@ -105,7 +105,7 @@ verify("softmax", "softmax-inside-the-simplex")
 #
 # $$f(x + c) = f(x)\, \frac{f(c)}{f(0)}$$
 #
-# This holds for every $c$. So if $f$ has a derivative and we nudge $c$, both sides change at the same rate:
+# This holds for every $c$. So if $f$ has a derivative, both sides change at the same rate when we nudge $c$:
 #
 # $$f'(x + c) = f(x)\, \frac{f'(c)}{f(0)}$$
 #
@@ -124,7 +124,7 @@ verify("softmax", "softmax-inside-the-simplex")
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# So two wishes have left us a single number to choose.
+# Two wishes have left us a single number to choose.
 
 # %% id="why-exp-verify"
 z = np.array([2.0, 1.0, 0.0])
@@ -175,7 +175,7 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # $$p \cdot z + H(p) = \mathrm{lse}(z) + \sum_i p_i \ln s_i - \sum_i p_i \ln p_i = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
 #
-# Entries with $p_i = 0$ add nothing. So our choice of $p$ can change only the last sum, and for $p = s$ it is 0.
+# Entries with $p_i = 0$ add nothing. So $p$ changes only the last sum, and for $p = s$ it is 0.
 
 # %% [markdown] id="compromise"
 # Can another $p$ make that sum positive? One inequality says no: $\ln x \le x - 1$, with equality only at $x = 1$. (The difference
@@ -205,13 +205,13 @@ verify("log-softmax")
 #
 # In the early 1970s a new rail system, BART, was built around San Francisco. Who would take it? The economist Daniel McFadden and his
 # team gave each way of travelling a score, added a random error to each, and assumed that people take the largest. Among commuters,
-# their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out those who walk to the train. There the
-# forecast was twelve times too high.)
+# their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out those who walk to the train: there it
+# promised twelve times too many.)
 
 # %% [markdown] id="contest-errors"
 # The weights in their model are those of softmax. How do they come out of a contest? Let each score be read with an error $\xi_j$, and
 # let the largest $z_j + \xi_j$ win. The errors are independent, with one continuous distribution of finite mean. In the figure they
-# are normal, and the scores are $(x, 0)$. The best reading of one contest stays flat while $x$ loses, but rises with it once it wins.
+# are normal, and the scores are $(x, 0)$. Each best reading stays flat while $x$ loses, and rises with $x$ once it wins.
 
 # %% id="contest-figure"
 errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
@@ -236,7 +236,7 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 # $$\Bigl|\, \frac{M(z + h\, e_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(\text{gap} \le |h|)$$
 #
 # Now let $h$ shrink. Every contest has a gap, apart from ties, which have probability 0, and fewer and fewer gaps lie below $|h|$. The
-# right side goes to 0, and we see that it was no accident:
+# right side goes to 0, so it was no accident:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
@@ -292,22 +292,20 @@ verify("expected-maximum", "lse-gradient")
 import math
 
 
-def first_over_second(readings):
-    wins = np.bincount(readings.argmax(axis=-1))
-    return wins[0] / wins[1]
+def winning_readings(scores, noise):  # of the first, and of the second
+    readings = scores + noise[:, : len(scores)]
+    best, winner = readings.max(axis=-1), readings.argmax(axis=-1)
+    return best[winner == 0], best[winner == 1]
 
 
 rng, size = np.random.default_rng(1), (1_000_000, 3)
-spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
+spread = math.pi / math.sqrt(6)  # of Gumbel's noise, so that only the shapes differ
 normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
 for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
-    three = np.array([2.0, 1.0, 0.0]) + noise
-    two = three[:, :2]
-    best, winner = two.max(axis=-1), two.argmax(axis=-1)
-    lead = round(best[winner == 0].mean() - best[winner == 1].mean(), 2) + 0.0
-    odds, then = first_over_second(two), first_over_second(three)
-    print(f"{name}: odds {odds:.2f}, with the third score {then:.2f}")
-    print(f"  a winning first reads {lead:.2f} more than a winning second")
+    for z in ([2.0, 1.0], [2.0, 1.0, 0.0]):
+        first, second = winning_readings(z, noise)
+        odds, lead = len(first) / len(second), first.mean() - second.mean()
+        print(f"{name} {z}: odds {odds:.2f}, winning readings {lead:z.2f} apart")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
 # It raises them, from 2.44 to 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on average,
@@ -341,7 +339,7 @@ print("the maximum subtracted: ", shifted / shifted.sum())
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores, each row has its own softmax, so maximum and sum run along the **last axis**.
+# In a matrix of scores each row has its own softmax, so maximum and sum run along the **last axis**.
 
 # %% [markdown] id="smooth-maximum"
 # The logarithm of that sum lies between 0 and $\ln n$, so $\mathrm{lse}(z)$ is the maximum and at most $\ln n$ more. It is a **smooth
@@ -461,8 +459,8 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. A step downhill lowers the *score* of each wrong word in proportion to the weight that it got,
-# and raises the score of the right word in proportion to what its weight lacks from 1.
+# This is the weight minus the truth. A step downhill lowers the *score* of each wrong word in proportion to its weight, and raises
+# that of the right word in proportion to what its weight lacks from 1.
 
 # %% [markdown] id="squared-error"
 # Would the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ do as well? With it, the same difference is only $g_i$, and still has
@@ -478,8 +476,8 @@ print(f"largest entry of J: {softmax_jacobian(weights).max():.4f}")
 print("squared error:", softmax_vjp(weights, weights - truth))
 
 # %% [markdown] id="cross-entropy-notice"
-# The model could hardly be more wrong, and the cross-entropy says so. Of the squared error almost nothing arrives, because all
-# entries of $J$ are small. Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow
+# The model could hardly be more wrong, and the cross-entropy says so. Of the squared error almost nothing arrives, because $J$ is
+# small. Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow
 # and others, 2016, section 6.6).
 
 # %% [markdown] id="temperature"
@@ -503,8 +501,8 @@ figures.softmax_explorable()
 #
 # For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. In the heat, the division
 # by $T$ makes $J / T$ small. In the cold, one weight has nearly everything, as the largest score has no equal. If it leads by $g$, the
-# others have at most $(n - 1)\, e^{-g / T}$ together, and every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor no larger,
-# which falls faster than $T$ (section {section}`temperature-limits`). We call such a softmax **saturated**.
+# others have at most $(n - 1)\, e^{-g / T}$ together. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor no larger, which
+# falls faster than $T$ (section {section}`temperature-limits`). We call such a softmax **saturated**.
 #
 # "+100 to all" changes nothing, by {eq}`softmax-shift-invariance`.
 #
@@ -514,8 +512,8 @@ figures.softmax_explorable()
 # ## Log-sum-exp, block by block
 #
 # FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet the sum in
-# {eq}`stable-softmax` needs the maximum before its first term. The way out is to correct the sum whenever the maximum changes (Milakov
-# and Gimelshein, 2018).
+# {eq}`stable-softmax` needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and
+# Gimelshein, 2018).
 #
 # For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative to it,
 # $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
@@ -540,9 +538,8 @@ for token, score in zip(TOKENS, z_it, strict=True):
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
 
 # %% [markdown] id="online-answer" tags=["answer"]
-# It is 1.0551, the sum of all amounts over the largest one, and in the table this is $58 / 55 \approx 1.05$. So the weight of "cat"
-# is $1 / 1.0551 \approx 0.948$. When "cat" arrives, the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to
-# $e^{-5} \approx 0.0067$.
+# It is 1.0551, the sum of all amounts over the largest one, and in the table this is $58 / 55 \approx 1.05$. When "cat" arrives, the
+# maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="online-notice"
 # On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention rescales the weighted sum of
@@ -572,7 +569,7 @@ verify("merge-of-softmax-sums", "online-softmax-update")
 #
 # | what | formula | cost for $n$ scores |
 # |---|---|---|
-# | weights, {eq}`softmax`; subtract the maximum first | {key}`softmax` | $O(n)$ |
+# | weights, {eq}`softmax` | {key}`softmax` | $O(n)$ |
 # | gradient of log-sum-exp, {eq}`lse-gradient` | {key}`lse-gradient` | $O(n)$ |
 # | Jacobian, {eq}`softmax-jacobian` | {key}`softmax-jacobian` | $O(n^2)$ |
 # | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |

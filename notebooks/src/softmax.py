@@ -1,21 +1,21 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one **score** for each, but to average the values it needs **weights**, numbers
-# that are not negative and sum to 1. Softmax takes $e$ to the power of each score and divides by the sum. This looks arbitrary, yet
-# three very different questions lead to it.
+# Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**, which are not
+# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum. That looks arbitrary. Yet three
+# questions lead to it, one from psychology, one from physics and one from economics, none of them about attention.
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
 #
-# **You need** exponentials, partial derivatives, expected value, independence, and some NumPy. **Time:** 60 minutes, ten more for
-# the two turns, without the *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# **You need** exponentials, partial derivatives, expected value, independence, NumPy. **Time:** 60 minutes, ten more for two
+# turns, without *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, the token "it" has a query, and every token has a key. The scores below are the dot
-# products of this query with the seven keys, divided by 2 (lesson {lesson}`scaling` says why). How much attention should "it" give
-# to each token? We need only NumPy to find out:
+# When you read `the cat sat because it was tired`, you know that "it" is the cat. How much attention should "it" give to each token?
+# The scores below are the dot products of its query with the seven keys, divided by 2 (lesson {lesson}`scaling` says why). NumPy
+# turns them into weights:
 
 # %% id="first"
 import numpy as np
@@ -28,8 +28,8 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:8} {weight:.2f}")
 
 # %% [markdown] id="where"
-# In the whole machine, this step turns each row of scores into a row of weights. (Here $T$ counts the tokens; later it is a
-# temperature.)
+# Nearly all of the attention goes to "cat". In the machine below, look only at the lit step. A row of scores goes in, and a row of
+# weights comes out.
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -37,8 +37,8 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="by-hand"
-# We can also find the weights by hand, with $e \approx 2.7$ and $e^2 \approx 7.4$. Each token gets an **amount**, $e$ to the power
-# of its score, and its weight is this amount over the sum of all amounts, $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
+# By hand we need only $e \approx 2.7$ and $e^2 \approx 7.4$. Each token gets an **amount**, $e$ to the power of its score, and its
+# weight is its part of the sum of all amounts, $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
 #
 # | token | score | amount | weight |
 # |---|---|---|---|
@@ -46,8 +46,10 @@ figures.machine()
 # | because, tired | 0 | 1 | $1 / 58 \approx 0.02$ |
 # | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
 # | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
-#
-# The course's own query and keys give the same scores:
+
+# %% [markdown] id="factors"
+# "Cat" is 4 points ahead of "tired" and gets 55 times the weight, because each point multiplies the amount by $e$. Softmax turns
+# differences into factors. The course's own query and keys give the same scores:
 
 # %% id="setup"
 from attn_course.sentence import KEY, QUERY, TOKENS
@@ -61,71 +63,95 @@ figures.token_weights(TOKENS, z_it, weights)
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# We write $\sigma(z)_i$ and not $\sigma(z_i)$, because every weight depends on **all** scores. For two or more finite scores, all
-# weights are positive and add up to 1, so each is below 1:
+# Every weight depends on **all** scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. For two or more finite scores, every
+# weight is positive, and as they add up to 1, each is below 1:
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
-#
-# A score of $-\infty$ beside a finite one gets the weight 0, which is how masks work (lesson {lesson}`masking`).
 
 # %% id="definition-show"
-from attn_course import check, show, verify
+from attn_course import check, verify
 from attn_course.reference import logsumexp, softmax
 
 np.set_printoptions(precision=4, suppress=True)
+w = softmax(z_it)
+print(f"smallest weight {w.min():.4f}, largest {w.max():.4f}, sum {w.sum():.1f}")
 verify("softmax", "softmax-inside-the-simplex")
-show("softmax", z=[1, 2, 0], i=2)
 
 # %% [markdown] id="why-exp"
 # ## First derivation: odds that ignore the other scores
 #
-# Why $e^x$, when even $x^2 + 1$ would give positive weights that sum to 1? We assume two things. First, one positive function $f$
-# serves every entry, and we divide by the sum, so that $w_i = f(z_i) / \sum_j f(z_j)$. In the **odds** $w_i / w_j$ of two tokens,
-# this sum cancels:
+# Why the exponential? The function $x^2 + 1$ is positive everywhere too, so its values, divided by their sum, would make perfectly
+# good weights. To see what sets $e^x$ apart, we ask for a little at a time, until only exponentials are left.
+#
+# Let some positive function $f$ turn each score into an amount, and divide by the sum, $w_i = f(z_i) / \sum_j f(z_j)$. We compare
+# two tokens by their **odds** $w_i / w_j$, in which the sum cancels:
 #
 # $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
+
+# %% [markdown] id="luce"
+# So these odds do not care who else is there. In 1959 the psychologist Duncan Luce made this an axiom about people: how much more
+# often you choose coffee than tea does not depend on whether there is lemonade. We call this **Luce's condition**. It is bold, and
+# section {section}`three` shows a contest that breaks it. Yet alone it still allows every positive $f$.
 #
-# So these odds do not depend on the other scores. This is our strong assumption, **Luce's condition**, and section {section}`three`
-# tests it. Second, a score only says how much better one key fits than another. Because scores have **no natural zero**, adding the
-# same number $c$ to all of them must change no odds. This is the **shift condition**:
+# So we need a second wish. Let us take scores to say only how much better one key fits than another, so that they have **no natural
+# zero**. Then adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
 #
 # $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
 
 # %% [markdown] id="why-exp-solve"
-# The exponential meets the shift condition, because $e^c$ cancels. But $x^2 + 1$ does not, since its odds are $2 : 1$ for the
-# scores 1 and 0, and $5 : 2$ for 2 and 1. So which functions meet the condition for *every* $c$? For the scores $x$ and 0 it says
+# The exponential passes, because $e^c$ cancels. But $x^2 + 1$ fails, with the odds $2 : 1$ for the scores 1 and 0, and $5 : 2$ for 2
+# and 1. Instead of trying more functions, we make the condition an equation for $f$. For the scores $x$ and 0 it says
 # $f(x + c) / f(c) = f(x) / f(0)$, or
 #
 # $$f(x + c) = f(x)\, \frac{f(c)}{f(0)}$$
 #
-# If $f$ has a derivative, we can differentiate by $c$, put $c = 0$, and write $\beta$ for $f'(0) / f(0)$:
+# This holds for every $c$. So if $f$ has a derivative, both sides change at the same rate when we nudge $c$:
 #
-# $$f'(x + c) = f(x)\, \frac{f'(c)}{f(0)}, \qquad f'(x) = \beta\, f(x)$$
+# $$f'(x + c) = f(x)\, \frac{f'(c)}{f(0)}$$
+#
+# At $c = 0$ the fraction is just a number, $f'(0) / f(0)$. Let us call it $\beta$:
+#
+# $$f'(x) = \beta\, f(x)$$
 
 # %% [markdown] id="why-exp-unique"
-# So $f(x)\, e^{-\beta x}$ has the derivative $(f'(x) - \beta f(x))\, e^{-\beta x} = 0$: it is a constant, and at $x = 0$ it is
-# $f(0)$. Hence $f(x) = f(0)\, e^{\beta x}$. Only an exponential is left, and in the weights even $f(0)$ cancels:
+# Relative to its size, $f$ changes at the same rate everywhere, like money at a fixed rate of interest. Can anything but an
+# exponential do that? The product $f(x)\, e^{-\beta x}$ has the derivative $(f'(x) - \beta f(x))\, e^{-\beta x} = 0$, so it is a
+# constant, and at $x = 0$ it is $f(0)$. Hence $f(x) = f(0)\, e^{\beta x}$.
+#
+# In the weights even $f(0)$ cancels. For $\beta > 0$ a larger score gets a larger weight, and we write $\beta = 1 / T$, with the
+# **temperature** $T$:
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# For $\beta > 0$ a larger score gets a larger weight, and $T$ is called the **temperature**.
+# Two wishes have left us a single number to choose.
 
 # %% id="why-exp-verify"
+z = np.array([2.0, 1.0, 0.0])
+for temperature in (0.5, 1.0, 2.0):
+    w = softmax(z / temperature)
+    print(f"T = {temperature}: weights {w}, odds of the first two {w[0] / w[1]:.1f}")
 verify("ratio-of-weights", "softmax-with-temperature")
 
 # %% [markdown] id="entropy"
 # ## Second derivation: score and entropy in balance
 #
-# Let us forget these rules and ask which weights are best. Good weights $p$ have a large average score,
-# $p \cdot z = \sum_i p_i z_i$, but that is largest with everything on the best token, even if the second best is only a little
-# worse. So we also reward weights that stay undecided, by their **entropy** $H(p) = -\sum_i p_i \ln p_i$ with $0 \ln 0 = 0$. It is
-# 0 if one has everything, and $\ln n$ if all are equal. This is our strong assumption here, because another reward gives other
-# weights (section {section}`limits`). If a number $T > 0$ says what entropy is worth, which weights have the largest
+# Let us forget these wishes and ask which weights are *best*. They should have a large average score, $p \cdot z = \sum_i p_i z_i$,
+# but that is largest with everything on the best token, even if another is only a hair behind. So we choose to reward doubt too, and
+# to measure it by the **entropy** $H(p) = -\sum_i p_i \ln p_i$. This is the strong assumption here (section {section}`limits` has
+# another reward).
+#
+# Entropy is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and $\ln n$, its largest value, if all have the same. If a
+# number $T > 0$ says what it is worth to us, which weights have the largest
 #
 # $$p \cdot z + T\, H(p) \; ?$$
+
+# %% [markdown] id="physics"
+# A gas settles the same balance. At a fixed temperature and volume, the chances $p$ of its states make average energy minus
+# temperature times entropy as small as it can be (in units where Boltzmann's constant is 1). If a score is minus an energy, this is
+# *minus* our sum, so where it is smallest, ours is largest, and there $T$ is the temperature.
 #
-# For the scores $(0, 1, 2)$ and $T = 1$, we try both extremes and a compromise:
+# For the scores $(0, 1, 2)$ and $T = 1$, let us try both extremes and a compromise:
 
 # %% id="entropy-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -135,31 +161,38 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="identity"
-# The compromise wins, but how good can one get? The logarithm of a softmax weight is its score minus the logarithm of the sum,
-# called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
+# The compromise wins, but is there a better one? We need the logarithm of a softmax weight. It is the score minus the logarithm of
+# the sum, which is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# Take $T = 1$ and $s = \sigma(z)$. With $z_i = \ln s_i + \mathrm{lse}(z)$, and because the $p_i$ sum to 1,
+# The idea is to measure every $p$ against $s = \sigma(z)$. Let $T = 1$. We put $z_i = \ln s_i + \mathrm{lse}(z)$ into the average
+# score, and as the $p_i$ sum to 1, $\mathrm{lse}(z)$ comes out whole:
 #
-# $$p \cdot z + H(p) = \sum_i p_i\,(\ln s_i + \mathrm{lse}(z)) - \sum_i p_i \ln p_i = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
+# $$p \cdot z = \sum_i p_i \ln s_i + \mathrm{lse}(z)$$
 #
-# where entries with $p_i = 0$ add nothing. For $p = s$ the last sum is 0.
+# Now we add the entropy and join the two logarithms:
+#
+# $$p \cdot z + H(p) = \mathrm{lse}(z) + \sum_i p_i \ln s_i - \sum_i p_i \ln p_i = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
+#
+# Entries with $p_i = 0$ add nothing. So $p$ changes only the last sum, and for $p = s$ it is 0.
 
 # %% [markdown] id="compromise"
-# Can that sum be positive? The difference $x - 1 - \ln x$ is 0 at $x = 1$, and its slope $1 - 1/x$ is negative before and positive
-# after, so $\ln x \le x - 1$, with equality only at $x = 1$. Over the entries with $p_i > 0$,
+# Can another $p$ make that sum positive? One inequality says no: $\ln x \le x - 1$, with equality only at $x = 1$. (The difference
+# $x - 1 - \ln x$ is 0 there, and its slope $1 - 1/x$ is negative before and positive after.) Over the entries with $p_i > 0$,
 #
 # $$\sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i p_i \Bigl(\frac{s_i}{p_i} - 1\Bigr) = \sum_i (s_i - p_i) \le 0$$
 #
-# The last step holds because these $p_i$ sum to 1, and these $s_i$ to at most 1. Equality needs $s_i = p_i$ for each of them, and
-# then these $s_i$ sum to 1. But for finite $z$ no $s_i$ is 0, so no entry can be left out, and $p = s$. So **softmax is the one
-# best compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above, called the *divergence*,
-# $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$.
+# The last step holds because the $p_i$ in it sum to 1, and the $s_i$ to at most 1. So nothing beats softmax. Can anything draw level?
+# Then the first step must be an equality, so $s_i = p_i$ wherever $p_i > 0$, and there the $s_i$ already sum to 1. But every $s_i$ is
+# positive, so there is no other place, and $p = s$.
 
 # %% [markdown] id="compromise-best"
-# For another $T$, divide what we maximise by $T$. The scores become $z / T$, so the best weights are $\sigma(z / T)$, and the
-# temperature is what entropy is worth. At $T = 1$ softmax beats our three attempts:
+# So **softmax is the one best compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above, called
+# the *divergence*, $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$.
+#
+# For another $T$, divide what we maximise by $T$. The scores become $z / T$, so the best weights are $\sigma(z / T)$. At $T = 1$
+# softmax beats our three attempts:
 
 # %% id="identity-verify"
 best = softmax(z)
@@ -170,14 +203,15 @@ verify("log-softmax")
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# Could weights also arise by chance? Ask someone again and again which of two sounds is louder, and they will not always pick the
-# louder one. In 1959 the psychologist Duncan Luce proposed as an axiom that the odds of two answers do not depend on the others.
-# Tony Marley found that random errors of one kind lead to such odds, and Daniel McFadden (1974) that under his conditions no other
-# kind does.
-#
-# So let each score be read with an error $\xi_j$, and let the largest $z_j + \xi_j$ win. The errors are independent, with one
-# continuous distribution of finite mean. Below they are normal, the scores are $(x, 0)$, and the best reading of one contest stays
-# flat while $x$ loses, but rises with it once it wins.
+# In the early 1970s a new rail system, BART, was built around San Francisco. Who would take it? The economist Daniel McFadden and his
+# team gave each way of travelling a score, added a random error to each, and assumed that people take the largest. Among commuters,
+# their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out those who walk to the train: there it
+# promised twelve times too many.)
+
+# %% [markdown] id="contest-errors"
+# The weights in their model are those of softmax. How do they come out of a contest? Let each score be read with an error $\xi_j$, and
+# let the largest $z_j + \xi_j$ win. The errors are independent, with one continuous distribution of finite mean. In the figure they
+# are normal, and the scores are $(x, 0)$. Each best reading stays flat while $x$ loses, and rises with $x$ once it wins.
 
 # %% id="contest-figure"
 errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
@@ -188,91 +222,101 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 
 # %% [markdown] id="contest-slope"
 # On the right is a surprise: the slope of the average is close to the share that $x$ wins of 10,000 other contests. Is that an
-# accident? Let
+# accident? The average best reading is
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# Raise $z_i$ alone by a small $h > 0$, to $z + h\, e_i$, where $e_i$ has a 1 at entry $i$ and zeros elsewhere. The best reading
-# rises by $h$ if $i$ wins already, by a part of $h$ if $i$ loses by less than $h$, and otherwise not at all. Take the mean and
-# divide by $h$:
-#
-# $$P(i \text{ wins}) \;\le\; \frac{M(z + h\, e_i) - M(z)}{h} \;\le\; P(i \text{ wins}) + P(i \text{ loses by less than } h)$$
+# The idea is to move one score $z_i$ by a tiny $h$, up or down, and to ask which contests notice. Where $i$ wins before and after, the
+# best reading moves by $h$. Where $i$ loses both times, nothing happens. Only where the winner changes does it move by a part of $h$,
+# and such a contest is close: the *gap* between $i$ and its best rival was at most $|h|$.
 
 # %% [markdown] id="contest-limit"
-# Every lost contest is lost by some positive gap, and as $h$ shrinks, fewer and fewer of the gaps lie below $h$, so the last
-# probability goes to 0. For a step down, the quotient likewise lies between $P(i \text{ wins by more than } h)$ and
-# $P(i \text{ wins})$, and because a tie has probability 0, the first of these goes to the second. So it was no accident:
+# So the mean move, divided by $h$, is the chance to win, up to the close contests. If $e_i$ has a 1 at entry $i$ and zeros elsewhere,
+#
+# $$\Bigl|\, \frac{M(z + h\, e_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(\text{gap} \le |h|)$$
+#
+# Now let $h$ shrink. Every contest has a gap, apart from ties, which have probability 0, and fewer and fewer gaps lie below $|h|$. The
+# right side goes to 0, so it was no accident:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 #
 # These are weights for **any** such noise, because none is negative and they sum to 1.
 
 # %% [markdown] id="gumbel"
-# Which weights they are depends on the noise, so which noise gives softmax? The best reading is at most $t$ if *every*
-# $z_j + \xi_j$ is, and because the noises are independent, the chances multiply. With Gumbel's noise,
-# $P(\xi \le t) = \exp(-e^{-t})$, the product is easy:
+# Which noise gives softmax? The best reading is at most $t$ if *every* reading is, and as the noises are independent, the chances of
+# that multiply. With Gumbel's noise, $P(\xi \le t) = \exp(-e^{-t})$, the product is easy:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
 # = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
 # The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$, the distribution of a single noise, moved by
-# $\mathrm{lse}(z)$. The mean moves with it. For a single noise it is Euler's constant, $\gamma \approx 0.577$, which we only quote,
-# and therefore
+# $\mathrm{lse}(z)$. The best reading behaves as if there were just one score, $\mathrm{lse}(z)$, and its mean is $\mathrm{lse}(z)$
+# plus the mean of a single noise. The value of that mean will not matter. It is Euler's constant, $\gamma \approx 0.577$:
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 
 # %% [markdown] id="lse"
-# The constant $\gamma$ has the derivative 0, so the chance to win is the slope of log-sum-exp. By the chain rule that is one over
-# the sum, times the derivative $e^{z_i}$ of the sum:
+# The chance to win is the slope of $M$, and the constant $\gamma$ adds nothing to it. By the chain rule the slope of log-sum-exp is
+# one over the sum, times the derivative $e^{z_i}$ of the sum:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
 #
-# So we arrive at softmax a third time. **It is the gradient of log-sum-exp.**
+# So we arrive at softmax a third time. **It is the gradient of log-sum-exp.** Does a contest agree?
 
 # %% id="lse-verify"
+z, rng = np.array([2.0, 1.0, 0.5]), np.random.default_rng(2)
+noise = rng.gumbel(size=(1_000_000, 3))
+wins = np.bincount((z + noise).argmax(axis=1)) / len(noise)
+print("share of wins:", wins.round(2), "  softmax:", softmax(z).round(2))
+best = (z + noise).max(axis=1).mean()
+print(f"mean best:     {best:.2f}   lse + gamma: {logsumexp(z) + np.euler_gamma:.2f}")
 verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="three"
 # ## Where the three roads meet
 #
-# Three different assumptions lead to softmax:
+# Each road had an assumption: weights $f(z_i) / \sum_j f(z_j)$ that ignore shifts, entropy as the reward, Gumbel noise. Each has led
+# to softmax, and so to a way of reading the weight 0.95 of "cat". It is 55 times the weight of "tired", whoever else stands in the
+# sentence. It belongs to the best balance of score and entropy. And if each score is read with Gumbel noise, "cat" wins about 95 of
+# 100 contests.
 #
-# | what we assume | what we find |
-# |---|---|
-# | $w_i = f(z_i) / \sum_j f(z_j)$ with one positive $f$ that has a derivative; a common shift changes no odds | $\sigma(\beta z)$ |
-# | the best weights have the largest $p \cdot z + T\, H(p)$, for a number $T > 0$ | $\sigma(z / T)$ |
-# | each score is read with independent Gumbel noise, and the largest reading wins | $\sigma(z)$ |
-#
-# The last two roads meet in $\mathrm{lse}(z)$, which is the best value of the compromise (for $T = 1$) and, up to $\gamma$, the
-# mean best reading. Its gradient is the best $p$ of the one and the chance to win in the other.
+# The last two roads also meet in $\mathrm{lse}(z)$, the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best
+# reading.
 
 # %% [markdown] id="odds-predict"
-# How strong is Luce's condition, with which the first road began? Let the scores 2 and 1 compete, first alone and then with a third
-# score of 0. With Gumbel noise the weights are those of softmax, so the odds of the first two stay as they are, but with normal
-# noise they change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
+# Does every contest obey Luce's condition? Let the scores 2 and 1 compete, first alone and then with a third score of 0. With Gumbel
+# noise the weights are those of softmax, so the odds of the first two stay as they are. With normal noise of the same spread they
+# change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
 
 # %% id="contest-code" tags=["predicted"]
 import math
 
+
+def winning_readings(scores, noise):  # of the first, and of the second
+    readings = scores + noise[:, : len(scores)]
+    best, winner = readings.max(axis=-1), readings.argmax(axis=-1)
+    return best[winner == 0], best[winner == 1]
+
+
 rng, size = np.random.default_rng(1), (1_000_000, 3)
-spread = math.pi / math.sqrt(6)  # the standard deviation of Gumbel's noise
+spread = math.pi / math.sqrt(6)  # of Gumbel's noise, so that only the shapes differ
 normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
 for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
     for z in ([2.0, 1.0], [2.0, 1.0, 0.0]):
-        wins = np.bincount((z + noise[:, : len(z)]).argmax(axis=-1))
-        print(f"{name}, scores {z}: odds {wins[0] / wins[1]:.2f}")
+        first, second = winning_readings(z, noise)
+        odds, lead = len(first) / len(second), first.mean() - second.mean()
+        print(f"{name} {z}: odds {odds:.2f}, winning readings {lead:z.2f} apart")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, from 2.44 to 2.51, because the third score takes a larger part of the second one's wins than of the first one's.
-# With Gumbel noise the odds are $e \approx 2.72$ both times. (With a million contests, such odds have a sampling error of about
-# 0.006.) A common shift changes no winner, so the weights of normal noise meet the shift condition too. That condition alone does
-# not make softmax, because these weights lack the form $f(z_i) / \sum_j f(z_j)$.
+# It raises them, from 2.44 to 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on average,
+# and the third beats a low reading more easily. With Gumbel noise the winning reading does not depend on who wins, and the odds stay at
+# $e \approx 2.72$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# Can we simply type the formula in? The scores below differ by a common shift from $(0, 1, 2)$, which on paper changes no weight.
-# But a float64 holds numbers up to about $e^{709}$, so what is larger becomes `inf`, and inf / inf is NaN:
+# Can we type in the formula as it stands? The scores below are $(0, 1, 2)$ with 1000 added to each, which on paper changes no weight.
+# But the largest float64 is just below $e^{710}$. What is larger becomes `inf`, and inf / inf is NaN:
 
 # %% id="overflow-code"
 scores = np.array([1000.0, 1001.0, 1002.0])
@@ -282,7 +326,8 @@ shifted = np.exp(scores - scores.max())
 print("the maximum subtracted: ", shifted / shifted.sum())
 
 # %% [markdown] id="shift"
-# Subtracting the maximum was allowed, because a common shift leaves softmax as it is. With $\mathbf{1} = (1, \ldots, 1)$,
+# The cure is that a common shift leaves softmax as it is, so we may choose one that suits the computer. With
+# $\mathbf{1} = (1, \ldots, 1)$,
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -290,27 +335,39 @@ print("the maximum subtracted: ", shifted / shifted.sum())
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
-# The maximum is a safe $m$, because for finite scores no term is then above 1, and the largest is 1, so we do not divide by 0:
+# The maximum is a safe $m$. No term is then above 1, and the largest is 1, so the sum lies between 1 and $n$:
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores, each row gets its own softmax, so maximum and sum run along the **last axis**.
+# In a matrix of scores each row has its own softmax, so maximum and sum run along the **last axis**.
 
-# %% id="stable-verify"
+# %% [markdown] id="smooth-maximum"
+# The logarithm of that sum lies between 0 and $\ln n$, so $\mathrm{lse}(z)$ is the maximum and at most $\ln n$ more. It is a **smooth
+# maximum**. For the scores $(x, 0)$ its slope, the weight of $x$, rises gently between 0 and 1:
+
+# %% id="lse-figure"
 verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
+x = np.linspace(-4.0, 4.0, 161)
+lower = np.maximum(x, 0.0)
+lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
+figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
 
 # %% [markdown] id="jacobian"
 # ## The derivative
 #
-# How does each weight answer to each score? Write $s = \sigma(z)$ and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score
-# $z_j$ always appears in $Z$, with $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$, so the quotient
-# rule gives two cases:
+# If the score of "tired" rises a little, its weight grows, and the others have to pay for it. How much does each of them pay?
+#
+# Write $s = \sigma(z)$ and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score $z_j$ always appears in $Z$, with
+# $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$, so the quotient rule gives two cases:
 #
 # $$j \ne i: \qquad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j$$
 #
 # $$j = i: \qquad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
 #
-# The Kronecker delta $\delta_{ij}$, which is 1 if $i = j$ and otherwise 0, makes them one formula. With the entries
+# So each of the others pays in proportion to what it has, and "cat" pays nearly all.
+
+# %% [markdown] id="jacobian-matrix"
+# The Kronecker delta $\delta_{ij}$, which is 1 if $i = j$ and otherwise 0, makes the two cases one formula. With the entries
 # $J_{ij} = \partial s_i / \partial z_j$, the Jacobian matrix is a diagonal matrix minus a column times a row:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
@@ -330,13 +387,19 @@ assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
 figures.jacobian_heatmap(weights, jacobian)
 
 # %% [markdown] id="spot-elementwise"
-# **Spot the mistake.** Asked for the derivative of softmax, many people write $s(1 - s)$. Take two equal weights, and raise both
-# scores by 0.1. By this formula both weights grow by about $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but weights that sum to 1 cannot both
-# grow. The formula belongs to the *logistic* function of one number, while here it is only the diagonal of $J$.
+# **Spot the mistake.** It is tempting to take $s(1 - s)$ for the derivative. Which two scores refute it?
+#
+# <details><summary>What is wrong</summary>
+#
+# Take only two scores, equal, so that both weights are 0.5, and raise both by 0.1. By this formula both weights grow by about
+# $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but two weights that sum to 1 cannot both grow. The formula belongs to the *logistic* function of
+# one number. Here it is only the diagonal of $J$.
+#
+# </details>
 
 # %% [markdown] id="vjp"
-# Fortunately, a backward pass never needs $J$. A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, which the
-# chain rule passes on to the scores:
+# Must a backward pass build this matrix? A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain rule
+# passes it on to the scores:
 #
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
@@ -349,15 +412,14 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# In the sum with $\delta_{ij}$ only the term $i = j$ is left, $g_j s_j$. In the other sum, $s_j$ does not depend on $i$ and comes
-# to the front, which gives $s_j \sum_i g_i s_i$. So `my_pull` returns `weights * (gradient - weights @ gradient)`. In vectors, with
+# In the sum with $\delta_{ij}$ only the term $i = j$ is left, $g_j s_j$. In the other sum, $s_j$ does not depend on $i$ and comes to
+# the front, which gives $s_j \sum_i g_i s_i$. So `my_pull` returns `weights * (gradient - weights @ gradient)`. In vectors, with
 # $\odot$ for multiplying entry by entry:
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 
 # %% [markdown] id="vjp-result"
-# {eq}`softmax-vector-jacobian-product` takes $O(n)$ steps, while $J$ would have $10^{10}$ entries for a row of 100,000 keys. Both
-# ways agree:
+# So no matrix is needed. For a row of 100,000 keys it would have $10^{10}$ entries. Both ways agree:
 
 # %% id="vjp-code"
 from attn_course.reference import softmax_vjp
@@ -372,33 +434,64 @@ verify(
     "softmax-vector-jacobian-product",
 )
 
-# %% [markdown] id="step"
-# By {eq}`softmax-vector-jacobian-product`, the gradient with respect to $z_i$ is positive where $g_i$ lies above the average
-# $s \cdot g$, and there a step downhill lowers the score. Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, and
-# subtract the gradient once from the scores, so that the first two fall. **Predict** whether both of these *weights* become
-# smaller.
+# %% [markdown] id="cross-entropy"
+# ## The loss of a model that is confident and wrong
+#
+# At its end, a language model turns one score for every token of its vocabulary ("word" for short) into the chance that this word
+# comes next, again by softmax. In training we know the word $y$ that really came next, and the model pays the **cross-entropy**,
+# $-\ln s_y$: next to nothing if it was nearly sure of $y$, and dearly if it was sure of another word.
+#
+# By {eq}`log-softmax` this loss is $\mathrm{lse}(z) - z_y$, and on paper we may compute either. Here a model is sure of the second of
+# two words, but the first is right:
 
-# %% id="step-code" tags=["predicted"]
-s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
-print("gradient of the scores:", softmax_vjp(s, g))
-print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
+# %% id="log-trap-code"
+z = np.array([0.0, 800.0])
+with np.errstate(divide="ignore"):  # keep NumPy quiet
+    print("minus the logarithm of the weight:", -np.log(softmax(z))[0])
+print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 
-# %% [markdown] id="step-answer" tags=["answer"]
-# Only the first one does. Its score falls by 0.08, and the second only by 0.01. Because the first amount is by far the largest, the
-# sum of all amounts falls with it, to 0.947 of what it was, while the second amount falls only to 0.990 of its own. So the second
-# *weight* grows, from 0.1 to 0.1046.
+# %% [markdown] id="log-softmax-safe"
+# The weight $e^{-800}$ is too small for a float64 and becomes 0, and one such word makes the loss of a whole text infinite. The
+# second way never forms the weight, so PyTorch's `cross_entropy`, for example, takes the scores.
+#
+# What does the model learn from this loss? The derivative of $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is
+# $-\delta_{iy}$:
+#
+# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
+#
+# This is the weight minus the truth. A step downhill lowers the *score* of each wrong word in proportion to its weight, and raises
+# that of the right word in proportion to what its weight lacks from 1.
+
+# %% [markdown] id="squared-error"
+# Would the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ do as well? With it, the same difference is only $g_i$, and still has
+# to pass through $J$. Here the third of three words is right:
+
+# %% id="cross-entropy-code"
+verify("cross-entropy-gradient")
+truth = np.array([0.0, 0.0, 1.0])
+weights = softmax(np.array([7.0, 1.0, 0.0]))
+print("weights:      ", weights)
+print("cross-entropy:", weights - truth)
+print(f"largest entry of J: {softmax_jacobian(weights).max():.4f}")
+print("squared error:", softmax_vjp(weights, weights - truth))
+
+# %% [markdown] id="cross-entropy-notice"
+# The model could hardly be more wrong, and the cross-entropy says so. Of the squared error almost nothing arrives, because $J$ is
+# small. Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow
+# and others, 2016, section 6.6).
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
 #
-# What does a temperature do? By {eq}`log-softmax` the log-odds of two tokens are the difference of their scores, and $T$ divides
-# them. For "it", the plain dot products are 8 for "cat" and 0 for "tired", so the odds are $e^8 \approx 3000$ at $T = 1$ and
-# $e^4 \approx 55$ at $T = 2$. So our division by 2 **was** a temperature.
+# If you have ever set the temperature of a chatbot, you have divided scores by $T$. By {eq}`log-softmax` the log-odds of two tokens
+# are the difference of their scores, and $T$ divides them. For "it", the plain dot products are 8 for "cat" and 0 for "tired", so the
+# odds are $e^8 \approx 3000$ at $T = 1$ and $e^4 \approx 55$ at $T = 2$. Our division by 2 **was** a temperature.
 
 # %% [markdown] id="card-question"
-# When do small changes of the scores hardly reach the weights? In $\sigma(z / T)$, $J$ holds the derivatives by $z / T$, so those
-# by the score $z$ itself are $J / T$. Find two very different temperatures at which the card shows less than 0.02 for $J / T$. (The
-# *spectral norm* is the largest factor by which a matrix stretches a vector.) Then press "+100 to all".
+# The temperature also decides how much of a gradient comes through. Where almost nothing does, queries and keys learn almost nothing.
+# In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so those with respect to $z$ are $J / T$. The card shows the
+# *spectral norm* of $J / T$, the largest factor by which it stretches a gradient. Find two very different temperatures at which this
+# is below 0.02. Then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -406,30 +499,35 @@ figures.softmax_explorable()
 # %% [markdown] id="saturation"
 # <details><summary>What you should see</summary>
 #
-# For the card's own scores, $J / T$ is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on, but for two different
-# reasons. When cold, one weight has nearly everything, as no scores tie. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, then
-# has a factor near 0, and we call the softmax **saturated**. If the best score leads by $g$, that factor is at most $(n - 1)\, e^{-g / T}$,
-# which falls faster than $T$. When hot, the weights are nearly equal, but the division by $T$ makes $J / T$ small.
+# For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. In the heat, the division
+# by $T$ makes $J / T$ small. In the cold, one weight has nearly everything, as the largest score has no equal. If it leads by $g$, the
+# others have at most $(n - 1)\, e^{-g / T}$ together. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor no larger, which
+# falls faster than $T$ (section {section}`temperature-limits`). We call such a softmax **saturated**.
+#
+# "+100 to all" changes nothing, by {eq}`softmax-shift-invariance`.
 #
 # </details>
 
 # %% [markdown] id="online"
 # ## Log-sum-exp, block by block
 #
-# The sum in {eq}`stable-softmax` needs the maximum, so it seems that we must read all scores twice. But one reading is enough
-# (Milakov and Gimelshein, 2018). For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative
-# to it, $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet the sum in
+# {eq}`stable-softmax` needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and
+# Gimelshein, 2018).
+#
+# For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative to it,
+# $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
 # $e^{z_j - m} = e^{z_j - m_A}\, e^{m_A - m}$, all terms of a block get the same factor:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
-#
+
+# %% [markdown] id="online-predict"
 # A single score $x$ is a block with the maximum $x$ and the sum $e^0 = 1$, so score by score
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
-
-# %% [markdown] id="online-predict"
-# Start with $m = -\infty$ and $\ell = 0$, so that a finite first score brings the factor $e^{-\infty} = 0$. **Predict** roughly the
-# last sum for the scores of "it". (The table of section {section}`hook` helps.)
+#
+# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. **Predict** roughly the last
+# sum for the scores of "it". (The table in section {section}`hook` helps.)
 
 # %% id="online-code" tags=["predicted"]
 row_max, row_sum = -math.inf, 0.0
@@ -440,26 +538,28 @@ for token, score in zip(TOKENS, z_it, strict=True):
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
 
 # %% [markdown] id="online-answer" tags=["answer"]
-# It is 1.0551, the sum of all amounts over the largest one, and in the table this is $58 / 55 \approx 1.05$. So the weight of "cat"
-# is $1 / 1.0551 \approx 0.948$, and $\mathrm{lse}(z) = 4 + \ln 1.0551 \approx 4.05$. When "cat" arrives, the maximum jumps from
-# $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
+# It is 1.0551, the sum of all amounts over the largest one, and in the table this is $58 / 55 \approx 1.05$. When "cat" arrives, the
+# maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="online-notice"
-# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention (lesson {lesson}`flash`)
-# rests on {eq}`merge-of-softmax-sums`, and rescales the weighted sum of values in the same way.
+# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention rescales the weighted sum of
+# values in the same way.
 
 # %% [markdown] id="blocks"
-# **Your turn.** Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores as a float and looks at each block once: `blocks` is a
-# list of one or more 1-D float64 arrays, none of them empty; the scores are finite, of any size and either sign. Joining the blocks is
-# not allowed, nor is a library's log-sum-exp. The smallest example: `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$.
+# **Your turn.** Write `my_lse(blocks)`, which takes a list of blocks and returns $\mathrm{lse}$ of all their scores as a float. For
+# example, `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$. Look at each block once, without joining blocks and without a library's
+# log-sum-exp.
+#
+# - There is at least one block, and none is empty.
+# - A block is a 1-D float64 array of finite scores, of any size and either sign.
 
 # %% id="lse-turn-code" tags=["your-turn"]
 my_lse = ...  # your function
 check("lse-over-blocks", my_lse)
 
 # %% [markdown] id="blocks-ours" tags=["ours"]
-# Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in the place of a single score. At
-# the end return $m + \ln \ell$, by {eq}`shifted-lse`.
+# Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in the place of a single score.
+# At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
 # %% id="merge-verify"
 verify("merge-of-softmax-sums", "online-softmax-update")
@@ -469,7 +569,7 @@ verify("merge-of-softmax-sums", "online-softmax-update")
 #
 # | what | formula | cost for $n$ scores |
 # |---|---|---|
-# | weights, {eq}`softmax`; subtract the maximum first | {key}`softmax` | $O(n)$ |
+# | weights, {eq}`softmax` | {key}`softmax` | $O(n)$ |
 # | gradient of log-sum-exp, {eq}`lse-gradient` | {key}`lse-gradient` | $O(n)$ |
 # | Jacobian, {eq}`softmax-jacobian` | {key}`softmax-jacobian` | $O(n^2)$ |
 # | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
@@ -480,21 +580,20 @@ verify("merge-of-softmax-sums", "online-softmax-update")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Three roads lead to softmax: odds that ignore all other scores and every common shift; the best compromise of score and entropy; the
-#   chances to win a contest under Gumbel noise. The last two meet in log-sum-exp, whose gradient is softmax.
-# - A common shift changes no weight: subtract the maximum, and no exponential overflows.
-# - A backward pass needs $s \odot (g - (s \cdot g)\mathbf{1})$, and never $J$.
-# - Where one weight takes nearly all, $J$ nearly vanishes.
-# - For the denominator, keep the largest score read so far, and the sum of the exponentials relative to it.
+# - Three roads lead to softmax: odds that ignore other scores and shifts, the best balance of score and entropy, and the chances to win
+#   under Gumbel noise. It is the gradient of log-sum-exp.
+# - Subtract the maximum first. No weight changes, and no exponential overflows.
+# - A backward pass never needs $J$, which is nearly 0 where one weight takes nearly all.
+# - Compute cross-entropy from the scores. Its gradient is the weights minus the truth.
+# - The denominator can be summed in blocks, relative to the largest score so far.
 #
-# Next: why did the machine divide by 2? That is lesson {lesson}`scaling`; first the
-# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# Next: why did we divide by 2? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="shift-fails"
-# ## Deeper: two functions that fail the shift condition
+# ## Deeper: how little does the first derivation need?
 #
-# One is $x^2 + 1$, the other is *softplus*, $\ln(1 + e^x)$. Shift the scores $(3, 0)$ to $(6, 3)$. **Predict** for $f(x) = x^2 + 1$ whether the share
-# of the first entry moves towards one half or away from it.
+# How badly do other functions fail the shift condition? We try $x^2 + 1$ and *softplus*, $\ln(1 + e^x)$, and shift the scores
+# $(3, 0)$ to $(6, 3)$. **Predict** for $f(x) = x^2 + 1$ whether the share of the first entry moves towards one half or away from it.
 
 # %% id="why-exp-figure" tags=["predicted"]
 difference = np.linspace(-4.0, 4.0, 161)
@@ -510,34 +609,27 @@ for name, f in maps.items():
 figures.softmax_maps(difference, shares, shift=shift, mark=3.0)
 
 # %% [markdown] id="why-exp-answer" tags=["answer"]
-# It moves towards one half: the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$ after it, the two dots of the
-# middle panel. (From the scores 1 and 0 to 2 and 1 it moved away.) Of the three, only $e^x$ keeps its shares.
-
-# %% [markdown] id="shift-once"
-# One shift is not enough: $e^x (2 + \sin(2 \pi x / 3))$ passes the shift by 3, and fails others.
+# It moves towards one half: the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$ after it, the two dots of
+# the middle panel. Of the three, only $e^x$ keeps its shares.
 
 # %% [markdown] id="continuity"
-# ## Deeper: continuity is enough
-#
-# The first derivation assumed that $f$ has a derivative, but continuity is enough. Let $g(x) = f(x) / f(0)$; then
-# $f(x + c) = f(x) f(c) / f(0)$ says $g(x + c) = g(x)\, g(c)$. Integrate over $c$ from 0 to 1, and put $u = x + c$ on the left:
+# **Must $f$ have a derivative?** Continuity is enough. Let $g(x) = f(x) / f(0)$, so that $g(x + c) = g(x)\, g(c)$. Integrate over $c$
+# from 0 to 1, and put $u = x + c$ on the left:
 #
 # $$\int_x^{x+1} g(u)\, du = g(x) \int_0^1 g(c)\, dc$$
 #
-# The integral on the right is a positive number, so $g(x)$ is the left side over that number. The left side is an integral of a
-# continuous function between moving ends, so it has a derivative in $x$, and hence so has $g$. Task {task}`cauchy-to-exponential`
-# goes another way, over the fractions.
+# The integral on the right is a positive number, and the one on the left, of a continuous function between moving ends, has a
+# derivative in $x$. So $g$ has one too. Task {task}`cauchy-to-exponential` goes another way, over the fractions.
 
 # %% [markdown] id="why-exp-broken"
-# ## Deeper: when every entry has its own function
-#
-# What if entry $i$ has its own $f_i$? With the scores $x$ and $0$ the shift condition says that
+# **Must all entries share one function?** If entry $i$ has its own $f_i$, the shift condition says for the scores $x$ and $0$
 #
 # $$\frac{f_i(x + c)}{f_i(x)} = \frac{f_j(c)}{f_j(0)} \qquad (i \ne j)$$
 #
-# Put $x = 0$: then $f_i(c) / f_i(0) = f_j(c) / f_j(0)$, so all entries share this ratio, $g(c)$. The condition
-# becomes $f_i(x + c) = f_i(x)\, g(c)$, which the first derivation solved: $f_i(x) = a_i\, e^{\beta x}$ with $a_i = f_i(0)$. The weights
-# are proportional to $e^{\beta z_i + \ln a_i}$: a number is added to each score. ALiBi adds its position bias in this way.
+# With $x = 0$ we see that all entries share the ratio $g(c) = f_j(c) / f_j(0)$, and then $f_i(x + c) = f_i(x)\, g(c)$, which we have
+# solved: $f_i(x) = a_i\, e^{\beta x}$ with $a_i = f_i(0)$. The weights are proportional to $e^{\beta z_i + \ln a_i}$, so a number is
+# added to each score. ALiBi adds a number to each score in this
+# way, one that depends on the distance between query and key.
 
 # %% id="own-functions-code"
 z, a = np.array([2.0, 1.0, 0.0]), np.array([1.0, 2.0, 4.0])
@@ -547,9 +639,9 @@ for c in (0.0, 3.0):
 print("softmax(z + ln a):   ", softmax(z + np.log(a)))
 
 # %% [markdown] id="derivative-turn"
-# **Your turn.** Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$. Write
-# $\partial s_i / \partial z_j$ as one formula in LaTeX: only the right side, between `r"` and `"`. You may use `s` and `a` with their
-# indices, `\beta`, and the Kronecker delta `\delta_{ij}`; you need not use all of them.
+# **Your turn.** Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$.
+# Write $\partial s_i / \partial z_j$ as one formula in LaTeX: only the right side, between `r"` and `"`. You may use `s` and `a` with
+# their indices, `\beta`, and the Kronecker delta `\delta_{ij}`; you need not use all of them.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # r"..."
@@ -558,29 +650,15 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="derivative-ours" tags=["ours"]
 # $$\beta\, s_i\,(\delta_{ij} - s_j)$$
 #
-# Since $s = \sigma(u)$ with $u_i = \beta z_i + \ln a_i$, this is {eq}`softmax-derivative` times the derivative $\beta$ of $u_j$ by $z_j$.
-# The $a_i$ change the weights, but not the formula.
-
-# %% [markdown] id="spot-printed"
-# ## Deeper: a test for printed weights
-#
-# Suppose a text prints softmax(0.9, 0.1, 0.7) as 0.48, 0.21, 0.31, which sum to 1. But the log-odds must be the differences of the
-# scores, 0.8 and 0.2, up to rounding:
-
-# %% id="spot-printed-code"
-scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.21, 0.31])
-for name, w in (("printed", printed), ("softmax", softmax(scores))):
-    print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
-
-# %% [markdown] id="spot-printed-notice"
-# The printed weights have 0.44 where 0.2 should be, and two digits of rounding move that by 0.03 at most. So they are not the softmax
-# of these scores.
+# Since $s = \sigma(u)$ with $u_i = \beta z_i + \ln a_i$, this is {eq}`softmax-derivative` times the derivative $\beta$ of $u_j$ with
+# respect to $z_j$. The $a_i$ change the weights, but not the formula.
 
 # %% [markdown] id="noise"
-# ## Deeper: where Gumbel's noise comes from
+# ## Deeper: where does Gumbel's noise come from?
 #
 # Take $N$ independent waiting times, exponential with mean 1. The longest of them, less $\ln N$, is at most $t$ with the chance
-# $(1 - e^{-t} / N)^N$ for $t \ge -\ln N$. As $N$ grows, this tends to $\exp(-e^{-t})$:
+# $(1 - e^{-t} / N)^N$ for $t \ge -\ln N$. As $N$ grows, this tends to $\exp(-e^{-t})$. So the longest of many such waits has
+# Gumbel's noise:
 
 # %% id="noise-code"
 rng = np.random.default_rng(0)
@@ -589,63 +667,45 @@ for t in (-0.5, 0.0, 2.0):
     share, chance = (longest <= t).mean(), math.exp(-math.exp(-t))
     print(f"at most {t:4.1f}: share {share:.2f}, Gumbel {chance:.2f}")
 
-# %% [markdown] id="noise-notice"
-# Gumbel noise stretched by $T > 0$ gives $\sigma(z / T)$, because $z_j + T \xi_j$ is largest where $z_j / T + \xi_j$ is. Normal
-# noise gives the *probit* model.
-
 # %% [markdown] id="average"
 # ## Deeper: the average as a condition
 #
-# Suppose that we know only the average score that the weights must have, $\sum_i p_i z_i = \mu$. Of the many choices of $p$ with
-# that average, which has the largest entropy? For any real $\beta$, put $\beta z$ in the place of $z$ into what the second
-# derivation found: $\beta\, p \cdot z + H(p) = \mathrm{lse}(\beta z) - \mathrm{KL}(p \,\|\, \sigma(\beta z))$. Solved for the
-# entropy,
+# Which weights are the most undecided, if all we know is the average score $\sum_i p_i z_i = \mu$ that they must have? For any real
+# $\beta$, put $\beta z$ in the place of $z$ into what the second derivation found, and solve for the entropy:
 #
 # $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \label{free-energy-identity}$$
 #
-# Without a condition on the average, equal weights have the largest entropy: $\beta = 0$ leaves
-# $H(p) = \ln n - \mathrm{KL}(p \,\|\, \text{equal weights})$.
+# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number, so the entropy is largest where KL is smallest.
+# **If** $\sigma(\beta z)$ has the average $\mu$, it is therefore the one and only maximum.
 
 # %% [markdown] id="multiplier"
-# **Lagrange multipliers.** Start at the best $p$, with all $p_i > 0$, and go a tiny step along a direction $d$. The step keeps both
-# conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$: then $d$ is perpendicular to $\mathbf{1}$ and to $z$. The entropy has no
-# slope along such a $d$, for otherwise a step forwards or backwards would raise it. So its gradient is perpendicular to every $d$
-# of this kind. Only the combinations of $\mathbf{1}$ and $z$ are. The unknown coefficients are the *multipliers*.
+# **Lagrange multipliers** find the same form without knowing it before. Start at the best $p$, with all $p_i > 0$, and go a tiny step
+# along a direction $d$. It keeps both conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$, so if $d$ is perpendicular to
+# $\mathbf{1}$ and to $z$. The entropy has no slope along such a $d$, or a step forwards or backwards would raise it. So its gradient
+# is perpendicular to every such $d$, and only the combinations of $\mathbf{1}$ and $z$ are. The unknown coefficients are the
+# *multipliers*.
 
 # %% [markdown] id="lagrangian"
-# Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero:
+# Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero,
+# the first term by the product rule:
 #
 # $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
 #
-# Each $p_i$ appears in three terms. The first needs the product rule:
+# $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda = 0, \qquad p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
 #
-# $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda = 0$$
-
-# %% [markdown] id="entropy-solve"
-# Solve for $p_i$, which comes out positive:
-#
-# $$p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
-#
-# The first factor is the same for every $i$, so $p$ is proportional to $e^{\beta z_i}$. Since the $p_i$ sum to 1, $p$ is
-# $\sigma(\beta z)$ again: the Gibbs distribution of physics, with minus the energy for the score. Task
-# {task}`multiplier-to-softmax` asks for $\lambda$ itself.
-
-# %% [markdown] id="entropy-doubts"
-# But a zero slope alone promises no maximum, some $p_i$ might be 0, and perhaps no $\beta$ fits. The first two doubts are settled by
-# {eq}`free-energy-identity`. Among all $p$ with $p \cdot z = \mu$, its first two terms are the same number, so the entropy is largest
-# where KL is smallest. **If** $\sigma(\beta z)$ has the average $\mu$, it is therefore the one and only maximum.
+# The first factor is the same for every $i$, and the $p_i$ sum to 1, so $p$ is $\sigma(\beta z)$ again. With minus the energy for the
+# score this is the Gibbs distribution of physics. Task {task}`multiplier-to-softmax` asks for $\lambda$ itself.
 
 # %% [markdown] id="which-beta"
-# Does some $\beta$ fit? The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and
+# **Does some $\beta$ fit?** The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and
 # $D = \sum_i e^{\beta z_i}$. Here $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
 #
 # $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
 # = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$
 #
-# This is the variance of the scores under the weights $s$: positive, unless all scores are equal. For $\beta \to \infty$ the terms of
-# the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ is continuous, rises, and runs
-# from the smallest score to the largest: it takes each value strictly between them **exactly once**. No $\beta$ reaches the
-# two ends, unless all scores are equal, because that would need the weight 0 on every other score.
+# This is the variance of the scores under the weights $s$, which is positive, unless all scores are equal. For $\beta \to \infty$ the
+# *terms* of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ rises continuously
+# and takes each value strictly between the smallest score and the largest **exactly once**.
 
 # %% id="bisection-code"
 verify("free-energy-identity")
@@ -660,9 +720,9 @@ while high - low > 1e-9:  # the average rises with beta, so halve the interval
 print(f"average {wanted} at beta {low:.3f}, weights", softmax(low * z))
 
 # %% [markdown] id="simplex-predict"
-# All weights of three entries form a triangle: a corner puts everything on one score, the centre is uniform. Take the same
-# $z = (1, 0.4, 0)$ and ask for the average 0.2. At $\beta = 0$ it is 0.47, and it rises with $\beta$, so here $\beta$ is negative. On the
-# dashed line the average is 0.2; the entropy is largest where the line meets the path of $\sigma(\beta z)$:
+# All weights of three entries form a triangle. Take the same $z$ and ask for the average 0.2. At $\beta = 0$ it is 0.47, so here
+# $\beta$ is negative. On the dashed line the average is 0.2, and the entropy is largest where the line meets the path of
+# $\sigma(\beta z)$:
 
 # %% id="simplex-figure"
 scores, wanted = np.array([1.0, 0.4, 0.0]), 0.2
@@ -677,13 +737,12 @@ print("beta", beta.round(2), "  weights", best)
 figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
 
 # %% [markdown] id="multiplier-meaning"
-# **What a multiplier means.** By {eq}`free-energy-identity` the largest entropy at the average $\mu$ is
-# $\mathrm{lse}(\beta z) - \beta \mu$. How does it change with $\mu$, as $\beta$ follows? The slope of
-# $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so with $\beta' = d\beta / d\mu$
+# **What does the multiplier mean?** The largest entropy at the average $\mu$ is $\mathrm{lse}(\beta z) - \beta \mu$, where $\beta$
+# follows $\mu$. The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so with $\beta' = d\beta / d\mu$
 #
 # $$\frac{dH}{d\mu} = \mu\, \beta' - \beta' \mu - \beta = -\beta$$
 #
-# So $\beta$ is a **price**: the entropy paid per unit of average score, for a small rise. Below the plain mean it is negative:
+# So $\beta$ is a **price**, the entropy paid per unit of average score:
 
 # %% id="multiplier-meaning-code"
 z, betas = np.array([1.0, 0.4, 0.0]), np.array([-2.001, -1.999])
@@ -694,13 +753,12 @@ slope = (entropies[1] - entropies[0]) / (averages[1] - averages[0])
 print(f"slope of the entropy at beta = -2: {slope:.3f}")
 
 # %% [markdown] id="limits"
-# ## Deeper: what softmax cannot do
+# ## Deeper: what can softmax not do?
 #
-# - **Give exactly zero** on paper to a finite score. The small weights of many keys can add up. *Sparsemax* (Martins and
-#   Astudillo, 2016) can reach zero: it rewards undecided weights by $-\frac12 \sum_i p_i^2$ in the place of $H(p)$.
-# - **Say "nothing fits".** Scores have no natural zero: if all keys fit badly, the least bad one still gets the largest weight.
-# - **Notice a duplicate.** If the same key appears twice, beside at least one other, its two copies together get more than it had, and
-#   all others lose:
+# - **Give exactly zero**, on paper, to a finite score; only a mask's $-\infty$ gets 0 (lesson {lesson}`masking`). *Sparsemax*
+#   (Martins and Astudillo, 2016) can: it rewards undecided weights by $-\frac12 \sum_i p_i^2$ in the place of $H(p)$.
+# - **Say "nothing fits".** If all keys fit badly, the least bad one still gets the largest weight.
+# - **Notice a duplicate.** If the same key appears twice, beside at least one other, its two copies together get more than it had:
 
 # %% id="duplicate-code"
 z = np.array([2.0, 1.0, 0.0])
@@ -708,11 +766,11 @@ print("three keys:         ", softmax(z))
 print("the first key twice:", softmax(np.array([z[0], *z])))
 
 # %% [markdown] id="temperature-limits"
-# ## Deeper: cold and hot
+# ## Deeper: how cold is cold?
 #
 # Divide numerator and denominator of $\sigma(z / T)_i$ by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum
-# vanishes, and the winners, whose terms are 1, share equally. As $T \to \infty$, every term becomes 1, and every weight $1/n$. Here two
-# scores are tied:
+# vanishes, and the winners, whose terms are 1, share equally. As $T \to \infty$, every term becomes 1, and every weight $1/n$. Here
+# two scores tie:
 
 # %% id="temperature-figure"
 scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
@@ -720,11 +778,11 @@ weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
 figures.temperature_bars(scores, weights, temperatures)
 
 # %% [markdown] id="cold-jacobian"
-# And $J / T$? Let the largest score be ahead of the second by $g > 0$. Every other weight is at most $e^{-g / T}$ times the largest, so
-# all others together have at most $(n - 1)\, e^{-g / T}$. Every entry of $J$ has a factor no larger than this: the weight of a smaller
-# score, or $1 - s_i$ of the largest. Its other factor is at most 1. As $T \to 0$, also $e^{-g / T} / T \to 0$, since $u\, e^{-g u} \to 0$
-# for $u = 1 / T \to \infty$. So $J / T \to 0$. If $m \ge 2$ scores tie for the largest, their weights tend to $1 / m$, the entries
-# $s_i (1 - s_i)$ do not vanish, and $J / T$ grows without bound:
+# And $J / T$? Let the largest score be ahead of the second by $g > 0$. Every other weight is at most $e^{-g / T}$ times the largest,
+# so together they have at most $(n - 1)\, e^{-g / T}$. Every entry of $J$ has a factor no larger than this, the weight of a smaller
+# score or $1 - s_i$ of the largest, and its other factor is at most 1. As $T \to 0$, also $e^{-g / T} / T \to 0$, since
+# $u\, e^{-g u} \to 0$ for $u = 1 / T \to \infty$. So $J / T \to 0$. But if $m \ge 2$ scores tie for the largest, their weights tend
+# to $1 / m$, the entries $s_i (1 - s_i)$ do not vanish, and $J / T$ grows without bound:
 
 # %% id="cold-jacobian-code"
 temperatures = np.array([1.0, 0.3, 0.1, 0.03])
@@ -734,23 +792,10 @@ for name, second in {"a lead of 1": 1.0, "a tie": 2.0}.items():
     by_score = softmax_jacobian(weights) / temperatures[:, None, None]
     print(f"{name:12}", np.abs(by_score).max(axis=(-2, -1)))
 
-# %% [markdown] id="smooth-maximum"
-# ## Deeper: log-sum-exp as a smooth maximum
-#
-# The sum of the exponentials lies between its largest term and $n$ times that. Hence
-# $\max_j z_j \le \mathrm{lse}(z) \le \max_j z_j + \ln n$. So log-sum-exp is a **smooth maximum**. For the scores $(x, 0)$ its slope,
-# the weight of $x$, goes gently from 0 to 1:
-
-# %% id="lse-figure"
-x = np.linspace(-4.0, 4.0, 161)
-lower = np.maximum(x, 0.0)
-lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
-figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
-
 # %% [markdown] id="formats"
-# ## Deeper: what a number format can hold
+# ## Deeper: what can a number format hold?
 #
-# The bars show where the plain $e^x$ is neither 0 nor infinite.
+# Between which scores is the plain $e^x$ neither 0 nor infinite?
 
 # %% id="overflow-figure"
 formats = (np.float16, np.float32, np.float64)
@@ -768,14 +813,13 @@ ones = np.ones(4096, dtype=np.float16)
 print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
 
 # %% [markdown] id="formats-notice"
-# The shifted sum cannot overflow, as long as the format can hold the number of scores. The last line
-# adds 4096 ones in order and gets 2048, because the next float16 after 2048 is 2050, and $2048 + 1$ is rounded back. So the sum is
-# best kept in float32.
+# The shift rescues all three formats. But 4096 ones, added in order, make only 2048, because the next float16 after 2048 is 2050, and
+# $2048 + 1$ is rounded back. So the sum is best kept in float32.
 
 # %% [markdown] id="axes"
-# ## Deeper: the wrong axis
+# ## Deeper: are these weights right?
 #
-# For scores with queries in rows, a softmax along the first axis raises no error. Do the row sums give it away?
+# Two mistakes are easy to miss. One is a softmax along the wrong axis. Do the row sums give it away, for scores with queries in rows?
 
 # %% id="axes-code"
 scores = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 5.0]])  # queries by keys
@@ -783,25 +827,52 @@ print("row sums along the last axis ", softmax(scores, axis=-1).sum(axis=-1))
 print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 
 # %% [markdown] id="axes-notice"
-# Here they do, because each *key* handed out a weight of 1, three in all, for two queries. But for the scores `[[0, 1], [1, 0]]`
-# the wrong axis even gives the right weights. So test with more keys than queries: then the wrong axis cannot make all row sums 1.
+# Here they do, because each *key* handed out a weight of 1, three in all, for two queries. But for `[[0, 1], [1, 0]]` the wrong axis
+# even gives the right weights. With more keys than queries the wrong axis cannot make all row sums 1, so test there.
+#
+# The other is a misprint. A text may print softmax(0.9, 0.1, 0.7) as 0.48, 0.21, 0.31. The sum is 1, but log-odds must be the
+# differences of the scores, 0.8 and 0.2, give or take 0.04 for the rounding:
+
+# %% id="spot-printed-code"
+scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.21, 0.31])
+for name, w in (("printed", printed), ("softmax", softmax(scores))):
+    print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
+
+# %% [markdown] id="spot-printed-notice"
+# The printed text has 0.44 where 0.2 should be, far more than rounding can do.
+
+# %% [markdown] id="step"
+# ## Deeper: what does one step downhill change?
+#
+# By {eq}`softmax-vector-jacobian-product`, a step downhill lowers each score whose $g_i$ lies above the average $s \cdot g$. Do the
+# weights follow? Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict**
+# which of the three *weights* grow, if the gradient is subtracted once.
+
+# %% id="step-code" tags=["predicted"]
+s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
+print("gradient of the scores:", softmax_vjp(s, g))
+print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
+
+# %% [markdown] id="step-answer" tags=["answer"]
+# The second and the third grow. The third score rises, so this is no surprise. But the second score falls by 0.01. Yet the first falls
+# by 0.08, and as its amount is by far the largest, the sum of all amounts falls by about 5 percent. The second amount falls by only 1
+# percent, so its part of the sum grows, from 0.1 to 0.1046.
 
 # %% [markdown] id="norm"
-# ## Deeper: variance, rank and norm of the Jacobian
+# ## Deeper: how large can the Jacobian be?
 #
-# Multiply {eq}`softmax-jacobian` by a vector $x$ from both sides. Here $x^\top \mathrm{diag}(s)\, x = \sum_i s_i x_i^2$, and
-# $x^\top s\, s^\top x = a^2$ with the average $a = s \cdot x$. So
+# Multiply {eq}`softmax-jacobian` by a vector $x$ from both sides. With the average $a = s \cdot x$,
 #
 # $$x^\top J x = \sum_i s_i x_i^2 - a^2 = \sum_i s_i (x_i - a)^2$$
 #
-# To see the last step, multiply out: $-2 a \sum_i s_i x_i = -2 a^2$, and $a^2 \sum_i s_i = a^2$. This is the **variance** of the $x_i$
-# under the weights $s$. It is never negative, and as no $s_i$ is 0 for finite scores, it is 0 only if all $x_i$ are equal.
+# (Multiply the square out to see the last step.) This is the **variance** of the $x_i$ under the weights $s$. It is never negative,
+# and as no $s_i$ is 0, it is 0 only if all $x_i$ are equal.
 
 # %% [markdown] id="rank"
-# - **Rank.** If $J x = 0$, then $x^\top J x = 0$, so all $x_i$ are equal. By {eq}`softmax-jacobian-annihilates-constants` such $x$ do give
-#   $J x = 0$. So the vectors that $J$ sends to 0 form one line, and its rank is $n - 1$.
-# - **Convexity.** By {eq}`lse-gradient`, $J$ holds the second derivatives of log-sum-exp. Along the line $z + t x$ its second derivative
-#   in $t$ is $x^\top J x$, never negative. So log-sum-exp is convex.
+# - **Rank.** If $J x = 0$, then $x^\top J x = 0$, so all $x_i$ are equal, and by {eq}`softmax-jacobian-annihilates-constants` such
+#   $x$ do give $J x = 0$. The vectors that $J$ sends to 0 form one line, and its rank is $n - 1$.
+# - **Convexity.** By {eq}`lse-gradient`, $J$ holds the second derivatives of log-sum-exp. Along a line $z + t x$ the second
+#   derivative in $t$ is $x^\top J x$, never negative, so log-sum-exp is convex.
 
 # %% id="rank-code"
 s, x = softmax(np.array([1.5, 1.0, 0.0, -1.0])), np.array([3.0, -1.0, 0.0, 2.0])
@@ -809,29 +880,26 @@ jacobian, average = softmax_jacobian(s), s @ x
 print(f"x J x = {x @ jacobian @ x:.4f}, variance {s @ (x - average) ** 2:.4f}")
 print("rank", np.linalg.matrix_rank(jacobian), "for", len(s), "scores")
 
-# %% [markdown] id="norm-recall"
-# **Recall:** if a symmetric matrix has no negative eigenvalue, the largest eigenvalue is its spectral norm, and all of them together sum
-# to its trace, the sum of the diagonal. For an eigenvector $x$ of length 1, the eigenvalue is $x^\top J x$: a variance, so no eigenvalue of
-# $J$ is negative.
-
 # %% [markdown] id="saturation-bound"
-# So the norm is at most the trace, which is $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
+# **Recall:** the eigenvalues of a symmetric matrix sum to its trace, the sum of the diagonal, and if none is negative, the largest is
+# the spectral norm. For an eigenvector $x$ of length 1 the eigenvalue of $J$ is $x^\top J x$, a variance, so none is negative. Hence
+# the norm is at most the trace, $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
 # $1 - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
 #
 # $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
 #
-# For every softmax the norm is at most one half. A variance is at most a quarter of the squared range, because all numbers lie within
-# half the range of its midpoint. No two entries of a vector of length 1 are more than $\sqrt{2}$ apart, so
-# $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
+# A variance is also at most a quarter of the squared range: the mean squared distance is smallest from the average, so from the
+# midpoint it is no smaller, and no distance from there exceeds half the range. No two entries of a vector of length 1 are more than
+# $\sqrt{2}$ apart, so always $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
 
 # %% [markdown] id="softmax-entropy"
-# And how undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`. The divergence is 0, which
-# leaves
+# And how undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`, where the divergence is then
+# 0:
 #
 # $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
 #
-# The figure sharpens the scores $(1.5, 1, 0, -1)$, from nearly equal weights at $\beta = 0.1$ to one that has everything. **Predict**
-# whether the norm of $J$ falls all the way.
+# The figure sharpens the scores $(1.5, 1, 0, -1)$, from nearly equal weights at $\beta = 0.1$ to one that has everything.
+# **Predict** its course, and sketch the norm of $J$ against $\beta$.
 
 # %% id="saturation-figure" tags=["predicted"]
 verify("saturated-softmax-jacobian-vanishes", "softmax-entropy")
@@ -844,41 +912,18 @@ entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% [markdown] id="saturation-answer" tags=["answer"]
-# It does not: it rises first. Nearly equal weights give a norm of about one quarter. Where the two largest scores share most of the
-# weight, the norm comes closer to one half, which none exceeds. It falls as the largest weight takes more and more. The dotted levels are
-# one half above and $\ln 4$, the entropy of equal weights, below.
-
-# %% [markdown] id="cross-entropy"
-# ## Deeper: the loss of a model that is confident and wrong
-#
-# A classifier is trained to give the right class $y$ a large weight. Its loss is $-\ln s_y = \mathrm{lse}(z) - z_y$, by
-# {eq}`log-softmax`. Do task {task}`log-softmax-derivative` before you read on. The first term has the derivative {eq}`lse-gradient`, the
-# second $-\delta_{iy}$:
-#
-# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
-#
-# With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ the gradient has to pass
-# through $J$. Here is a model that is confident and wrong:
-
-# %% id="cross-entropy-code"
-verify("cross-entropy-gradient")
-truth = np.array([0.0, 0.0, 1.0])
-weights = softmax(np.array([7.0, 1.0, 0.0]))
-print("weights:      ", weights)
-print("cross-entropy:", weights - truth)
-print(f"largest entry of J: {softmax_jacobian(weights).max():.4f}")
-print("squared error:", softmax_vjp(weights, weights - truth))
-
-# %% [markdown] id="cross-entropy-notice"
-# The cross-entropy gives nearly $(1, 0, -1)$: its logarithm brings a factor $1 / s_y$, which cancels the $s_y$ in
-# {eq}`softmax-derivative`. The squared error passes through $J$, whose entries are all small, and
-# what comes out is below 0.005 in size in every entry.
+# It rises first and falls later. Nearly equal weights give a norm of about one quarter. Where the two largest scores share most of the
+# weight, the norm comes closer to one half, which none exceeds. It falls as the largest weight takes more and more. The dotted levels
+# are one half above and $\ln 4$, the entropy of equal weights, below.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
 # - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
-# - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden.
+# - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden, who showed
+#   in 1974 that under his conditions only Gumbel's noise leads to it; the forecast for BART is in section 3.8.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
+# - I. Goodfellow and others (2016), [*Deep learning*](https://www.deeplearningbook.org/contents/mlp.html), chapter 6.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
+# - O. Press, N. A. Smith and M. Lewis (2021), [arXiv:2108.12409](https://arxiv.org/abs/2108.12409): ALiBi.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -251,11 +251,14 @@ heads = attend(*in_heads)  # your call
 mine = heads.swapaxes(1, 2).reshape(3, 5, 8) @ w_out.T
 theirs, _ = layer(*[torch.tensor(x)] * 3)
 print("my layer and PyTorch's agree:", np.allclose(mine, theirs.detach()))
+newest = attend(in_heads[0][..., -1:, :], *in_heads[1:])  # one query, all keys
+print("the newest word alone:", np.allclose(newest, heads[..., -1:, :]))
 
 # %% [markdown] id="layer-notice"
-# So everything else in the attention of a Transformer layer is matrix products and reshaping around your call. GPT-2 adds biases and the
-# mask of lesson {lesson}`masking`, and lesson {lesson}`heads` tells what several heads are good for. In exercise
-# {task}`layer-around-attention` you write the whole layer, with its mask.
+# So everything else in the attention of a Transformer layer is matrix products and reshaping around your call. The last line is how a
+# model writes: the newest word asks alone, and the keys and values of the words before it are kept. GPT-2 adds biases and the mask of
+# lesson {lesson}`masking`, and lesson {lesson}`heads` tells what several heads are good for. In exercise {task}`layer-around-attention`
+# you write the whole layer, with its mask.
 
 # %% [markdown] id="padding"
 # ### Sentences of unequal length
@@ -580,7 +583,7 @@ verify("attention-flops")
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, a number that tells them apart in five
-# seconds, and a layer that agrees with PyTorch's. What it cannot do yet is learn. For that, queries, keys and values must hear from the
+# seconds, and a layer with PyTorch's own weights that reads whole batches and can write word by word. What it cannot do yet is learn. For that, queries, keys and values must hear from the
 # output which way to move, and lesson {lesson}`gradients` runs the machine backwards to tell them. First come the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 

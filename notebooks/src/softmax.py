@@ -147,9 +147,9 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # $$p \cdot z + T\, H(p) \; ?$$
 
 # %% [markdown] id="physics"
-# A gas settles the same balance. At a fixed temperature and volume, the chances $p$ of its states make average energy minus
-# temperature times entropy as small as it can be (in units where Boltzmann's constant is 1). If a score is minus an energy, this is
-# *minus* our sum, so where it is smallest, ours is largest, and there $T$ is the temperature.
+# A gas settles the same balance. Take minus the energy of each of its states for the score. At a fixed temperature and volume, the
+# chances $p$ of the states make just this sum as large as it can be, and $T$ is the temperature of the gas (in units where Boltzmann's
+# constant is 1).
 #
 # For the scores $(0, 1, 2)$ and $T = 1$, let us try both extremes and a compromise:
 
@@ -184,8 +184,8 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # $$\sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i p_i \Bigl(\frac{s_i}{p_i} - 1\Bigr) = \sum_i (s_i - p_i) \le 0$$
 #
 # The last step holds because the $p_i$ in it sum to 1, and the $s_i$ to at most 1. So nothing beats softmax. Can anything draw level?
-# Then the first step must be an equality, so $s_i = p_i$ wherever $p_i > 0$, and there the $s_i$ already sum to 1. But every $s_i$ is
-# positive, so there is no other place, and $p = s$.
+# Only if the first step is an equality, and then $s_i = p_i$ wherever $p_i > 0$. These $p_i$ sum to 1, so these $s_i$ do too, and nothing
+# is left for any other entry. But every $s_i$ is positive, so there is no other entry, and $p = s$.
 
 # %% [markdown] id="compromise-best"
 # So **softmax is the one best compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above, called
@@ -231,9 +231,10 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 # and such a contest is close: the *gap* between $i$ and its best rival was at most $|h|$.
 
 # %% [markdown] id="contest-limit"
-# So the mean move, divided by $h$, is the chance to win, up to the close contests. If $e_i$ has a 1 at entry $i$ and zeros elsewhere,
+# Take the mean over all contests, and divide it by $h$. If no contest were close, this would be the chance that $i$ wins, and each close
+# one can spoil it by 1 at most. With the vector $u_i$ that has a 1 at entry $i$ and zeros elsewhere, this reads
 #
-# $$\Bigl|\, \frac{M(z + h\, e_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(\text{gap} \le |h|)$$
+# $$\Bigl|\, \frac{M(z + h\, u_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(\text{gap} \le |h|)$$
 #
 # Now let $h$ shrink. Every contest has a gap, apart from ties, which have probability 0, and fewer and fewer gaps lie below $|h|$. The
 # right side goes to 0, so it was no accident:
@@ -488,8 +489,8 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # odds are $e^8 \approx 3000$ at $T = 1$ and $e^4 \approx 55$ at $T = 2$. Our division by 2 **was** a temperature.
 
 # %% [markdown] id="card-question"
-# The temperature also decides how much of a gradient comes through. Where almost nothing does, queries and keys learn almost nothing.
-# In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so those with respect to $z$ are $J / T$. The card shows the
+# When do small changes of the scores hardly reach the weights? There, little of a gradient comes through either, and queries and keys
+# learn almost nothing. In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so those with respect to $z$ are $J / T$. The card shows the
 # *spectral norm* of $J / T$, the largest factor by which it stretches a gradient. Find two very different temperatures at which this
 # is below 0.02. Then press "+100 to all".
 
@@ -500,9 +501,10 @@ figures.softmax_explorable()
 # <details><summary>What you should see</summary>
 #
 # For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. In the heat, the division
-# by $T$ makes $J / T$ small. In the cold, one weight has nearly everything, as the largest score has no equal. If it leads by $g$, the
-# others have at most $(n - 1)\, e^{-g / T}$ together. Every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor no larger, which
-# falls faster than $T$ (section {section}`temperature-limits`). We call such a softmax **saturated**.
+# by $T$ makes $J / T$ small. In the cold, the largest score, which has no equal here, takes nearly all the weight. Then every entry of $J$,
+# $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0, and we call the softmax **saturated**. Dividing by a small $T$ does not make up for
+# this. If the largest score leads by $d$, the other weights are at most $(n - 1)\, e^{-d / T}$ together, and this falls faster than $T$
+# (section {section}`temperature-limits`).
 #
 # "+100 to all" changes nothing, by {eq}`softmax-shift-invariance`.
 #

@@ -3,6 +3,7 @@
 They draw the numbers they are given.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -57,9 +58,9 @@ def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: Arr
     )
     with picture(title=title, alt=alt, height=3.9) as (ax,):
         shown = {name: np.where(values > 0.0, values, np.nan) for name, values in curves.items()}
-        draw_lines(ax, position, shown)
+        draw_lines(ax, position, {_typeset(name): values for name, values in shown.items()})
         ax.plot(position, limit, color=INK, linewidth=1.4, linestyle=":", label="normal")
-        ax.set(xlabel="score / √d_k", ylabel="density", yscale="log", xlim=(position[0], position[-1]), ylim=(1e-4, 3.0))
+        ax.set(xlabel=r"score / $\sqrt{d_k}$", ylabel="density", yscale="log", xlim=(position[0], position[-1]), ylim=(1e-4, 3.0))
         tick_decades(ax.yaxis)
         ax.legend(loc="upper left", fontsize=9.5)
 
@@ -89,7 +90,7 @@ def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
         for ax in axes[len(cases) :]:
             ax.set_axis_off()
         for ax in axes[len(cases) - columns : len(cases)]:
-            ax.set_xlabel("score / √d_k")
+            ax.set_xlabel(r"score / $\sqrt{d_k}$")
         for ax in axes[::columns]:
             ax.set_ylabel("density")
 
@@ -133,12 +134,12 @@ def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, Arra
             for name, rows in pair.items()
         )
     )
-    title = "Without the scale more gradients are short, and at large d_k most of them are"
+    title = _typeset("Without the scale more gradients are short, and at large d_k most of them are")
     with picture(title=title, alt=alt, height=3.4, columns=len(drawn), sharey=True) as axes:
         for ax, (d_k, pair) in zip(axes, drawn.items(), strict=True):
             draw_lines(ax, share, {name: rows.mean(axis=0) for name, rows in pair.items()}, colours=LAYER_COLOURS, points=True)
             ax.set(xlabel="percent of queries below", xticks=[10, 50, 90], ylim=(0.0, None))
-            ax.set_title(f"d_k = {d_k}")
+            ax.set_title(_typeset(f"d_k = {d_k}"))
         axes[0].set_ylabel("length of the gradient")
         add_legend_below(axes[0], 2)
 
@@ -173,7 +174,7 @@ def steps_against_step_size(
         f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
         for name, layers in best.items()
     )
-    title = f"At d_k = {d_k} the best unscaled run is slower than the best of the other two"
+    title = _typeset(f"At d_k = {d_k} the best unscaled run is slower than the best of the other two")
     with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:
         for ax, (name, layers) in zip(axes, drawn.items(), strict=True):
             x = np.asarray(sizes[name])
@@ -182,7 +183,7 @@ def steps_against_step_size(
                 middle = np.median(rows, axis=0)
                 ax.plot(x, np.where(rows <= most, rows, np.nan).T, color=colour, linewidth=0.7, alpha=0.5)
                 learnt = np.where(middle <= most, middle, np.nan)
-                ax.plot(x, learnt, color=colour, linestyle=dashes, marker="o", markersize=4, label=layer)
+                ax.plot(x, learnt, color=colour, linestyle=dashes, marker="o", markersize=4, label=_typeset(layer))
                 ax.plot(x[middle > most], np.full((middle > most).sum(), level), "x", color=colour, markersize=6)
             ax.plot([], [], "x", color=INK, label=f"not learnt in {most}")
             ax.set(xscale="log", yscale="log", xlabel="step size", ylim=(2, 1.9 * most))
@@ -233,11 +234,16 @@ def best_steps(
                 marker = "o" if layer == LAYERS[0] else "D"
                 ax.plot((places + beside).ravel(), rows.ravel(), marker, color=colour, markersize=4.5, label=layer, clip_on=False)
             ax.set_xticks(range(len(ways)), ["\n".join(shown.rsplit(" ", 1)) if len(shown) > 9 else shown for shown in ways.values()])
-            ax.set_title(f"{name}, d_k = {d_k}")
+            ax.set_title(_typeset(f"{name}, d_k = {d_k}"))
             ax.set(ylim=(0.0, 1.08 * max(rows.max() for rows in dots.values())), xlim=(-0.5, len(ways) - 0.5))
         for ax in axes[:: len(best[0])]:
             ax.set_ylabel("fewest steps until learnt")
         add_legend_below(axes[len(panels) - len(best[0])], 2)
+
+
+def _typeset(text: str) -> str:
+    """Set the symbols of a label as mathematics."""
+    return re.sub(r"\b(?:d_k|W_[QK])\b", r"$\g<0>$", text)
 
 
 def _of_seeds(rows: Sequence[ArrayLike], length: int = 9) -> np.ndarray:
@@ -268,7 +274,7 @@ def initial_variances(names: Sequence[str], expected: ArrayLike, measured: Array
         + " ".join(
             f"{name}: {number(a, 3)} by the formula, {number(b, 3)} measured." for name, a, b in zip(names, formula, drawn, strict=True)
         ),
-        x_label="initialisation of W_Q and W_K",
+        x_label=_typeset("initialisation of W_Q and W_K"),
         y_label="variance of a scaled score",
         digits=3,
     )

@@ -11,10 +11,9 @@ from collections.abc import Collection, Iterator
 from nbformat import NotebookNode
 
 from attn_course.authoring.formulas import keys, labels_by_number, tagged
-from attn_course.authoring.notebook import PREDICTED, code_cells, tags_of
+from attn_course.authoring.notebook import DEEPER, PREDICTED, code_cells, tags_of
 from attn_course.authoring.numbering import inline
 from attn_course.authoring.problems import Finding
-from attn_course.authoring.prose import DEEPER
 from attn_course.authoring.source import is_called, literal_calls
 from attn_course.authoring.turns import YOUR_TURN
 

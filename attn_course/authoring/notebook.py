@@ -1,6 +1,7 @@
 """The one form in which a built notebook is written: nbformat 4.5, fixed metadata, sorted keys, LF, one space of indent."""
 
-from dataclasses import asdict
+import re
+from dataclasses import asdict, replace
 from typing import Any
 
 import nbformat
@@ -24,6 +25,8 @@ PREDICTED = "predicted"  # tag of a cell whose output is folded until it is run 
 ANSWER = "answer"  # tag of a text that is folded
 OURS = "ours"  # tag of a text that is folded, behind a cell that waits for the reader
 HIDDEN = "hide-output"  # what Jupyter Book calls it
+COLLAPSED = "jp-MarkdownHeadingCollapsed"  # JupyterLab's name for a heading whose section is folded
+DEEPER = re.compile(r"(?:\d+\.\d+ )?Deeper: ")  # how the title of a section begins that no core section needs
 
 
 def assemble(cells: list[Cell], record: Record) -> NotebookNode:
@@ -36,7 +39,9 @@ def assemble(cells: list[Cell], record: Record) -> NotebookNode:
     record : Record
         What it says of its own making.
     """
-    notebook = nbformat.v4.new_notebook(metadata=nbformat.from_dict(metadata_of(record)), cells=[_node(cell) for cell in cells])
+    notebook = nbformat.v4.new_notebook(
+        metadata=nbformat.from_dict(metadata_of(record)), cells=[_node(part) for cell in cells for part in _heading_apart(cell)]
+    )
     notebook.nbformat_minor = 5
     return notebook
 
@@ -82,6 +87,18 @@ def tags_of(cell: NotebookNode) -> list[str]:
     return list(cell.metadata.get("tags", []))
 
 
+def _heading_apart(cell: Cell) -> list[Cell]:
+    """The heading of a deeper section is a cell of its own: JupyterLab folds the cells behind it, not the rest of the heading's."""
+    heading, _, text = cell.text.partition("\n")
+    if not _is_deeper(cell) or not text.strip():
+        return [cell]
+    return [replace(cell, text=heading), replace(cell, id=f"{cell.id}-more", text=text.strip("\n"))]
+
+
+def _is_deeper(cell: Cell) -> bool:
+    return cell.kind == "markdown" and cell.text.startswith("## ") and bool(DEEPER.match(cell.text.removeprefix("## ")))
+
+
 def _node(cell: Cell) -> NotebookNode:
     metadata: dict[str, Any] = {}
     if cell.tags:
@@ -89,6 +106,8 @@ def _node(cell: Cell) -> NotebookNode:
     if PREDICTED in cell.tags:
         metadata["tags"].append(HIDDEN)
         metadata["jupyter"] = {"outputs_hidden": True}
+    if _is_deeper(cell):
+        metadata[COLLAPSED] = True
     if cell.nbgrader:
         metadata["nbgrader"] = cell.nbgrader
     whole: dict[str, Any] = {"id": cell.id, "cell_type": cell.kind, "source": cell.text, "metadata": metadata}

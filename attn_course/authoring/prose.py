@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 from nbformat import NotebookNode
 
-from attn_course.authoring.notebook import LIVE, code_cells, markdown_cells, tags_of
+from attn_course.authoring.notebook import DEEPER, LIVE, code_cells, markdown_cells, tags_of
 from attn_course.authoring.numbering import CLOSING
 from attn_course.authoring.problems import Finding
 
@@ -19,7 +19,6 @@ MAX_WORDS = 120  # of a Markdown cell ...
 LONG_CELLS_ALLOWED = 2  # ... with this many exceptions in a lesson,
 MAX_WORDS_EVER = 160  # none of them longer than this
 FREE_LENGTH = {"given", "question", "task", "check"}  # tags of cells whose length the task decides
-DEEPER = re.compile(r"(?:\d+\.\d+ )?Deeper: ")  # how the title of a section begins that no core section needs
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$", re.MULTILINE)
 _CLOCKS = re.compile(r"\b(perf_counter|process_time|monotonic|timeit|time\.time)\b")
 _RANDOM = re.compile(

@@ -130,8 +130,8 @@ class Words:
     alt: str
 
     def __repr__(self) -> str:
-        """Return the folded line as plain text."""
-        return f"Figure in words: {self.alt}"
+        """Return the folded line closed, because the picture before it prints as its words."""
+        return "Figure in words (folded)"
 
     def _repr_html_(self) -> str:
         return f"<details><summary>Figure in words</summary><p>{html.escape(self.alt)}</p></details>"

@@ -437,7 +437,7 @@ print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 #
 # - The **exercises** have points, hints and a check, which tries a function on several cases. It names the mistakes that it
 #   knows; otherwise it says what is true of your result, such as which number differs first.
-# - A section whose heading begins with *Deeper* stands at the end, and no section without this word needs it.
+# - A section whose heading begins with *Deeper* is folded, at the end. No other section needs it, so open what you are curious about.
 # - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites what you
 #   have written.
 # - In a terminal, `attn-course` lists what else there is.

@@ -93,6 +93,14 @@ def text_of(book, cell_id):
     return next(cell.source for cell in book.cells if cell.id == cell_id)
 
 
+def test_a_deeper_section_is_folded_behind_its_heading(lesson):
+    book, _ = book_of(lesson)
+    assert [cell.id for cell in book.cells if cell.metadata.get("jp-MarkdownHeadingCollapsed")] == ["deeper"]
+    ids = [cell.id for cell in book.cells]
+    assert ids[ids.index("deeper") + 1 :] == ["deeper-more", "deeper-verify", "sources"]
+    assert text_of(book, "deeper-more").startswith("No core section needs what follows;")
+
+
 def test_a_key_equation_is_numbered_like_any_other_and_framed(lesson):
     book, counted = book_of(lesson)
     text = text_of(book, "sum")
@@ -105,7 +113,7 @@ def test_a_key_equation_is_numbered_like_any_other_and_framed(lesson):
     }  # fmt: skip
     assert r"| sum, Eq. (2.1) | $\displaystyle 2x = x + x$ | $O(1)$ |" in text_of(book, "card")
     assert r"| $\displaystyle \begin{aligned} \vert 2x\vert &= \frac{\vert 4x\vert }{2} \\ &= \Vert x\Vert " in text_of(book, "card")
-    assert text_of(book, "deeper").startswith("## 2.2 Deeper: halves\n")
+    assert text_of(book, "deeper") == "## 2.2 Deeper: halves"
     assert "section 2.2 has half of it" in text_of(book, "summary")
 
 

@@ -158,6 +158,10 @@ class NotebookPage:
         """Whether the output of a cell is out of sight."""
         return bool(self.page.evaluate(f"id => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).outputHidden", cell))
 
+    def hidden(self, cell: str) -> bool:
+        """Whether a cell is out of sight, because its section is folded."""
+        return bool(self.page.evaluate(f"id => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).isHidden", cell))
+
     def in_sight(self, cell: str, selector: str) -> bool:
         """Whether what a selector finds in a cell is to be seen; wait until it is there at all."""
         found = f"([id, selector]) => {CURRENT}.content.widgets.find((cell) => cell.model.id === id).node.querySelector(selector)"

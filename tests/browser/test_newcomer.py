@@ -64,6 +64,9 @@ def the_first_page_is_the_lesson_beside_its_table_of_contents(page: NotebookPage
     assert page.folded(PREDICTED)
     preview = page.page.locator(".jp-OutputPlaceholder .jp-PlaceholderText").first  # the beginning of what is folded, an answer
     assert preview.evaluate("element => getComputedStyle(element).fontSize") == "0px"
+    deeper = [cell["id"] for cell in page.cells() if "jp-MarkdownHeadingCollapsed" in cell["metadata"]]
+    assert deeper
+    assert all(page.hidden(f"{cell}-more") and not page.hidden(cell) for cell in deeper)
 
 
 def the_stored_explorable_moves_before_anything_is_run(page: NotebookPage) -> None:

@@ -1,5 +1,6 @@
 """A lesson as a page of its own, in a browser without a network: formulas are set, answers are folded, nothing is wider than the window."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,17 @@ def test_a_lesson_is_a_page_that_needs_no_network(root: Path, tmp_path: Path) ->
         for width in (1300, 700):
             page.page.set_viewport_size({"width": width, "height": 900})
             assert page.page.evaluate(TOO_WIDE) <= 0
+
+
+def test_each_deeper_section_is_one_fold_with_its_heading_in_sight(root: Path, tmp_path: Path) -> None:
+    page = next(path for path in write_pages(root, tmp_path, only=["start"]) if not path.name.startswith("ex_"))
+    before, *folds = page.read_text(encoding="utf-8").split('<details class="deeper')
+    titles = [re.search(r'^[^>]*><summary><h2 id="[^"]+">0\.\d+ (Deeper: [^<]+)', fold) for fold in folds]
+    assert [title[1] for title in titles if title] == re.findall(
+        r"^# ## (Deeper: .+)$", (root / "notebooks" / "src" / "start.py").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert "Deeper:" not in before.rpartition("Summary")[2]
+    for fold in folds:  # what stands inside is closed inside, and this fold right before the next part
+        own = re.sub(r"(?s)<(style|script)\b.*?</\1>", "", fold.partition('id="Sources')[0])
+        assert own.count("</details>") == own.count("<details") + 1
+    assert "Sources" not in "".join(fold for fold in folds[:-1])

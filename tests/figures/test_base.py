@@ -160,8 +160,8 @@ def test_the_figure_is_emptied_so_that_a_long_lesson_keeps_no_pictures_in_memory
     assert figure.axes == []
 
 
-def test_a_plain_interpreter_prints_the_words():
+def test_a_plain_interpreter_prints_the_words_once():
     code = f"from attn_course import figures; figures.bars(['a'], {{'w': [1.0]}}, title={TITLE!r}, alt={ALT!r}, x_label='x', y_label='y')"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert run.stdout == f"[figure] {ALT}\nFigure in words: {ALT}\n"
+    assert run.stdout == f"[figure] {ALT}\nFigure in words (folded)\n"
     assert (run.returncode, run.stderr) == (0, "")

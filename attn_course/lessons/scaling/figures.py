@@ -24,7 +24,14 @@ CARDS = Path(__file__).parent / "explorables"
 LAYERS = ("scaled", "unscaled", "factor in W_Q")
 LAYER_COLOURS = dict(zip(LAYERS, (colour for colour, _ in NEUTRAL_STYLES), strict=False))
 LAYER_DASHES = [dashes for _, dashes in NEUTRAL_STYLES[: len(LAYERS)]]
-WAYS = {"squared error": "as it is"} | {way: way for way in ("long ones cut", "silent ones raised", "equal lengths")}
+WAYS = {
+    "squared error": "as it is",
+    "long ones cut": "long ones cut",
+    "silent wrong raised": "silent wrong raised",
+    "silent right raised": "silent right raised",
+    "silent ones raised": "all silent raised",
+    "equal lengths": "equal lengths",
+}
 
 
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:
@@ -221,7 +228,7 @@ def best_steps(
     alt = f"Dots of the fewest steps until learnt, one for each seed, for {', '.join(ways.values())}; their means are: " + " ".join(
         f"d_k = {d_k}, {name}, {layer}: {listed(rows.mean(axis=0), 1)}." for (d_k, name, layer), rows in dots.items()
     )
-    title = "Raising the silent queries alone removes more of the delay than cutting the long gradients"
+    title = "Raising the silent queries that are right removes more of the delay than raising the wrong ones"
     with picture(
         title=title, alt=alt, height=1.2 + 2.3 * len(widths), rows=len(widths), columns=len(best[0]), sharex=True, sharey=True
     ) as axes:
@@ -233,7 +240,8 @@ def best_steps(
                 beside = np.linspace(-0.05, 0.05, len(rows))[:, None]
                 marker = "o" if layer == LAYERS[0] else "D"
                 ax.plot((places + beside).ravel(), rows.ravel(), marker, color=colour, markersize=4.5, label=layer, clip_on=False)
-            ax.set_xticks(range(len(ways)), ["\n".join(shown.rsplit(" ", 1)) if len(shown) > 9 else shown for shown in ways.values()])
+            names = [shown.replace(" ", "\n") if len(shown) > 9 or len(ways) > 6 else shown for shown in ways.values()]
+            ax.set_xticks(range(len(ways)), names, fontsize=8.5 if len(ways) > 6 else None)
             ax.set_title(_typeset(f"{name}, d_k = {d_k}"))
             ax.set(ylim=(0.0, 1.08 * max(rows.max() for rows in dots.values())), xlim=(-0.5, len(ways) - 0.5))
         for ax in axes[:: len(best[0])]:

@@ -20,7 +20,15 @@ STEPS, LEARNT, TESTED, LOOKED_AT = 100, 0.9, 512, 2048  # learnt: more than 0.9 
 WIDTHS = (16, 64, 256)
 LAYERS = ("scaled", "unscaled", "factor in W_Q")
 STEP_SIZES = {"SGD": tuple(0.1 * 2.0**n for n in range(8)), "Adam": tuple(0.002 * 2.0**n for n in range(7))}
-LOSSES = ("squared error", "long ones cut", "silent ones raised", "equal lengths", "minus log weight")
+LOSSES = (
+    "squared error",
+    "long ones cut",
+    "silent ones raised",
+    "silent right raised",
+    "silent wrong raised",
+    "equal lengths",
+    "minus log weight",
+)
 SILENT = 0.01  # a query whose gradient is shorter is called silent
 LENGTH = 0.3  # to which gradients are cut or raised: about their mean length in a fresh scaled layer
 
@@ -67,8 +75,9 @@ def scores(layer: Attention, query: Tensor, items: Tensor) -> Tensor:
 def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LOSSES[0]) -> Tensor:
     """Return for each query alone the gradient of its loss by its scores, (size, n_items).
 
-    "squared error": of the output, mean over its entries. The next three change the length of that gradient and keep its direction:
-    "long ones cut" makes those longer than 0.3 as long as that, "silent ones raised" those shorter than 0.01, and "equal lengths" all.
+    "squared error": of the output, mean over its entries. The next five change the length of that gradient and keep its direction:
+    "long ones cut" makes those longer than 0.3 as long as that, "silent ones raised" those shorter than 0.01, "silent right raised" and
+    "silent wrong raised" of these only those of queries whose largest score is, or is not, the right item's, and "equal lengths" all.
     "minus log weight" is another loss, minus the logarithm of the weight of the right item; its gradient is w - onehot.
     It is computed in float64 and returned in the type of `found`.
     """
@@ -84,7 +93,14 @@ def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LO
     if loss == "squared error":
         return gradient.to(found.dtype)
     length = gradient.norm(dim=-1, keepdim=True)
-    changed = {"long ones cut": length > LENGTH, "silent ones raised": length < SILENT, "equal lengths": torch.ones_like(length).bool()}
+    silent, right = length < SILENT, (found.argmax(dim=-1) == wanted)[:, None]
+    changed = {
+        "long ones cut": length > LENGTH,
+        "silent ones raised": silent,
+        "silent right raised": silent & right,
+        "silent wrong raised": silent & ~right,
+        "equal lengths": torch.ones_like(silent),
+    }
     direction = gradient / gradient.abs().amax(dim=-1, keepdim=True).clamp_min(1e-300)  # squares of tiny numbers would be 0
     return torch.where(changed[loss], LENGTH * torch.nn.functional.normalize(direction, dim=-1), gradient).to(found.dtype)
 
@@ -210,6 +226,10 @@ def conclude_scale(found: dict[str, Any]) -> dict[str, bool]:
         "d_k = 64 and 256: raising the silent ones removes at least three quarters of the delay": max(*raised["64"], *raised["256"])
         <= 1 / 4,
         "d_k = 16: raising the silent ones removes a part of the delay, not all": min(raised["16"]) > 0 and max(raised["16"]) < 3 / 4,
+        "d_k = 64: raising only the silent right ones removes at least half of the delay": max(left("silent right raised", "64")) <= 1 / 2,
+        "raising the silent right ones always removes more than raising the silent wrong ones": all(
+            a < b for d_k in first for a, b in zip(left("silent right raised", d_k), left("silent wrong raised", d_k), strict=True)
+        ),
         "d_k = 64: cutting the long ones leaves at least half of the delay": min(left("long ones cut", "64")) >= 1 / 2,
         "equal lengths: at most five steps behind without the scale": behind("equal lengths") <= 5,
         "minus log weight: at most five steps behind without the scale": behind("minus log weight") <= 5,

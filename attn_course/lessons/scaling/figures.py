@@ -3,6 +3,7 @@
 They draw the numbers they are given.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,7 +24,14 @@ CARDS = Path(__file__).parent / "explorables"
 LAYERS = ("scaled", "unscaled", "factor in W_Q")
 LAYER_COLOURS = dict(zip(LAYERS, (colour for colour, _ in NEUTRAL_STYLES), strict=False))
 LAYER_DASHES = [dashes for _, dashes in NEUTRAL_STYLES[: len(LAYERS)]]
-WAYS = {"squared error": "as it is"} | {way: way for way in ("long ones cut", "silent ones raised", "equal lengths")}
+WAYS = {
+    "squared error": "as it is",
+    "long ones cut": "long ones cut",
+    "silent wrong raised": "silent wrong raised",
+    "silent right raised": "silent right raised",
+    "silent ones raised": "all silent raised",
+    "equal lengths": "equal lengths",
+}
 
 
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:
@@ -57,9 +65,9 @@ def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: Arr
     )
     with picture(title=title, alt=alt, height=3.9) as (ax,):
         shown = {name: np.where(values > 0.0, values, np.nan) for name, values in curves.items()}
-        draw_lines(ax, position, shown)
+        draw_lines(ax, position, {_typeset(name): values for name, values in shown.items()})
         ax.plot(position, limit, color=INK, linewidth=1.4, linestyle=":", label="normal")
-        ax.set(xlabel="score / √d_k", ylabel="density", yscale="log", xlim=(position[0], position[-1]), ylim=(1e-4, 3.0))
+        ax.set(xlabel=r"score / $\sqrt{d_k}$", ylabel="density", yscale="log", xlim=(position[0], position[-1]), ylim=(1e-4, 3.0))
         tick_decades(ax.yaxis)
         ax.legend(loc="upper left", fontsize=9.5)
 
@@ -89,7 +97,7 @@ def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
         for ax in axes[len(cases) :]:
             ax.set_axis_off()
         for ax in axes[len(cases) - columns : len(cases)]:
-            ax.set_xlabel("score / √d_k")
+            ax.set_xlabel(r"score / $\sqrt{d_k}$")
         for ax in axes[::columns]:
             ax.set_ylabel("density")
 
@@ -133,12 +141,12 @@ def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, Arra
             for name, rows in pair.items()
         )
     )
-    title = "Without the scale more gradients are short, and at large d_k most of them are"
+    title = _typeset("Without the scale more gradients are short, and at large d_k most of them are")
     with picture(title=title, alt=alt, height=3.4, columns=len(drawn), sharey=True) as axes:
         for ax, (d_k, pair) in zip(axes, drawn.items(), strict=True):
             draw_lines(ax, share, {name: rows.mean(axis=0) for name, rows in pair.items()}, colours=LAYER_COLOURS, points=True)
             ax.set(xlabel="percent of queries below", xticks=[10, 50, 90], ylim=(0.0, None))
-            ax.set_title(f"d_k = {d_k}")
+            ax.set_title(_typeset(f"d_k = {d_k}"))
         axes[0].set_ylabel("length of the gradient")
         add_legend_below(axes[0], 2)
 
@@ -173,7 +181,7 @@ def steps_against_step_size(
         f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
         for name, layers in best.items()
     )
-    title = f"At d_k = {d_k} the best unscaled run is slower than the best of the other two"
+    title = _typeset(f"At d_k = {d_k} the best unscaled run is slower than the best of the other two")
     with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:
         for ax, (name, layers) in zip(axes, drawn.items(), strict=True):
             x = np.asarray(sizes[name])
@@ -182,7 +190,7 @@ def steps_against_step_size(
                 middle = np.median(rows, axis=0)
                 ax.plot(x, np.where(rows <= most, rows, np.nan).T, color=colour, linewidth=0.7, alpha=0.5)
                 learnt = np.where(middle <= most, middle, np.nan)
-                ax.plot(x, learnt, color=colour, linestyle=dashes, marker="o", markersize=4, label=layer)
+                ax.plot(x, learnt, color=colour, linestyle=dashes, marker="o", markersize=4, label=_typeset(layer))
                 ax.plot(x[middle > most], np.full((middle > most).sum(), level), "x", color=colour, markersize=6)
             ax.plot([], [], "x", color=INK, label=f"not learnt in {most}")
             ax.set(xscale="log", yscale="log", xlabel="step size", ylim=(2, 1.9 * most))
@@ -220,7 +228,7 @@ def best_steps(
     alt = f"Dots of the fewest steps until learnt, one for each seed, for {', '.join(ways.values())}; their means are: " + " ".join(
         f"d_k = {d_k}, {name}, {layer}: {listed(rows.mean(axis=0), 1)}." for (d_k, name, layer), rows in dots.items()
     )
-    title = "Raising the silent queries alone removes more of the delay than cutting the long gradients"
+    title = "Raising the silent queries that are right removes more of the delay than raising the wrong ones"
     with picture(
         title=title, alt=alt, height=1.2 + 2.3 * len(widths), rows=len(widths), columns=len(best[0]), sharex=True, sharey=True
     ) as axes:
@@ -232,12 +240,18 @@ def best_steps(
                 beside = np.linspace(-0.05, 0.05, len(rows))[:, None]
                 marker = "o" if layer == LAYERS[0] else "D"
                 ax.plot((places + beside).ravel(), rows.ravel(), marker, color=colour, markersize=4.5, label=layer, clip_on=False)
-            ax.set_xticks(range(len(ways)), ["\n".join(shown.rsplit(" ", 1)) if len(shown) > 9 else shown for shown in ways.values()])
-            ax.set_title(f"{name}, d_k = {d_k}")
+            names = [shown.replace(" ", "\n") if len(shown) > 9 or len(ways) > 6 else shown for shown in ways.values()]
+            ax.set_xticks(range(len(ways)), names, fontsize=8.5 if len(ways) > 6 else None)
+            ax.set_title(_typeset(f"{name}, d_k = {d_k}"))
             ax.set(ylim=(0.0, 1.08 * max(rows.max() for rows in dots.values())), xlim=(-0.5, len(ways) - 0.5))
         for ax in axes[:: len(best[0])]:
             ax.set_ylabel("fewest steps until learnt")
         add_legend_below(axes[len(panels) - len(best[0])], 2)
+
+
+def _typeset(text: str) -> str:
+    """Set the symbols of a label as mathematics."""
+    return re.sub(r"\b(?:d_k|W_[QK])\b", r"$\g<0>$", text)
 
 
 def _of_seeds(rows: Sequence[ArrayLike], length: int = 9) -> np.ndarray:
@@ -268,7 +282,7 @@ def initial_variances(names: Sequence[str], expected: ArrayLike, measured: Array
         + " ".join(
             f"{name}: {number(a, 3)} by the formula, {number(b, 3)} measured." for name, a, b in zip(names, formula, drawn, strict=True)
         ),
-        x_label="initialisation of W_Q and W_K",
+        x_label=_typeset("initialisation of W_Q and W_K"),
         y_label="variance of a scaled score",
         digits=3,
     )

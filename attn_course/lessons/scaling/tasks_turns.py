@@ -32,26 +32,30 @@ CORRELATED = Task(
     cases=at_sizes("d_k", _correlated_entries),
     answer=r"d_k + d_k (d_k - 1) \rho^2",
     wrong=[
-        Wrong("the correlation forgotten", r"d_k", "that counts the terms with i = j only; the others no longer vanish"),
+        Wrong(
+            "the correlation forgotten",
+            r"d_k",
+            "the term with rho is missing: d_k counts the terms with i = j only, and the others no longer vanish",
+        ),
         Wrong(
             "the correlation once",
             r"d_k + d_k (d_k - 1) \rho",
-            "each term is an entry of one covariance matrix times the same entry of the other: the correlation comes in twice",
+            "the term with rho needs rho^2: a term is an entry of S_q times the same entry of S_k, so rho comes in twice",
         ),
         Wrong(
             "the diagonal counted again",
             r"d_k + d_k^2 \rho^2",
-            "of the d_k^2 pairs, d_k have i = j, and they are in the first term already",
+            "your term with rho^2 counts all d_k^2 pairs; the d_k of them with i = j are in the term without rho already",
         ),
         Wrong(
             "only the pairs",
             r"d_k (d_k - 1) \rho^2",
-            "the terms with i = j are missing: each is the product of two variances",
+            "the term without rho is missing: the d_k pairs with i = j, each the product of two variances",
         ),
         Wrong(
             "each pair counted once",
             r"d_k + \frac{d_k (d_k - 1)}{2} \rho^2",
-            "the double sum meets each pair of different entries twice, as (i, j) and as (j, i)",
+            "half of your term with rho^2 is missing: the double sum meets two different entries twice, as (i, j) and as (j, i)",
         ),
     ],
     hints=[

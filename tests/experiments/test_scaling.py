@@ -69,6 +69,18 @@ def test_a_change_of_lengths_turns_no_gradient(way, length):
     torch.testing.assert_close(torch.nn.functional.cosine_similarity(1e6 * as_it_is, 1e6 * changed), torch.ones(50).double())
 
 
+def test_right_and_wrong_silent_queries_are_raised_apart():
+    query, items, value, wanted = Lookups(3).batch(400)
+    found = scores(initial_layer(64, "unscaled", 3), query, items).detach().double()
+    ways = ("squared error", "silent right raised", "silent wrong raised", "silent ones raised")
+    before, right_raised, wrong_raised, all_raised = (score_gradients(found, value.double(), wanted, way) for way in ways)
+    right = torch.tensor([row.argsort()[-1] == at for row, at in zip(found.numpy(), wanted.numpy(), strict=True)])
+    silent = before.norm(dim=-1) < 0.01
+    assert min((silent & right).sum(), (silent & ~right).sum(), (~silent & right).sum()) > 0
+    torch.testing.assert_close(right_raised, torch.where(right[:, None], all_raised, before))
+    torch.testing.assert_close(wrong_raised, torch.where(right[:, None], before, all_raised))
+
+
 def test_equal_lengths_keep_the_direction_where_one_weight_is_nearly_1():
     found, value = torch.tensor([[90.0, 0.0, 1.0]]), torch.tensor([[[0.0], [1.0], [3.0]]])
     gap = 1 + 3 * math.e  # of the output, in units of the smallest weight; so for tiny weights g = w * gap * (v - 0) / ...

@@ -28,8 +28,9 @@
 # needs only a number that we trust, so we begin by making it by hand.
 
 # %% [markdown] id="who-asks"
-# In *The cat sat because it was tired*, "cat" asks, and it looks for words that tell something. The last column below, alive minus tells,
-# is high for whoever lives and tells nothing.
+# In *The cat sat because it was tired*, "cat" asks for words that tell something about it. A key says in numbers whether its word is
+# alive, whether it tells what somebody does or is, and whether it is open, still waiting for another word to mean something. Its last
+# number is the first minus the second.
 
 # %% id="who-code"
 import numpy as np
@@ -42,7 +43,7 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-machine"
-# In the machine of the course, this is the part that we build today:
+# This is the part of the machine that we build today:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
@@ -210,14 +211,14 @@ if attend is ...:  # not written yet, so the course's own stands in
     attend = attention
 
 # %% [markdown] id="batch-own"
-# ### What you have built
+# ## What you have built
 #
 # When the check is green, stop for a moment and look at your cell, which we call `attend` from here on. The code that OpenAI published with
 # GPT-2 takes the same steps, with one line more, which hides later words, and the smallest GPT-2 makes this call in each of its 12 layers.
 
 # %% [markdown] id="batch-heads"
 # So let us put it to work, on the two heads of our sentence. In the first, "it" asks who is meant, and in the second every word looks one
-# word back. With an identity matrix as values the output is $P$ itself. So "it" should find "cat" again:
+# word back. With an identity matrix as values the output is $P$ itself. "It" should find "cat" again:
 
 # %% id="batch-sentence"
 looks = attend(QUERY, KEY, np.stack([np.eye(7)] * 2))  # heads, who asks, who answers
@@ -256,12 +257,12 @@ print("the newest word alone:", np.allclose(newest, heads[..., -1:, :]))
 
 # %% [markdown] id="layer-notice"
 # So everything else in the attention of a Transformer layer is matrix products and reshaping around your call. The last line is how a
-# model writes: the newest word asks alone, and the keys and values of the words before it are kept. GPT-2 adds biases and the mask of
-# lesson {lesson}`masking`, and lesson {lesson}`heads` tells what several heads are good for. In exercise {task}`layer-around-attention`
-# you write the whole layer, with its mask.
+# model writes: the newest word asks alone, and the keys and values of the words before it are kept. GPT-2 adds biases and a mask;
+# lessons {lesson}`masking` and {lesson}`heads` tell more. In exercise {task}`layer-around-attention` you write the whole layer, with its
+# mask.
 
 # %% [markdown] id="padding"
-# ### Sentences of unequal length
+# ## Padding, and four mistakes
 #
 # Sentences differ in length, but an array has no ragged edge, so short ones are filled up with **padding**. Padded keys must get no
 # weight, and we have seen that the score 0 will not do. The right score is $-\infty$. Because $e^{-\infty} = 0$, such a key is gone, and

@@ -79,6 +79,9 @@ def test_right_and_wrong_silent_queries_are_raised_apart():
     assert min((silent & right).sum(), (silent & ~right).sum(), (~silent & right).sum()) > 0
     torch.testing.assert_close(right_raised, torch.where(right[:, None], all_raised, before))
     torch.testing.assert_close(wrong_raised, torch.where(right[:, None], before, all_raised))
+    turned = score_gradients(found, value.double(), wanted, "silent wrong turned")
+    pull = torch.nn.functional.normalize(score_gradients(found, value.double(), wanted, "minus log weight"), dim=-1)
+    torch.testing.assert_close(turned, torch.where((silent & ~right)[:, None], 0.3 * pull, before))
 
 
 def test_equal_lengths_keep_the_direction_where_one_weight_is_nearly_1():

@@ -26,6 +26,7 @@ LOSSES = (
     "silent ones raised",
     "silent right raised",
     "silent wrong raised",
+    "silent wrong turned",
     "equal lengths",
     "minus log weight",
 )
@@ -78,12 +79,14 @@ def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LO
     "squared error": of the output, mean over its entries. The next five change the length of that gradient and keep its direction:
     "long ones cut" makes those longer than 0.3 as long as that, "silent ones raised" those shorter than 0.01, "silent right raised" and
     "silent wrong raised" of these only those of queries whose largest score is, or is not, the right item's, and "equal lengths" all.
+    "silent wrong turned" raises the same as "silent wrong raised", and gives them the direction that minus log weight has.
     "minus log weight" is another loss, minus the logarithm of the weight of the right item; its gradient is w - onehot.
     It is computed in float64 and returned in the type of `found`.
     """
     weights = found.double().softmax(dim=-1)
+    toward = weights - torch.nn.functional.one_hot(wanted, found.shape[-1])
     if loss == "minus log weight":
-        return (weights - torch.nn.functional.one_hot(wanted, found.shape[-1])).to(found.dtype)
+        return toward.to(found.dtype)
     # Sums of differences, because a difference of sums is only rounding error where one weight is nearly 1.
     missing = value.double() - value[torch.arange(len(found)), wanted][:, None].double()
     d_output = 2.0 / D_VALUE * torch.einsum("bj,bjv->bv", weights, missing)
@@ -99,8 +102,11 @@ def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LO
         "silent ones raised": silent,
         "silent right raised": silent & right,
         "silent wrong raised": silent & ~right,
+        "silent wrong turned": silent & ~right,
         "equal lengths": torch.ones_like(silent),
     }
+    if loss == "silent wrong turned":
+        gradient = torch.where(changed[loss], toward, gradient)
     direction = gradient / gradient.abs().amax(dim=-1, keepdim=True).clamp_min(1e-300)  # squares of tiny numbers would be 0
     return torch.where(changed[loss], LENGTH * torch.nn.functional.normalize(direction, dim=-1), gradient).to(found.dtype)
 
@@ -230,6 +236,10 @@ def conclude_scale(found: dict[str, Any]) -> dict[str, bool]:
         "raising the silent right ones always removes more than raising the silent wrong ones": all(
             a < b for d_k in first for a, b in zip(left("silent right raised", d_k), left("silent wrong raised", d_k), strict=True)
         ),
+        "d_k = 64 and 256: raising and turning the silent wrong ones removes at least three quarters of the delay": max(
+            *left("silent wrong turned", "64"), *left("silent wrong turned", "256")
+        )
+        <= 1 / 4,
         "d_k = 64: cutting the long ones leaves at least half of the delay": min(left("long ones cut", "64")) >= 1 / 2,
         "equal lengths: at most five steps behind without the scale": behind("equal lengths") <= 5,
         "minus log weight: at most five steps behind without the scale": behind("minus log weight") <= 5,

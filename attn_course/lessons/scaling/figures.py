@@ -28,6 +28,7 @@ WAYS = {
     "squared error": "as it is",
     "long ones cut": "long ones cut",
     "silent wrong raised": "silent wrong raised",
+    "silent wrong turned": "silent wrong turned",
     "silent right raised": "silent right raised",
     "silent ones raised": "all silent raised",
     "equal lengths": "equal lengths",

@@ -242,7 +242,7 @@ def best_steps(
                 marker = "o" if layer == LAYERS[0] else "D"
                 ax.plot((places + beside).ravel(), rows.ravel(), marker, color=colour, markersize=4.5, label=layer, clip_on=False)
             names = [shown.replace(" ", "\n") if len(shown) > 9 or len(ways) > 6 else shown for shown in ways.values()]
-            ax.set_xticks(range(len(ways)), names, fontsize=8.5 if len(ways) > 6 else None)
+            ax.set_xticks(range(len(ways)), names, fontsize=min(10.0, 58 / len(ways)))
             ax.set_title(_typeset(f"{name}, d_k = {d_k}"))
             ax.set(ylim=(0.0, 1.08 * max(rows.max() for rows in dots.values())), xlim=(-0.5, len(ways) - 0.5))
         for ax in axes[:: len(best[0])]:

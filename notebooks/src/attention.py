@@ -236,20 +236,26 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 # ### A whole layer around your call
 #
 # A layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what the heads
-# bring home with a fourth. PyTorch has such a layer. We take its matrices out and put your function in the middle:
+# bring home with a fourth. This is the way of a sentence of five words through two heads of width 3:
+
+# %% id="layer-drawn"
+figures.split_and_merge(tokens=5, n_heads=2, d_k=3, head=1)
+
+# %% [markdown] id="layer-torch"
+# PyTorch has such a layer. We take its matrices out and put your function in the middle:
 
 # %% id="layer-code"
 import torch
 
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-layer = torch.nn.MultiheadAttention(8, 2, **options)  # 8 features, 2 heads
-w_in = layer.in_proj_weight.detach().numpy()  # (24, 8): for queries, keys and values
+layer = torch.nn.MultiheadAttention(6, 2, **options)  # 6 features, 2 heads
+w_in = layer.in_proj_weight.detach().numpy()  # (18, 6): for queries, keys and values
 w_out = layer.out_proj.weight.detach().numpy()
-x = np.random.default_rng(5).normal(size=(3, 5, 8))  # 3 sentences of 5 words
+x = np.random.default_rng(5).normal(size=(3, 5, 6))  # 3 sentences of 5 words
 projected = [x @ w.T for w in np.split(w_in, 3)]
-in_heads = [a.reshape(3, 5, 2, 4).swapaxes(1, 2) for a in projected]  # (3, 2, 5, 4)
+in_heads = [a.reshape(3, 5, 2, 3).swapaxes(1, 2) for a in projected]  # (3, 2, 5, 3)
 heads = attend(*in_heads)  # your call
-mine = heads.swapaxes(1, 2).reshape(3, 5, 8) @ w_out.T
+mine = heads.swapaxes(1, 2).reshape(3, 5, 6) @ w_out.T
 theirs, _ = layer(*[torch.tensor(x)] * 3)
 print("my layer and PyTorch's agree:", np.allclose(mine, theirs.detach()))
 newest = attend(in_heads[0][..., -1:, :], *in_heads[1:])  # one query, all keys
@@ -584,8 +590,8 @@ verify("attention-flops")
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, a number that tells them apart in five
-# seconds, and a layer with PyTorch's own weights that reads whole batches and can write word by word. What it cannot do yet is learn. For that, queries, keys and values must hear from the
-# output which way to move, and lesson {lesson}`gradients` runs the machine backwards to tell them. First come the
+# seconds, and a layer with PyTorch's own weights that reads whole batches and can write word by word. How do its matrices learn? Lesson
+# {lesson}`gradients` runs the machine backwards to tell. First come the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="break"

@@ -7,7 +7,7 @@
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
 #
-# **You need** exponentials, partial derivatives, expected value, independence, NumPy. **Time:** 60 minutes, ten more for two
+# **You need** exponentials and logarithms, partial derivatives, expected value, independence, NumPy. **Time:** 60 minutes, ten more for two
 # turns, without *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -69,6 +69,8 @@ figures.token_weights(TOKENS, z_it, weights)
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 
 # %% id="definition-show"
+import math
+
 from attn_course import check, verify
 from attn_course.reference import logsumexp, softmax
 
@@ -91,7 +93,7 @@ verify("softmax", "softmax-inside-the-simplex")
 # %% [markdown] id="luce"
 # So these odds do not care who else is there. In 1959 the psychologist Duncan Luce made this an axiom about people: how much more
 # often you choose coffee than tea does not depend on whether there is lemonade. We call this **Luce's condition**. It is bold, and
-# section {section}`three` shows a contest that breaks it. Yet alone it still allows every positive $f$.
+# section {section}`odds-predict` shows a contest that breaks it. Yet alone it still allows every positive $f$.
 #
 # So we need a second wish. Let us take scores to say only how much better one key fits than another, so that they have **no natural
 # zero**. Then adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
@@ -124,7 +126,7 @@ verify("softmax", "softmax-inside-the-simplex")
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# Two wishes have left us a single number to choose.
+# Two wishes, a derivative and a direction have left us a single number to choose.
 
 # %% id="why-exp-verify"
 z = np.array([2.0, 1.0, 0.0])
@@ -141,8 +143,8 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # to measure it by the **entropy** $H(p) = -\sum_i p_i \ln p_i$. This is the strong assumption here (section {section}`limits` has
 # another reward).
 #
-# Entropy is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and $\ln n$, its largest value, if all have the same. If a
-# number $T > 0$ says what it is worth to us, which weights have the largest
+# Entropy is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and $\ln n$, its largest value, if all have the same. Let
+# $T > 0$ be the price that we put on one unit of entropy. Which weights have the largest
 #
 # $$p \cdot z + T\, H(p) \; ?$$
 
@@ -203,7 +205,7 @@ verify("log-softmax")
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# In the early 1970s a new rail system, BART, was built around San Francisco. Who would take it? The economist Daniel McFadden and his
+# In the early 1970s a new rail system, BART, opened around San Francisco. Who would take it? The economist Daniel McFadden and his
 # team gave each way of travelling a score, added a random error to each, and assumed that people take the largest. Among commuters,
 # their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out those who walk to the train: there it
 # promised twelve times too many.)
@@ -231,8 +233,8 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 # and such a contest is close: the *gap* between $i$ and its best rival was at most $|h|$.
 
 # %% [markdown] id="contest-limit"
-# Take the mean over all contests, and divide it by $h$. If no contest were close, this would be the chance that $i$ wins, and each close
-# one can spoil it by 1 at most. With the vector $u_i$ that has a 1 at entry $i$ and zeros elsewhere, this reads
+# Take the mean over all contests, and divide it by $h$. If no contest were close, the quotient would be the chance that $i$ wins.
+# Each close contest changes its own term by 1 at most. With the vector $u_i$ that has a 1 at entry $i$ and zeros elsewhere, this reads
 #
 # $$\Bigl|\, \frac{M(z + h\, u_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(\text{gap} \le |h|)$$
 #
@@ -283,35 +285,6 @@ verify("expected-maximum", "lse-gradient")
 #
 # The last two roads also meet in $\mathrm{lse}(z)$, the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best
 # reading.
-
-# %% [markdown] id="odds-predict"
-# Does every contest obey Luce's condition? Let the scores 2 and 1 compete, first alone and then with a third score of 0. With Gumbel
-# noise the weights are those of softmax, so the odds of the first two stay as they are. With normal noise of the same spread they
-# change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
-
-# %% id="contest-code" tags=["predicted"]
-import math
-
-
-def winning_readings(scores, noise):  # of the first, and of the second
-    readings = scores + noise[:, : len(scores)]
-    best, winner = readings.max(axis=-1), readings.argmax(axis=-1)
-    return best[winner == 0], best[winner == 1]
-
-
-rng, size = np.random.default_rng(1), (1_000_000, 3)
-spread = math.pi / math.sqrt(6)  # of Gumbel's noise, so that only the shapes differ
-normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
-for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
-    for z in ([2.0, 1.0], [2.0, 1.0, 0.0]):
-        first, second = winning_readings(z, noise)
-        odds, lead = len(first) / len(second), first.mean() - second.mean()
-        print(f"{name} {z}: odds {odds:.2f}, winning readings {lead:z.2f} apart")
-
-# %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, from 2.44 to 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on average,
-# and the third beats a low reading more easily. With Gumbel noise the winning reading does not depend on who wins, and the odds stay at
-# $e \approx 2.72$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -388,7 +361,7 @@ assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
 figures.jacobian_heatmap(weights, jacobian)
 
 # %% [markdown] id="spot-elementwise"
-# **Spot the mistake.** It is tempting to take $s(1 - s)$ for the derivative. Which two scores refute it?
+# **Spot the mistake.** It is tempting to take $s(1 - s)$ for the derivative. Which experiment with two scores refutes it?
 #
 # <details><summary>What is wrong</summary>
 #
@@ -461,7 +434,7 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
 # This is the weight minus the truth. A step downhill lowers the *score* of each wrong word in proportion to its weight, and raises
-# that of the right word in proportion to what its weight lacks from 1.
+# that of the right word in proportion to how far its weight falls short of 1.
 
 # %% [markdown] id="squared-error"
 # Would the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ do as well? With it, the same difference is only $g_i$, and still has
@@ -477,8 +450,8 @@ print(f"largest entry of J: {softmax_jacobian(weights).max():.4f}")
 print("squared error:", softmax_vjp(weights, weights - truth))
 
 # %% [markdown] id="cross-entropy-notice"
-# The model could hardly be more wrong, and the cross-entropy says so. Of the squared error almost nothing arrives, because $J$ is
-# small. Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow
+# The model could hardly be more wrong, and the cross-entropy says so. Of the squared error's gradient almost nothing gets through,
+# because $J$ is small. Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow
 # and others, 2016, section 6.6).
 
 # %% [markdown] id="temperature"
@@ -489,7 +462,7 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # odds are $e^8 \approx 3000$ at $T = 1$ and $e^4 \approx 55$ at $T = 2$. Our division by 2 **was** a temperature.
 
 # %% [markdown] id="card-question"
-# When do small changes of the scores hardly reach the weights? There, little of a gradient comes through either, and queries and keys
+# When do small changes of the scores hardly reach the weights? In the same places little of a gradient gets back, and queries and keys
 # learn almost nothing. In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so those with respect to $z$ are $J / T$. The card shows the
 # *spectral norm* of $J / T$, the largest factor by which it stretches a gradient. Find two very different temperatures at which this
 # is below 0.02. Then press "+100 to all".
@@ -654,6 +627,35 @@ check("softmax-derivative", my_formula)
 #
 # Since $s = \sigma(u)$ with $u_i = \beta z_i + \ln a_i$, this is {eq}`softmax-derivative` times the derivative $\beta$ of $u_j$ with
 # respect to $z_j$. The $a_i$ change the weights, but not the formula.
+
+# %% [markdown] id="odds-predict"
+# ## Deeper: does every contest obey Luce's condition?
+#
+# Let the scores 2 and 1 compete, first alone and then with a third score of 0. With Gumbel
+# noise the weights are those of softmax, so the odds of the first two stay as they are. With normal noise of the same spread they
+# change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
+
+
+# %% id="contest-code" tags=["predicted"]
+def winning_readings(scores, noise):  # of the first, and of the second
+    readings = scores + noise[:, : len(scores)]
+    best, winner = readings.max(axis=-1), readings.argmax(axis=-1)
+    return best[winner == 0], best[winner == 1]
+
+
+rng, size = np.random.default_rng(1), (1_000_000, 3)
+spread = math.pi / math.sqrt(6)  # of Gumbel's noise, so that only the shapes differ
+normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
+for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
+    for z in ([2.0, 1.0], [2.0, 1.0, 0.0]):
+        first, second = winning_readings(z, noise)
+        odds, lead = len(first) / len(second), first.mean() - second.mean()
+        print(f"{name} {z}: odds {odds:.2f}, winning readings {lead:z.2f} apart")
+
+# %% [markdown] id="contest-answer" tags=["answer"]
+# It raises them, from about 2.44 to about 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on average,
+# and the third beats a low reading more easily. With Gumbel noise the two winning readings are equal on average,
+# and the odds stay at $e \approx 2.72$.
 
 # %% [markdown] id="noise"
 # ## Deeper: where does Gumbel's noise come from?

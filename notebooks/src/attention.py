@@ -10,8 +10,8 @@
 # what a book of 100,000 tokens costs.
 
 # %% [markdown] id="needs"
-# **You need** lessons {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial derivatives.
-# **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
+# **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial
+# derivatives. **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
@@ -54,8 +54,9 @@ figures.machine("attention", QUERY[0], keys, values)
 
 # %% [markdown] id="by-hand"
 # We divide these by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, and so get the scores 2, 1 and 0. Why the root? Even
-# if two vectors have nothing to do with each other, their dot product is rarely 0. For independent entries with mean 0 its size grows
-# like $\sqrt{d_k}$, as [lesson {lesson}`scaling`]({lesson}`scaling`_scaling.ipynb) derives, and the division takes that out again.
+# if two vectors have nothing to do with each other, their dot product is rarely 0. For independent entries with mean 0 and one variance its
+# size grows like $\sqrt{d_k}$, as [lesson {lesson}`scaling`]({lesson}`scaling`_scaling.ipynb) derives, and the division takes that out
+# again.
 #
 # The weight of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$.
 # **Predict** which share of the weight the four words with the score 0 get together.
@@ -97,7 +98,8 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 
 # %% [markdown] id="all-outputs"
-# Row $i$ belongs to one query, which has one whole weight to give away. So the softmax treats each row by itself, and sums over the keys:
+# Row $i$ belongs to one query, which has a weight of 1 in all to give away. So the softmax treats each row by itself, and sums over the
+# keys:
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
@@ -228,9 +230,9 @@ presents = ("alive", "tells", "alive - open")
 print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 
 # %% [markdown] id="batch-notice"
-# In the first head "it" has found "cat", and takes home nearly the cat's own value. Added to what "it" was, as in lesson {lesson}`start`,
-# this makes the pronoun carry what it stands for. Your lines know nothing of pronouns or order. All of that is in the queries and keys, and
-# these come from matrices, which we chose by hand and a model learns.
+# In the first head "it" has found "cat", and takes home nearly the cat's own value. Through $W_O$ and added to what "it" was, as in lesson
+# {lesson}`start`, this makes the pronoun carry what it stands for. Your lines know nothing of pronouns or order. That is in the
+# matrices behind queries and keys, which we chose by hand and a model learns.
 
 # %% [markdown] id="layer"
 # ### A whole layer around your call
@@ -263,8 +265,8 @@ print("the newest word alone:", np.allclose(newest, heads[..., -1:, :]))
 
 # %% [markdown] id="layer-notice"
 # So everything else in the attention of a Transformer layer is matrix products and reshaping around your call. The last line is how a
-# model writes: the newest word asks alone, and the keys and values of the words before it are kept. GPT-2 adds biases and a mask;
-# lessons {lesson}`masking` and {lesson}`heads` tell more. In exercise {task}`layer-around-attention` you write the whole layer, with its
+# model writes: the newest word asks alone, and the keys and values of the words before it are kept. GPT-2 adds biases and a mask
+# (lessons {lesson}`heads`, {lesson}`masking`). In exercise {task}`layer-around-attention` you write the whole layer, with its
 # mask.
 
 # %% [markdown] id="padding"
@@ -415,7 +417,7 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # there are.
 
 # %% [markdown] id="own-key-real"
-# Longer keys lead by more. Here are our four with the norm 3:
+# If all keys become longer together, all leads grow. Here are our four with the norm 3:
 
 # %% id="own-key-code"
 same_norm = 3 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
@@ -476,15 +478,15 @@ figures.query_explorable()
 # <details><summary>What you should see</summary>
 #
 # With keys of equal length $k_1$ wins, by a small lead over $k_2$. After "Reset" the slope is largest on the border between $k_2$ and
-# $k_3$, 1.75 at $q = (0.8, 5.6)$. Between $k_2$ and $k_4$ it stays below 1.22, although these keys are further apart, because their
-# values are closer together, and a covariance needs both.
+# $k_3$, 1.75 at $q = (0.8, 5.6)$. Where only $k_2$ and $k_4$ share the weight it stays below 1.22, although these keys are further apart,
+# because their values are closer together, and a covariance needs both.
 #
 # </details>
 
 # %% [markdown] id="hold"
 # ## What one output holds
 #
-# In 2014 a program that translated read a sentence into one vector of fixed length, and wrote the translation from it. Bahdanau, Cho and
+# In 2014 a translation program squeezed a sentence into one vector of fixed length, and wrote the translation from it. Bahdanau, Cho and
 # Bengio suspected that this vector was a bottleneck, and they used attention instead. But an output of attention is again a vector of fixed
 # length, however long the context is. Has the bottleneck come back?
 #
@@ -494,8 +496,8 @@ figures.query_explorable()
 # $$\sum_{j=1}^{T_k} p_j\, \mathrm{d}v_j = 0$$
 
 # %% [markdown] id="hold-count"
-# How much of the context can change without leaving a trace? Nearly all of it. Without padding no weight is 0, so we may change all values
-# but one as we please, and that one makes up for it. As $T_k - 1$ values of $d_v$ numbers are free, the invisible changes have
+# How much of the context can change without leaving a trace? Nearly all of it. Without padding or a mask no weight is 0, so we may change
+# all values but one as we please, and that one makes up for it. As $T_k - 1$ values of $d_v$ numbers are free, the invisible changes have
 # $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$. In our sentence these are 18 of 21.
 
 # %% [markdown] id="hold-turn"
@@ -590,8 +592,8 @@ verify("attention-flops")
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, a number that tells them apart in five
-# seconds, and a layer with PyTorch's own weights that reads whole batches and can write word by word. How do its matrices learn? Lesson
-# {lesson}`gradients` runs the machine backwards to tell. First come the
+# seconds, and a layer that agrees with PyTorch's. How do its matrices learn? Lesson
+# {lesson}`gradients` runs the machine backwards to find out. First come the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="break"

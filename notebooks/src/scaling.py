@@ -114,8 +114,8 @@ figures.scale_explorable()
 # %% [markdown] id="strip-notice"
 # <details><summary>What you should see</summary>
 #
-# Without the division, one of the 64 keys gets 0.82 of the weight on average at $d_k = 64$, and 0.97 at 1024, though there is nothing to be
-# sure of. Divided by $\sqrt{d_k}$, the largest weight is 0.11 on average at both widths.
+# For the card's draw, one of the 64 keys gets 0.82 of the weight on average at $d_k = 64$ without the division, and 0.97 at 1024, though
+# there is nothing to be sure of. Divided by $\sqrt{d_k}$, the largest weight is 0.11 on average at both widths.
 #
 # </details>
 
@@ -149,7 +149,8 @@ figures.scale_explorable()
 # of two keys with the scores 8 and $-8$ stand in the ratio $e^{16}$, nearly nine million, all of it by chance.
 
 # %% [markdown] id="deviations"
-# If the entries have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is $\sigma_q^2\, \sigma_k^2$:
+# If the entries, still of mean 0, have the standard deviations $\sigma_q$ and $\sigma_k$ instead of 1, each of the $d_k$ terms is
+# $\sigma_q^2\, \sigma_k^2$:
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \label{score-variance-from-deviations}$$
 
@@ -166,7 +167,8 @@ verify("variance-of-a-score", "score-variance-from-deviations")
 
 # %% [markdown] id="walk"
 # The root is older than attention. In 1905 Karl Pearson asked in *Nature* how far a man gets who walks a stretch, turns through any angle
-# whatever, walks another stretch, and so on. Lord Rayleigh had the answer for many stretches, 25 years old, from a study of sound.
+# whatever, walks another stretch, and so on. Lord Rayleigh had solved it for many stretches 25 years before, in a
+# study of sound.
 # After $n$ equal stretches the man is typically $\sqrt{n}$
 # stretches from home. Our dot product takes such a walk along a line, with steps $q_i k_i$ that need not be equally long.
 
@@ -331,16 +333,16 @@ figures.rows_of_scores(scaled_dot_scores(wide[:8], narrow[:12]))  # of layer A
 # %% [markdown] id="reparametrise"
 # ## What the scale is not
 #
-# Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? If only the dot product follows
-# $W_Q$, there is not, because the factor can be taken into the weights. With $W' = c\, W_Q$, scores without a scale are those of $W_Q$
+# Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, if only the dot product
+# follows $W_Q$, because the factor can be taken into the weights. With $W' = c\, W_Q$, scores without a scale are those of $W_Q$
 # with it, $x W' K^\top = c\, x W_Q K^\top$. The authors of T5 left the division out and
 # started $W_Q$ smaller by a factor $\sqrt{d_k}$ instead.
 
 # %% [markdown] id="chain"
 # Such a twin begins with the same scores. Does it learn in the same way? Take one step of gradient descent, and write $W$ for
 # $W_Q$. The loss $\mathcal{L}$ sees $W$ only through $c W = W'$, so the chain rule gives
-# $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. The gradient is $c$ times as long. And when the step moves $W$, the scores,
-# which see $c W$, move $c$ times as far once more:
+# $\nabla_W \mathcal{L}(c W) = c\, \nabla \mathcal{L}(W')$. The gradient is $c$ times as long. And when the step changes $W$, the
+# scores see $c W$, so that this change is multiplied by $c$ again:
 #
 # $$c\,\bigl( W - \eta\, c\, \nabla \mathcal{L}(W') \bigr) = c\,W - c^2\, \eta\, \nabla \mathcal{L}(W')$$
 
@@ -501,8 +503,7 @@ figures.best_steps([found["best"] for found in record.results], widths=(64,))
 #
 # Is wrong certainty acquitted? It is not. A raised wrong query still has its weak pull, because we kept its direction. Turn it as well, and
 # only 8 and 9 steps remain, though all right queries stay silent.
-
-# %% [markdown] id="slow-verdict" tags=["answer"]
+#
 # So two cures work, to raise the right ones, or to raise and turn the wrong ones. Perhaps they work for one reason: all queries share $W_Q$
 # and $W_K$, so that some can teach for the others. This we have not tested, and a cure does not tell who was to blame. But in
 # this task the suspicion of 2017 has support: without the scale softmax falls silent, and the silence slows the layer. It is one small
@@ -526,7 +527,7 @@ check("divisor-for-sparse-entries", my_divisor)
 # $u = p \sqrt{d_k}$. For $d_k = 64$ and $p = 0.1$ that is 0.8, so a divisor can be smaller than 1.
 
 # %% [markdown] id="turn-sparse-after"
-# We try the usual divisor, none at all, and the deviation of the scores, which your $u$ should be near:
+# We compare the usual divisor, none, and the measured deviation of the scores, near your $u$:
 
 # %% id="turn-sparse-measured"
 draw, on = rng.normal(size=(2, 500, 64)), rng.random(size=(2, 500, 64)) < 0.1
@@ -546,8 +547,8 @@ for name, divisor in divisors.items():
 # %% [markdown] id="limits"
 # ### Limits
 #
-# Our assumptions concern **the start** only. Training is meant to make queries and keys dependent, and no fixed divisor bounds the scores then, because
-# the weights may grow. We have not shown that unit variance is the *best* start.
+# Our assumptions concern **the start** only. Training is meant to make queries and keys dependent, and no fixed divisor bounds the scores
+# then, because the weights may grow. We have not shown that unit variance is the *best* start.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -568,8 +569,8 @@ for name, divisor in divisors.items():
 #
 # - The dot product of vectors with independent entries of mean 0 and variance 1 has variance $d_k$. Dividing by $\sqrt{d_k}$ makes that 1.
 # - Softmax sees only the spread within a row.
-# - The scale can be taken into $W_Q$. It changes where $W_Q$ starts and how long its steps are, by $c^2$ under gradient descent and by $c$
-#   under Adam.
+# - The scale can be taken into $W_Q$. It changes where $W_Q$ starts and how long the steps are, seen in $c\,W_Q$: by $c^2$ under gradient
+#   descent, by $c$ under Adam.
 # - In our task ($d_k = 64$, squared error) SGD at its best step size took about seven times the steps without the scale. Raising the
 #   silent gradients removed most of that. So did raising only those of right queries, or raising and turning those of wrong ones.
 #

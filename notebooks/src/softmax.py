@@ -7,7 +7,7 @@
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
 #
-# **You need** exponentials and logarithms, partial derivatives, expected value, independence, NumPy. **Time:** 60 minutes, ten more for two
+# **You need** exponentials and logarithms, partial derivatives, expected value, independence, NumPy. **Time:** 55 minutes, ten more for two
 # turns, without *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -28,8 +28,8 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:8} {weight:.2f}")
 
 # %% [markdown] id="where"
-# Nearly all of the attention goes to "cat". In the machine below, look only at the lit step. A row of scores goes in, and a row of
-# weights comes out.
+# Nearly all of the attention goes to "cat". In the machine below, this is the lit step: a row of scores goes in, and a row of weights
+# comes out.
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -83,7 +83,7 @@ verify("softmax", "softmax-inside-the-simplex")
 # ## First derivation: odds that ignore the other scores
 #
 # Why the exponential? The function $x^2 + 1$ is positive everywhere too, so its values, divided by their sum, would make perfectly
-# good weights. To see what sets $e^x$ apart, we ask for a little at a time, until only exponentials are left.
+# good weights. What sets $e^x$ apart?
 #
 # Let some positive function $f$ turn each score into an amount, and divide by the sum, $w_i = f(z_i) / \sum_j f(z_j)$. We compare
 # two tokens by their **odds** $w_i / w_j$, in which the sum cancels:
@@ -92,8 +92,8 @@ verify("softmax", "softmax-inside-the-simplex")
 
 # %% [markdown] id="luce"
 # So these odds do not care who else is there. In 1959 the psychologist Duncan Luce made this an axiom about people: how much more
-# often you choose coffee than tea does not depend on whether there is lemonade. We call this **Luce's condition**. It is bold, and
-# section {section}`odds-predict` shows a contest that breaks it. Yet alone it still allows every positive $f$.
+# often you choose coffee than tea does not depend on whether there is lemonade. This is **Luce's condition**. It is bold (section
+# {section}`odds-predict` shows a contest that breaks it), yet alone it still allows every positive $f$.
 #
 # So we need a second wish. Let us take scores to say only how much better one key fits than another, so that they have **no natural
 # zero**. Then adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
@@ -102,8 +102,7 @@ verify("softmax", "softmax-inside-the-simplex")
 
 # %% [markdown] id="why-exp-solve"
 # The exponential passes, because $e^c$ cancels. But $x^2 + 1$ fails, with the odds $2 : 1$ for the scores 1 and 0, and $5 : 2$ for 2
-# and 1. Instead of trying more functions, we make the condition an equation for $f$. For the scores $x$ and 0 it says
-# $f(x + c) / f(c) = f(x) / f(0)$, or
+# and 1. Which functions pass? For the scores $x$ and 0 the condition says $f(x + c) / f(c) = f(x) / f(0)$, or
 #
 # $$f(x + c) = f(x)\, \frac{f(c)}{f(0)}$$
 #
@@ -125,8 +124,6 @@ verify("softmax", "softmax-inside-the-simplex")
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
-#
-# Two wishes, a derivative and a direction have left us a single number to choose.
 
 # %% id="why-exp-verify"
 z = np.array([2.0, 1.0, 0.0])
@@ -140,18 +137,16 @@ verify("ratio-of-weights", "softmax-with-temperature")
 #
 # Let us forget these wishes and ask which weights are *best*. They should have a large average score, $p \cdot z = \sum_i p_i z_i$,
 # but that is largest with everything on the best token, even if another is only a hair behind. So we choose to reward doubt too, and
-# to measure it by the **entropy** $H(p) = -\sum_i p_i \ln p_i$. This is the strong assumption here (section {section}`limits` has
-# another reward).
+# to measure it by the **entropy** $H(p) = -\sum_i p_i \ln p_i$. This is the strong assumption here.
 #
-# Entropy is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and $\ln n$, its largest value, if all have the same. Let
-# $T > 0$ be the price that we put on one unit of entropy. Which weights have the largest
+# Entropy is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and $\ln n$ if all have the same. Let $T > 0$ be the price that
+# we put on one unit of entropy. Which weights have the largest
 #
 # $$p \cdot z + T\, H(p) \; ?$$
 
 # %% [markdown] id="physics"
-# A gas settles the same balance. Take minus the energy of each of its states for the score. At a fixed temperature and volume, the
-# chances $p$ of the states make just this sum as large as it can be, and $T$ is the temperature of the gas (in units where Boltzmann's
-# constant is 1).
+# A gas in a closed vessel, kept at the temperature $T$, settles the same balance (in units where Boltzmann's constant is 1). The chances
+# of its states maximise this sum, with minus the energy of a state for its score.
 #
 # For the scores $(0, 1, 2)$ and $T = 1$, let us try both extremes and a compromise:
 
@@ -163,19 +158,15 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
 # %% [markdown] id="identity"
-# The compromise wins, but is there a better one? We need the logarithm of a softmax weight. It is the score minus the logarithm of
-# the sum, which is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
+# The compromise wins, but is there a better one? Let $T = 1$, and let $s = \sigma(z)$. The logarithm of a softmax weight is the score
+# minus the logarithm of the sum, which is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# The idea is to measure every $p$ against $s = \sigma(z)$. Let $T = 1$. We put $z_i = \ln s_i + \mathrm{lse}(z)$ into the average
-# score, and as the $p_i$ sum to 1, $\mathrm{lse}(z)$ comes out whole:
+# So we put $\mathrm{lse}(z) + \ln s_i$ in the place of $z_i$. As the $p_i$ sum to 1, $\mathrm{lse}(z)$ comes out whole, and the two
+# logarithms join:
 #
-# $$p \cdot z = \sum_i p_i \ln s_i + \mathrm{lse}(z)$$
-#
-# Now we add the entropy and join the two logarithms:
-#
-# $$p \cdot z + H(p) = \mathrm{lse}(z) + \sum_i p_i \ln s_i - \sum_i p_i \ln p_i = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
+# $$p \cdot z + H(p) = \sum_i p_i\, \bigl(\mathrm{lse}(z) + \ln s_i - \ln p_i\bigr) = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
 #
 # Entries with $p_i = 0$ add nothing. So $p$ changes only the last sum, and for $p = s$ it is 0.
 
@@ -185,35 +176,31 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # $$\sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i p_i \Bigl(\frac{s_i}{p_i} - 1\Bigr) = \sum_i (s_i - p_i) \le 0$$
 #
-# The last step holds because the $p_i$ in it sum to 1, and the $s_i$ to at most 1. So nothing beats softmax. Can anything draw level?
-# Only if the first step is an equality, and then $s_i = p_i$ wherever $p_i > 0$. These $p_i$ sum to 1, so these $s_i$ do too, and nothing
-# is left for any other entry. But every $s_i$ is positive, so there is no other entry, and $p = s$.
+# The last step holds because the $p_i$ in it sum to 1, and the $s_i$ to at most 1. So nothing beats softmax. To draw level, $p$ needs
+# $s_i = p_i$ in all of these entries, for the first step. Then these $s_i$ sum to 1, and as every $s_i$ is positive, there is no other
+# entry, and $p = s$.
 
 # %% [markdown] id="compromise-best"
-# So **softmax is the one best compromise**, and its value is $\mathrm{lse}(z)$. What another $p$ loses is minus the sum above, called
-# the *divergence*, $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$.
-#
-# For another $T$, divide what we maximise by $T$. The scores become $z / T$, so the best weights are $\sigma(z / T)$. At $T = 1$
-# softmax beats our three attempts:
+# So **softmax is the one best compromise**, and its value is $\mathrm{lse}(z)$. (If all scores are 0, only the entropy is left, so no
+# entropy exceeds $\mathrm{lse}(0) = \ln n$, that of equal weights.) For another $T$, divide what we maximise by $T$. The scores become
+# $z / T$, so the best weights are $\sigma(z / T)$. At $T = 1$ softmax beats our three attempts:
 
 # %% id="identity-verify"
 best = softmax(z)
 print("best weights", best, f"  score + entropy = lse = {logsumexp(z):.3f}")
-print(f"divergence of the third attempt: {(p * np.log(p / best)).sum():.3f}")
 verify("log-softmax")
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
 #
-# In the early 1970s a new rail system, BART, opened around San Francisco. Who would take it? The economist Daniel McFadden and his
-# team gave each way of travelling a score, added a random error to each, and assumed that people take the largest. Among commuters,
-# their model gave BART, reached by bus or car, 6.3 percent. It got 6.2. (They had to leave out those who walk to the train: there it
-# promised twelve times too many.)
+# Who would take BART, the rail system that opened around San Francisco in the early 1970s? The economist Daniel McFadden and his team
+# gave each way of travelling a score, added a random error, and assumed that people take the largest. Among commuters, their model gave
+# BART, reached by bus or car, 6.3 percent. It got 6.2. (For those who walk to the train the model was far off.)
 
 # %% [markdown] id="contest-errors"
-# The weights in their model are those of softmax. How do they come out of a contest? Let each score be read with an error $\xi_j$, and
-# let the largest $z_j + \xi_j$ win. The errors are independent, with one continuous distribution of finite mean. In the figure they
-# are normal, and the scores are $(x, 0)$. Each best reading stays flat while $x$ loses, and rises with $x$ once it wins.
+# The weights in their model are those of softmax. To see why, let each score be read with an error $\xi_j$, and let the largest
+# $z_j + \xi_j$ win. The errors are independent, with one continuous distribution of finite mean. In the figure they are normal, and the
+# scores are $(x, 0)$. Each best reading stays flat while $x$ loses, and rises with $x$ once it wins.
 
 # %% id="contest-figure"
 errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
@@ -228,39 +215,36 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
 #
-# The idea is to move one score $z_i$ by a tiny $h$, up or down, and to ask which contests notice. Where $i$ wins before and after, the
-# best reading moves by $h$. Where $i$ loses both times, nothing happens. Only where the winner changes does it move by a part of $h$,
-# and such a contest is close: the *gap* between $i$ and its best rival was at most $|h|$.
+# Let us raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading rises by $h$. Where $i$ loses even after the
+# raise, nothing happens. Where $i$ wins only thanks to the raise, the best reading rises by something between 0 and $h$.
 
 # %% [markdown] id="contest-limit"
-# Take the mean over all contests, and divide it by $h$. If no contest were close, the quotient would be the chance that $i$ wins.
-# Each close contest changes its own term by 1 at most. With the vector $u_i$ that has a 1 at entry $i$ and zeros elsewhere, this reads
+# Take the mean over all contests, and divide it by $h$. With the vector $u_i$ that has a 1 at entry $i$ and zeros elsewhere,
 #
-# $$\Bigl|\, \frac{M(z + h\, u_i) - M(z)}{h} - P(i \text{ wins}) \Bigr| \;\le\; P(\text{gap} \le |h|)$$
+# $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
 #
-# Now let $h$ shrink. Every contest has a gap, apart from ties, which have probability 0, and fewer and fewer gaps lie below $|h|$. The
-# right side goes to 0, so it was no accident:
+# The two chances differ by the contests in which $i$ trails its best rival by at most $h$. Ties have probability 0, so as $h$ shrinks,
+# fewer and fewer such contests are left, and the two chances meet. A step down by $h$ is a raise that ends at $z$, and gives the same
+# slope. It was no accident:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
-#
-# These are weights for **any** such noise, because none is negative and they sum to 1.
 
 # %% [markdown] id="gumbel"
-# Which noise gives softmax? The best reading is at most $t$ if *every* reading is, and as the noises are independent, the chances of
+# Which noise gives softmax? The best reading is at most $t$ if *every* reading is, and as the errors are independent, the chances of
 # that multiply. With Gumbel's noise, $P(\xi \le t) = \exp(-e^{-t})$, the product is easy:
 #
 # $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
 # = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
-# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$, the distribution of a single noise, moved by
-# $\mathrm{lse}(z)$. The best reading behaves as if there were just one score, $\mathrm{lse}(z)$, and its mean is $\mathrm{lse}(z)$
-# plus the mean of a single noise. The value of that mean will not matter. It is Euler's constant, $\gamma \approx 0.577$:
+# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$, the distribution of a single error, moved by
+# $\mathrm{lse}(z)$. So the mean is moved by $\mathrm{lse}(z)$ too. The mean of a single error is Euler's constant
+# $\gamma \approx 0.577$, but its value will not matter:
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 
 # %% [markdown] id="lse"
-# The chance to win is the slope of $M$, and the constant $\gamma$ adds nothing to it. By the chain rule the slope of log-sum-exp is
-# one over the sum, times the derivative $e^{z_i}$ of the sum:
+# The chance to win is the slope of $M$, and $\gamma$ adds nothing to it. By the chain rule the slope of log-sum-exp is one over the
+# sum, times the derivative $e^{z_i}$ of the sum:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
 #
@@ -278,13 +262,10 @@ verify("expected-maximum", "lse-gradient")
 # %% [markdown] id="three"
 # ## Where the three roads meet
 #
-# Each road had an assumption: weights $f(z_i) / \sum_j f(z_j)$ that ignore shifts, entropy as the reward, Gumbel noise. Each has led
-# to softmax, and so to a way of reading the weight 0.95 of "cat". It is 55 times the weight of "tired", whoever else stands in the
-# sentence. It belongs to the best balance of score and entropy. And if each score is read with Gumbel noise, "cat" wins about 95 of
-# 100 contests.
-#
-# The last two roads also meet in $\mathrm{lse}(z)$, the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best
-# reading.
+# Each road had an assumption: odds that ignore other scores and shifts, entropy as the reward, Gumbel noise. So the weight 0.95 of "cat"
+# can be read in three ways. It is 55 times the weight of "tired", whoever else stands in the sentence. It belongs to the best balance
+# of score and entropy. And "cat" wins about 95 of 100 contests with Gumbel noise. The last two roads also meet in $\mathrm{lse}(z)$,
+# the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best reading.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -300,8 +281,7 @@ shifted = np.exp(scores - scores.max())
 print("the maximum subtracted: ", shifted / shifted.sum())
 
 # %% [markdown] id="shift"
-# The cure is that a common shift leaves softmax as it is, so we may choose one that suits the computer. With
-# $\mathbf{1} = (1, \ldots, 1)$,
+# A common shift leaves softmax as it is, so we may choose one that suits the computer. With $\mathbf{1} = (1, \ldots, 1)$,
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -316,8 +296,8 @@ print("the maximum subtracted: ", shifted / shifted.sum())
 # In a matrix of scores each row has its own softmax, so maximum and sum run along the **last axis**.
 
 # %% [markdown] id="smooth-maximum"
-# The logarithm of that sum lies between 0 and $\ln n$, so $\mathrm{lse}(z)$ is the maximum and at most $\ln n$ more. It is a **smooth
-# maximum**. For the scores $(x, 0)$ its slope, the weight of $x$, rises gently between 0 and 1:
+# The logarithm of that sum lies between 0 and $\ln n$, so $\mathrm{lse}(z)$ is the maximum and at most $\ln n$ more, a **smooth
+# maximum**. For the scores $(x, 0)$ its slope is the weight of $x$:
 
 # %% id="lse-figure"
 verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
@@ -365,9 +345,8 @@ figures.jacobian_heatmap(weights, jacobian)
 #
 # <details><summary>What is wrong</summary>
 #
-# Take only two scores, equal, so that both weights are 0.5, and raise both by 0.1. By this formula both weights grow by about
-# $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but two weights that sum to 1 cannot both grow. The formula belongs to the *logistic* function of
-# one number. Here it is only the diagonal of $J$.
+# Take two equal scores, so that both weights are 0.5, and raise both by 0.1. By this formula both weights grow by about
+# $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but two weights that sum to 1 cannot both grow. The formula is only the diagonal of $J$.
 #
 # </details>
 
@@ -393,7 +372,7 @@ check("pull-back-one-row", my_pull)
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 
 # %% [markdown] id="vjp-result"
-# So no matrix is needed. For a row of 100,000 keys it would have $10^{10}$ entries. Both ways agree:
+# So no matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries. Both ways agree:
 
 # %% id="vjp-code"
 from attn_course.reference import softmax_vjp
@@ -411,9 +390,9 @@ verify(
 # %% [markdown] id="cross-entropy"
 # ## The loss of a model that is confident and wrong
 #
-# At its end, a language model turns one score for every token of its vocabulary ("word" for short) into the chance that this word
-# comes next, again by softmax. In training we know the word $y$ that really came next, and the model pays the **cross-entropy**,
-# $-\ln s_y$: next to nothing if it was nearly sure of $y$, and dearly if it was sure of another word.
+# A language model ends in a softmax, which gives each token of its vocabulary ("word" for short) a chance to come next. In training we
+# know the word $y$ that really came, and the model pays the **cross-entropy**, $-\ln s_y$: next to nothing if it was nearly sure of $y$,
+# and dearly if it was sure of another word.
 #
 # By {eq}`log-softmax` this loss is $\mathrm{lse}(z) - z_y$, and on paper we may compute either. Here a model is sure of the second of
 # two words, but the first is right:
@@ -434,25 +413,14 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
 # This is the weight minus the truth. A step downhill lowers the *score* of each wrong word in proportion to its weight, and raises
-# that of the right word in proportion to how far its weight falls short of 1.
-
-# %% [markdown] id="squared-error"
-# Would the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ do as well? With it, the same difference is only $g_i$, and still has
-# to pass through $J$. Here the third of three words is right:
+# that of the right word. Here the third of three words is right:
 
 # %% id="cross-entropy-code"
 verify("cross-entropy-gradient")
 truth = np.array([0.0, 0.0, 1.0])
 weights = softmax(np.array([7.0, 1.0, 0.0]))
-print("weights:      ", weights)
-print("cross-entropy:", weights - truth)
-print(f"largest entry of J: {softmax_jacobian(weights).max():.4f}")
-print("squared error:", softmax_vjp(weights, weights - truth))
-
-# %% [markdown] id="cross-entropy-notice"
-# The model could hardly be more wrong, and the cross-entropy says so. Of the squared error's gradient almost nothing gets through,
-# because $J$ is small. Networks that end in a softmax became much better when cross-entropy replaced the squared error (Goodfellow
-# and others, 2016, section 6.6).
+print("weights: ", weights)
+print("gradient:", weights - truth)
 
 # %% [markdown] id="temperature"
 # ## Temperature, and what saturation is
@@ -462,10 +430,10 @@ print("squared error:", softmax_vjp(weights, weights - truth))
 # odds are $e^8 \approx 3000$ at $T = 1$ and $e^4 \approx 55$ at $T = 2$. Our division by 2 **was** a temperature.
 
 # %% [markdown] id="card-question"
-# When do small changes of the scores hardly reach the weights? In the same places little of a gradient gets back, and queries and keys
-# learn almost nothing. In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so those with respect to $z$ are $J / T$. The card shows the
-# *spectral norm* of $J / T$, the largest factor by which it stretches a gradient. Find two very different temperatures at which this
-# is below 0.02. Then press "+100 to all".
+# When do small changes of the scores hardly reach the weights? In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$,
+# so those with respect to $z$ are $J / T$. The card shows the *spectral norm* of $J / T$, the largest factor by which it stretches a
+# change of the scores or, as $J$ is symmetric, a gradient on its way back. Find two very different temperatures at which this is below
+# 0.02. Then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -474,10 +442,10 @@ figures.softmax_explorable()
 # <details><summary>What you should see</summary>
 #
 # For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. In the heat, the division
-# by $T$ makes $J / T$ small. In the cold, the largest score, which has no equal here, takes nearly all the weight. Then every entry of $J$,
-# $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0, and we call the softmax **saturated**. Dividing by a small $T$ does not make up for
-# this. If the largest score leads by $d$, the other weights are at most $(n - 1)\, e^{-d / T}$ together, and this falls faster than $T$
-# (section {section}`temperature-limits`).
+# by $T$ makes $J / T$ small. In the cold, the largest score, which has no equal here, takes nearly all the weight. Then every entry of
+# $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0, and we call the softmax **saturated**. The norm is small too: for $x$ of
+# length 1, each entry of $J x$ is a sum of $n$ such entries, each times at most 1. Dividing by a small $T$ does not make up for this,
+# because the other weights fall exponentially in $1 / T$ (section {section}`temperature-limits`).
 #
 # "+100 to all" changes nothing, by {eq}`softmax-shift-invariance`.
 #
@@ -490,9 +458,8 @@ figures.softmax_explorable()
 # {eq}`stable-softmax` needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and
 # Gimelshein, 2018).
 #
-# For each block $A$ of scores, keep only the maximum $m_A$ and the sum of the exponentials relative to it,
-# $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring both sums to the larger maximum $m$. Since
-# $e^{z_j - m} = e^{z_j - m_A}\, e^{m_A - m}$, all terms of a block get the same factor:
+# For each block $A$ of scores, keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring
+# both sums to the larger maximum $m$. Since $e^{z_j - m} = e^{z_j - m_A}\, e^{m_A - m}$, all terms of a block get the same factor:
 #
 # $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
 
@@ -517,8 +484,7 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="online-notice"
-# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum. FlashAttention rescales the weighted sum of
-# values in the same way.
+# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum.
 
 # %% [markdown] id="blocks"
 # **Your turn.** Write `my_lse(blocks)`, which takes a list of blocks and returns $\mathrm{lse}$ of all their scores as a float. For
@@ -560,7 +526,7 @@ verify("merge-of-softmax-sums", "online-softmax-update")
 # - Subtract the maximum first. No weight changes, and no exponential overflows.
 # - A backward pass never needs $J$, which is nearly 0 where one weight takes nearly all.
 # - Compute cross-entropy from the scores. Its gradient is the weights minus the truth.
-# - The denominator can be summed in blocks, relative to the largest score so far.
+# - The denominator can be summed in blocks.
 #
 # Next: why did we divide by 2? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
@@ -603,8 +569,7 @@ figures.softmax_maps(difference, shares, shift=shift, mark=3.0)
 #
 # With $x = 0$ we see that all entries share the ratio $g(c) = f_j(c) / f_j(0)$, and then $f_i(x + c) = f_i(x)\, g(c)$, which we have
 # solved: $f_i(x) = a_i\, e^{\beta x}$ with $a_i = f_i(0)$. The weights are proportional to $e^{\beta z_i + \ln a_i}$, so a number is
-# added to each score. ALiBi adds a number to each score in this
-# way, one that depends on the distance between query and key.
+# added to each score, as in ALiBi, where it depends on the distance between query and key.
 
 # %% id="own-functions-code"
 z, a = np.array([2.0, 1.0, 0.0]), np.array([1.0, 2.0, 4.0])
@@ -653,9 +618,9 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
         print(f"{name} {z}: odds {odds:.2f}, winning readings {lead:z.2f} apart")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, from about 2.44 to about 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on average,
-# and the third beats a low reading more easily. With Gumbel noise the two winning readings are equal on average,
-# and the odds stay at $e \approx 2.72$.
+# It raises them, from about 2.44 to about 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on
+# average, and the third beats a low reading more easily. With Gumbel noise the two winning readings are equal on average, and the odds
+# stay at $e \approx 2.72$.
 
 # %% [markdown] id="noise"
 # ## Deeper: where does Gumbel's noise come from?
@@ -675,12 +640,13 @@ for t in (-0.5, 0.0, 2.0):
 # ## Deeper: the average as a condition
 #
 # Which weights are the most undecided, if all we know is the average score $\sum_i p_i z_i = \mu$ that they must have? For any real
-# $\beta$, put $\beta z$ in the place of $z$ into what the second derivation found, and solve for the entropy:
+# $\beta$, put $\beta z$ in the place of $z$ into what the second derivation found, and solve for the entropy. Minus the last sum there is
+# called the *divergence*, $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$. It is 0 for $p = s$ and positive for every other $p$:
 #
 # $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \label{free-energy-identity}$$
 #
-# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number, so the entropy is largest where KL is smallest.
-# **If** $\sigma(\beta z)$ has the average $\mu$, it is therefore the one and only maximum.
+# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number. **If** $\sigma(\beta z)$ has the average $\mu$, it is
+# therefore the one and only maximum of the entropy.
 
 # %% [markdown] id="multiplier"
 # **Lagrange multipliers** find the same form without knowing it before. Start at the best $p$, with all $p_i > 0$, and go a tiny step
@@ -821,9 +787,9 @@ print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
 # $2048 + 1$ is rounded back. So the sum is best kept in float32.
 
 # %% [markdown] id="axes"
-# ## Deeper: are these weights right?
+# ## Deeper: is this softmax along the right axis?
 #
-# Two mistakes are easy to miss. One is a softmax along the wrong axis. Do the row sums give it away, for scores with queries in rows?
+# A softmax along the wrong axis is easy to miss. Do the row sums give it away, for scores with queries in rows?
 
 # %% id="axes-code"
 scores = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 5.0]])  # queries by keys
@@ -833,17 +799,6 @@ print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
 # %% [markdown] id="axes-notice"
 # Here they do, because each *key* handed out a weight of 1, three in all, for two queries. But for `[[0, 1], [1, 0]]` the wrong axis
 # even gives the right weights. With more keys than queries the wrong axis cannot make all row sums 1, so test there.
-#
-# The other is a misprint. A text may print softmax(0.9, 0.1, 0.7) as 0.48, 0.21, 0.31. The sum is 1, but log-odds must be the
-# differences of the scores, 0.8 and 0.2, give or take 0.04 for the rounding:
-
-# %% id="spot-printed-code"
-scores, printed = np.array([0.9, 0.1, 0.7]), np.array([0.48, 0.21, 0.31])
-for name, w in (("printed", printed), ("softmax", softmax(scores))):
-    print(f"{name}: {w}   log-odds {np.log(w[0] / w[1:])}")
-
-# %% [markdown] id="spot-printed-notice"
-# The printed text has 0.44 where 0.2 should be, far more than rounding can do.
 
 # %% [markdown] id="step"
 # ## Deeper: what does one step downhill change?
@@ -920,6 +875,16 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 # weight, the norm comes closer to one half, which none exceeds. It falls as the largest weight takes more and more. The dotted levels
 # are one half above and $\ln 4$, the entropy of equal weights, below.
 
+# %% [markdown] id="squared-error"
+# Take the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss. Then the weight minus the truth is only $g_i$, and still has
+# to pass through $J$. If a model is confident and wrong, almost nothing gets through:
+
+# %% id="squared-error-code"
+weights = softmax(np.array([7.0, 1.0, 0.0]))
+print("cross-entropy:", weights - truth)
+print(f"norm of J: {np.linalg.norm(softmax_jacobian(weights), ord=2):.4f}")
+print("squared error:", softmax_vjp(weights, weights - truth))
+
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
@@ -927,7 +892,6 @@ figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden, who showed
 #   in 1974 that under his conditions only Gumbel's noise leads to it; the forecast for BART is in section 3.8.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
-# - I. Goodfellow and others (2016), [*Deep learning*](https://www.deeplearningbook.org/contents/mlp.html), chapter 6.
 # - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
 # - O. Press, N. A. Smith and M. Lewis (2021), [arXiv:2108.12409](https://arxiv.org/abs/2108.12409): ALiBi.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -5,9 +5,9 @@
 # values were averaged. Now you write it for every word of many sentences at once. It takes four lines, and every layer of GPT-2 takes the
 # same steps.
 #
-# **Afterwards you can** write attention for any batch, test it, and build a whole causal layer around it (exercise
-# {task}`layer-around-attention`). You can work out how an output follows its query, which changes of its context it does not notice, and
-# what a book of 100,000 tokens costs.
+# **Afterwards you can** write attention for any batch, test it, let a trained model write a sentence with it, word by word, and build a
+# whole causal layer around it (exercise {task}`layer-around-attention`). You can say which value a query finds, which changes of its
+# context an output does not notice, and what a book of 100,000 tokens costs.
 
 # %% [markdown] id="needs"
 # **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial
@@ -238,36 +238,80 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 # ### A whole layer around your call
 #
 # A layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what the heads
-# bring home with a fourth. This is the way of a sentence of five words through two heads of width 3:
+# bring home with a fourth. Here is everything that it computes for three sentences of five words, with 6 features and two heads of
+# width 3:
 
 # %% id="layer-drawn"
 figures.split_and_merge(tokens=5, n_heads=2, d_k=3, head=1)
 
 # %% [markdown] id="layer-torch"
-# PyTorch has such a layer. We take its matrices out and put your function in the middle:
+# PyTorch has such a layer. We take its matrices out (`in_proj_weight` holds three of them, one below the other) and walk through the
+# drawing, with your function in the middle:
 
 # %% id="layer-code"
 import torch
 
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
 layer = torch.nn.MultiheadAttention(6, 2, **options)  # 6 features, 2 heads
-w_in = layer.in_proj_weight.detach().numpy()  # (18, 6): for queries, keys and values
+w_in = np.split(layer.in_proj_weight.detach().numpy(), 3)  # applied as x @ w.T
 w_out = layer.out_proj.weight.detach().numpy()
 x = np.random.default_rng(5).normal(size=(3, 5, 6))  # 3 sentences of 5 words
-projected = [x @ w.T for w in np.split(w_in, 3)]
-in_heads = [a.reshape(3, 5, 2, 3).swapaxes(1, 2) for a in projected]  # (3, 2, 5, 3)
-heads = attend(*in_heads)  # your call
+in_heads = [(x @ w.T).reshape(3, 5, 2, 3).swapaxes(1, 2) for w in w_in]
+heads = attend(*in_heads)  # your call: (3, 2, 5, 3), three times in, once out
 mine = heads.swapaxes(1, 2).reshape(3, 5, 6) @ w_out.T
 theirs, _ = layer(*[torch.tensor(x)] * 3)
 print("my layer and PyTorch's agree:", np.allclose(mine, theirs.detach()))
-newest = attend(in_heads[0][..., -1:, :], *in_heads[1:])  # one query, all keys
-print("the newest word alone:", np.allclose(newest, heads[..., -1:, :]))
 
 # %% [markdown] id="layer-notice"
-# So everything else in the attention of a Transformer layer is matrix products and reshaping around your call. The last line is how a
-# model writes: the newest word asks alone, and the keys and values of the words before it are kept. GPT-2 adds biases and a mask
-# (lessons {lesson}`heads`, {lesson}`masking`). In exercise {task}`layer-around-attention` you write the whole layer, with its
-# mask.
+# So the rest of the attention in a Transformer layer is matrix products and reshaping around your call. GPT-2 adds biases and a mask
+# (lessons {lesson}`heads`, {lesson}`masking`).
+
+# %% [markdown] id="writer"
+# ### A layer that has learned
+#
+# Those matrices were random. What do your lines do with matrices that have learned something? We trained a small model to name the next
+# word in 68 sentences such as *the dog stopped because it was curious* or *the clock and the lamp fell because they were loose*. How a
+# sentence ends depends on its verb, and on whether its noun is alive. So whoever writes the word after "was" must look several words back.
+
+# %% [markdown] id="writer-steps"
+# The model is one such layer, with 12 features, two heads, and a vector for each word and each place. It writes word by word. The newest
+# word asks, and all words so far answer, itself included. Their keys and values never change, so we compute them once and **keep** them.
+# The likeliest next word is the one whose vector has the largest dot product with the result.
+
+# %% id="writer-code"
+from attn_course.lessons.attention.experiments_writer import WORDS, matrices
+
+vectors, places, *w_in, w_out = matrices()  # learned, and stored with the lesson
+
+
+def write(text):
+    words, looks, kept = text.split(), [], np.zeros((2, 2, 0, 6))
+    while words[-1] != "." and len(looks) < len(places):
+        n = len(looks)  # words that have been read
+        x = vectors[WORDS.index(words[n])] + places[n]
+        query, *new = [(x @ w).reshape(2, 1, 6) for w in w_in]  # (2 heads, 1 word, 6)
+        kept = np.concatenate([kept, new], axis=2)  # of all words so far
+        x = x + attend(query, *kept).reshape(12) @ w_out  # your call
+        looks.append(attend(query, kept[0], np.stack([np.eye(n + 1)] * 2))[:, 0])
+        if n + 1 == len(words):  # nothing more to read
+            words.append(WORDS[np.argmax(vectors @ x)])
+    return words, looks
+
+
+# %% id="writer-writes"
+words, looks = write("the cat sat because")
+print(*words)
+figures.who_looked_where(words[:-1], looks)
+
+# %% [markdown] id="writer-notice"
+# It has written the sentence of our course, and never read it: no cat sat in what it learned from. It ends all 28 sentences right that
+# were kept from it. The map is a triangle although we hid nothing, because nobody can ask a word that is not written yet. Where the newest
+# word is "was", it gives "sat" 0.77 of its weight in one head and "cat" 0.90 in the other. Nobody told it to.
+
+# %% [markdown] id="writer-try"
+# Trained from two other starts, the model writes just as well and looks elsewhere. In one of them, "was" gives "cat" no more than 0.25. So
+# one map is not yet an explanation. Try sentences of your own, such as `write("the clock and the lamp stopped because")`. The keys and
+# values that you kept are what is called the **KV cache** of a large model (lesson {lesson}`heads`).
 
 # %% [markdown] id="padding"
 # ## Padding, and four mistakes
@@ -424,62 +468,21 @@ same_norm = 3 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
 z, p = attention(same_norm[:1], same_norm, plane_values, return_weights=True)
 print(f"on k_1: weight {p[0, 0]:.3f}, output {z[0, 0]:.3f}, and its value is 1")
 
-# %% [markdown] id="function-slope"
-# ### One step further
-#
-# Now $k_1$ wins, and still the output is far from its value. How does the output change with a small step of the query? Training depends on
-# the answer, since a loss can tell the query which way to change only through this slope.
-#
-# The query moves the scores, the scores move the weights, and the weights move the output. We follow this chain link by link, and at its
-# end waits an old friend from statistics, a covariance. The slope has a row for each number of the output and a column for each of the
-# query, so in this section single **vectors are columns**.
-
-# %% [markdown] id="function-links"
-# The first link is $\partial s_l / \partial q = k_l / \sqrt{d_k}$, because $s_l = q \cdot k_l / \sqrt{d_k}$. The second is the derivative
-# of the softmax, {eq}`softmax-derivative`. There $s$ was a weight and $z$ a score; here $p$ is a weight, $s$ a score and $z$ an output.
-# In our letters it is $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$, where $\delta_{jl}$ is 1 if $l = j$ and else 0.
-
-# %% [markdown] id="function-weights"
-# The chain rule multiplies the two and sums over $l$, and the $\delta$ keeps the one term $l = j$:
-#
-# $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
-#  = \frac{p_j\, k_j}{\sqrt{d_k}} - \frac{p_j}{\sqrt{d_k}} \sum_l p_l\, k_l
-#  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}$$
-#
-# with the **mean key** $\bar{k} = \sum_l p_l k_l$. In words, a weight grows fastest when the query moves in the direction from the mean key
-# to its own key.
-#
-# The third link is the output $z = \sum_j p_j v_j$, in which only the weights depend on $q$. The slope of its number $a$ in number $c$ of
-# the query is $\sum_j v_{ja}\, p_j\, (k_j - \bar{k})_c / \sqrt{d_k}$, and all of these together are a sum of columns times rows:
-#
-# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$$
-
-# %% [markdown] id="function-centre"
-# The keys stand here with their mean subtracted. Let us subtract the mean of the values too, which is $z$, so that both sides look alike.
-# We may, because $z \sum_j p_j (k_j - \bar{k})^\top = z\,(\bar{k} - \bar{k})^\top = 0$. So the slope is
-#
-# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
-#  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
-
-# %% [markdown] id="function-covariance"
-# Up to the factor $1/\sqrt{d_k}$ the slope is the **covariance** of values and keys under the weights. As one key takes all the weight,
-# nothing is left to vary and the function turns flat. The terms of the other keys vanish with their $p_j$, and the term of that key as
-# $z$ approaches its value. This is the flat region that the division by $\sqrt{d_k}$ is meant to avoid.
-
 # %% [markdown] id="plane-notice"
-# Now walk by yourself; the arrow is the slope, {eq}`output-derivative-by-query`. What becomes of "On key 1" if you choose "Keys of equal
-# length"? Then go back with "Reset" and look for the steepest place. Where does the output follow the query most?
+# Now $k_1$ wins, and still the output is far from its value. Walk by yourself: what becomes of "On key 1" if you choose "Keys of equal
+# length"? Then choose "Reset". The arrow points where the output grows fastest and is as long as the slope, so where one key has all the
+# weight, it vanishes. Where does the output follow the query most?
 
 # %% id="explorable"
-verify("query-misses-own-key", "output-derivative-by-query")
+verify("query-misses-own-key")
 figures.query_explorable()
 
 # %% [markdown] id="explorable-answer"
 # <details><summary>What you should see</summary>
 #
 # With keys of equal length $k_1$ wins, by a small lead over $k_2$. After "Reset" the slope is largest on the border between $k_2$ and
-# $k_3$, 1.75 at $q = (0.8, 5.6)$. Where only $k_2$ and $k_4$ share the weight it stays below 1.22, although these keys are further apart,
-# because their values are closer together, and a covariance needs both.
+# $k_3$: a step there moves much weight from one to the other, and their values, $-1$ and $0.4$, lie far apart. On the border between $k_2$
+# and $k_4$ the same happens with values closer together. Section {section}`function-bound` derives the slope.
 #
 # </details>
 
@@ -587,12 +590,12 @@ verify("attention-flops")
 # - Leading axes are separate problems; padded keys get the score $-\infty$.
 # - Three tests find the mistakes shown here: equal values, a number by hand, examples alone.
 # - On its own key a query returns roughly its value if the others' $e^{-\text{lead}}$ have a small sum.
-# - The slope in $q$ is the covariance of values and keys, divided by $\sqrt{d_k}$.
+# - A model writes with your call alone: the newest word asks, and keys and values of the words so far are kept.
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, a number that tells them apart in five
-# seconds, and a layer that agrees with PyTorch's. How do its matrices learn? Lesson
+# seconds, a layer that agrees with PyTorch's, and a model that writes. How did its matrices learn? Lesson
 # {lesson}`gradients` runs the machine backwards to find out. First come the
 # [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
@@ -650,7 +653,48 @@ print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(3
 verify("lead-of-own-key", "gaussian-finds-own-key")
 
 # %% [markdown] id="function-bound"
-# ## Deeper: how steep can attention be?
+# ## Deeper: how does the output follow its query?
+#
+# How does the output change with a small step of the query? A loss can tell the query which way to change only through this slope.
+#
+# The query moves the scores, the scores move the weights, and the weights move the output. We follow this chain link by link, and at its
+# end waits an old friend from statistics, a covariance. The slope has a row for each number of the output and a column for each of the
+# query, so in this section single **vectors are columns**.
+
+# %% [markdown] id="function-links"
+# The first link is $\partial s_l / \partial q = k_l / \sqrt{d_k}$, because $s_l = q \cdot k_l / \sqrt{d_k}$. The second is the derivative
+# of the softmax, {eq}`softmax-derivative`. There $s$ was a weight and $z$ a score; here $p$ is a weight, $s$ a score and $z$ an output.
+# In our letters it is $\partial p_j / \partial s_l = p_j (\delta_{jl} - p_l)$, where $\delta_{jl}$ is 1 if $l = j$ and else 0.
+
+# %% [markdown] id="function-weights"
+# The chain rule multiplies the two and sums over $l$, and the $\delta$ keeps the one term $l = j$:
+#
+# $$\frac{\partial p_j}{\partial q} = \sum_l p_j\,(\delta_{jl} - p_l)\,\frac{k_l}{\sqrt{d_k}}
+#  = \frac{p_j\, k_j}{\sqrt{d_k}} - \frac{p_j}{\sqrt{d_k}} \sum_l p_l\, k_l
+#  = \frac{p_j\,(k_j - \bar{k})}{\sqrt{d_k}}$$
+#
+# with the **mean key** $\bar{k} = \sum_l p_l k_l$. In words, a weight grows fastest when the query moves in the direction from the mean key
+# to its own key.
+#
+# The third link is the output $z = \sum_j p_j v_j$, in which only the weights depend on $q$. The slope of its number $a$ in number $c$ of
+# the query is $\sum_j v_{ja}\, p_j\, (k_j - \bar{k})_c / \sqrt{d_k}$, and all of these together are a sum of columns times rows:
+#
+# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_j p_j\, v_j\, (k_j - \bar{k})^\top$$
+
+# %% [markdown] id="function-centre"
+# The keys stand here with their mean subtracted. Let us subtract the mean of the values too, which is $z$, so that both sides look alike.
+# We may, because $z \sum_j p_j (k_j - \bar{k})^\top = z\,(\bar{k} - \bar{k})^\top = 0$. So the slope is
+#
+# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
+#  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
+
+# %% [markdown] id="function-covariance"
+# Up to the factor $1/\sqrt{d_k}$ the slope is the **covariance** of values and keys under the weights. As one key takes all the weight,
+# nothing is left to vary and the function turns flat. The terms of the other keys vanish with their $p_j$, and the term of that key as
+# $z$ approaches its value. This is the flat region that the division by $\sqrt{d_k}$ is meant to avoid.
+
+# %% [markdown] id="function-steepest"
+# ### How steep can it be?
 #
 # Is there a limit to the slope in $q$? There is, and it needs three steps. The norm of a matrix $M$ is the largest $a^\top M\, b$ for
 # columns $a$, $b$ of norm 1.
@@ -698,7 +742,11 @@ print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 # bounded inputs and a fixed number of tokens there is one.) It is the idea behind the theorem of Kim, Papamakarios and Mnih (2021).
 
 # %% id="deeper-lipschitz-code"
-verify("bounded-slope-in-query", "self-attention-not-lipschitz")
+verify(
+    "output-derivative-by-query",
+    "bounded-slope-in-query",
+    "self-attention-not-lipschitz",
+)
 nudge = 1e-6 * np.eye(3)[:, :1]
 for spread in (1.0, 10.0, 100.0):
     tokens = np.array([[0.0], [-spread], [spread]])

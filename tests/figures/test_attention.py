@@ -29,6 +29,7 @@ def naive_attention(query, key, value) -> np.ndarray:
 ON_KEYS = [f"{naive_attention(key, KEYS, VALUES):.1f}".replace("-", "−") for key in KEYS]
 
 QUERY_TO_SHOW = [2.0, 0.0], [[1.0, 0.0], [0.0, 3.0]], [2.0, 0.0], [0.75, 0.25], [[4.0, 0.0], [0.0, 4.0]], [3.0, 1.0]
+LOOKS = [[[1.0], [1.0]], [[0.75, 0.25], [0.4, 0.6]], [[0.25, 0.5, 0.25], [0.0, 0.0, 1.0]]]
 
 DRAWN = [
     (
@@ -56,6 +57,10 @@ DRAWN = [
         partial(figures.bits_held, [2, 4, 8], {"one": [1.0, 0.9, 0.55], "many": [1.0, 1.0, 1.0]}),
         ["2, 4 and 8 bits in the context. one: 1.00, 0.90 and 0.55. many: 1.00, 1.00 and 1.00."],
     ),
+    (
+        partial(figures.who_looked_where, ["the", "cat", "sat"], LOOKS),
+        ["of 2 heads", "head 1: “the” 1.0 to “the”, “cat” 0.8 to “the”, “sat” 0.5 to “cat”", "“cat” 0.6 to “cat”, “sat” 1.0 to “sat”"],
+    ),
 ]
 REFUSED = [
     (
@@ -73,11 +78,14 @@ REFUSED = [
         partial(figures.one_query, ["the", "cat"], *QUERY_TO_SHOW[:3], [0.75, 0.5], *QUERY_TO_SHOW[4:]),
         r"weights must sum to 1; got 1\.25",
     ),
+    (partial(figures.who_looked_where, ["the", "cat"], LOOKS), "looks must have a row for each of the 2 words; got 3"),
+    (partial(figures.who_looked_where, ["the", "cat"], [LOOKS[0], LOOKS[0]]), r"looks\[1\] must have shape \(2, 2\)"),
+    (partial(figures.who_looked_where, ["the"], [[[0.5]]]), r"looks must sum to 1; got sums from 0\.50 to 0\.50"),
 ]
 
 
 class TestPictures(Pictures):
-    """Steps, plane and bits."""
+    """Steps, plane, bits and the map of a text that is written."""
 
 
 # --- the card ------------------------------------------------------------------------------------------

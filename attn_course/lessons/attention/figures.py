@@ -177,6 +177,45 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
         axes[0].set_ylabel("queries")
 
 
+def who_looked_where(words: Sequence[str], looks: Sequence[ArrayLike]) -> None:
+    """Show whom each word looked at when it was the newest one, a map for each head.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The words in the order of reading.
+    looks : sequence of (n_heads, n) array_like
+        The weights of word n over the first n words, for n = 1, 2, ...
+
+    Raises
+    ------
+    ValueError
+        If there is no such array for each word, or a row does not sum to 1.
+    """
+    rows = [same_shape(f"looks[{n}]", row, len(np.atleast_2d(looks[0])), n + 1) for n, row in enumerate(looks)]
+    if len(rows) != len(words):
+        raise ValueError(f"looks must have a row for each of the {len(words)} words; got {len(rows)}")
+    maps = np.stack([np.pad(row, ((0, 0), (0, len(rows) - row.shape[1]))) for row in rows], axis=1)
+    if not np.allclose(maps.sum(axis=2), 1.0):
+        raise ValueError(f"looks must sum to 1; got sums from {number(maps.sum(axis=2).min())} to {number(maps.sum(axis=2).max())}")
+    said = "; ".join(
+        f"head {head}: " + ", ".join(f"“{word}” {row.max():.1f} to “{words[row.argmax()]}”" for word, row in zip(words, each, strict=True))
+        for head, each in enumerate(maps, 1)
+    )
+    alt = f"A map of weights for each of {len(maps)} heads; a row is the newest word, and later words are hatched. Most weight, {said}."
+    title = "Each word looked back over the words so far, and at itself"
+    seen = np.tri(len(words), dtype=bool)
+    with picture(title=title, alt=alt, height=1.7 + 0.36 * len(words), columns=len(maps), sharey=True) as axes:
+        for head, (ax, each) in enumerate(zip(axes, maps, strict=True), 1):
+            image = draw_heatmap(ax, each, mask=seen, limits=(0.0, 1.0))
+            name_cells(ax, words, words, each.shape)
+            for word in ax.get_xticklabels():
+                word.set(rotation=55, ha="right", rotation_mode="anchor")
+            ax.set(title=f"head {head}", xlabel="answers")
+        axes[0].set_ylabel("asks")
+        add_colour_bar(image, axes, "weight", fraction=0.04)
+
+
 def query_plane(
     axis: ArrayLike,
     maps: Mapping[str, ArrayLike],

@@ -7,7 +7,7 @@ not. Where a page drops styles, as JupyterLab does in a notebook that is not tru
 import html
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from attn_course.figures.compact import compact_style
 from attn_course.figures.palette import ROLES
 
 LOOK = Path(__file__).with_name("diagram.css")
+CODE_LOOK = '.attn-diagram text.attn-code { font-family: Menlo, Consolas, "DejaVu Sans Mono", monospace; }'  # goes along with code only
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MARKED = re.compile(r"([_^]?)([^\W_]+|[^\w^]+)")  # "d_k": a letter, then one that stands lower
 SUBSCRIPT = re.compile(r"\b([A-Za-z])_([A-Za-z]+)")
@@ -106,6 +107,7 @@ class Diagram:
         self._svg.attrib |= {"font-size": _px(WORD), "text-anchor": "middle"}  # what most texts inherit
         self._height = height
         self._links: list[str] = []
+        self._has_code = False
         self._turns, self._rest = turns, rest
         self._moves: dict[str, str] = {}
 
@@ -131,6 +133,15 @@ class Diagram:
         """Draw a block of a matrix without its cells, and return its area."""
         self._rectangle("attn-matrix", area, role, lit, round_by=2)
         return area
+
+    def copies(self, area: Area, count: int, *, step: float, role: str | None = None, lit: bool = True) -> None:
+        """Draw what is seen of `count` copies behind an area, each a `step` lower and to the right; the area itself is drawn after them."""
+        for behind in range(count, 0, -1):
+            (right, top), (left, bottom) = (area.right[0], area.top[1]), (area.left[0], area.bottom[1])
+            far, near = step * behind, step * (behind - 1)
+            edge = [(right + near, top + far), (right + far, top + far), (right + far, bottom + far), (left + far, bottom + far)]
+            corners = [*edge, (left + far, bottom + near), (right + near, bottom + near)]
+            self._add("polygon", points=_points(corners), **{"class": f"attn-matrix {_state(lit)}"}, **_ink(role))
 
     def hatch(self, area: Area) -> None:
         """Cover an area with stripes: hidden, not merely pale."""
@@ -177,14 +188,28 @@ class Diagram:
             self._add("path", d=corner, **{"class": f"attn-panel {_state(lit)}"})
         self._frame(f"attn-panel {_state(lit)}", area, round_by=10)
 
-    def text(self, at: Point, text: str, *, anchor: str = "middle", lit: bool = True, symbol: bool = False) -> None:
-        """Write one line whose baseline runs through `at`; in a symbol, "_k" stands lower and "^T" higher.
+    def text(
+        self,
+        at: Point,
+        text: str,
+        *,
+        anchor: str = "middle",
+        lit: bool = True,
+        symbol: bool = False,
+        code: bool = False,
+        small: bool = False,
+    ) -> None:
+        """Write one line whose baseline runs through `at`; in a symbol, "_k" stands lower and "^T" higher; code, small, is as in a cell.
 
         `anchor` says which part of the line stands there: "start", "middle" or "end".
         """
-        line = self._add("text", x=_px(at[0]), y=_px(at[1]), **{"class": f"attn-symbol {_state(lit)}" if symbol else _state(lit)})
+        kind = "attn-symbol " if symbol else "attn-code " if code else ""
+        line = self._add("text", x=_px(at[0]), y=_px(at[1]), **{"class": kind + _state(lit)})
         if anchor != "middle":
             line.set("text-anchor", anchor)
+        if code or small:
+            line.set("font-size", _px(SMALL))
+        self._has_code |= code
         if not symbol:
             line.text = text
             return
@@ -208,7 +233,7 @@ class Diagram:
         self.wire(*points[:-1], base, lit=lit)
         aside = -0.45 * TIP * along[1], 0.45 * TIP * along[0]
         corners = [(x1, y1), (base[0] + aside[0], base[1] + aside[1]), (base[0] - aside[0], base[1] - aside[1])]
-        self._add("polygon", points=" ".join(f"{_px(x)},{_px(y)}" for x, y in corners), **{"class": f"attn-tip {_state(lit)}"})
+        self._add("polygon", points=_points(corners), **{"class": f"attn-tip {_state(lit)}"})
 
     def wire(self, *points: Point, lit: bool = True, weight: float | None = None) -> None:
         """Draw a line through the points, with round corners; one with a weight has the colour of weights, and is so thick."""
@@ -263,7 +288,7 @@ class Diagram:
         drawn = ElementTree.tostring(svg, encoding="unicode")
         if self._links:
             drawn = "\n".join((f'<div class="attn-sheet" style="{size}">{drawn}', *self._links, "</div>"))
-        look = "\n".join([LOOK.read_text(encoding="utf-8"), *self._moves.values()])
+        look = "\n".join([LOOK.read_text(encoding="utf-8"), *[CODE_LOOK] * self._has_code, *self._moves.values()])
         if self._moves:
             play = '<label class="attn-play"><input type="checkbox"> play it step by step</label>'
             drawn = f'<div style="--attn-turns:{self._turns}">{play}\n{drawn}</div>'
@@ -314,6 +339,10 @@ def _px(length: float) -> str:
     """
     text = f"{length:.1f}"
     return "0" if float(text) == 0.0 else text.removesuffix(".0")
+
+
+def _points(corners: Iterable[Point]) -> str:
+    return " ".join(f"{_px(x)},{_px(y)}" for x, y in corners)
 
 
 def _unit(start: Point, end: Point) -> Point:

@@ -15,6 +15,7 @@ from attn_course.figures.diagram import Drawn
 GEOMETRY = ("x", "y", "width", "height", "rx", "cx", "cy", "r", "d", "dy", "points", "viewBox", "font-size")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 FIXED = re.compile(r"#(?:000|fff)(?:000|fff)?\b|\b(?:black|white)\b", re.IGNORECASE)
+CODE = 0.603  # width of a letter of code in its size: DejaVu Sans Mono and Menlo; others are narrower
 SLACK = 0.15  # what rounding to a tenth can move
 
 
@@ -56,9 +57,11 @@ def views(svg: ElementTree.Element) -> list[ElementTree.Element]:
 
 
 @cache
-def width_of(text: str, size: float, italic: bool) -> float:
+def width_of(text: str, size: float, kind: str) -> float:
     """Return the width of a run of letters in DejaVu, whose letters are wider than those of most systems' fonts."""
-    face = FontProperties(family="DejaVu Serif", style="italic") if italic else FontProperties(family="DejaVu Sans")
+    if kind == "code":
+        return CODE * size * len(text)
+    face = FontProperties(family="DejaVu Serif", style="italic") if kind == "symbol" else FontProperties(family="DejaVu Sans")
     font = FT2Font(findfont(face))
     font.set_size(size, 72)
     font.set_text(text)
@@ -67,9 +70,9 @@ def width_of(text: str, size: float, italic: bool) -> float:
 
 def cover(line: ElementTree.Element) -> Box:
     """Return what one line of text covers, from the tops of its capitals to a little below the baseline."""
-    size, italic = float(line.get("font-size")), "attn-symbol" in line.get("class")
+    size, kind = float(line.get("font-size")), line.get("class").split(" ")[0].removeprefix("attn-")
     runs = [(line.text or "", size)] + [(part.text, float(part.get("font-size", size))) for part in line]
-    width = sum(width_of(text, run_size, italic) for text, run_size in runs)
+    width = sum(width_of(text, run_size, kind) for text, run_size in runs)
     x, y = float(line.get("x")), float(line.get("y"))
     left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[line.get("text-anchor")] * width
     raised = {part.get("dy", "0")[0] == "-" for part in line} if len(line) > 1 else set()
@@ -88,6 +91,9 @@ def rectangles(svg: ElementTree.Element, *kinds: str) -> list[Box]:
         elif shape.tag == "circle":
             x, y, r = (float(shape.get(name)) for name in ("cx", "cy", "r"))
             boxes.append(Box(x - r, y - r, x + r, y + r))
+        elif shape.tag == "polygon":  # what is seen of a copy behind; what is not lies under the one in front
+            numbers = [float(number) for number in NUMBER.findall(shape.get("points"))]
+            boxes.append(Box(min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2])))
     return boxes
 
 

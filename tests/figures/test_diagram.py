@@ -82,6 +82,31 @@ def test_letters_below_and_above_the_line_are_smaller_and_the_next_letter_is_bac
     ]
 
 
+def with_code(start=40.0):
+    """Draw a matrix with two copies behind it, and code to its right."""
+    drawing = Diagram("toy", 200, 100)
+    front = Area(20, 50, 20, 30)
+    drawing.copies(front, 2, step=3)
+    drawing.matrix((20, 50), 3, 2, cell=10)
+    drawing.text((start, 50), "x @ w", anchor="start", code=True)
+    drawing.text((start, 70), "of two", anchor="start", small=True)
+    return drawing.finish(**WORDS)
+
+
+def test_code_and_small_words_have_the_least_size_and_copies_stand_behind():
+    assert_sound_diagram(with_code)
+    svg = svg_of(with_code())
+    assert [(line.get("class"), line.get("font-size")) for line in svg.iter("text")] == [("attn-code attn-lit", "14"), ("attn-lit", "14")]
+    assert "monospace" in with_code().html
+    assert "monospace" not in small().html
+    assert [shape.get("points") for shape in svg.iter("polygon")] == [
+        "33,41 36,41 36,71 16,71 16,68 33,68",
+        "30,38 33,38 33,68 13,68 13,65 30,65",
+    ]
+    with pytest.raises(AssertionError, match="'x @ w' at 35, 50 lies on a matrix"):
+        assert_sound_diagram(lambda: with_code(35))
+
+
 def test_what_has_no_name_or_no_words_is_refused():
     with pytest.raises(ValueError, match="name must be lower-case words joined by hyphens, such as 'machine-scores'; got 'My picture'"):
         Diagram("My picture", 10, 10)

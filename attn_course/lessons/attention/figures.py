@@ -30,7 +30,7 @@ from attn_course.figures.drawing import (
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
-from attn_course.figures.machines.heads import split_and_merge as split_and_merge
+from attn_course.figures.machines.layer import layer_tensors as layer_tensors
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
 from attn_course.figures.ticks import double

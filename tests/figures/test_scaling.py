@@ -114,6 +114,13 @@ class TestInABrowser:
             means = [f"{wanted['largest'].mean():.3f}", f"{wanted['inUse'].mean():.1f}", f"{wanted['norm']:.3f}"]
             assert rows[way, str(2**power)] == [f"{wanted['deviation']:.2f}", *means, str(wanted["still"])]
 
+    def test_its_draw_is_no_unusual_one(self, page):
+        page.set_content(card_html("scale"))
+        shown = page.evaluate("document.querySelector('#attn-scale').explorable.describe(6, false).still")
+        rng = np.random.default_rng(0)
+        others = [of_rows(dot_scores(*rng.normal(size=(2, 64, 64))))["still"] for _ in range(40)]
+        assert shown == pytest.approx(np.mean(others), abs=1.5)
+
     def test_play_sweeps_to_the_end_and_the_table_and_the_picture_follow(self, stopped_page):
         page = stopped_page
         page.set_content(card_html("scale"))

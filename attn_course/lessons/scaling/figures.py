@@ -32,7 +32,9 @@ WAYS = {
     "silent right raised": "silent right raised",
     "silent ones raised": "all silent raised",
     "equal lengths": "equal lengths",
+    "minus log weight": "log weight",
 }
+RAISED = {loss: WAYS[loss] for loss in ("squared error", "silent ones raised", "silent wrong raised", "silent right raised")}
 
 
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:

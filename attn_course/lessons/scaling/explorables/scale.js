@@ -17,7 +17,8 @@ function normals(seed) {
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-const draw1 = normals(7);
+// Of the seeds 1 to 200 this one is nearest the means: at 64 entries, not divided, 11 queries lie below 0.01, and 10.75 on average.
+const draw1 = normals(70);
 const vectors = (count) => Array.from({ length: count }, () => Float64Array.from({ length: 2 ** DOUBLINGS }, draw1));
 const [QUERY, KEY] = [vectors(QUERIES), vectors(KEYS)];
 

@@ -237,30 +237,32 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 # %% [markdown] id="layer"
 # ### A whole layer around your call
 #
-# A layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what the heads
-# bring home with a fourth. Here is everything that it computes for three sentences of five words, with 6 features and two heads of
-# width 3:
+# A Transformer layer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what the heads
+# bring home with a fourth. This is all that it computes for three sentences of five words:
 
 # %% id="layer-drawn"
-figures.split_and_merge(tokens=5, n_heads=2, d_k=3, head=1)
+figures.layer_tensors(batch=3, tokens=5, d_model=6, n_heads=2)
 
 # %% [markdown] id="layer-torch"
-# PyTorch has such a layer. We take its matrices out (`in_proj_weight` holds three of them, one below the other) and walk through the
-# drawing, with your function in the middle:
+# PyTorch has such a layer. It keeps the transposed matrices, the first three in one, so we take them out and turn them round. Then we walk
+# down the drawing, with your function in the middle:
 
 # %% id="layer-code"
 import torch
 
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
 layer = torch.nn.MultiheadAttention(6, 2, **options)  # 6 features, 2 heads
-w_in = np.split(layer.in_proj_weight.detach().numpy(), 3)  # applied as x @ w.T
-w_out = layer.out_proj.weight.detach().numpy()
-x = np.random.default_rng(5).normal(size=(3, 5, 6))  # 3 sentences of 5 words
-in_heads = [(x @ w.T).reshape(3, 5, 2, 3).swapaxes(1, 2) for w in w_in]
-heads = attend(*in_heads)  # your call: (3, 2, 5, 3), three times in, once out
-mine = heads.swapaxes(1, 2).reshape(3, 5, 6) @ w_out.T
+packed, last = layer.in_proj_weight.detach().numpy(), layer.out_proj.weight
+w_query, w_key, w_value = (w.T for w in np.split(packed, 3))
+w_output = last.detach().numpy().T
+
+x = np.random.default_rng(5).normal(size=(3, 5, 6))
+Q, K, V = x @ w_query, x @ w_key, x @ w_value
+q, k, v = (a.reshape(3, 5, 2, 3).swapaxes(1, 2) for a in (Q, K, V))
+heads = attend(q, k, v)
+output = heads.swapaxes(1, 2).reshape(3, 5, 6) @ w_output
 theirs, _ = layer(*[torch.tensor(x)] * 3)
-print("my layer and PyTorch's agree:", np.allclose(mine, theirs.detach()))
+print("my layer and PyTorch's agree:", np.allclose(output, theirs.detach()))
 
 # %% [markdown] id="layer-notice"
 # So the rest of the attention in a Transformer layer is matrix products and reshaping around your call. GPT-2 adds biases and a mask

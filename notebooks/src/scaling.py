@@ -41,7 +41,7 @@ for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
 # %% [markdown] id="hook-notice"
-# "cat" wins in both columns. Beside "because", whose score is 0, it has $e^4 \approx 55$ times the weight if we divide, and
+# "cat" wins in both columns. Compared with "because", whose score is 0, it has $e^4 \approx 55$ times the weight if we divide, and
 # $e^8 \approx 2981$ times if not. Dividing the scores by 2 takes the square root of every ratio of weights.
 
 # %% [markdown] id="where"
@@ -165,8 +165,8 @@ verify("variance-of-a-score", "score-variance-from-deviations")
 
 # %% [markdown] id="walk"
 # The root is older than attention. In 1905 Karl Pearson asked in *Nature* how far a man gets who walks one stretch after another, all
-# equally long, each in a random direction. Typically $\sqrt{n}$ stretches far after $n$ of them, said Lord Rayleigh, who had met the
-# problem 25 years before, in a study of sound. Our dot product takes such a walk along a line.
+# equally long, each in a random direction. After $n$ of them he is typically $\sqrt{n}$ stretches away from his start, said Lord
+# Rayleigh, who had met the problem 25 years before, in a study of sound. The dot product of coins takes such a walk along a line.
 
 # %% [markdown] id="scale"
 # ## The scale
@@ -201,7 +201,7 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 # %% [markdown] id="one-hot"
 # **What large scores do to gradients.** A softmax that is sure for no reason may also be hard to correct. By {eq}`softmax-jacobian` the
 # derivatives of the weights $w$ with respect to the scores are $J = \mathrm{diag}(w) - w\, w^\top$, with $w_i (1 - w_i)$ on the diagonal
-# and $-w_i w_j$ beside it. Once one key has nearly all the weight, every $w_i$ is near 0 or 1, and of two weights at least one is near 0.
+# and $-w_i w_j$ off it. Once one key has nearly all the weight, every $w_i$ is near 0 or 1, and of two weights at least one is near 0.
 # So each entry of $J$ has a factor near 0, and a small change of the scores hardly moves the weights.
 
 # %% [markdown] id="one-hot-dots"
@@ -280,8 +280,8 @@ print(f"variance of all {scores.var():.1f}, within a row {within:.1f}")
 # %% [markdown] id="row-fixed"
 # The scores vary, but not within a row, so both queries spread their weight evenly. How large is the spread in general?
 #
-# **One row.** The query is fixed, and only the keys vary. A score is $q \cdot m_k$, the same number in the whole row, plus
-# $q \cdot \tilde k$. That is the second source with $q$ for $m_q$, so its mean square is
+# **One row.** The query is fixed, and its keys vary, drawn independently of each other. A score is $q \cdot m_k$, the same number in the
+# whole row, plus $q \cdot \tilde k$. That is the second source with $q$ for $m_q$, so its mean square is
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sum_{i,\,j} q_i q_j\, (S_k)_{ij}$$
 
@@ -319,7 +319,7 @@ for name, query, key in (("A", wide, narrow), ("B", narrow, wide)):
 figures.rows_of_scores(scaled_dot_scores(wide[:8], narrow[:12]))  # of layer A
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
-# Over all scores the variance is 1.04 in both layers. (Our sample comes within 2 percent.)
+# Over all scores the variance is 1.04 in both layers. (Our sample comes within about 2 percent.)
 #
 # In A the three sums of {eq}`score-variance-by-entries` are $16 \cdot 1 \cdot 0.04 = 0.64$, then 0, because $m_q = 0$, and
 # $16 \cdot 1 = 16$. Divided by 16 they are 0.04, 0 and 1. Softmax sees the first two alone, so A's weights are nearly equal.
@@ -329,8 +329,8 @@ figures.rows_of_scores(scaled_dot_scores(wide[:8], narrow[:12]))  # of layer A
 # %% [markdown] id="reparametrise"
 # ## What the scale is not
 #
-# Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, if only the dot product follows
-# $W_Q$, because the factor $c = 1/\sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$, their scores are
+# Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
+# into the dot product, because the factor $c = 1/\sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$, their scores are
 # $x W' K^\top = c\, x W_Q K^\top$, the same as ours. The authors of T5 left the division out and started $W_Q$ smaller by a factor
 # $\sqrt{d_k}$ instead.
 #
@@ -367,14 +367,15 @@ verify("scale-as-reparametrisation")
 # regions where it has extremely small gradients", they write, and it stays a suspicion. We can investigate it.
 
 # %% [markdown] id="task"
-# **A small task.** An example has 16 items, random vectors of 16 features with a value each. The query is one of the items, multiplied by
-# an orthogonal matrix that is always the same, and the output should be that item's value. A layer learns $W_Q$ and $W_K$ with the squared
-# error, until the right item has the largest weight in more than 90 % of new examples.
+# **A small task.** An example has 16 items, vectors of 16 random features of variance 1, with a value each. The query is one of the items,
+# multiplied by an orthogonal matrix that is always the same, and the output should be that item's value. A layer learns $W_Q$ and $W_K$
+# with the squared error, until the right item has the largest weight in more than 90 % of new examples.
 
 # %% [markdown] id="task-predict"
 # With $d_k = 64$ we train a layer that divides and one that does not, from the same random matrices. Their entries have variance $1/16$, so
-# that an entry of a query or key, a sum of 16 products, has variance 1. Each step is one of gradient descent on 32 new examples (**SGD**),
-# and each layer gets the best of eight step sizes. **Predict**: which one learns in fewer steps, and by what factor?
+# that an entry of a query or key, a sum of 16 products, has variance 1 over all draws, and a score 64. Each step is one of gradient descent
+# on 32 new examples (**SGD**), and each layer gets the best of eight step sizes. **Predict**: which one learns in fewer steps, and by what
+# factor?
 
 # %% id="task-code" tags=["predicted"]
 record = experiments.SCALE.load()  # stored: three seeds, a number for each
@@ -386,10 +387,10 @@ for kind in ("scaled", "unscaled"):
 # The delay is real. The unscaled layer takes 29 steps on average, about seven times as many as the scaled one.
 
 # %% [markdown] id="silent"
-# **The suspicion.** A query moves $W_Q$ and $W_K$ only through $g = J a$, the gradient of its loss with respect to its scores, where $a$ is
-# that with respect to its weights. ($J$ is symmetric, so this is the $J^\top a$ of lesson {lesson}`softmax`.) Where $J$ is near 0, so is
-# $g$, unless $a$ is large. In a fresh scaled layer $g$ is about 0.3 long on average. We call a query **silent** if its $g$ is shorter than
-# 0.01:
+# **The suspicion.** A query moves $W_Q$ and $W_K$ only through $g = J a$, where $g$ is the gradient of its loss with respect to its scores,
+# and $a$ that with respect to its weights. ($J$ is symmetric, so this is the $J^\top a$ of lesson {lesson}`softmax`.) Where $J$ is near 0,
+# so is $g$, unless $a$ is large. And where a query is sure and right, $a$ is near 0 too, since hardly any error is left. In a fresh scaled
+# layer $g$ is about 0.3 long on average. We call a query **silent** if its $g$ is shorter than 0.01:
 
 # %% id="silent-code"
 for kind in ("scaled", "unscaled"):
@@ -409,17 +410,18 @@ best = [{"SGD": found["best"]["SGD"]} for found in record.results]
 figures.best_steps(best, widths=(64,), ways=figures.RAISED)
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# **Raising all silent gradients removes most of the delay.** The unscaled layer comes down from 29 steps on average to 7, and the scaled
-# one still needs 4. It looks like an arrest.
+# **Raising all silent gradients removes most of the delay.** The unscaled layer comes down from 29 steps on average to 7. (The scaled one,
+# which has hardly any silent queries, still needs 4.) So the silence does matter.
 #
-# But whose silence was it? One thinks first of queries that are sure and *wrong*. Raise only these, and 18 steps remain. Raise only those
-# that are right already, and 9 remain.
+# But whose? One thinks first of queries that are sure and *wrong*. Raise only these, and 18 steps remain. Raise only those that are right
+# already, and 9 remain.
 #
-# Is wrong certainty acquitted? It is not. A raised wrong query keeps its direction. Turn it towards the right item as well, and 8 remain
-# (Deeper section {section}`measured`, with Adam and other widths).
+# Does that clear the wrong ones? It does not. A raised query keeps its direction, and that of a wrong query hardly points to the right
+# item, which has a tiny weight. Turn the wrong ones towards it as well, and 8 remain (Deeper section {section}`measured`, with Adam and
+# other widths).
 #
-# Two cures work, and a cure does not tell who was to blame. But in this one small task, with squared error, the suspicion of 2017 has
-# support: without the scale many queries fall silent, and once these are raised, most of the delay is gone.
+# The suspicion of 2017 fits the wrong queries, which have a large error and a $J$ near 0. The right ones are silent also because little
+# error is left to correct, so that they are cured does not speak against the softmax alone. And a cure does not say who was to blame.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale misses
@@ -468,7 +470,7 @@ for name, divisor in divisors.items():
 # | variance of a score; entries independent, mean 0, variance 1, {eq}`variance-of-a-score` | {key}`variance-of-a-score` |
 # | the scale, for the same entries, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
 # | any means and covariances, $q$ independent of $k$, {eq}`score-variance-by-entries` | {key}`score-variance-by-entries` |
-# | what softmax sees, $q$ independent of $k$, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
+# | what softmax sees, $q$ and all keys independent of each other, {eq}`spread-within-a-row` | {key}`spread-within-a-row` |
 # | the scale in the weights, one step of gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 #
 # Shapes: $Q$ (..., $T_q$, $d_k$), $K$ (..., $T_k$, $d_k$), scores (..., $T_q$, $T_k$). Cost: about $d_k$ multiplications and additions,
@@ -614,8 +616,8 @@ for size in (0.1, 0.4, 1.6):
 
 # %% [markdown] id="steps"
 # With the smallest step size the unscaled layer is faster, and with the largest it has not learnt after 100 steps. So the experiment tries
-# eight for SGD and seven for Adam (with its usual $\varepsilon = 10^{-8}$). Where the best is the largest that we tried, there may be a
-# better one. The third layer is the twin.
+# eight for SGD and seven for Adam (with its usual $\varepsilon = 10^{-8}$). Where the best is the smallest or largest that we tried, there
+# may be a better one. The third layer is the twin.
 
 # %% id="steps-code"
 every = [found["steps"] for found in record.results]
@@ -623,8 +625,8 @@ sizes = experiments.STEP_SIZES
 figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
 
 # %% [markdown] id="steps-notice"
-# At small step sizes of SGD (0.1 or 0.2) the scaled layer is slowest. Its gradients carry the factor $c$, a likely reason. The twin's step
-# for $W_Q$ is in effect 64 times as long. At their best step sizes twin and scaled layer are equally fast, within two steps.
+# Here, at small step sizes of SGD (0.1 or 0.2), the scaled layer is slowest. Its gradients carry the factor $c$, a likely reason. The
+# twin's step for $W_Q$ is in effect 64 times as long. At their best step sizes twin and scaled layer are equally fast, within two steps.
 
 # %% [markdown] id="first"
 # **What do gradients look like before the first step?** The *pull* is the mean of $-g_r$, where $r$ is the right item. By
@@ -664,7 +666,7 @@ assert all(all(claims.values()) for claims in concluded)
 # and 12, with the wrong ones 18 and 25, and with these turned as well 8 and 9. Cutting the long ones leaves 18 and 32.
 #
 # It needs at least twice the steps of the scaled layer at every width, and at 256 at least nine times. With equal lengths or with minus log
-# weight, it is never more than five steps behind.
+# weight, it is never more than five steps behind. So neither the weak pull alone nor the long ones alone explain the delay.
 
 # %% [markdown] id="widths-whose"
 # At 16, raising all silent queries removes 71 % of the delay with SGD and 56 % with Adam, raising the right ones 65 % and 53 %. At 256 it

@@ -2,8 +2,8 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**, which are not
-# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum. That looks arbitrary. Yet three
-# questions lead to it, one from psychology, one from physics and one from economics, none of them about attention.
+# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum of these powers. That looks arbitrary. Yet
+# three questions lead to it, one from psychology, one from physics and one from economics, none of them about attention.
 #
 # **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
 #
@@ -145,8 +145,8 @@ verify("ratio-of-weights", "softmax-with-temperature")
 # $$p \cdot z + T\, H(p) \; ?$$
 
 # %% [markdown] id="physics"
-# A gas in a closed vessel, kept at the temperature $T$, settles the same balance (in units where Boltzmann's constant is 1). The chances
-# of its states maximise this sum, with minus the energy of a state for its score.
+# A gas in a closed vessel at temperature $T$ strikes the same balance (in units where Boltzmann's constant is 1). If the score of a state
+# is minus its energy, the probabilities of the states maximise this sum.
 #
 # For the scores $(0, 1, 2)$ and $T = 1$, let us try both extremes and a compromise:
 
@@ -223,7 +223,8 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
 #
-# The two chances differ by the contests in which $i$ trails its best rival by at most $h$. Ties have probability 0, so as $h$ shrinks,
+# The two chances differ by the contests in which $i$ trails its best rival by at most $h$. Ties have probability 0, because the errors
+# are continuous and independent, so as $h$ shrinks,
 # fewer and fewer such contests are left, and the two chances meet. A step down by $h$ is a raise that ends at $z$, and gives the same
 # slope. It was no accident:
 #
@@ -351,8 +352,8 @@ figures.jacobian_heatmap(weights, jacobian)
 # </details>
 
 # %% [markdown] id="vjp"
-# Must a backward pass build this matrix? A loss $L$ reaches us as the gradient $g_i = \partial L / \partial s_i$, and the chain rule
-# passes it on to the scores:
+# Must a backward pass build this matrix? It is given the gradient of the loss, $g_i = \partial L / \partial s_i$, and the chain
+# rule turns it into the gradient of the scores:
 #
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
@@ -391,8 +392,8 @@ verify(
 # ## The loss of a model that is confident and wrong
 #
 # A language model ends in a softmax, which gives each token of its vocabulary ("word" for short) a chance to come next. In training we
-# know the word $y$ that really came, and the model pays the **cross-entropy**, $-\ln s_y$: next to nothing if it was nearly sure of $y$,
-# and dearly if it was sure of another word.
+# know the word $y$ that really came, and the model pays the **cross-entropy**, $-\ln s_y$: almost nothing if it was nearly sure of
+# $y$, and a lot if it was sure of another word.
 #
 # By {eq}`log-softmax` this loss is $\mathrm{lse}(z) - z_y$, and on paper we may compute either. Here a model is sure of the second of
 # two words, but the first is right:
@@ -441,13 +442,12 @@ figures.softmax_explorable()
 # %% [markdown] id="saturation"
 # <details><summary>What you should see</summary>
 #
-# For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. In the heat, the division
-# by $T$ makes $J / T$ small. In the cold, the largest score, which has no equal here, takes nearly all the weight. Then every entry of
-# $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0, and we call the softmax **saturated**. The norm is small too: for $x$ of
-# length 1, each entry of $J x$ is a sum of $n$ such entries, each times at most 1. Dividing by a small $T$ does not make up for this,
-# because the other weights fall exponentially in $1 / T$ (section {section}`temperature-limits`).
-#
-# "+100 to all" changes nothing, by {eq}`softmax-shift-invariance`.
+# For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. At high temperatures $J / T$ is
+# small because we divide by $T$. At low ones the largest score (there is no tie here) takes nearly all the weight. Then every entry of $J$,
+# $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0, and we call the softmax **saturated**. The norm is small too: for $x$ of length 1,
+# each entry of $J x$ is a sum of $n$ such entries, each times at most 1. Dividing by a small $T$ does not make up for this. If the largest
+# score leads another by $d$, that one has $e^{-d / T}$ times its weight, which falls much faster than $T$ (section
+# {section}`temperature-limits`).
 #
 # </details>
 

@@ -106,7 +106,7 @@ def scores(rng: np.random.Generator, d_k: int, sigma_q: float = 1.0, sigma_k: fl
     wrong={
         "as if the terms were one and the same": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k^2",
         "the standard deviation": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = \sqrt{d_k}",
-        "2 d_k, which only normal q = k has": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = 2\,d_k",
+        "2 d_k, as for normal q = k": r"\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = 2\,d_k",
     },
 )
 def variance_is_d_k(rng: np.random.Generator, d_k: int, draw: int) -> Givens:

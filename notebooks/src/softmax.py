@@ -223,10 +223,10 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
 #
-# The two chances differ by the contests in which $i$ trails its best rival by at most $h$. Ties have probability 0, because the errors
-# are continuous and independent, so as $h$ shrinks,
-# fewer and fewer such contests are left, and the two chances meet. A step down by $h$ is a raise that ends at $z$, and gives the same
-# slope. It was no accident:
+# The two chances differ by the contests in which $i$ trails its best rival by at most $h$. Ties have probability 0, because a continuous
+# error never hits exactly what a rival's reading would ask for. So as $h$ shrinks, fewer and fewer such contests are left, and the two
+# chances meet. A step down by $h$ is a raise that ends at $z$, where the contests between are those in which $i$ leads by at most $h$. It
+# gives the same slope, and it was no accident:
 #
 # $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
 
@@ -264,9 +264,9 @@ verify("expected-maximum", "lse-gradient")
 # ## Where the three roads meet
 #
 # Each road had an assumption: odds that ignore other scores and shifts, entropy as the reward, Gumbel noise. So the weight 0.95 of "cat"
-# can be read in three ways. It is 55 times the weight of "tired", whoever else stands in the sentence. It belongs to the best balance
-# of score and entropy. And "cat" wins about 95 of 100 contests with Gumbel noise. The last two roads also meet in $\mathrm{lse}(z)$,
-# the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best reading.
+# can be read in three ways. It is 55 times the weight of "tired", whoever else stands in the sentence, while these two keep their scores.
+# It belongs to the best balance of score and entropy. And "cat" wins about 95 of 100 contests with Gumbel noise. The last two roads also
+# meet in $\mathrm{lse}(z)$, the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best reading.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -286,7 +286,7 @@ print("the maximum subtracted: ", shifted / shifted.sum())
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
-# Log-sum-exp moves by the same amount, because $e^m$ comes out of each term of its sum:
+# Log-sum-exp moves by the same amount, because for any number $m$, $e^m$ comes out of each term of its sum:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
@@ -413,7 +413,7 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. A step downhill lowers the *score* of each wrong word in proportion to its weight, and raises
+# This is the weight minus the truth. A step downhill in the scores lowers that of each wrong word in proportion to its weight, and raises
 # that of the right word. Here the third of three words is right:
 
 # %% id="cross-entropy-code"
@@ -445,8 +445,8 @@ figures.softmax_explorable()
 # For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. At high temperatures $J / T$ is
 # small because we divide by $T$. At low ones the largest score (there is no tie here) takes nearly all the weight. Then every entry of $J$,
 # $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0, and we call the softmax **saturated**. The norm is small too: for $x$ of length 1,
-# each entry of $J x$ is a sum of $n$ such entries, each times at most 1. Dividing by a small $T$ does not make up for this. If the largest
-# score leads another by $d$, that one has $e^{-d / T}$ times its weight, which falls much faster than $T$ (section
+# each entry of $J x$ is a sum of $n$ such entries, each times at most 1. In the end, dividing by a small $T$ does not make up for this. If
+# the largest score leads another by $d$, that one has $e^{-d / T}$ times its weight, which falls much faster than $T$ (section
 # {section}`temperature-limits`).
 #
 # </details>
@@ -649,11 +649,10 @@ for t in (-0.5, 0.0, 2.0):
 # therefore the one and only maximum of the entropy.
 
 # %% [markdown] id="multiplier"
-# **Lagrange multipliers** find the same form without knowing it before. Start at the best $p$, with all $p_i > 0$, and go a tiny step
-# along a direction $d$. It keeps both conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$, so if $d$ is perpendicular to
-# $\mathbf{1}$ and to $z$. The entropy has no slope along such a $d$, or a step forwards or backwards would raise it. So its gradient
-# is perpendicular to every such $d$, and only the combinations of $\mathbf{1}$ and $z$ are. The unknown coefficients are the
-# *multipliers*.
+# **Lagrange multipliers** find the same form without knowing it before. Suppose that the best $p$ has all $p_i > 0$. Start there, and go a
+# tiny step along a direction $d$. It keeps both conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$, so if $d$ is perpendicular to
+# $\mathbf{1}$ and to $z$. The entropy has no slope along such a $d$, or a step forwards or backwards would raise it. So its gradient is
+# perpendicular to every such $d$, and only the combinations of $\mathbf{1}$ and $z$ are. The unknown coefficients are the *multipliers*.
 
 # %% [markdown] id="lagrangian"
 # Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero,
@@ -707,8 +706,9 @@ print("beta", beta.round(2), "  weights", best)
 figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
 
 # %% [markdown] id="multiplier-meaning"
-# **What does the multiplier mean?** The largest entropy at the average $\mu$ is $\mathrm{lse}(\beta z) - \beta \mu$, where $\beta$
-# follows $\mu$. The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so with $\beta' = d\beta / d\mu$
+# **What does the multiplier mean?** The largest entropy at the average $\mu$ is $\mathrm{lse}(\beta z) - \beta \mu$, where $\beta$ follows
+# $\mu$. The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so with $\beta' = d\beta / d\mu$, which exists as the
+# slope of $\mu$ in $\beta$ is positive,
 #
 # $$\frac{dH}{d\mu} = \mu\, \beta' - \beta' \mu - \beta = -\beta$$
 #
@@ -871,9 +871,9 @@ entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
 figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
 
 # %% [markdown] id="saturation-answer" tags=["answer"]
-# It rises first and falls later. Nearly equal weights give a norm of about one quarter. Where the two largest scores share most of the
-# weight, the norm comes closer to one half, which none exceeds. It falls as the largest weight takes more and more. The dotted levels
-# are one half above and $\ln 4$, the entropy of equal weights, below.
+# It rises first and falls later. Nearly equal weights give a norm of about $1/n$, here one quarter. Where the two largest scores share most
+# of the weight, the norm comes closer to one half, which none exceeds. It falls as the largest weight takes more and more. The dotted
+# levels are one half above and $\ln 4$, the entropy of equal weights, below.
 
 # %% [markdown] id="squared-error"
 # Take the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss. Then the weight minus the truth is only $g_i$, and still has

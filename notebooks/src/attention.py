@@ -54,9 +54,9 @@ figures.machine("attention", QUERY[0], keys, values)
 
 # %% [markdown] id="by-hand"
 # We divide these by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, and so get the scores 2, 1 and 0. Why the root? Even
-# if two vectors have nothing to do with each other, their dot product is rarely 0. For independent entries with mean 0 and one variance its
-# size grows like $\sqrt{d_k}$, as [lesson {lesson}`scaling`]({lesson}`scaling`_scaling.ipynb) derives, and the division takes that out
-# again.
+# if two vectors have nothing to do with each other, their dot product is rarely 0. If their entries are independent, with mean 0 and the
+# same variance, its typical size grows like $\sqrt{d_k}$, as [lesson {lesson}`scaling`]({lesson}`scaling`_scaling.ipynb) derives, and the
+# division takes that out again.
 #
 # The weight of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$.
 # **Predict** which share of the weight the four words with the score 0 get together.
@@ -80,9 +80,6 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #  \frac{e^{q \cdot k_j / \sqrt{d_k}}}{\sum_{l=1}^{T_k} e^{q \cdot k_l / \sqrt{d_k}}}\, v_j \key{attention-of-one-query}$$
 #
 # The fraction is the weight of key $j$. Only the **values** are averaged, while query and keys decide how much of each comes out.
-#
-# In the Transformer of 2017 keys had 64 entries, so without the root the same queries and keys would have scores eight times as large.
-# Its authors suspected that this would drive the softmax to where it has hardly any slope to learn from (Vaswani et al., 2017).
 
 # %% [markdown] id="all-queries"
 # ## All queries at once
@@ -215,11 +212,11 @@ if attend is ...:  # not written yet, so the course's own stands in
 # %% [markdown] id="batch-own"
 # ## What you have built
 #
-# When the check is green, stop for a moment and look at your cell, which we call `attend` from here on. The code that OpenAI published with
-# GPT-2 takes the same steps, with one line more, which hides later words, and the smallest GPT-2 makes this call in each of its 12 layers.
+# When the check is green, look at your cell once more. From here on we call it `attend`. The code that OpenAI published with GPT-2 takes
+# the same steps, with one line more, which hides later words, and the smallest GPT-2 makes this call in each of its 12 layers.
 
 # %% [markdown] id="batch-heads"
-# So let us put it to work, on the two heads of our sentence. In the first, "it" asks who is meant, and in the second every word looks one
+# So let us put it to work, on the two heads of our sentence. In the first, "it" asks who is meant, and in the second it looks one
 # word back. With an identity matrix as values the output is $P$ itself. "It" should find "cat" again:
 
 # %% id="batch-sentence"
@@ -230,90 +227,96 @@ presents = ("alive", "tells", "alive - open")
 print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 
 # %% [markdown] id="batch-notice"
-# In the first head "it" has found "cat", and takes home nearly the cat's own value. Through $W_O$ and added to what "it" was, as in lesson
-# {lesson}`start`, this makes the pronoun carry what it stands for. Your lines know nothing of pronouns or order. That is in the
+# In the first head "it" has found "cat", and takes home nearly the cat's own value. Added to what "it" was, after $W_O$, this makes the
+# pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order. That is in the inputs and the
 # matrices behind queries and keys, which we chose by hand and a model learns.
 
 # %% [markdown] id="layer"
 # ### A whole layer around your call
 #
-# A Transformer layer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what the heads
-# bring home with a fourth. This is all that it computes for three sentences of five words:
+# The attention layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes
+# what the heads bring home with a fourth. This is all that it computes for three sentences of five words:
 
 # %% id="layer-drawn"
-figures.layer_tensors(batch=3, tokens=5, d_model=6, n_heads=2)
+figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
 
 # %% [markdown] id="layer-torch"
-# PyTorch has such a layer. It keeps the transposed matrices, the first three in one, so we take them out and turn them round. Then we walk
-# down the drawing, with your function in the middle:
+# PyTorch has such a layer. It keeps its matrices transposed, the first three one below the other. We take them out and walk down the
+# drawing, with your function in the middle:
 
 # %% id="layer-code"
 import torch
 
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-layer = torch.nn.MultiheadAttention(6, 2, **options)  # 6 features, 2 heads
-packed, last = layer.in_proj_weight.detach().numpy(), layer.out_proj.weight
+layer = torch.nn.MultiheadAttention(8, 2, **options)  # 8 features, 2 heads
+packed, last = (p.detach().numpy() for p in layer.parameters())  # (24, 8) and (8, 8)
 w_query, w_key, w_value = (w.T for w in np.split(packed, 3))
-w_output = last.detach().numpy().T
+w_output = last.T
 
-x = np.random.default_rng(5).normal(size=(3, 5, 6))
+x = np.random.default_rng(5).normal(size=(3, 5, 8))
 Q, K, V = x @ w_query, x @ w_key, x @ w_value
-q, k, v = (a.reshape(3, 5, 2, 3).swapaxes(1, 2) for a in (Q, K, V))
+q, k, v = (a.reshape(3, 5, 2, 4).swapaxes(1, 2) for a in (Q, K, V))
 heads = attend(q, k, v)
-output = heads.swapaxes(1, 2).reshape(3, 5, 6) @ w_output
-theirs, _ = layer(*[torch.tensor(x)] * 3)
+output = heads.swapaxes(1, 2).reshape(3, 5, 8) @ w_output
+t = torch.tensor(x)
+theirs, _ = layer(t, t, t)  # it also returns weights
 print("my layer and PyTorch's agree:", np.allclose(output, theirs.detach()))
 
 # %% [markdown] id="layer-notice"
-# So the rest of the attention in a Transformer layer is matrix products and reshaping around your call. GPT-2 adds biases and a mask
-# (lessons {lesson}`heads`, {lesson}`masking`).
+# So the rest is matrix products and reshaping around your call. GPT-2 adds biases and a mask (lessons {lesson}`heads`, {lesson}`masking`).
 
 # %% [markdown] id="writer"
 # ### A layer that has learned
 #
 # Those matrices were random. What do your lines do with matrices that have learned something? We trained a small model to name the next
 # word in 68 sentences such as *the dog stopped because it was curious* or *the clock and the lamp fell because they were loose*. How a
-# sentence ends depends on its verb, and on whether its noun is alive. So whoever writes the word after "was" must look several words back.
+# sentence ends depends on its verb and on whether its noun is alive, and both stand several words back.
 
 # %% [markdown] id="writer-steps"
-# The model is one such layer, with 12 features, two heads, and a vector for each word and each place. It writes word by word. The newest
-# word asks, and all words so far answer, itself included. Their keys and values never change, so we compute them once and **keep** them.
-# The likeliest next word is the one whose vector has the largest dot product with the result.
+# The model is one such layer, whose output is added to its input, with 12 features and two heads. A word comes in as the sum of two
+# vectors, one for the word and one for its place. The model writes word by word. The newest word asks, and all words read so far answer,
+# itself included. A key or value is made from its own word and place alone, so it never changes, and we compute it once and **keep** it.
+# The next word is the one whose vector has the largest dot product with what comes out.
 
 # %% id="writer-code"
-from attn_course.lessons.attention.experiments_writer import WORDS, matrices
+from attn_course.lessons.attention.experiments_writer import WORDS, looks, matrices
 
-vectors, places, *w_in, w_out = matrices()  # learned, and stored with the lesson
+table, places, w_query, w_key, w_value, w_output = matrices()  # learned, and stored
+vector = dict(zip(WORDS, table, strict=True))
 
 
 def write(text):
-    words, looks, kept = text.split(), [], np.zeros((2, 2, 0, 6))
-    while words[-1] != "." and len(looks) < len(places):
-        n = len(looks)  # words that have been read
-        x = vectors[WORDS.index(words[n])] + places[n]
-        query, *new = [(x @ w).reshape(2, 1, 6) for w in w_in]  # (2 heads, 1 word, 6)
-        kept = np.concatenate([kept, new], axis=2)  # of all words so far
-        x = x + attend(query, *kept).reshape(12) @ w_out  # your call
-        looks.append(attend(query, kept[0], np.stack([np.eye(n + 1)] * 2))[:, 0])
-        if n + 1 == len(words):  # nothing more to read
-            words.append(WORDS[np.argmax(vectors @ x)])
-    return words, looks
+    words, keys, values = text.split(), [], []
+    while words[-1] != "." and len(keys) < len(places):
+        n = len(keys)  # words that have been read; the next one asks
+        x = vector[words[n]] + places[n]
+        q, k, v = ((x @ w).reshape(2, 1, 6) for w in (w_query, w_key, w_value))
+        keys, values = [*keys, k], [*values, v]  # each has 2 heads, 1 word, 6 features
+        z = attend(q, np.concatenate(keys, axis=1), np.concatenate(values, axis=1))
+        x = x + z.reshape(12) @ w_output
+        if n + 1 == len(words):  # nothing more to read, so write
+            words.append(WORDS[np.argmax(table @ x)])
+    return words
 
 
 # %% id="writer-writes"
-words, looks = write("the cat sat because")
+words = write("the cat sat because")
 print(*words)
-figures.who_looked_where(words[:-1], looks)
+figures.who_looked_where(words[:-1], looks(words[:-1]))
 
 # %% [markdown] id="writer-notice"
-# It has written the sentence of our course, and never read it: no cat sat in what it learned from. It ends all 28 sentences right that
-# were kept from it. The map is a triangle although we hid nothing, because nobody can ask a word that is not written yet. Where the newest
-# word is "was", it gives "sat" 0.77 of its weight in one head and "cat" 0.90 in the other. Nobody told it to.
+# It has written the sentence of our course, and never read it: no cat sat in what it learned from. Given the words up to "because", it ends
+# all 28 sentences right that were kept from it. The map is a triangle although we hid nothing, because nobody can ask a word that is not
+# read yet. (In training a sentence is read at once, and later words had to be hidden, lesson {lesson}`masking`.)
+#
+# When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87. Nobody told them to. Silence either head, with
+# zeros in its rows of $W_O$, and at most one of the 28 sentences still ends right.
 
 # %% [markdown] id="writer-try"
-# Trained from two other starts, the model writes just as well and looks elsewhere. In one of them, "was" gives "cat" no more than 0.25. So
-# one map is not yet an explanation. Try sentences of your own, such as `write("the clock and the lamp stopped because")`. The keys and
-# values that you kept are what is called the **KV cache** of a large model (lesson {lesson}`heads`).
+# Now write sentences of your own, up to ten words long; `print(*WORDS)` shows what it knows. In "the clock sat because it was", the clock
+# gets only 0.08, and still the end is right. That head gives a living noun 0.6 or more and a thing less than 0.1, and to find nobody is an
+# answer too. So a map of weights is not yet an explanation. (The keys and values that you kept are the **KV cache** of large models, lesson
+# {lesson}`heads`.)
 
 # %% [markdown] id="padding"
 # ## Padding, and four mistakes
@@ -391,7 +394,7 @@ for f in (attention, one, two, three, four):
 # `three` divides by the root of axis 1, here a number of positions.
 #
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and both tests find it. "That's a typo and a big bug!"
-# was the author's answer. Yet the reader, who had trained a model with each axis, found their pictures about equally good. If that report
+# was the author's answer. Yet the reader had trained a model with each axis, and found their pictures about equally good. If that report
 # is right, such a mistake need not even spoil a training run.
 
 # %% [markdown] id="spot-alone"
@@ -433,9 +436,9 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # On $k_1$ the dot products are 1, 5, $-2$ and $-2$. So the largest weight goes to $k_2$, and the output is about $-0.9$, although we stand
 # on a key whose value is 1.
 #
-# The left map has no region for $k_1$. Since $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$, its score is the same weighted average of theirs, and
-# never above all three. On the right the score is **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$, and every key wins
-# where it is the nearest.
+# The left map has no region for $k_1$. Since $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$, its score is the same weighted average of theirs, and never
+# above all three. On the right the score is **Gaussian**, minus half the squared distance, $-\|q - k_j\|^2 / 2$ (bandwidth $h = 1$), and
+# every key wins where it is the nearest.
 
 # %% [markdown] id="own-key"
 # ### Standing on a key
@@ -459,21 +462,13 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 #
 # $$p_1 = \frac{1}{1 + \sum_{j \ne 1} e^{-\text{lead}_j}}$$
 #
-# For $p_1$ near 1 the sum must be small. So every lead must be large, and if all leads are alike, they must be the larger, the more keys
-# there are.
-
-# %% [markdown] id="own-key-real"
-# If all keys become longer together, all leads grow. Here are our four with the norm 3:
-
-# %% id="own-key-code"
-same_norm = 3 * plane_keys / np.linalg.norm(plane_keys, axis=1, keepdims=True)
-z, p = attention(same_norm[:1], same_norm, plane_values, return_weights=True)
-print(f"on k_1: weight {p[0, 0]:.3f}, output {z[0, 0]:.3f}, and its value is 1")
+# For $p_1$ near 1 the sum must be small. So every lead must be large, and the more keys there are, the larger the leads must be. If we
+# lengthen all keys by the same factor, all leads grow.
 
 # %% [markdown] id="plane-notice"
-# Now $k_1$ wins, and still the output is far from its value. Walk by yourself: what becomes of "On key 1" if you choose "Keys of equal
-# length"? Then choose "Reset". The arrow points where the output grows fastest and is as long as the slope, so where one key has all the
-# weight, it vanishes. Where does the output follow the query most?
+# Now walk by yourself. What becomes of "On key 1" if you choose "Keys of equal
+# length"? Then choose "Reset". The arrow points where the output grows fastest, and it is the longer, the steeper the output is. Where one
+# key has all the weight, it vanishes. Where does the output follow the query most?
 
 # %% id="explorable"
 verify("query-misses-own-key")
@@ -592,7 +587,7 @@ verify("attention-flops")
 # - Leading axes are separate problems; padded keys get the score $-\infty$.
 # - Three tests find the mistakes shown here: equal values, a number by hand, examples alone.
 # - On its own key a query returns roughly its value if the others' $e^{-\text{lead}}$ have a small sum.
-# - A model writes with your call alone: the newest word asks, and keys and values of the words so far are kept.
+# - A model can write with one query at a time: the newest word asks, and the keys and values of the words so far are kept.
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
 
 # %% [markdown] id="summary-next"

@@ -1,9 +1,20 @@
 """The writer of lesson attention: what it may read, what it never reads, and what the lesson says of its weights."""
 
 import numpy as np
-import torch
+import pytest
 
-from attn_course.lessons.attention.experiments_writer import HELD_OUT, NUMBER, WORDS, WRITER, Writer, matrices, sentences, write
+from attn_course.lessons.attention.experiments_writer import (
+    HELD_OUT,
+    LIVING,
+    NUMBER,
+    SHOWN,
+    THINGS,
+    WORDS,
+    WRITER,
+    looks,
+    matrices,
+    sentences,
+)
 
 
 def test_nothing_that_is_held_out_is_read():
@@ -14,25 +25,25 @@ def test_nothing_that_is_held_out_is_read():
     assert {word for words in read for word in words} == set(WORDS)
 
 
-def test_the_stored_matrices_write_what_the_lesson_shows_with_kept_keys_and_with_a_mask():
-    vectors, places, w_query, w_key, w_value, w_output = matrices()
+def test_one_query_with_kept_keys_and_values_writes_what_the_masked_model_writes():
+    words_table, places, w_query, w_key, w_value, w_output = matrices()
     words = ["the", "cat", "sat", "because", "it", "was"]
-    x = vectors[[NUMBER[word] for word in words]] + places[: len(words)]
-    model = Writer(torch.Generator()).double()
-    model.load_state_dict(
-        dict(zip(["words", "places", "w_query", "w_key", "w_value", "w_output"], map(torch.from_numpy, matrices()), strict=True))
-    )
-    _, weights = model(torch.tensor([[NUMBER[word] for word in words]]))
+    masked = looks(words)
+    x = words_table[[NUMBER[word] for word in words]] + places[: len(words)]
+    newest = x[-1].copy()
     for head, columns in enumerate((slice(0, 6), slice(6, 12))):
-        newest = np.exp((x[-1] @ w_query[:, columns]) @ (x @ w_key[:, columns]).T / np.sqrt(6))  # one query, all keys so far
-        np.testing.assert_allclose(newest / newest.sum(), weights[0, head, -1].detach(), atol=1e-12)
-    assert write(model, words) == [*words, "tired", "."]
-    assert w_value.shape == w_output.shape == (12, 12)
+        weights = np.exp((x[-1] @ w_query[:, columns]) @ (x @ w_key[:, columns]).T / np.sqrt(6))  # one query, all keys so far
+        weights /= weights.sum()
+        np.testing.assert_allclose(weights, masked[head, -1], atol=1e-12)
+        newest += weights @ (x @ w_value[:, columns]) @ w_output[columns]
+    assert WORDS[(words_table @ newest).argmax()] == "tired"
 
 
-def test_the_lesson_is_right_about_the_weights_of_was():
-    was = WRITER.load().values("was").round(2)  # seeds, heads, words
-    sat, cat = was[..., 2], was[..., 1]
-    assert (sat[1, 0], cat[1, 1]) == (0.77, 0.9)
-    assert cat[0].max() == 0.25
-    assert WRITER.load().values("never read").tolist() == WRITER.load().values("read").tolist() == [1, 1, 1]
+def test_the_lesson_is_right_about_the_weights_of_was_and_about_heads_that_are_silent():
+    record = WRITER.load()
+    assert record.values("never read").tolist() == record.values("read").tolist() == [1, 1, 1]
+    assert max(record.results[SHOWN]["one head silent"]) * 28 == pytest.approx(1, abs=0.01)
+    was = {noun: looks(["the", noun, "sat", "because", "it", "was"])[:, -1] for noun in LIVING + THINGS}
+    assert (round(was["cat"][0, 1], 2), round(was["cat"][1, 2], 2), round(was["clock"][0, 1], 2)) == (0.75, 0.87, 0.08)
+    assert min(was[noun][0, 1] for noun in LIVING) > 0.595
+    assert max(was[noun][0, 1] for noun in THINGS) < 0.1

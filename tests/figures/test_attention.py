@@ -29,7 +29,7 @@ def naive_attention(query, key, value) -> np.ndarray:
 ON_KEYS = [f"{naive_attention(key, KEYS, VALUES):.1f}".replace("-", "−") for key in KEYS]
 
 QUERY_TO_SHOW = [2.0, 0.0], [[1.0, 0.0], [0.0, 3.0]], [2.0, 0.0], [0.75, 0.25], [[4.0, 0.0], [0.0, 4.0]], [3.0, 1.0]
-LOOKS = [[[1.0], [1.0]], [[0.75, 0.25], [0.4, 0.6]], [[0.25, 0.5, 0.25], [0.0, 0.0, 1.0]]]
+LOOKS = np.array([[[1, 0, 0], [0.75, 0.25, 0], [0.25, 0.5, 0.25]], [[1, 0, 0], [0.4, 0.6, 0], [0, 0, 1]]])
 
 DRAWN = [
     (
@@ -78,9 +78,11 @@ REFUSED = [
         partial(figures.one_query, ["the", "cat"], *QUERY_TO_SHOW[:3], [0.75, 0.5], *QUERY_TO_SHOW[4:]),
         r"weights must sum to 1; got 1\.25",
     ),
-    (partial(figures.who_looked_where, ["the", "cat"], LOOKS), "looks must have a row for each of the 2 words; got 3"),
-    (partial(figures.who_looked_where, ["the", "cat"], [LOOKS[0], LOOKS[0]]), r"looks\[1\] must have shape \(2, 2\)"),
-    (partial(figures.who_looked_where, ["the"], [[[0.5]]]), r"looks must sum to 1; got sums from 0\.50 to 0\.50"),
+    (partial(figures.who_looked_where, ["the", "cat"], LOOKS), r"weights must have shape \(2, 2, 2\); got \(2, 3, 3\)"),
+    (
+        partial(figures.who_looked_where, ["the", "cat", "sat"], LOOKS.swapaxes(1, 2)),
+        "weights must sum to 1 in each row, over the words up",
+    ),
 ]
 
 

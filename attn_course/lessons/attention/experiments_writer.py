@@ -4,6 +4,7 @@
 back. Some nouns never stand with some verbs in what the model reads, among them "cat" with "sat".
 """
 
+import copy
 import itertools
 from typing import Any
 
@@ -21,7 +22,7 @@ ENDS = {"sat": ("tired", "heavy"), "stopped": ("curious", "broken"), "fell": ("c
 WORDS = ("the", "and", "because", "it", "they", "was", "were", ".", *LIVING, *THINGS, *ENDS, *itertools.chain(*ENDS.values()))
 NUMBER = {word: number for number, word in enumerate(WORDS)}
 HELD_OUT = (("cat", "sat"), ("clock", "stopped"), ("owl", "fell"), ("cart", "sat"))
-LONGEST = 11  # words of "the cat and the dog sat because they were tired ."
+LONGEST = 10  # words before the full stop of "the cat and the dog sat because they were tired ."
 
 D_MODEL, N_HEADS = 12, 2
 STEPS, BATCH, LEARNING_RATE, WEIGHT_DECAY = 2000, 64, 1e-2, 0.1
@@ -64,7 +65,7 @@ def train(seed: int, steps: int = STEPS) -> Writer:
     generator = torch.Generator().manual_seed(seed)
     model = Writer(generator)
     read = sentences(held_out=False)
-    table = torch.tensor([[NUMBER[word] for word in (*words, *"." * (LONGEST - len(words)))] for words in read])
+    table = torch.tensor([[NUMBER[word] for word in (*words, *"." * (LONGEST + 1 - len(words)))] for words in read])
 
     def loss() -> Tensor:
         batch = table[torch.randint(len(table), (BATCH,), generator=generator)]
@@ -81,21 +82,26 @@ def train(seed: int, steps: int = STEPS) -> Writer:
 @torch.no_grad()
 def write(model: Writer, words: list[str]) -> list[str]:
     """Go on from these words, always with the likeliest, to the end of the sentence."""
-    while words[-1] != "." and len(words) < LONGEST:
+    while words[-1] != "." and len(words) <= LONGEST:
         logits, _ = model(torch.tensor([[NUMBER[word] for word in words]]))
         words = [*words, WORDS[int(logits[0, -1].argmax())]]
     return words
 
 
-def share_right(model: Writer, wanted: list[list[str]]) -> float:
-    """Return the share of sentences that the model ends as they end, if it is given them up to "because"."""
+def share_right(model: Writer, wanted: list[list[str]], silent: int | None = None) -> float:
+    """Return the share of sentences that the model ends as they end, if it is given them up to "because", with all heads or all but one."""
+    if silent is not None:
+        model = copy.deepcopy(model)
+        with torch.no_grad():
+            model.w_output.unflatten(0, (N_HEADS, -1))[silent] = 0.0
     return sum(write(model, words[: words.index("because") + 1]) == words for words in wanted) / len(wanted)
 
 
 def writer(seed: int, steps: int = STEPS) -> dict[str, Any]:
     """Train the model, let it write sentences that it never read, and look at the weights of "was" in "the cat sat because it was".
 
-    Returns `result`: "read" and "never read", the shares written right; "was", the row of each head; for SHOWN its "matrices".
+    Returns `result`: "read" and "never read", the shares written right; "one head silent", the latter without each head; "was", the row of
+    each head; for SHOWN its "matrices".
     """
     model = train(seed, steps)
     with torch.no_grad():
@@ -103,6 +109,7 @@ def writer(seed: int, steps: int = STEPS) -> dict[str, Any]:
     found: dict[str, Any] = {
         "read": share_right(model, sentences(held_out=False)),
         "never read": share_right(model, sentences(held_out=True)),
+        "one head silent": [round(share_right(model, sentences(held_out=True), silent=head), 3) for head in range(N_HEADS)],
         "was": [[round(weight, 3) for weight in row] for row in weights[0, :, -1].tolist()],
     }
     if seed == SHOWN:
@@ -127,6 +134,15 @@ def matrices() -> list[np.ndarray]:
     """Return the stored words, places, and matrices of queries, keys, values and output: rows of d_model numbers, to two decimals."""
     stored = WRITER.load().results[SHOWN]["matrices"]
     return [np.array(stored[name]) for name in ("words", "places", "w_query", "w_key", "w_value", "w_output")]
+
+
+@torch.no_grad()
+def looks(words: list[str]) -> np.ndarray:
+    """Return the weights of the stored model when it reads these words, (n_heads, n, n)."""
+    model = Writer(torch.Generator()).double()
+    for parameter, stored in zip(model.parameters(), matrices(), strict=True):
+        parameter.copy_(torch.from_numpy(stored))
+    return model(torch.tensor([[NUMBER[word] for word in words]]))[1][0].numpy()
 
 
 WRITER = Experiment("results/writer.json", writer, conclude, quick)

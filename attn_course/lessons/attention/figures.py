@@ -177,27 +177,24 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
         axes[0].set_ylabel("queries")
 
 
-def who_looked_where(words: Sequence[str], looks: Sequence[ArrayLike]) -> None:
+def who_looked_where(words: Sequence[str], weights: ArrayLike) -> None:
     """Show whom each word looked at when it was the newest one, a map for each head.
 
     Parameters
     ----------
     words : sequence of str
         The words in the order of reading.
-    looks : sequence of (n_heads, n) array_like
-        The weights of word n over the first n words, for n = 1, 2, ...
+    weights : (n_heads, n, n) array_like
+        The weights of each word over itself and the words before it; 0 for later ones.
 
     Raises
     ------
     ValueError
-        If there is no such array for each word, or a row does not sum to 1.
+        If `weights` has another shape, a row does not sum to 1, or a later word has a weight.
     """
-    rows = [same_shape(f"looks[{n}]", row, len(np.atleast_2d(looks[0])), n + 1) for n, row in enumerate(looks)]
-    if len(rows) != len(words):
-        raise ValueError(f"looks must have a row for each of the {len(words)} words; got {len(rows)}")
-    maps = np.stack([np.pad(row, ((0, 0), (0, len(rows) - row.shape[1]))) for row in rows], axis=1)
-    if not np.allclose(maps.sum(axis=2), 1.0):
-        raise ValueError(f"looks must sum to 1; got sums from {number(maps.sum(axis=2).min())} to {number(maps.sum(axis=2).max())}")
+    maps = same_shape("weights", weights, len(np.asarray(weights)), len(words), len(words))
+    if not np.allclose(np.tril(maps).sum(axis=2), 1.0):
+        raise ValueError("weights must sum to 1 in each row, over the words up to its own")
     said = "; ".join(
         f"head {head}: " + ", ".join(f"“{word}” {row.max():.1f} to “{words[row.argmax()]}”" for word, row in zip(words, each, strict=True))
         for head, each in enumerate(maps, 1)

@@ -220,8 +220,8 @@ if attend is ...:  # not written yet, so the course's own stands in
 # word back. With an identity matrix as values the output is $P$ itself. "It" should find "cat" again:
 
 # %% id="batch-sentence"
-looks = attend(QUERY, KEY, np.stack([np.eye(7)] * 2))  # heads, who asks, who answers
-print(labelled(looks[:, 4], ("it, first head", "it, second head"), columns=TOKENS))
+P = attend(QUERY, KEY, np.stack([np.eye(7)] * 2))  # heads, who asks, who answers
+print(labelled(P[:, 4], ("it, first head", "it, second head"), columns=TOKENS))
 gets = attend(QUERY, KEY, VALUE)[0, 4]  # the first head with its own values
 presents = ("alive", "tells", "alive - open")
 print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))

@@ -5,14 +5,13 @@
 # values were averaged. Now you write it for every word of many sentences at once. It takes four lines, and every layer of GPT-2 takes the
 # same steps.
 #
-# **Afterwards you can** write attention for any batch, test it, let a trained model write a sentence with it, word by word, and build a
-# whole causal layer around it (exercise {task}`layer-around-attention`). You can say which value a query finds, which changes of its
-# context an output does not notice, and what a book of 100,000 tokens costs.
+# **Afterwards you can** write attention for any batch, test it, let a trained model write with it, word by word, put it into GPT-2 itself,
+# and build a whole causal layer around it (exercise {task}`layer-around-attention`). You can say which value a query finds, which changes
+# of its context an output does not notice, and what a book of 100,000 tokens costs.
 
 # %% [markdown] id="needs"
-# **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, matrix products, covariance and partial
-# derivatives. **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
-# [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes,
+# ten more for the two turns, without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
 # ## Is this line wrong?
@@ -146,7 +145,7 @@ figures.attention_steps(scores, weights, output, TOKENS)
 #
 # | step | product | shapes |
 # |---|---|---|
-# | scores | $Q K^\top$ | $(T_q, d_k)\,(d_k, T_k) \to (T_q, T_k)$ |
+# | scores | $Q K^\top / \sqrt{d_k}$ | $(T_q, d_k)\,(d_k, T_k) \to (T_q, T_k)$ |
 # | weights | softmax of each row | $(T_q, T_k) \to (T_q, T_k)$ |
 # | output | $P V$ | $(T_q, T_k)\,(T_k, d_v) \to (T_q, d_v)$ |
 
@@ -216,8 +215,8 @@ if attend is ...:  # not written yet, so the course's own stands in
 # the same steps, with one line more, which hides later words, and the smallest GPT-2 makes this call in each of its 12 layers.
 
 # %% [markdown] id="batch-heads"
-# So let us put it to work, on the two heads of our sentence. In the first, "it" asks who is meant, and in the second it looks one
-# word back. With an identity matrix as values the output is $P$ itself. "It" should find "cat" again:
+# Let us put it to work, on the two heads of our sentence. In the first, "it" asks who is meant, and in the second, which word stands before
+# it. With an identity matrix as values the output is $P$ itself. "It" should find "cat" again:
 
 # %% id="batch-sentence"
 P = attend(QUERY, KEY, np.stack([np.eye(7)] * 2))  # heads, who asks, who answers
@@ -235,7 +234,7 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 # ### A whole layer around your call
 #
 # The attention layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes
-# what the heads bring home with a fourth. This is all that it computes for three sentences of five words:
+# with a fourth matrix what the heads return. This is all that it computes for three sentences of five words:
 
 # %% id="layer-drawn"
 figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
@@ -263,14 +262,15 @@ theirs, _ = layer(t, t, t)  # it also returns weights
 print("my layer and PyTorch's agree:", np.allclose(output, theirs.detach()))
 
 # %% [markdown] id="layer-notice"
-# So the rest is matrix products and reshaping around your call. GPT-2 adds biases and a mask (lessons {lesson}`heads`, {lesson}`masking`).
+# So the rest is matrix products and reshaping around your call. (Reshaping needs care. `Q.reshape(3, 2, 5, 4)` runs too, and mixes the
+# words.) GPT-2 adds biases and a mask (lessons {lesson}`heads`, {lesson}`masking`).
 
 # %% [markdown] id="writer"
 # ### A layer that has learned
 #
 # Those matrices were random. What do your lines do with matrices that have learned something? We trained a small model to name the next
 # word in 68 sentences such as *the dog stopped because it was curious* or *the clock and the lamp fell because they were loose*. How a
-# sentence ends depends on its verb and on whether its noun is alive, and both stand several words back.
+# sentence ends depends on its verb and on whether its nouns are alive, and both stand several words back.
 
 # %% [markdown] id="writer-steps"
 # The model is one such layer, whose output is added to its input, with 12 features and two heads. A word comes in as the sum of two
@@ -278,20 +278,22 @@ print("my layer and PyTorch's agree:", np.allclose(output, theirs.detach()))
 # itself included. A key or value is made from its own word and place alone, so it never changes, and we compute it once and **keep** it.
 # The next word is the one whose vector has the largest dot product with what comes out.
 
-# %% id="writer-code"
+# %% id="writer-load"
 from attn_course.lessons.attention.experiments_writer import WORDS, looks, matrices
 
-table, places, w_query, w_key, w_value, w_output = matrices()  # learned, and stored
+# learned and stored: 25 words and 10 places of 12 numbers, four matrices (12, 12)
+table, places, w_query, w_key, w_value, w_output = matrices()
 vector = dict(zip(WORDS, table, strict=True))
 
 
+# %% id="writer-code"
 def write(text):
     words, keys, values = text.split(), [], []
     while words[-1] != "." and len(keys) < len(places):
         n = len(keys)  # words that have been read; the next one asks
         x = vector[words[n]] + places[n]
         q, k, v = ((x @ w).reshape(2, 1, 6) for w in (w_query, w_key, w_value))
-        keys, values = [*keys, k], [*values, v]  # each has 2 heads, 1 word, 6 features
+        keys, values = [*keys, k], [*values, v]  # 2 heads, 1 word, 6 features each
         z = attend(q, np.concatenate(keys, axis=1), np.concatenate(values, axis=1))
         x = x + z.reshape(12) @ w_output
         if n + 1 == len(words):  # nothing more to read, so write
@@ -305,21 +307,22 @@ print(*words)
 figures.who_looked_where(words[:-1], looks(words[:-1]))
 
 # %% [markdown] id="writer-notice"
-# It has written the sentence of our course, and never read it: no cat sat in what it learned from. Given the words up to "because", it ends
-# all 28 sentences right that were kept from it. The map is a triangle although we hid nothing, because nobody can ask a word that is not
-# read yet. (In training a sentence is read at once, and later words had to be hidden, lesson {lesson}`masking`.)
+# It has written the sentence of our course, and never read it: no cat sat in what it learned from. Given the words up to "because", it
+# finishes all 28 held-out sentences correctly. The map is a triangle although we hid nothing, because a word that has not been read yet
+# cannot answer. (In training a sentence is read at once, and later words had to be hidden, lesson {lesson}`masking`.)
 #
 # When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87. Nobody told them to. Silence either head, with
 # zeros in its rows of $W_O$, and at most one of the 28 sentences still ends right.
 
 # %% [markdown] id="writer-try"
-# Now write sentences of your own, up to ten words long; `print(*WORDS)` shows what it knows. In "the clock sat because it was", the clock
-# gets only 0.08, and still the end is right. That head gives a living noun 0.6 or more and a thing less than 0.1, and to find nobody is an
-# answer too. So a map of weights is not yet an explanation. (The keys and values that you kept are the **KV cache** of large models, lesson
-# {lesson}`heads`.)
+# Now write sentences of your own, up to ten words long; `print(*WORDS)` shows the words. If a clock sat, "was" gives "clock" only 0.08 in
+# the first head, and the sentence still ends as it should, with "heavy". So a map of weights is not yet an explanation.
+#
+# The keys and values that you kept are the **KV cache** of large models (lesson {lesson}`heads`). Section {section}`gpt2` puts your call
+# into all 12 layers of the real GPT-2.
 
 # %% [markdown] id="padding"
-# ## Padding, and four mistakes
+# ## Padding, and three mistakes
 #
 # Sentences differ in length, but an array has no ragged edge, so short ones are filled up with **padding**. Padded keys must get no
 # weight, and we have seen that the score 0 will not do. The right score is $-\infty$. Because $e^{-\infty} = 0$, such a key is gone, and
@@ -342,7 +345,7 @@ verify("batched-attention")
 # %% [markdown] id="spot"
 # ### Spot the mistake
 #
-# Back to the line of 2022. Each of these four functions is meant to be batched attention, and each has one mistake. What does each compute
+# Back to the line of 2022. Each of these three functions is meant to be batched attention, and each has one mistake. What does each compute
 # instead?
 
 
@@ -357,10 +360,6 @@ def two(q, k, v):
 
 
 def three(q, k, v):
-    return softmax(q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[1])) @ v
-
-
-def four(q, k, v):
     rows = (a.reshape(-1, a.shape[-1]) for a in (q, k, v))
     return attention(*rows).reshape(*q.shape[:-1], v.shape[-1])
 
@@ -370,7 +369,7 @@ def four(q, k, v):
 # must give "sat" the weight 0.344. Both take our sentence as a batch of one.
 
 # %% id="spot-tests-code"
-sentence = QUERY[:1], KEY[:1]  # a batch of one
+sentence = QUERY[:1], KEY[:1]  # the first head, as a batch of one
 
 
 def equal(f):
@@ -385,13 +384,13 @@ def by_hand(f):
 # **Predict** which of the functions fail the first test, and which pass the second.
 
 # %% id="spot-table" tags=["predicted"]
-for f in (attention, one, two, three, four):
+for f in (attention, one, two, three):
     print(f"{f.__name__:9}  equal: {equal(f)!s:5}  by_hand: {by_hand(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# Only `one` fails the first test. It takes the softmax over the queries, while in the others each row of weights still sums to 1. Only
-# `four` passes the second. It joins batch and positions, and in a batch of one there is nothing to join. In `two` the keys ask, and
-# `three` divides by the root of axis 1, here a number of positions.
+# Only `one` fails the first test. It takes the softmax over the queries, while in the others each row of weights still sums to 1. In `two`
+# the keys ask, and the second test finds it. Only `three` passes both. It joins batch and positions, and in a batch of one there is nothing
+# to join.
 #
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and both tests find it. "That's a typo and a big bug!"
 # was the author's answer. Yet the reader had trained a model with each axis, and found their pictures about equally good. If that report
@@ -404,7 +403,7 @@ for f in (attention, one, two, three, four):
 # %% id="spot-alone-code"
 twice = [np.stack([a[0], a[0]]) for a in (QUERY, KEY, VALUE)]
 changed = [twice[0], np.stack([KEY[0], 3 * KEY[0]]), twice[2]]
-for f in (attention, one, two, three, four):
+for f in (attention, one, two, three):
     print(f"{f.__name__:9}  alone: {np.allclose(f(*twice)[0], f(*changed)[0])}")
 
 # %% [markdown] id="function"
@@ -467,7 +466,7 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 
 # %% [markdown] id="plane-notice"
 # Now walk by yourself. What becomes of "On key 1" if you choose "Keys of equal
-# length"? Then choose "Reset". The arrow points where the output grows fastest, and it is the longer, the steeper the output is. Where one
+# length"? Then choose "Reset". The arrow points where the output grows fastest, and the steeper the output, the longer the arrow. Where one
 # key has all the weight, it vanishes. Where does the output follow the query most?
 
 # %% id="explorable"
@@ -608,6 +607,45 @@ verify("attention-flops")
 from attn_course.figures.broken import break_the_machine
 
 break_the_machine(1)
+
+# %% [markdown] id="gpt2"
+# ## Deeper: your call inside GPT-2
+#
+# Does your function also run a model that people have used? The smallest GPT-2 has 124 million learned numbers, which OpenAI gave away in
+# 2019. The library transformers asks which function should attend, so your call goes into every layer:
+
+
+# %% id="gpt2-attend"
+def yours(module, query, key, value, *_, **__):
+    heads = attend(*(array.double().numpy() for array in (query, key, value)))
+    return torch.tensor(heads).to(query).transpose(1, 2), None
+
+
+# %% [markdown] id="gpt2-loop"
+# As in `write`, one token is read at a time, and the library keeps keys and values:
+
+
+# %% id="gpt2-code"
+def gpt2_writes(text, length=20):
+    from transformers import AttentionInterface, AutoTokenizer, GPT2LMHeadModel
+
+    AttentionInterface.register("yours", yours)
+    tokenizer = AutoTokenizer.from_pretrained("gpt2")
+    model = GPT2LMHeadModel.from_pretrained("gpt2", attn_implementation="yours")
+    tokens, kept = tokenizer(text, return_tensors="pt").input_ids, None
+    for n in range(length):
+        with torch.no_grad():
+            step = model(tokens[:, n : n + 1], past_key_values=kept)
+        kept = step.past_key_values
+        if n + 1 == tokens.shape[1]:
+            tokens = torch.cat([tokens, step.logits[:, -1:].argmax(-1)], dim=1)
+    return tokenizer.decode(tokens[0])
+
+
+# %% [markdown] id="gpt2-run"
+# With a network (500 MB are fetched the first time) and after `pip install "transformers>=4.57,<5"`, run
+# `print(gpt2_writes("The cat sat because"))` in a new cell. We tested these lines on a small GPT-2 with random numbers. There they write what
+# the library's own attention writes.
 
 # %% [markdown] id="inner"
 # ## Deeper: when does a query find its value?

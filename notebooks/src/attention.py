@@ -233,8 +233,8 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 # %% [markdown] id="layer"
 # ### A whole layer around your call
 #
-# The attention layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes
-# with a fourth matrix what the heads return. This is all that it computes for three sentences of five words:
+# The attention layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and uses
+# a fourth one to mix what the heads return. This is all that it computes for three sentences of five words:
 
 # %% id="layer-drawn"
 figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)

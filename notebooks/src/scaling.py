@@ -420,8 +420,9 @@ figures.best_steps(best, widths=(64,), ways=figures.RAISED)
 # item, which has a tiny weight. Turn the wrong ones towards it as well, and 8 remain (Deeper section {section}`measured`, with Adam and
 # other widths).
 #
-# The suspicion of 2017 fits the wrong queries, which have a large error and a $J$ near 0. The right ones are silent also because little
-# error is left to correct, so that they are cured does not speak against the softmax alone. And a cure does not say who was to blame.
+# What do we make of it? Queries as the authors described them, with a large error and a $J$ near 0, do exist, and once they can move the
+# right way, most of the delay is gone. But most of it is gone too if we push queries that were right all along and are silent partly because
+# little error is left. Two cures work, and neither proves the cause. In this task the suspicion is plausible, and it is not proved.
 
 # %% [markdown] id="turn-sparse"
 # ## Where the scale misses

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-
 PROGRAM = Path(__file__).with_name("through_gpt2.py")
 
 

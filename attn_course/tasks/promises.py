@@ -93,7 +93,11 @@ def _scores(d: Drawn) -> np.ndarray:
         return np.tanh((d["state"] @ d["w_query"])[:, None] + d["annotations"] @ d["w_key"]) @ d["w_score"]
     if "w_score" in d:
         return np.tanh((d["query"] @ d["w_query"])[..., :, None, :] + (d["key"] @ d["w_key"])[..., None, :, :]) @ d["w_score"]
-    if "x" in d:
+    if "w_in" in d:
+        projected = (d["x"] @ d["w_in"] + d["b_in"]).reshape(*d["x"].shape[:-1], 3, d["n_heads"], -1)
+        query, key = np.moveaxis(projected, (-3, -2), (0, -3))[:2]
+        key = np.concatenate([d["keys"], key], axis=-2) if "keys" in d else key
+    elif "x" in d:
         query, key = d["x"] @ d["w_query"], d["y" if "y" in d else "x"] @ d["w_key"]
     else:
         query, key = d["query"], np.concatenate(d["key_blocks"]) if "key_blocks" in d else d["key"]

@@ -5,13 +5,13 @@
 # values were averaged. Now you write it for every word of many sentences at once. It takes four lines, and every layer of GPT-2 takes the
 # same steps.
 #
-# **Afterwards you can** write attention for any batch, test it, let a trained model write with it, word by word, put it into GPT-2 itself,
-# and build a whole causal layer around it (exercise {task}`layer-around-attention`). You can say which value a query finds, which changes
-# of its context an output does not notice, and what a book of 100,000 tokens costs.
+# **Afterwards you can** write attention for any batch, test it, and let a trained model write with it. In the exercises you build GPT-2's
+# layer ({task}`layer-around-attention`) and its step with a cache ({task}`step-with-kept-keys`). You can say which value a query finds,
+# which changes of its context an output does not notice, and what a book of 100,000 tokens costs.
 
 # %% [markdown] id="needs"
-# **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes,
-# ten more for the two turns, without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60
+# minutes, ten more for the two turns, without the deeper sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
 # ## Is this line wrong?
@@ -27,9 +27,9 @@
 # needs only a number that we trust, so we begin by making it by hand.
 
 # %% [markdown] id="who-asks"
-# In *The cat sat because it was tired*, "cat" asks for words that tell something about it. A key says in numbers whether its word is
-# alive, whether it tells what somebody does or is, and whether it is open, still waiting for another word to mean something. Its last
-# number is the first minus the second.
+# In *The cat sat because it was tired*, "cat" asks for words that tell something about it. A key says in numbers whether its word is alive,
+# whether it tells what somebody does or is, and whether it is open, still waiting for another word to mean something. Its last number is
+# the first minus the second, for queries that want one without the other.
 
 # %% id="who-code"
 import numpy as np
@@ -179,7 +179,7 @@ verify(
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
-# features, and $b$ stands for **all** axes before them. They may count examples, or heads, as in a moment, or both.
+# features, and $b$ stands for **all** axes before them. They may count examples, or heads (as we will see in a moment), or both.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
@@ -227,8 +227,8 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 
 # %% [markdown] id="batch-notice"
 # In the first head "it" has found "cat", and takes home nearly the cat's own value. Added to what "it" was, after $W_O$, this makes the
-# pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order. That is in the inputs and the
-# matrices behind queries and keys, which we chose by hand and a model learns.
+# pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order. All that is in the inputs, and in
+# the matrices that make queries and keys. We chose them by hand, and a model learns them.
 
 # %% [markdown] id="layer"
 # ### A whole layer around your call
@@ -318,8 +318,8 @@ figures.who_looked_where(words[:-1], looks(words[:-1]))
 # Now write sentences of your own, up to ten words long; `print(*WORDS)` shows the words. If a clock sat, "was" gives "clock" only 0.08 in
 # the first head, and the sentence still ends as it should, with "heavy". So a map of weights is not yet an explanation.
 #
-# The keys and values that you kept are the **KV cache** of large models (lesson {lesson}`heads`). Section {section}`gpt2` puts your call
-# into all 12 layers of the real GPT-2.
+# The keys and values that are kept here are the **KV cache** of large models. In exercise {task}`step-with-kept-keys` you write such a
+# step, as GPT-2 takes it, and section {section}`gpt2` puts your call into all its 12 layers.
 
 # %% [markdown] id="padding"
 # ## Padding, and three mistakes
@@ -389,8 +389,8 @@ for f in (attention, one, two, three):
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # Only `one` fails the first test. It takes the softmax over the queries, while in the others each row of weights still sums to 1. In `two`
-# the keys ask, and the second test finds it. Only `three` passes both. It joins batch and positions, and in a batch of one there is nothing
-# to join.
+# the keys ask. In both the fraction of "sat" is made from other scores, so the second test finds them. Only `three` passes both. It joins
+# batch and positions, and in a batch of one there is nothing to join.
 #
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and both tests find it. "That's a typo and a big bug!"
 # was the author's answer. Yet the reader had trained a model with each axis, and found their pictures about equally good. If that report
@@ -476,9 +476,10 @@ figures.query_explorable()
 # %% [markdown] id="explorable-answer"
 # <details><summary>What you should see</summary>
 #
-# With keys of equal length $k_1$ wins, by a small lead over $k_2$. After "Reset" the slope is largest on the border between $k_2$ and
-# $k_3$: a step there moves much weight from one to the other, and their values, $-1$ and $0.4$, lie far apart. On the border between $k_2$
-# and $k_4$ the same happens with values closer together. Section {section}`function-bound` derives the slope.
+# With keys of equal length $k_1$ wins, with a weight of 0.61, and yet the output, 0.22, is far from its value 1: the lead is too small.
+# After "Reset" the slope is largest on the border between $k_2$ and $k_3$: a step there moves much weight from one to the other, and their
+# values, $-1$ and $0.4$, lie far apart. On the border between $k_2$ and $k_4$ the same happens with values closer together. Section
+# {section}`function-bound` derives the slope.
 #
 # </details>
 
@@ -495,7 +496,7 @@ figures.query_explorable()
 # $$\sum_{j=1}^{T_k} p_j\, \mathrm{d}v_j = 0$$
 
 # %% [markdown] id="hold-count"
-# How much of the context can change without leaving a trace? Nearly all of it. Without padding or a mask no weight is 0, so we may change
+# How much of the values can change without leaving a trace? Nearly all of it. Without padding or a mask no weight is 0, so we may change
 # all values but one as we please, and that one makes up for it. As $T_k - 1$ values of $d_v$ numbers are free, the invisible changes have
 # $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$. In our sentence these are 18 of 21.
 
@@ -539,7 +540,7 @@ check("same-output-other-values", my_values)
 # $T_q T_k$ numbers more.
 
 # %% [markdown] id="cost-cases"
-# Take $d_k = d_v = 64$ and numbers of 2 bytes. First 1024 tokens attend to themselves, then 8192 tokens do. Last, a **single new token**
+# Take $d_k = d_v = 64$ and numbers of 2 bytes. First 1024 tokens attend to one another, then 8192 do. Last, a **single new token**
 # attends to 8192 tokens, as when a model writes text and has kept the keys and values of what came before. **Predict** how many times as
 # many operations the second case takes as the first, and about how many the third takes for each byte of its inputs.
 
@@ -585,15 +586,14 @@ verify("attention-flops")
 #
 # - Leading axes are separate problems; padded keys get the score $-\infty$.
 # - Three tests find the mistakes shown here: equal values, a number by hand, examples alone.
-# - On its own key a query returns roughly its value if the others' $e^{-\text{lead}}$ have a small sum.
+# - A query on a key gets roughly that key's value if the $e^{-\text{lead}}$ of the other keys add up to little.
 # - A model can write with one query at a time: the newest word asks, and the keys and values of the words so far are kept.
 # - One output leaves $(T_k - 1)\, d_v$ dimensions of the values invisible.
 
 # %% [markdown] id="summary-next"
-# We began with a line that ran, could be trained, and was wrong. You now have the right one, a number that tells them apart in five
-# seconds, a layer that agrees with PyTorch's, and a model that writes. How did its matrices learn? Lesson
-# {lesson}`gradients` runs the machine backwards to find out. First come the
-# [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
+# We began with a line that ran, could be trained, and was wrong. You now have the right one, a number that tells the two apart in five
+# seconds, a layer that agrees with PyTorch's, and a model that writes. How did its matrices learn? Lesson {lesson}`gradients` runs the
+# machine backwards to find out. First come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="break"
 # ## Deeper: break the machine
@@ -643,9 +643,9 @@ def gpt2_writes(text, length=20):
 
 
 # %% [markdown] id="gpt2-run"
-# With a network (500 MB are fetched the first time) and after `pip install "transformers>=4.57,<5"`, run
-# `print(gpt2_writes("The cat sat because"))` in a new cell. We tested these lines on a small GPT-2 with random numbers. There they write what
-# the library's own attention writes.
+# With a network (500 MB are fetched the first time) and after `pip install "transformers>=4.57,<5"`, run `print(gpt2_writes("The cat sat
+# because"))` in a new cell. The layer that you write in exercise {task}`layer-around-attention` takes GPT-2's arrays as they are, those of
+# `model.transformer.h[0].attn` for example. All this is tested on a small GPT-2 with random numbers, where it gives what the library gives.
 
 # %% [markdown] id="inner"
 # ## Deeper: when does a query find its value?

@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # Exercises {lesson}`attention`: scaled dot-product attention
 #
-# Eleven tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb):
-# 24 points, about 110 minutes. Each stands on its own.
+# Twelve tasks for the lesson [{lesson}`attention` Scaled dot-product attention](../notebooks/{lesson}`attention`_attention.ipynb):
+# 27 points, about 125 minutes. Each stands on its own.
 #
 # **How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
 # the check below it. A check that passes shows a green card in JupyterLab, elsewhere one line; one that fails says what
@@ -239,12 +239,13 @@ my_factor = sqrt(d) * (log(n - 1) + log(p / (1 - p))) / g
 check("length-of-a-query", my_factor)
 
 # %% [markdown] id="length-of-a-query-why" tags=["solution-only"]
-# **Why.** The factor multiplies every dot product, so the lead becomes $c\,g$, and the lead of the scores $c\,g / \sqrt{d}$. That must be the
-# $\Delta$ of {eq}`margin-grows-with-context`. A wider layer needs a longer query for the same lead of its dot products, and so does a longer context.
+# **Why.** The factor multiplies every dot product, so the lead becomes $c\,g$, and the lead of the scores $c\,g / \sqrt{d}$. That must be
+# the $\Delta$ of {eq}`margin-grows-with-context`. A wider layer needs a longer query for the same lead of its dot products, and so does a
+# longer context.
 
 # %% [markdown] id="cost-of-new-tokens-text"
-# A model has read $T_k$ tokens and keeps their keys and values. Now $T_q$ new queries attend to all of them (the keys and values of the new tokens are
-# already among the $T_k$). The cell below prints your $T_q$, $T_k$, $d_k$ and $d_v$. Write two numbers as `my_cost = (a, b)`:
+# A model has read $T_k$ tokens and keeps their keys and values. Now $T_q$ new queries attend to all of them (the keys and values of the new
+# tokens are already among the $T_k$). The cell below prints your $T_q$, $T_k$, $d_k$ and $d_v$. Write two numbers as `my_cost = (a, b)`:
 #
 # - `a`: the operations of the two matrix products, a multiplication and its addition counted as 2;
 # - `b`: how many numbers are moved between memory and processor if a first step makes the weights (scores and softmax at once), and a
@@ -261,43 +262,42 @@ my_cost = (2 * T_q * T_k * (d_k + d_v), (T_q + T_k) * (d_k + d_v) + 2 * T_q * T_
 check("cost-of-new-tokens", my_cost)
 
 # %% [markdown] id="cost-of-new-tokens-why" tags=["solution-only"]
-# **Why.** For a, {eq}`attention-flops` with two different lengths. For b, the first step reads $T_q d_k + T_k d_k$ numbers and writes $T_q T_k$
-# weights; the second reads these and $T_k d_v$ values, and writes $T_q d_v$. The scores of a query are softmaxed where they are made, so the table
-# travels twice, and not four times as in {eq}`attention-traffic`. With so few queries it hardly matters: nearly all of the traffic is for keys and
-# values, each used for a few operations only.
+# **Why.** For a, {eq}`attention-flops` with two different lengths. For b, the first step reads $T_q d_k + T_k d_k$ numbers and writes
+# $T_q T_k$ weights; the second reads these and $T_k d_v$ values, and writes $T_q d_v$. The scores of a query are softmaxed where they are
+# made, so the table travels twice, and not four times as in {eq}`attention-traffic`. With so few queries it hardly matters: nearly all of
+# the traffic is for keys and values, each used for a few operations only.
 
 # %% [markdown] id="layer-around-attention-text"
-# Write `my_layer(x, w_query, w_key, w_value, w_output, n_heads)` for `x` of shape `(batch, T, d_model)`, `w_query` and `w_key`
-# `(d_model, n_heads * d_k)`, `w_value` `(d_model, n_heads * d_v)` and `w_output` `(n_heads * d_v, d_model)`. It returns
-# `(batch, T, d_model)`.
+# Write the attention layer of GPT-2: `my_layer(x, w_in, b_in, w_out, b_out, n_heads)` takes `x` of shape `(batch, T, d_model)` and returns
+# as much. `x @ w_in + b_in` has the columns of queries, keys and values, one third each.
 #
-# In each head the scores of **later** positions become minus infinity, after the division by the root of $d_k$ and before the softmax.
-# The outputs of the heads, side by side in their order, are multiplied by `w_output`. It must work for one head and one position. Scores
-# are moderate.
+# In each head the scores of **later** positions become minus infinity, after the division by the root of $d_k$. The outputs of the heads,
+# side by side in their order, are multiplied by `w_out`, and `b_out` is added. Scores are moderate.
 
 # %% [markdown] id="layer-example"
-# Queries are the rows of `x @ w_query`, and likewise for keys and values. Head 0 has the first $d_k$ (or $d_v$) of their columns, head 1 the
-# next ones, and $d_k$ need not be `d_model / n_heads`. A library's softmax is welcome.
+# A head has $d_k$ = `d_model / n_heads` neighbouring columns of each third, head 0 the first ones. `w_in` has the shape
+# `(d_model, 3 * d_model)`, `w_out` is `(d_model, d_model)`, and the biases fit. It must work for one head and one position. A library's
+# softmax is welcome. In GPT-2's files the four arrays are called `c_attn.weight`, `c_attn.bias`, `c_proj.weight` and `c_proj.bias`.
 #
-# An example with one head: if `x` is `[[[1.0], [2.0]]]` and all four matrices are `[[1.0]]`, the result is `[[[1.0], [1.881]]]`. The first
-# position sees only itself, and the second has the scores 2 and 4.
+# An example with one head: if `x` is `[[[1.0], [2.0]]]`, `w_in` is `[[1.0, 1.0, 1.0]]`, `w_out` is `[[1.0]]` and the biases are 0, the
+# result is `[[[1.0], [1.881]]]`. The first position sees only itself, and the second has the scores 2 and 4.
 
 
 # %% id="layer-around-attention" tags=["task"]
-def my_layer(x, w_query, w_key, w_value, w_output, n_heads):
+def my_layer(x, w_in, b_in, w_out, b_out, n_heads):
     """Causal self-attention of x (batch, T, d_model) in n_heads heads -> (batch, T, d_model)."""
     ### BEGIN SOLUTION
-    batch, length, _ = x.shape
+    batch, length, d_model = x.shape
     query, key, value = (
-        (x @ w).reshape(batch, length, n_heads, -1).swapaxes(1, 2)  # (batch, T, n_heads, width), then swap
-        for w in (w_query, w_key, w_value)
+        part.reshape(batch, length, n_heads, -1).swapaxes(1, 2)  # (batch, T, n_heads, d_k), then swap
+        for part in np.split(x @ w_in + b_in, 3, axis=-1)
     )
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(d_model / n_heads)
     position = np.arange(length)
     scores = np.where(position <= position[:, None], scores, -np.inf)
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
     heads = terms / terms.sum(axis=-1, keepdims=True) @ value
-    return heads.swapaxes(1, 2).reshape(batch, length, -1) @ w_output
+    return heads.swapaxes(1, 2).reshape(x.shape) @ w_out + b_out
     ### END SOLUTION
 
 
@@ -308,6 +308,43 @@ check("layer-around-attention", my_layer)
 # **Why.** Heads and examples are only leading axes of {eq}`batched-attention`, so one call serves them all, and one mask of shape (T, T)
 # serves every head of every example. Nothing overflows and no row is empty, since each position sees at least itself. Two reshapes without
 # the swaps would give the right shapes, and heads made of stretches of the text.
+
+# %% [markdown] id="step-with-kept-keys-text"
+# To write one more token, a model runs the same layer on that token alone. Write
+# `my_step(x, keys, values, w_in, b_in, w_out, b_out, n_heads)`. Here `x` is the new token of each text, `(batch, 1, d_model)`, and `keys`
+# and `values` are those of the $n$ tokens before it, cut into heads, `(batch, n_heads, n, d_k)`. The rest is as in
+# {task}`layer-around-attention`.
+
+# %% [markdown] id="step-returns"
+# It returns three arrays: the output of the layer for the new token, `(batch, 1, d_model)`, and all keys and all values for the next step,
+# `(batch, n_heads, n + 1, d_k)`, in the order of the text. $n = 0$ must work. Scores are moderate.
+
+
+# %% id="step-with-kept-keys" tags=["task"]
+def my_step(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
+    """One token behind kept keys and values -> its output, all keys, all values."""
+    ### BEGIN SOLUTION
+    batch, _, d_model = x.shape
+    query, key, value = (
+        part.reshape(batch, n_heads, 1, -1)  # one token, so there is nothing to swap
+        for part in np.split(x @ w_in + b_in, 3, axis=-1)
+    )
+    keys = np.concatenate([keys, key], axis=2)
+    values = np.concatenate([values, value], axis=2)
+    scores = query @ keys.swapaxes(-1, -2) / np.sqrt(d_model / n_heads)
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = terms / terms.sum(axis=-1, keepdims=True) @ values
+    return heads.reshape(x.shape) @ w_out + b_out, keys, values
+    ### END SOLUTION
+
+
+# %% id="step-with-kept-keys-check" tags=["check"]
+check("step-with-kept-keys", my_step)
+
+# %% [markdown] id="step-with-kept-keys-why" tags=["solution-only"]
+# **Why.** The query of {eq}`attention-of-one-query` stands behind everything that was kept, so the causal mask would hide nothing. The
+# keys and values of earlier tokens depend on these tokens and on what came before them, which the mask of the whole layer made sure of, so
+# they can be kept. One step costs as many operations as there are tokens so far, instead of their square.
 
 # %% [markdown] id="turns" tags=["solution-only"]
 # ## What the lesson asks its reader
@@ -328,9 +365,9 @@ def my_scores(query, key):
 check("all-scores", my_scores)
 
 # %% [markdown] id="attention-of-batches-text"
-# Write `my_batched_attention(query, key, value)` for float64 arrays of the shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the
-# same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate, below 30 in size. Write the softmax too; functions
-# of the course and a library's softmax or attention are not accepted.
+# Write `my_batched_attention(query, key, value)` for float64 arrays of the shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and
+# $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate, below
+# 30 in size. Write the softmax too; functions of the course and a library's softmax or attention are not accepted.
 
 
 # %% id="attention-of-batches" tags=["task"]
@@ -346,9 +383,9 @@ def my_batched_attention(query, key, value):
 check("attention-of-batches", my_batched_attention)
 
 # %% [markdown] id="same-output-other-values-text"
-# Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are positive and sum to 1, and values $(T_k, d_v)$ with $T_k \ge 2$. It
-# returns other values with the same output: the first value is erased, so that all its numbers are 0, the last one makes up for that, and those
-# in between stay as they are.
+# Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are positive and sum to 1, and values $(T_k, d_v)$ with
+# $T_k \ge 2$. It returns other values with the same output: the first value is erased, so that all its numbers are 0, the last one makes up
+# for that, and those in between stay as they are.
 
 
 # %% id="same-output-other-values" tags=["task"]

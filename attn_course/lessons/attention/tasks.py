@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.lessons.attention.tasks_function import CENTRED, COPIES, COST, SHARPEN, SLOPE
-from attn_course.lessons.attention.tasks_layer import LAYER
+from attn_course.lessons.attention.tasks_layer import LAYER, STEP
 from attn_course.lessons.attention.tasks_turns import TURNS
 from attn_course.reference import attention, softmax
 from attn_course.tasks import forbidden
@@ -553,5 +553,6 @@ TASKS = [
     SHARPEN,
     COST,
     LAYER,
+    STEP,
     *TURNS,
 ]

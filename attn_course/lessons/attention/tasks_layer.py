@@ -1,18 +1,25 @@
-"""The milestone behind the lesson: a whole causal layer around the call of attention."""
+"""The milestones behind the lesson: a whole causal layer around the call of attention, and one step of it behind kept keys and values.
+
+Both take the arrays of a layer of GPT-2 as its checkpoints hold them: `w_in` is c_attn.weight, (d_model, 3 d_model), with the columns of
+queries, keys and values side by side, and `b_in`, `w_out`, `b_out` are c_attn.bias, c_proj.weight and c_proj.bias.
+"""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from attn_course.reference import causal_mask, merge_heads, multi_head_attention, softmax, split_heads
+from attn_course.reference import attention, merge_heads, multi_head_attention, softmax, split_heads
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
 
+ROLES = ("query", "key", "value")
 
-def _answer(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, w_output: np.ndarray, n_heads: int) -> np.ndarray:
-    mask = causal_mask(x.shape[1], x.shape[1])
-    return multi_head_attention(x, x, w_query, w_key, w_value, w_output, n_heads=n_heads, mask=mask)
+
+def _answer(x: np.ndarray, w_in: np.ndarray, b_in: np.ndarray, w_out: np.ndarray, b_out: np.ndarray, n_heads: int) -> np.ndarray:
+    weights = dict(zip([f"w_{role}" for role in ROLES], np.split(w_in, 3, axis=1), strict=True))
+    biases = dict(zip([f"b_{role}" for role in ROLES], np.split(b_in, 3), strict=True))
+    return multi_head_attention(x, x, **weights, **biases, w_output=w_out, b_output=b_out, n_heads=n_heads, is_causal=True)
 
 
 def _visible(length: int, mask: str) -> np.ndarray:
@@ -23,10 +30,10 @@ def _visible(length: int, mask: str) -> np.ndarray:
 
 def _layer(
     x: np.ndarray,
-    w_query: np.ndarray,
-    w_key: np.ndarray,
-    w_value: np.ndarray,
-    w_output: np.ndarray,
+    w_in: np.ndarray,
+    b_in: np.ndarray,
+    w_out: np.ndarray,
+    b_out: np.ndarray,
     n_heads: int,
     *,
     mask: str = "causal",
@@ -34,20 +41,28 @@ def _layer(
     late: bool = False,
     divisor: float | None = None,
     axis: int = -1,
+    packed: str = "roles",
+    order: tuple[int, int, int] = (0, 1, 2),
     split: str = "columns",
     merge: str = "heads",
+    biased: tuple[bool, bool] = (True, True),
 ) -> np.ndarray:
     """The layer with one step done differently; `late`: weights are hidden, not scores."""
     batch, length, _ = x.shape
 
-    def cut(w: np.ndarray) -> np.ndarray:
+    def cut(columns: np.ndarray) -> np.ndarray:
         if split == "at once":
-            return (x @ w).reshape(batch, n_heads, length, -1)
+            return columns.reshape(batch, n_heads, length, -1)
         if split == "every n-th":
-            return np.moveaxis((x @ w).reshape(batch, length, -1, n_heads), -1, 1)
-        return split_heads(x @ w, n_heads)
+            return np.moveaxis(columns.reshape(batch, length, -1, n_heads), -1, 1)
+        return split_heads(columns, n_heads)
 
-    query, key, value = cut(w_query), cut(w_key), cut(w_value)
+    projected = x @ w_in + b_in * biased[0]
+    if packed == "heads":
+        parts = list(projected.reshape(batch, length, n_heads, 3, -1).transpose(3, 0, 2, 1, 4))
+    else:
+        parts = [cut(columns) for columns in np.split(projected, 3, axis=-1)]
+    query, key, value = (parts[place] for place in order)
     scores = query @ key.swapaxes(-1, -2) / (divisor or math.sqrt(query.shape[-1]))
     visible = _visible(length, mask)
     weights = softmax(scores, axis) * visible if late else softmax(np.where(visible, scores, hidden), axis)
@@ -58,34 +73,35 @@ def _layer(
         merged = np.moveaxis(heads, 1, -1).reshape(batch, length, -1)
     else:
         merged = merge_heads(heads)
-    return merged if merge == "no projection" else merged @ w_output
+    return merged if merge == "no projection" else merged @ w_out + b_out * biased[1]
 
 
-def _inputs(name: str, rng: np.random.Generator, batch: int, length: int, d_model: int, n_heads: int, d_k: int, d_v: int) -> Case:
-    """A layer whose axes all differ, with scores of a moderate size."""
-    arrays: dict[str, Any] = {
-        "x": rng.normal(size=(batch, length, d_model)),
-        "w_query": rng.normal(size=(d_model, n_heads * d_k)) / math.sqrt(d_model),
-        "w_key": rng.normal(size=(d_model, n_heads * d_k)),
-        "w_value": rng.normal(size=(d_model, n_heads * d_v)),
-        "w_output": rng.normal(size=(n_heads * d_v, d_model)),
+def _weights(rng: np.random.Generator, d_model: int) -> dict[str, np.ndarray]:
+    """The arrays of a layer, with scores of a moderate size."""
+    w_in = rng.normal(size=(d_model, 3 * d_model))
+    w_in[:, :d_model] /= math.sqrt(d_model)
+    return {
+        "w_in": w_in,
+        "b_in": rng.normal(size=3 * d_model),
+        "w_out": rng.normal(size=(d_model, d_model)),
+        "b_out": rng.normal(size=d_model),
     }
-    return Case(name, **arrays, n_heads=n_heads)
+
+
+def _inputs(name: str, rng: np.random.Generator, batch: int, length: int, d_model: int, n_heads: int) -> Case:
+    """A layer whose axes all differ."""
+    return Case(name, x=rng.normal(size=(batch, length, d_model)), **_weights(rng, d_model), n_heads=n_heads)
 
 
 def _far_down(name: str, rng: np.random.Generator) -> Case:
     """One head whose scores all lie near -80: a finite number in the place of minus infinity hides nothing."""
-    w_query = np.linalg.qr(rng.normal(size=(7, 3)))[0]
+    axes = np.linalg.qr(rng.normal(size=(7, 3)))[0]
+    seen = axes @ axes.T  # queries and keys see three directions, values the others too
     noise = rng.normal(size=(2, 5, 7))
-    seen = noise @ w_query @ w_query.T  # the part that reaches queries and keys
-    arrays: dict[str, Any] = {
-        "x": w_query.sum(axis=1) / math.sqrt(3) + noise - 0.97 * seen,
-        "w_query": w_query,
-        "w_key": -80 * math.sqrt(3) * w_query,
-        "w_value": rng.normal(size=(7, 2)),
-        "w_output": rng.normal(size=(2, 7)),
-    }
-    return Case(name, **arrays, n_heads=1)
+    arrays: dict[str, Any] = _weights(rng, 7)
+    arrays["w_in"][:, :14] = np.hstack([seen, -80 * math.sqrt(7) * seen])
+    arrays["b_in"][:14] = 0.0
+    return Case(name, x=axes.sum(axis=1) / math.sqrt(3) + noise - 0.97 * noise @ seen, **arrays, n_heads=1)
 
 
 LAYER = Task(
@@ -101,12 +117,12 @@ LAYER = Task(
     answer=_answer,
     forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
-        _inputs("two heads", rng, 3, 5, 7, 2, 3, 2),
-        _inputs("three heads, wide values", rng, 2, 7, 5, 3, 2, 11),
-        _inputs("one head", rng, 5, 3, 7, 1, 2, 5),
-        _inputs("five heads, a longer text", rng, 2, 11, 3, 5, 2, 7),
-        _inputs("one position", rng, 3, 1, 5, 3, 2, 7),
-        _inputs("one sentence", rng, 1, 7, 5, 2, 3, 11),
+        _inputs("two heads", rng, 3, 5, 14, 2),
+        _inputs("three heads", rng, 2, 7, 15, 3),
+        _inputs("one head", rng, 5, 3, 7, 1),
+        _inputs("five heads, a longer text", rng, 2, 11, 15, 5),
+        _inputs("one position", rng, 3, 1, 14, 2),
+        _inputs("one sentence", rng, 1, 7, 6, 2),
         _far_down("scores far below 0", rng),
     ],
     wrong=[
@@ -163,7 +179,32 @@ LAYER = Task(
         Wrong(
             "no output projection",
             lambda *inputs: _layer(*inputs, merge="no projection"),
-            "the merged heads are still to be multiplied by `w_output`",
+            "the merged heads are still to be multiplied by `w_out`, and `b_out` to be added",
+        ),
+        Wrong(
+            "no bias at the entrance",
+            lambda *inputs: _layer(*inputs, biased=(False, True)),
+            "`b_in` is missing: it is added to `x @ w_in`, before queries, keys and values are cut apart",
+        ),
+        Wrong(
+            "no bias at the exit",
+            lambda *inputs: _layer(*inputs, biased=(True, False)),
+            "`b_out` is missing: it is added to every row of the result",
+        ),
+        Wrong(
+            "packed head by head",
+            lambda *inputs: _layer(*inputs, packed="heads"),
+            "the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head",
+        ),
+        Wrong(
+            "keys before queries",
+            lambda *inputs: _layer(*inputs, order=(1, 0, 2)),
+            "queries and keys are exchanged: the first third of the columns asks, and row i of the scores belongs to query i",
+        ),
+        Wrong(
+            "values before keys",
+            lambda *inputs: _layer(*inputs, order=(0, 2, 1)),
+            "keys and values are exchanged: the second third of the columns are the keys, the last third the values",
         ),
         Wrong(
             "no scale",
@@ -176,24 +217,132 @@ LAYER = Task(
             "a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model",
         ),
         Wrong(
-            "divided by the root of all columns",
-            lambda x, w_query, *rest: _layer(x, w_query, *rest, divisor=math.sqrt(w_query.shape[1])),
-            "the scale is the root of the width of one head, the columns of `w_query` divided by n_heads; you took all columns",
-        ),
-        Wrong(
-            "queries and keys exchanged",
-            lambda x, w_query, w_key, *rest: _layer(x, w_key, w_query, *rest),
-            "the first index of a score asks: row i belongs to query i, and column j to key j",
-        ),
-        Wrong(
             "softmax over the queries",
             lambda *inputs: _layer(*inputs, axis=-2),
             "the weights of a query sum to 1 over the keys, the last axis of the scores",
         ),
     ],
     hints=[
-        "Write the shape after each step: (batch, T, H d_k), (batch, H, T, d_k), (batch, H, T, T), (batch, H, T, d_v), (batch, T, H d_v).",
+        "Write the shape after each step: (batch, T, 3 d_model), (batch, T, d_model), (batch, H, T, d_k), (batch, H, T, T), and back.",
         "Cut the last axis in two, then bring the heads in front of the positions. On the way back the same two steps come in reverse.",
         "`np.arange(T)` as a column beside `np.arange(T)` as a row compares the positions of queries and keys; then comes `np.where`.",
+    ],
+)
+
+Step = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _step(
+    x: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    w_in: np.ndarray,
+    b_in: np.ndarray,
+    w_out: np.ndarray,
+    b_out: np.ndarray,
+    n_heads: int,
+    *,
+    kept: str = "behind",
+    sees: str = "all",
+    scale: float | None = None,
+    biased: tuple[bool, bool] = (True, True),
+) -> Step:
+    """Read one more token. `kept`: where its key and value go. `sees`: which keys its query meets."""
+    projected = np.split(x @ w_in + b_in * biased[0], 3, axis=-1)
+    query, key, value = (split_heads(columns, n_heads) for columns in projected)
+    both = (keys, key), (values, value)
+    if kept == "in front":
+        both = tuple((new, old) for old, new in both)
+    elif kept == "exchanged":
+        both = (keys, value), (values, key)
+    all_keys, all_values = (np.concatenate(pair, axis=2) for pair in both)
+    met = {"all": slice(None), "past": slice(-1), "itself": slice(-1, None), "first": slice(1)}[sees]
+    heads = attention(query, all_keys[:, :, met], all_values[:, :, met], scale=scale)
+    output = merge_heads(heads) @ w_out + b_out * biased[1]
+    return (output, keys, values) if kept == "nowhere" else (output, all_keys, all_values)
+
+
+def _past(name: str, rng: np.random.Generator, batch: int, length: int, d_model: int, n_heads: int) -> Case:
+    """A layer, one token for each text, and the keys and values of `length` tokens before it."""
+    kept = rng.normal(size=(2, batch, n_heads, length, d_model // n_heads))
+    x = rng.normal(size=(batch, 1, d_model))
+    return Case(name, x=x, keys=kept[0], values=kept[1], **_weights(rng, d_model), n_heads=n_heads)
+
+
+STEP = Task(
+    id="step-with-kept-keys",
+    title="One more token",
+    entry="my_step",
+    kind="write",
+    equation="attention-of-one-query",
+    points=3,
+    difficulty=3,
+    minutes=15,
+    trains="how a model writes: one query, and keys and values that are kept",
+    answer=_step,
+    forbid=(forbidden.ATTENTION,),
+    cases=lambda rng: [
+        _past("two heads", rng, 3, 5, 14, 2),
+        _past("three heads, a longer past", rng, 2, 11, 15, 3),
+        _past("one head", rng, 2, 3, 7, 1),
+        _past("one text", rng, 1, 7, 15, 5),
+        _past("the first token, nothing kept", rng, 3, 0, 14, 2),
+    ],
+    wrong=[
+        Wrong(
+            "the token does not see itself",
+            lambda *inputs: _step(*inputs, sees="past") if inputs[1].shape[2] else _step(*inputs),
+            "the new token attends to itself too: append its key and its value before you attend",
+        ),
+        Wrong(
+            "only the token itself",
+            lambda *inputs: _step(*inputs, sees="itself"),
+            "the query must meet the keys that were kept as well, not only that of its own token",
+        ),
+        Wrong(
+            "a causal mask from position 0",
+            lambda *inputs: _step(*inputs, sees="first"),
+            "one query behind n kept keys stands at position n, not 0, and sees them all: a step needs no mask",
+        ),
+        Wrong(
+            "nothing kept",
+            lambda *inputs: _step(*inputs, kept="nowhere"),
+            "the output is right, but the returned keys and values lack those of the new token, which the next step needs",
+        ),
+        Wrong(
+            "kept in front",
+            lambda *inputs: _step(*inputs, kept="in front"),
+            "the output is the same in any order, but a cache is kept in the order of the text: the new key and value go behind the others",
+        ),
+        Wrong(
+            "key and value exchanged",
+            lambda *inputs: _step(*inputs, kept="exchanged"),
+            "the new key went to the values, and the new value to the keys",
+        ),
+        Wrong(
+            "no bias at the entrance",
+            lambda *inputs: _step(*inputs, biased=(False, True)),
+            "`b_in` is missing: it is added to `x @ w_in`, before query, key and value are cut apart",
+        ),
+        Wrong(
+            "no bias at the exit",
+            lambda *inputs: _step(*inputs, biased=(True, False)),
+            "`b_out` is missing from the output",
+        ),
+        Wrong(
+            "no scale",
+            lambda *inputs: _step(*inputs, scale=1.0),
+            "the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head",
+        ),
+        Wrong(
+            "divided by the root of d_model",
+            lambda x, *rest: _step(x, *rest, scale=1 / math.sqrt(x.shape[-1])),
+            "a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model",
+        ),
+    ],
+    hints=[
+        "First make query, key and value of the new token, each of shape (batch, H, 1, d_k). What is needed to attend, and what to return?",
+        "`np.concatenate` along the axis of positions puts the new key behind the kept ones; do it before you attend.",
+        "No mask: everything that has been kept was read before. The weights have the shape (batch, H, 1, n + 1).",
     ],
 )

@@ -163,44 +163,74 @@ def packed_in_float32(query, key, value, counts):
 # --- a whole causal layer ---------------------------------------------------------------------------
 
 
-def layer_by_loops(x, w_query, w_key, w_value, w_output, n_heads):
-    output = np.zeros_like(x)
-    w_q, w_k, w_v = (np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value))
-    for h, w_o in enumerate(np.split(w_output, n_heads)):
+def layer_by_loops(x, w_in, b_in, w_out, b_out, n_heads):
+    output = np.zeros_like(x) + b_out
+    w_q, w_k, w_v = (np.split(w, n_heads, axis=1) for w in np.split(w_in, 3, axis=1))
+    b_q, b_k, b_v = (np.split(b, n_heads) for b in np.split(b_in, 3))
+    for h, w_o in enumerate(np.split(w_out, n_heads)):
         for b, i in np.ndindex(x.shape[:2]):
-            seen, q = x[b, : i + 1], x[b, i] @ w_q[h]  # keys that come later are not there
-            terms = np.exp(seen @ w_k[h] @ q / math.sqrt(len(q)))
-            output[b, i] += terms @ seen @ w_v[h] @ w_o / terms.sum()
+            seen, q = x[b, : i + 1], x[b, i] @ w_q[h] + b_q[h]  # keys that come later are not there
+            terms = np.exp((seen @ w_k[h] + b_k[h]) @ q / math.sqrt(len(q)))
+            output[b, i] += terms @ (seen @ w_v[h] + b_v[h]) @ w_o / terms.sum()
     return output
 
 
-def layer_with_einsum(x, w_query, w_key, w_value, w_output, n_heads):
-    w_q, w_k, w_v = (w.reshape(len(w), n_heads, -1) for w in (w_query, w_key, w_value))
-    scores = np.einsum("bia,ahk,bjc,chk->bhij", x, w_q, x, w_k, optimize=True) * w_q.shape[2] ** -0.5
-    terms = np.tril(np.exp(scores))  # only then divided
+def layer_with_einsum(x, w_in, b_in, w_out, b_out, n_heads):
+    with_one = np.concatenate([x, np.ones_like(x[..., :1])], axis=-1)  # a bias is one more row of the matrix
+    w = np.vstack([w_in, b_in]).reshape(len(w_in) + 1, 3, n_heads, -1)
+    query, key, value = np.einsum("bia,arhk->rbhik", with_one, w)
+    terms = np.tril(np.exp(np.einsum("bhik,bhjk->bhij", query, key) * query.shape[-1] ** -0.5))  # only then divided
     weights = terms / terms.sum(axis=-1, keepdims=True)
-    w_o = w_output.reshape(n_heads, -1, w_output.shape[1])
-    return np.einsum("bhij,bja,ahv,hvd->bid", weights, x, w_v, w_o, optimize=True)
+    return np.einsum("bhij,bhjv,hvd->bid", weights, value, w_out.reshape(n_heads, -1, len(w_out)), optimize=True) + b_out
 
 
-def layer_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
-    x, w_query, w_key, w_value, w_output = (torch.from_numpy(a).float() for a in (x, w_query, w_key, w_value, w_output))
-    query, key, value = ((x @ w).unflatten(-1, (n_heads, -1)).transpose(1, 2) for w in (w_query, w_key, w_value))
+def layer_in_torch(x, w_in, b_in, w_out, b_out, n_heads):
+    x, w_in, b_in, w_out, b_out = (torch.from_numpy(a).float() for a in (x, w_in, b_in, w_out, b_out))
+    query, key, value = (part.unflatten(-1, (n_heads, -1)).transpose(1, 2) for part in (x @ w_in + b_in).chunk(3, dim=-1))
     scores = query @ key.mT / query.shape[-1] ** 0.5
     later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
     weights = torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
-    return (weights @ value).transpose(1, 2).flatten(2) @ w_output
+    return (weights @ value).transpose(1, 2).flatten(2) @ w_out + b_out
 
 
-def layer_in_float32(x, w_query, w_key, w_value, w_output, n_heads):
-    x, w_query, w_key, w_value, w_output = (a.astype(np.float32) for a in (x, w_query, w_key, w_value, w_output))
+def layer_in_float32(x, w_in, b_in, w_out, b_out, n_heads):
+    x, w_in, b_in, w_out, b_out = (a.astype(np.float32) for a in (x, w_in, b_in, w_out, b_out))
     heads = []
-    for w_q, w_k, w_v in zip(*(np.hsplit(w, n_heads) for w in (w_query, w_key, w_value)), strict=True):
-        scores = x @ w_q @ (x @ w_k).swapaxes(1, 2) / np.float32(w_q.shape[1] ** 0.5)
+    for q, k, v in zip(*(np.split(part, n_heads, axis=2) for part in np.split(x @ w_in + b_in, 3, axis=2)), strict=True):
+        scores = q @ k.swapaxes(1, 2) / np.float32(q.shape[2] ** 0.5)
         scores += np.triu(np.full(scores.shape[1:], -np.inf, dtype=np.float32), 1)
         terms = np.exp(scores - scores.max(axis=2, keepdims=True))
-        heads.append(terms / terms.sum(axis=2, keepdims=True) @ (x @ w_v))
-    return np.concatenate(heads, axis=2) @ w_output
+        heads.append(terms / terms.sum(axis=2, keepdims=True) @ v)
+    return np.concatenate(heads, axis=2) @ w_out + b_out
+
+
+def step_by_loops(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
+    batch, _, n, d_k = keys.shape
+    new = (x[:, 0] @ w_in + b_in).reshape(batch, 3, n_heads, d_k)
+    all_keys, all_values = (np.empty((batch, n_heads, n + 1, d_k)) for _ in range(2))
+    merged = np.empty((batch, n_heads * d_k))
+    for b, h in np.ndindex(batch, n_heads):
+        all_keys[b, h], all_values[b, h] = np.vstack([keys[b, h], new[b, 1, h]]), np.vstack([values[b, h], new[b, 2, h]])
+        terms = np.array([math.exp(sum(new[b, 0, h] * key) / math.sqrt(d_k)) for key in all_keys[b, h]])
+        merged[b, h * d_k : (h + 1) * d_k] = terms @ all_values[b, h] / terms.sum()
+    return (merged @ w_out + b_out)[:, None], all_keys, all_values
+
+
+def step_in_torch(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
+    x, keys, values, w_in, b_in, w_out, b_out = (torch.from_numpy(a).float() for a in (x, keys, values, w_in, b_in, w_out, b_out))
+    query, key, value = (part.unflatten(-1, (n_heads, -1)).transpose(1, 2) for part in (x @ w_in + b_in).chunk(3, dim=-1))
+    keys, values = torch.cat([keys, key], dim=2), torch.cat([values, value], dim=2)
+    weights = torch.softmax(torch.einsum("bhik,bhjk->bhij", query, keys) / keys.shape[-1] ** 0.5, dim=-1)
+    return (weights @ values).transpose(1, 2).flatten(2) @ w_out + b_out, keys, values
+
+
+def step_with_old_and_new_apart(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
+    # two partial softmaxes, over the kept keys and over the new one, joined by their sums
+    query, key, value = (np.moveaxis(p.reshape(len(x), 1, n_heads, -1), 2, 1) for p in np.split(x @ w_in + b_in, 3, axis=2))
+    query = query / keys.shape[-1] ** 0.5
+    old, new = np.exp(query @ keys.swapaxes(2, 3)), np.exp((query * key).sum(axis=-1, keepdims=True))
+    heads = (old @ values + new * value) / (old.sum(axis=-1, keepdims=True) + new)
+    return np.moveaxis(heads, 1, 2).reshape(x.shape) @ w_out + b_out, np.append(keys, key, axis=2), np.append(values, value, axis=2)
 
 
 # --- your turn, in the lesson -----------------------------------------------------------------------
@@ -299,6 +329,7 @@ RIGHT = {
     ],
     "cost-of-new-tokens": [lambda: (600_000, 154_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 4000])],
     "layer-around-attention": [layer_by_loops, layer_with_einsum, layer_in_torch, layer_in_float32],
+    "step-with-kept-keys": [step_by_loops, step_in_torch, step_with_old_and_new_apart],
     "attention-of-batches": [batches_by_loops, batches_in_torch],
     "same-output-other-values": [values_by_solving, values_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],

@@ -1,9 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# You have already done attention for one word. Its query met all the keys, a softmax turned the scores into weights, and with these the
-# values were averaged. Now you write it for every word of many sentences at once. It takes four lines, and every layer of GPT-2 takes the
-# same steps.
+# You have already done attention for one word: a query met all the keys, a softmax turned scores into weights, and the values were
+# averaged. Now you write it for all words of many sentences at once. It takes four lines, and every layer of GPT-2 takes the same steps.
 #
 # **Afterwards you can** write attention for any batch, test it, and let a trained model write with it. In the exercises you build GPT-2's
 # layer ({task}`layer-around-attention`) and its step with a cache ({task}`step-with-kept-keys`). You can say which value a query finds,
@@ -24,12 +23,12 @@
 # ```
 #
 # The program ran, and the layer could be trained. Is the line wrong all the same, and which test says so in five seconds? One good test
-# needs only a number that we trust, so we begin by making it by hand.
+# needs only a number that we trust, so we first make it by hand.
 
 # %% [markdown] id="who-asks"
 # In *The cat sat because it was tired*, "cat" asks for words that tell something about it. A key says in numbers whether its word is alive,
 # whether it tells what somebody does or is, and whether it is open, still waiting for another word to mean something. Its last number is
-# the first minus the second, for queries that want one without the other.
+# the first minus the second, for queries that want only one.
 
 # %% id="who-code"
 import numpy as np
@@ -42,7 +41,7 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-machine"
-# This is the part of the machine that we build today:
+# This part of the machine we build today:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
@@ -179,7 +178,7 @@ verify(
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
-# features, and $b$ stands for **all** axes before them. They may count examples, or heads (as we will see in a moment), or both.
+# features, and $b$ stands for **all** axes before them. They may count examples, or heads (soon), or both.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
@@ -227,8 +226,8 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 
 # %% [markdown] id="batch-notice"
 # In the first head "it" has found "cat", and takes home nearly the cat's own value. Added to what "it" was, after $W_O$, this makes the
-# pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order. All that is in the inputs, and in
-# the matrices that make queries and keys. We chose them by hand, and a model learns them.
+# pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order. All that is in the inputs and the
+# matrices, which we chose by hand and a model learns.
 
 # %% [markdown] id="layer"
 # ### A whole layer around your call
@@ -389,7 +388,7 @@ for f in (attention, one, two, three):
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # Only `one` fails the first test. It takes the softmax over the queries, while in the others each row of weights still sums to 1. In `two`
-# the keys ask. In both the fraction of "sat" is made from other scores, so the second test finds them. Only `three` passes both. It joins
+# the keys ask. Both are found by the second test, since other scores stand in the fraction. Only `three` passes both. It joins
 # batch and positions, and in a batch of one there is nothing to join.
 #
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and both tests find it. "That's a typo and a big bug!"

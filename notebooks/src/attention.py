@@ -307,8 +307,8 @@ figures.who_looked_where(words[:-1], looks(words[:-1]))
 
 # %% [markdown] id="writer-notice"
 # It has written the sentence of our course, and never read it: no cat sat in what it learned from. Given the words up to "because", it
-# finishes all 28 held-out sentences correctly. The map is a triangle although we hid nothing, because a word that has not been read yet
-# cannot answer. (In training a sentence is read at once, and later words had to be hidden, lesson {lesson}`masking`.)
+# finishes all 28 held-out sentences correctly. The map is a triangle, and our loop hid nothing for it, because a word that has not been
+# read yet cannot answer. (In training a sentence is read at once, and later words had to be hidden, lesson {lesson}`masking`.)
 #
 # When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87. Nobody told them to. Silence either head, with
 # zeros in its rows of $W_O$, and at most one of the 28 sentences still ends right.
@@ -763,10 +763,10 @@ print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 # {eq}`gaussian-finds-own-key` plus $\varepsilon\, \mathrm{diam}(V)\,\mathrm{diam}(K) / (4 h^2)$.
 
 # %% [markdown] id="deeper-lipschitz"
-# In self-attention the input moves queries, keys and values together, and then no limit holds for all inputs. **Assume** $d_k = 1$ and
-# all three equal to $x_1, \ldots, x_n$. A token at $x_1 = 0$ has the scores $x_1 x_j = 0$, so each weight is $1/n$. Move $x_1$. As a
-# value it contributes $1/n$ to the slope. As a query it contributes the covariance of values and keys, here the variance of the tokens.
-# As a key it enters the score $x_1 x_1$ only, whose whole derivative $2 x_1$ is 0. Together:
+# In self-attention the input moves queries, keys and values together, and then there need be no limit for all inputs. **Assume** $d_k = 1$
+# and all three equal to $x_1, \ldots, x_n$. A token at $x_1 = 0$ has the scores $x_1 x_j = 0$, so each weight is $1/n$. Move $x_1$. As a
+# value it contributes $1/n$ to the slope. As a query it contributes the covariance of values and keys, here the variance of the tokens. As
+# a key it enters the score $x_1 x_1$ only, whose whole derivative $2 x_1$ is 0. Together:
 #
 # $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
 #  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$

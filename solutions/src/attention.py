@@ -268,16 +268,16 @@ check("cost-of-new-tokens", my_cost)
 # the traffic is for keys and values, each used for a few operations only.
 
 # %% [markdown] id="layer-around-attention-text"
-# Write the attention layer of GPT-2: `my_layer(x, w_in, b_in, w_out, b_out, n_heads)` takes `x` of shape `(batch, T, d_model)` and returns
-# as much. `x @ w_in + b_in` has the columns of queries, keys and values, one third each.
+# Write the attention layer of GPT-2: `my_layer(x, w_in, b_in, w_out, b_out, n_heads)` takes `x`, `(batch, T, d_model)`, and returns an
+# array of the same shape. The columns of `x @ w_in + b_in` are first the queries, then the keys, then the values, one third each.
 #
 # In each head the scores of **later** positions become minus infinity, after the division by the root of $d_k$. The outputs of the heads,
 # side by side in their order, are multiplied by `w_out`, and `b_out` is added. Scores are moderate.
 
 # %% [markdown] id="layer-example"
-# A head has $d_k$ = `d_model / n_heads` neighbouring columns of each third, head 0 the first ones. `w_in` has the shape
-# `(d_model, 3 * d_model)`, `w_out` is `(d_model, d_model)`, and the biases fit. It must work for one head and one position. A library's
-# softmax is welcome. In GPT-2's files the four arrays are called `c_attn.weight`, `c_attn.bias`, `c_proj.weight` and `c_proj.bias`.
+# Head 0 has the first $d_k$ = `d_model / n_heads` columns of each third, head 1 the next ones. `w_in` is `(d_model, 3 * d_model)`, `b_in`
+# `(3 * d_model,)`, `w_out` `(d_model, d_model)` and `b_out` `(d_model,)`, all NumPy arrays. It must work for one head and one position.
+# `torch.softmax` is welcome. In GPT-2's files the four arrays are called `c_attn.weight`, `c_attn.bias`, `c_proj.weight` and `c_proj.bias`.
 #
 # An example with one head: if `x` is `[[[1.0], [2.0]]]`, `w_in` is `[[1.0, 1.0, 1.0]]`, `w_out` is `[[1.0]]` and the biases are 0, the
 # result is `[[[1.0], [1.881]]]`. The first position sees only itself, and the second has the scores 2 and 4.
@@ -310,14 +310,16 @@ check("layer-around-attention", my_layer)
 # the swaps would give the right shapes, and heads made of stretches of the text.
 
 # %% [markdown] id="step-with-kept-keys-text"
-# To write one more token, a model runs the same layer on that token alone. Write
+# To write one more token, a model runs the layer of {task}`layer-around-attention` on that token alone. Write
 # `my_step(x, keys, values, w_in, b_in, w_out, b_out, n_heads)`. Here `x` is the new token of each text, `(batch, 1, d_model)`, and `keys`
-# and `values` are those of the $n$ tokens before it, cut into heads, `(batch, n_heads, n, d_k)`. The rest is as in
-# {task}`layer-around-attention`.
+# and `values` are those of the $n \ge 1$ tokens before it, cut into heads, `(batch, n_heads, n, d_k)`. Scores are moderate.
 
 # %% [markdown] id="step-returns"
-# It returns three arrays: the output of the layer for the new token, `(batch, 1, d_model)`, and all keys and all values for the next step,
-# `(batch, n_heads, n + 1, d_k)`, in the order of the text. $n = 0$ must work. Scores are moderate.
+# The rest is as there: the columns of `x @ w_in + b_in` are query, key and value, one third each; head 0 has the first $d_k$ =
+# `d_model / n_heads` columns of each third; and the outputs of the heads, side by side, are multiplied by `w_out`, and `b_out` is added.
+#
+# Return three arrays: the output of the layer for the new token, `(batch, 1, d_model)`, and all keys and all values for the next step,
+# `(batch, n_heads, n + 1, d_k)`, in the order of the text.
 
 
 # %% id="step-with-kept-keys" tags=["task"]

@@ -13,19 +13,31 @@ from attn_course.reference import attention, merge_heads, multi_head_attention, 
 from attn_course.tasks import forbidden
 from attn_course.tasks.core import Case, Task, Wrong
 
-ROLES = ("query", "key", "value")
-
 
 def _answer(x: np.ndarray, w_in: np.ndarray, b_in: np.ndarray, w_out: np.ndarray, b_out: np.ndarray, n_heads: int) -> np.ndarray:
-    weights = dict(zip([f"w_{role}" for role in ROLES], np.split(w_in, 3, axis=1), strict=True))
-    biases = dict(zip([f"b_{role}" for role in ROLES], np.split(b_in, 3), strict=True))
-    return multi_head_attention(x, x, **weights, **biases, w_output=w_out, b_output=b_out, n_heads=n_heads, is_causal=True)
+    w_query, w_key, w_value = np.split(w_in, 3, axis=1)
+    b_query, b_key, b_value = np.split(b_in, 3)
+    biases: dict[str, Any] = {"b_query": b_query, "b_key": b_key, "b_value": b_value, "b_output": b_out}
+    return multi_head_attention(x, x, w_query, w_key, w_value, w_out, n_heads=n_heads, is_causal=True, **biases)
 
 
 def _visible(length: int, mask: str) -> np.ndarray:
     """Which pairs of query and key a mask leaves: the causal one, or one that is a mistake."""
     i, j = np.arange(length)[:, None], np.arange(length)
-    return {"causal": j <= i, "other side": j >= i, "one too many": j <= i + 1, "none": j >= 0}[mask]
+    return {"causal": j <= i, "other side": j >= i, "one too many": j <= i + 1, "one too few": j < i, "none": j + i >= 0}[mask]
+
+
+def _cut(projected: np.ndarray, n_heads: int, packed: str, split: str) -> list[np.ndarray]:
+    """Cut (batch, T, 3 d_model) into queries, keys and values of (batch, n_heads, T, d_k), as it should be or by mistake."""
+    batch, length, _ = projected.shape
+    if packed == "heads":
+        return list(projected.reshape(batch, length, n_heads, 3, -1).transpose(3, 0, 2, 1, 4))
+    thirds = np.split(projected, 3, axis=-1)
+    if split == "at once":
+        return [third.reshape(batch, n_heads, length, -1) for third in thirds]
+    if split == "every n-th":
+        return [np.moveaxis(third.reshape(batch, length, -1, n_heads), -1, 1) for third in thirds]
+    return [split_heads(third, n_heads) for third in thirds]
 
 
 def _layer(
@@ -49,23 +61,12 @@ def _layer(
 ) -> np.ndarray:
     """The layer with one step done differently; `late`: weights are hidden, not scores."""
     batch, length, _ = x.shape
-
-    def cut(columns: np.ndarray) -> np.ndarray:
-        if split == "at once":
-            return columns.reshape(batch, n_heads, length, -1)
-        if split == "every n-th":
-            return np.moveaxis(columns.reshape(batch, length, -1, n_heads), -1, 1)
-        return split_heads(columns, n_heads)
-
-    projected = x @ w_in + b_in * biased[0]
-    if packed == "heads":
-        parts = list(projected.reshape(batch, length, n_heads, 3, -1).transpose(3, 0, 2, 1, 4))
-    else:
-        parts = [cut(columns) for columns in np.split(projected, 3, axis=-1)]
+    parts = _cut(x @ w_in + b_in * biased[0], n_heads, packed, split)
     query, key, value = (parts[place] for place in order)
     scores = query @ key.swapaxes(-1, -2) / (divisor or math.sqrt(query.shape[-1]))
     visible = _visible(length, mask)
     weights = softmax(scores, axis) * visible if late else softmax(np.where(visible, scores, hidden), axis)
+    weights[..., ~visible.any(axis=1), :] = np.nan  # 0 / 0
     heads = weights @ value
     if merge == "at once":
         merged = heads.reshape(batch, length, -1)
@@ -113,7 +114,7 @@ LAYER = Task(
     points=4,
     difficulty=3,
     minutes=25,
-    trains="what a Transformer puts around the call of attention",
+    trains="building a layer of a Transformer around attention",
     answer=_answer,
     forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
@@ -142,9 +143,14 @@ LAYER = Task(
             "position i may see itself and what came before; yours also sees the next one, which a model that writes has yet to guess",
         ),
         Wrong(
+            "a position does not see itself",
+            lambda *inputs: _layer(*inputs, mask="one too few"),
+            "position i sees what came before and itself; yours hides itself too, so that the first one sees nothing, and 0 / 0 is NaN",
+        ),
+        Wrong(
             "hidden with the score 0",
             lambda *inputs: _layer(*inputs, hidden=0.0),
-            "a score of 0 has the share e^0 = 1 of the weight: what is hidden must get the score minus infinity",
+            "a score of 0 still gets a weight, for e^0 = 1: what is hidden must get the score minus infinity",
         ),
         Wrong(
             "hidden after the softmax",
@@ -182,12 +188,12 @@ LAYER = Task(
             "the merged heads are still to be multiplied by `w_out`, and `b_out` to be added",
         ),
         Wrong(
-            "no bias at the entrance",
+            "b_in is missing",
             lambda *inputs: _layer(*inputs, biased=(False, True)),
             "`b_in` is missing: it is added to `x @ w_in`, before queries, keys and values are cut apart",
         ),
         Wrong(
-            "no bias at the exit",
+            "b_out is missing",
             lambda *inputs: _layer(*inputs, biased=(True, False)),
             "`b_out` is missing: it is added to every row of the result",
         ),
@@ -199,7 +205,7 @@ LAYER = Task(
         Wrong(
             "keys before queries",
             lambda *inputs: _layer(*inputs, order=(1, 0, 2)),
-            "queries and keys are exchanged: the first third of the columns asks, and row i of the scores belongs to query i",
+            "queries and keys are exchanged: the first third of the columns are the queries, and row i of the scores belongs to query i",
         ),
         Wrong(
             "values before keys",
@@ -225,7 +231,7 @@ LAYER = Task(
     hints=[
         "Write the shape after each step: (batch, T, 3 d_model), (batch, T, d_model), (batch, H, T, d_k), (batch, H, T, T), and back.",
         "Cut the last axis in two, then bring the heads in front of the positions. On the way back the same two steps come in reverse.",
-        "`np.arange(T)` as a column beside `np.arange(T)` as a row compares the positions of queries and keys; then comes `np.where`.",
+        "Compare `np.arange(T)` as a row, for the keys, with `np.arange(T)` as a column, for the queries, and use `np.where`.",
     ],
 )
 
@@ -245,20 +251,21 @@ def _step(
     kept: str = "behind",
     sees: str = "all",
     scale: float | None = None,
+    packed: str = "roles",
+    order: tuple[int, int, int] = (0, 1, 2),
+    project: bool = True,
     biased: tuple[bool, bool] = (True, True),
 ) -> Step:
     """Read one more token. `kept`: where its key and value go. `sees`: which keys its query meets."""
-    projected = np.split(x @ w_in + b_in * biased[0], 3, axis=-1)
-    query, key, value = (split_heads(columns, n_heads) for columns in projected)
-    both = (keys, key), (values, value)
-    if kept == "in front":
-        both = tuple((new, old) for old, new in both)
-    elif kept == "exchanged":
-        both = (keys, value), (values, key)
-    all_keys, all_values = (np.concatenate(pair, axis=2) for pair in both)
+    parts = _cut(x @ w_in + b_in * biased[0], n_heads, packed, "columns")
+    query, key, value = (parts[place] for place in order)
+    if kept == "exchanged":
+        key, value = value, key
+    where = 0 if kept == "in front" else keys.shape[2]
+    all_keys, all_values = (np.insert(old, [where], new, axis=2) for old, new in ((keys, key), (values, value)))
     met = {"all": slice(None), "past": slice(-1), "itself": slice(-1, None), "first": slice(1)}[sees]
-    heads = attention(query, all_keys[:, :, met], all_values[:, :, met], scale=scale)
-    output = merge_heads(heads) @ w_out + b_out * biased[1]
+    merged = merge_heads(attention(query, all_keys[:, :, met], all_values[:, :, met], scale=scale))
+    output = merged @ w_out + b_out * biased[1] if project else merged
     return (output, keys, values) if kept == "nowhere" else (output, all_keys, all_values)
 
 
@@ -278,7 +285,7 @@ STEP = Task(
     points=3,
     difficulty=3,
     minutes=15,
-    trains="how a model writes: one query, and keys and values that are kept",
+    trains="writing with a cache, one query at a time",
     answer=_step,
     forbid=(forbidden.ATTENTION,),
     cases=lambda rng: [
@@ -286,18 +293,18 @@ STEP = Task(
         _past("three heads, a longer past", rng, 2, 11, 15, 3),
         _past("one head", rng, 2, 3, 7, 1),
         _past("one text", rng, 1, 7, 15, 5),
-        _past("the first token, nothing kept", rng, 3, 0, 14, 2),
+        _past("one token kept", rng, 3, 1, 14, 2),
     ],
     wrong=[
         Wrong(
             "the token does not see itself",
-            lambda *inputs: _step(*inputs, sees="past") if inputs[1].shape[2] else _step(*inputs),
+            lambda *inputs: _step(*inputs, sees="past"),
             "the new token attends to itself too: append its key and its value before you attend",
         ),
         Wrong(
             "only the token itself",
             lambda *inputs: _step(*inputs, sees="itself"),
-            "the query must meet the keys that were kept as well, not only that of its own token",
+            "the query must also meet the keys that were kept, not only the one of its own token",
         ),
         Wrong(
             "a causal mask from position 0",
@@ -320,14 +327,29 @@ STEP = Task(
             "the new key went to the values, and the new value to the keys",
         ),
         Wrong(
-            "no bias at the entrance",
+            "b_in is missing",
             lambda *inputs: _step(*inputs, biased=(False, True)),
             "`b_in` is missing: it is added to `x @ w_in`, before query, key and value are cut apart",
         ),
         Wrong(
-            "no bias at the exit",
+            "b_out is missing",
             lambda *inputs: _step(*inputs, biased=(True, False)),
             "`b_out` is missing from the output",
+        ),
+        Wrong(
+            "no output projection",
+            lambda *inputs: _step(*inputs, project=False),
+            "the merged heads are still to be multiplied by `w_out`, and `b_out` to be added",
+        ),
+        Wrong(
+            "packed head by head",
+            lambda *inputs: _step(*inputs, packed="heads"),
+            "the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head",
+        ),
+        Wrong(
+            "keys before queries",
+            lambda *inputs: _step(*inputs, order=(1, 0, 2)),
+            "query and key are exchanged: the first third of the columns is the query, the second the key",
         ),
         Wrong(
             "no scale",
@@ -343,6 +365,6 @@ STEP = Task(
     hints=[
         "First make query, key and value of the new token, each of shape (batch, H, 1, d_k). What is needed to attend, and what to return?",
         "`np.concatenate` along the axis of positions puts the new key behind the kept ones; do it before you attend.",
-        "No mask: everything that has been kept was read before. The weights have the shape (batch, H, 1, n + 1).",
+        "No mask is needed, since all kept tokens come before the new one. The weights have the shape (batch, H, 1, n + 1).",
     ],
 )

@@ -310,7 +310,7 @@ figures.who_looked_where(words[:-1], looks(words[:-1]))
 # finishes all 28 held-out sentences correctly. The map is a triangle, and our loop hid nothing for it, because a word that has not been
 # read yet cannot answer. (In training a sentence is read at once, and later words had to be hidden, lesson {lesson}`masking`.)
 #
-# When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87. Nobody told them to. Silence either head, with
+# When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87. Silence either head, with
 # zeros in its rows of $W_O$, and at most one of the 28 sentences still ends right.
 
 # %% [markdown] id="writer-try"

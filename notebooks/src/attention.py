@@ -4,9 +4,9 @@
 # You have already done attention for one word: a query met all the keys, a softmax turned scores into weights, and the values were
 # averaged. Now you write it for all words of many sentences at once. It takes four lines, and every layer of GPT-2 takes the same steps.
 #
-# **Afterwards you can** write attention for any batch, test it, and let a trained model write with it. In the exercises you build GPT-2's
-# layer ({task}`layer-around-attention`) and its step with a cache ({task}`step-with-kept-keys`). You can say which value a query finds,
-# which changes of its context an output does not notice, and what a book of 100,000 tokens costs.
+# **Afterwards you can** write attention for any batch, test it, and let a trained model write with it. In exercises
+# {task}`layer-around-attention` and {task}`step-with-kept-keys` you build GPT-2's layer and its step with a cache. You can say which value
+# a query finds, which changes of its context an output does not notice, and what a book of 100,000 tokens costs.
 
 # %% [markdown] id="needs"
 # **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60
@@ -41,7 +41,7 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-machine"
-# This part of the machine we build today:
+# We build this part of the machine today:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
@@ -112,7 +112,8 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# with the softmax taken along each row. This is the first equation of the Transformer paper, and you have done every step of it by hand.
+# with the softmax taken along each row. This is the first equation of the Transformer paper, and you have seen every step of it with
+# numbers.
 #
 # Now let "sat" ask. It gives "cat" the score 4 and "because" the score 0. The query of "was" is half that of "sat". **Predict** how many
 # times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
@@ -225,7 +226,7 @@ presents = ("alive", "tells", "alive - open")
 print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 
 # %% [markdown] id="batch-notice"
-# In the first head "it" has found "cat", and takes home nearly the cat's own value. Added to what "it" was, after $W_O$, this makes the
+# In the first head "it" has found "cat", and gets nearly the cat's own value. Added to what "it" was, after $W_O$, this makes the
 # pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order. All that is in the inputs and the
 # matrices, which we chose by hand and a model learns.
 
@@ -445,9 +446,9 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
-# The scores are $1/\sqrt 2$ and $5/\sqrt 2$. Both keys point the way of the query, but $k_2$ is five times as long, and among such keys the
-# dot product favours the longest. Let us take this advantage away and give all keys the **same norm** (length) $\rho$. Is the value found
-# then?
+# The scores are $1/\sqrt 2$ and $5/\sqrt 2$. Both keys point in the direction of the query, but $k_2$ is five times as long, and among such
+# keys the dot product favours the longest. Let us take this advantage away and give all keys the **same norm** (length) $\rho$. Is the
+# value found then?
 
 # %% [markdown] id="own-key-lead"
 # The trick is to write the dot product as a distance. Since $\|k_1 - k_j\|^2 = 2 \rho^2 - 2\, k_1 \cdot k_j$ and
@@ -475,9 +476,9 @@ figures.query_explorable()
 # %% [markdown] id="explorable-answer"
 # <details><summary>What you should see</summary>
 #
-# With keys of equal length $k_1$ wins, with a weight of 0.61, and yet the output, 0.22, is far from its value 1: the lead is too small.
-# After "Reset" the slope is largest on the border between $k_2$ and $k_3$: a step there moves much weight from one to the other, and their
-# values, $-1$ and $0.4$, lie far apart. On the border between $k_2$ and $k_4$ the same happens with values closer together. Section
+# With keys of equal length (here 3) $k_1$ wins, with a weight of 0.61, and yet the output, 0.22, is far from its value 1: the lead is too
+# small. After "Reset" the slope is largest on the border between $k_2$ and $k_3$: a step there moves much weight from one to the other, and
+# their values, $-1$ and $0.4$, lie far apart. On the border between $k_2$ and $k_4$ the same happens with values closer together. Section
 # {section}`function-bound` derives the slope.
 #
 # </details>

@@ -56,7 +56,7 @@ np.set_printoptions(precision=3, suppress=True)
 figures.machine()
 
 # %% [markdown] id="hook-notice"
-# All seven rates are whole numbers of sevenths, and a minus says that the loss falls when the score rises. Four are no surprise: "cat" has
+# Each rate is a whole number of sevenths, and a minus sign means that the loss falls when the score rises. Four are no surprise: "cat" has
 # the feature that the loss wants, and "sat", "was" and "tired" have more of the other one. But "the", "because" and "it" contribute
 # nothing to this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 
@@ -151,8 +151,8 @@ verify("weight-gradient-by-entry", "gradient-of-weights")
 
 # %% [markdown] id="backward-softmax-sum"
 # Multiply the bracket out. Of the terms with $[l = j]$ only $p_{ij}\, dP_{ij}$ is left. In the others $p_{ij}$ does not depend on $l$ and
-# goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$ of $dP$ under the weights of row $i$**. Call
-# it $\delta_i$. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all entries at once, where $\mathbf{1}$ is a column of ones that
+# goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$ of $dP$ under the weights of row $i$**.
+# Call it $\delta_i$. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all entries at once, where $\mathbf{1}$ is a column of ones that
 # copies $\delta_i$ along its row,
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
@@ -327,9 +327,9 @@ print(f"to first order:      {now - 0.1 * sum((g**2).sum() for g in ours):.2f}")
 print(f"after the step:      {loss(*stepped, d_output):.2f}")
 
 # %% [markdown] id="fall-notice"
-# It does, up to .04, which comes from higher orders. And the scores? This was a step of queries and keys, not of the scores. In
-# $s_{ij} = q_i \cdot k_j / \sqrt{d_k}$ both factors move, $q_i$ by $-0.1\, dq_i$ and $k_j$ by $-0.1\, dk_j$. Multiply out: to first order
-# the score changes by
+# It does, to within .04, and the rest comes from higher-order terms. And the scores? This was a step of queries and keys, not of the
+# scores. In $s_{ij} = q_i \cdot k_j / \sqrt{d_k}$ both factors move, $q_i$ by $-0.1\, dq_i$ and $k_j$ by $-0.1\, dk_j$. Multiply out: to
+# first order the score changes by
 #
 # $$\Delta s_{ij} = -0.1\, \frac{dq_i \cdot k_j + q_i \cdot dk_j}{\sqrt{d_k}}$$
 
@@ -347,8 +347,8 @@ print(labelled(rows, ("first order", "in full"), TOKENS, digits=3))
 # %% [markdown] id="fall-answer" tags=["answer"]
 # In the row "first order" six scores follow their signs, and the score of "because" with itself, whose $dS$ is $-\frac17$, stands at 0: its
 # query and its key are both 0. (In full it rises by .001: after the step neither is 0, and this is their product, of second order.) A step
-# has only queries and keys to move, and each of them belongs to many scores. Section {section}`deeper-fall` shows scores with a plus that
-# rise.
+# has only queries and keys to move, and each of them belongs to many scores. Section {section}`deeper-fall` shows scores that rise although
+# their entry of $dS$ is positive.
 
 # %% [markdown] id="differences"
 # ## Checking a gradient by differences
@@ -383,9 +383,9 @@ check("key-gradient-by-differences", my_differences)
 # ```
 
 # %% [markdown] id="check-gradient"
-# `check_gradient` runs such a loop over queries, keys and values with the step $10^{-5}$, and says of each gradient whether it agrees up to
-# a millionth of its largest entry. Here it checks `backward`, and then two passes with one wrong line each, drawn from the mistakes that
-# `verify` rejects.
+# `check_gradient` runs such a loop over queries, keys and values with the step $10^{-5}$, and reports for each gradient whether it agrees
+# to within a millionth of its largest entry. Here it checks `backward`, and then two passes with one wrong line each, drawn from the
+# mistakes that `verify` rejects.
 
 # %% id="check-all"
 rng = np.random.default_rng(3)
@@ -403,9 +403,9 @@ for name, suspect in zip("AB", suspects, strict=False):
     print(f"{name}: wrong in the line of {suspect.line}: {suspect.mistake}")
 
 # %% [markdown] id="check-answer" tags=["answer"]
-# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So look at what $dQ$ and $dK$ share and $dV$ does not: `d_weights`, `delta` and `d_scores`.
-# Each of the three could do this, and here it is the first; section {section}`deeper-lines` says how far they can be told apart. In B only
-# $dQ$ is wrong, so it can only be the line of `d_query`.
+# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So look at what $dQ$ and $dK$ share and $dV$ does not: `d_weights`, `delta` and
+# `d_scores`. Each of the three could do this, and here it is the first; section {section}`deeper-lines` says how far they can be told
+# apart. In B only $dQ$ is wrong, so it can only be the line of `d_query`.
 
 # %% [markdown] id="check-inputs"
 # Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, no symmetric matrices, and more than one
@@ -417,7 +417,8 @@ for name, suspect in zip("AB", suspects, strict=False):
 # ## Limits
 #
 # - **A gradient is about small steps.** Even if a small rise of a score lowers the loss, a rise by 5 may raise it. (Not if the loss is
-#   linear in the output: with all other scores held, $z_i$ moves on the straight line towards $v_j$, and a linear loss does not turn there.)
+#   linear in the output: with all other scores held, the other weights keep their ratios, so $z_i$ moves on the straight line towards $v_j$,
+#   and a linear loss does not turn there.)
 # - **What gets no weight gets no gradient**, {eq}`score-gradient-against-mixture` and {eq}`gradient-of-values`. If every query gives a key
 #   weight 0 (by a mask, or by rounding), then neither the key nor its value gets a gradient.
 
@@ -467,9 +468,9 @@ print(labelled(parts, ("dS", "change", "by query", "by keys"), TOKENS, digits=3)
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
-# By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if
-# $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case. The second holds if $p_{ij} = 1$, because then $z_i = v_j$. How small is $dS_{ij}$
-# *near* these weights, 0 and 1? The weights sum to 1, so $dP_{ij} = \sum_l p_{il}\, dP_{ij}$, and
+# By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case.
+# The second holds if $p_{ij} = 1$, because then $z_i = v_j$. How small is $dS_{ij}$ *near* these weights, 0 and 1? The weights sum to 1, so
+# $dP_{ij} = \sum_l p_{il}\, dP_{ij}$, and
 #
 # $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
 #
@@ -715,10 +716,10 @@ steps, kinds = 10.0 ** -np.arange(0, 10), ("float64", "float32")
 figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 
 # %% [markdown] id="step-answer" tags=["answer"]
-# It is $10^{-2}$. The estimate $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.0056 = 10^{-2.25}$, on the logarithmic axis nearer to $10^{-2}$
-# than to $10^{-3}$. (That fits the curve, but is no proof: here $F$ and $M$ are other numbers, and the outputs are rounded, not the loss.)
-# At the left end of the float32 curve most keys do not change at all when so small a step is added, so their differences are 0, and the
-# error is the gradient itself.
+# It is $10^{-2}$. The estimate $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.0056 = 10^{-2.25}$, on the logarithmic axis nearer to
+# $10^{-2}$ than to $10^{-3}$. (That fits the curve, but is no proof: here $F$ and $M$ are other numbers, and the outputs are rounded, not
+# the loss.) At the left end of the float32 curve most keys do not change at all when so small a step is added, so their differences are 0,
+# and the error is the gradient itself.
 
 # %% id="step-verify"
 verify("central-difference-error", "best-difference-step")

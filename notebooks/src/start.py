@@ -63,8 +63,8 @@ for wish, badge in zip(wish_of_it, badge_of_cat, strict=True):
     print(wish, "times", badge, "is", wish * badge, "and the total is", total)
 
 # %% [markdown] id="cat-notice"
-# On a badge the four numbers say how much a word is **alive**, how much it **tells** what somebody does or is, how **open** it is (it
-# waits for another word, as a pronoun does), and *alive* minus *tells*. (With this one a wish can ask for *alive* and refuse *tells* at once.)
+# On a badge the four numbers say how much a word is **alive**, how much it **tells** what somebody does or is, how **open** it is (it waits
+# for another word, as a pronoun does), and *alive* minus *tells*. (With this single number a wish can ask for *alive* and against *tells*.)
 # In a wish they say how much of each is looked for. The slider set two of them, $(s, 0, -2, s)$.
 #
 # We multiplied wish and badge number by number, and added up. This is the **dot product** of two lists, and its result is called the
@@ -238,7 +238,7 @@ print("output of because: ", (shares @ value).round(2))
 # %% [markdown] id="looks"
 # Which words does each word look at? Press one of the seven, and follow its lines. Then choose the second
 # head, in which each word was made to look at the one before it. But places are hours on a clock of six here, so the seventh word has
-# the hour of the first, and in $X$ both end with $(2, 0)$. Which word therefore has two words that it looks at most? And where does
+# the hour of the first, and in $X$ both end with $(2, 0)$. So which word looks most, and equally, at two others? And where does
 # "the" look, which has no word before it?
 
 # %% id="looks-card"
@@ -330,8 +330,8 @@ print(labelled([shares], ["weight"], columns=(*TOKENS, "cat")))
 # %% [markdown] id="formula"
 # ## One formula for all words
 #
-# Now $T_q$ words ask $T_k$ words at once; in our sentence all seven ask all seven. A query and a key have $d_k$ numbers, here 4, and a value
-# has $d_v$, here 3. Let $Q_{ia}$ be number $a$ of query $i$, and $K_{ja}$ number $a$ of key $j$. The score of the two is
+# Now $T_q$ words ask $T_k$ words at once; in our sentence all seven ask all seven. A query and a key have $d_k$ numbers, here 4, and a
+# value has $d_v$, here 3. Let $Q_{ia}$ be number $a$ of query $i$, and $K_{ja}$ number $a$ of key $j$. The score of the two is
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
@@ -377,7 +377,7 @@ print("columns of P sum to", P.sum(axis=0).round(1))
 
 # %% [markdown] id="turned"
 # Many books write a word as a **column**, $Q_c = Q^\top$ and $K_c = K^\top$, and the scores as $K_c^\top Q_c$. Transpose a product by
-# transposing both factors and swapping them: $(Q K^\top)^\top = (K^\top)^\top Q^\top = K Q^\top$. So this is our table turned, and its
+# transposing both factors and swapping them: $(Q K^\top)^\top = (K^\top)^\top Q^\top = K Q^\top$. So this is our table transposed, and its
 # columns ask (section {section}`columns`):
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
@@ -405,9 +405,10 @@ break_the_machine()
 #
 # $$\mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V$$
 #
-# It is lit below, and the caption has our sizes. The rows of $X$ are $T$ words of $d_\text{model}$ numbers; $W_Q$, $W_K$ and $W_V$ make
-# queries $Q$, keys $K$ and values $V$ from them; $Q K^\top$ holds the scores, $P$ the weights, and $P V$ the output of one of $H$ heads; $Z$
-# holds the outputs of all heads side by side, $W_O$ turns the six numbers of a word into five, and $X$ is added.
+# The figure highlights it, with our sizes in the caption. The rows of $X$ are $T$ words of $d_\text{model}$
+# numbers; $W_Q$, $W_K$ and $W_V$ make queries $Q$, keys $K$ and values $V$ from them; $Q K^\top$ holds the scores, $P$ the weights, and
+# $P V$ the output of one of $H$ heads; $Z$ holds the outputs of all heads side by side, $W_O$ turns the six numbers of a word into five,
+# and $X$ is added.
 
 # %% id="whole-figure"
 figures.our_machine()
@@ -423,21 +424,21 @@ second = softmax(KEY[1] @ QUERY[1][4] / 2)
 print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 
 # %% [markdown] id="whole-notice"
-# The first three numbers of $Z$ are the output that you know. The other three come from the second head, which gives 0.784 to "because",
-# a word with nothing to give, and 0.106 each to "sat" and to "it" itself. Since "sat" tells by 2 and "it" is open by 2, this
-# makes $2 \cdot 0.106 \approx 0.21$ of *tells* and of *open*, and $W_O$ **adds** these. So *tells* ends at $0.0458 + 0.2145 = 0.2603$, and
-# *open* at $2 - 1.9019 + 0.2123 = 0.3104$: the second head, which looks for places only, opens "it" a little again.
+# The first three numbers of $Z$ are the output that you know. The other three come from the second head, which hands on *alive*, *tells*
+# and *open*. It gives 0.784 to "because", a word with nothing to give, and 0.106 each to "sat" and to "it" itself. Since "sat" tells by 2
+# and "it" is open by 2, this makes $2 \cdot 0.106 \approx 0.21$ of *tells* and of *open*, and its rows of $W_O$ **add** these. So *tells*
+# ends at $0.0458 + 0.2145 = 0.2603$, and *open* at $2 - 1.9019 + 0.2123 = 0.3104$, because the second head opens "it" a little again.
 
 # %% [markdown] id="map"
 # ## The lessons
 #
-# Beside each lesson stands its question.
+# The table gives each lesson's question.
 #
 # <details><summary>Exercises, deeper sections, and where your work lies</summary>
 #
 # - The **exercises** have points, hints and a check, which tries a function on several cases. It names the mistakes that it
 #   knows; otherwise it says what is true of your result, such as which number differs first.
-# - A section whose heading begins with *Deeper* is folded, at the end. No other section needs it, so open what you are curious about.
+# - A section that is marked *Deeper* is folded, at the end. No other section needs it, so open what you are curious about.
 # - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites what you
 #   have written.
 # - In a terminal, `attn-course` lists what else there is.

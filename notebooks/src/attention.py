@@ -601,9 +601,10 @@ verify("attention-flops")
 # Can you tell a mistake by what it does? No core section needs this or anything below, so take what you like. The card has a small
 # attention, made from tokens as in lesson {lesson}`start`, and beside it a twin with one mistake. At the start both give the same output.
 # Change as few numbers as you can until they differ, press the lamp that proves it, and say which mistake it is. The first four levels need
-# this lesson and lesson {lesson}`scaling`.
+# this lesson and lesson {lesson}`scaling`. The card
+# appears when you run the cell.
 
-# %% id="break-card"
+# %% id="break-card" tags=["live"]
 from attn_course.figures.broken import break_the_machine
 
 break_the_machine(1)

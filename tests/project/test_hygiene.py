@@ -18,7 +18,7 @@ def test_every_tracked_file_is_clean(root):
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"x" * LARGEST_BYTES + b"\n", ": 500001 bytes; the limit is 500000"),
+        (b"x" * LARGEST_BYTES + b"\n", ": 400001 bytes; the limit is 400000"),
         (b"one\r\ntwo\n", ": has carriage returns; lines end with LF"),
         (b"one", ": does not end with a line feed"),
         (b"ok\nsee /" + b"home/ada/attn\n", ":2: holds a path of one machine"),

@@ -2,6 +2,7 @@
 
 PYTHON ?= python3 python3.13 python3.12 python3.11 python
 TORCH_INDEX ?=
+MODEL ?=
 PYTEST_ARGS ?= -n logical --maxprocesses 4 --dist worksteal
 # The workers share the cores: threads that wait for each other's turn took a quarter of the CPU time of the layers' tests.
 ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
@@ -9,6 +10,13 @@ ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
+
+# The language model of some lessons, once; without a network a line says so, and all else goes on.
+ifeq ($(MODEL),no)
+export ATTN_COURSE_MODEL := no
+else
+GET_MODEL = $(BIN)/attn-course model || true
+endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR: # a .venv that broke off is made again
@@ -18,12 +26,15 @@ help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 	@echo
 	@echo "  PYTHON=python3.12     the Python (3.11 or newer) that .venv is made with"
+	@echo "  MODEL=no              leave out the language model (93 MB): its lessons then show stored answers"
 	@echo "  TORCH_INDEX=URL       where pip takes torch from, to choose a CPU or a CUDA build (see README.md)"
 
 lab: $(VENV)/.runtime ## open the course in JupyterLab (installs it first)
+	@$(GET_MODEL)
 	@$(BIN)/attn-course lab
 
 test: $(VENV)/.test $(VENV)/.nbgrader ## run everything CI runs
+	@$(GET_MODEL)
 	@$(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 oldest: $(VENV)/.oldest ## try the kernels under the oldest Triton that is supported (no part of `make test`)

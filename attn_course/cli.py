@@ -10,7 +10,21 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands import bench, check, doctor, formulas, grade, lab, nbgrader, notation, notebooks, progress, release, similarity
+from attn_course.commands import (
+    bench,
+    check,
+    doctor,
+    formulas,
+    grade,
+    lab,
+    model,
+    nbgrader,
+    notation,
+    notebooks,
+    progress,
+    release,
+    similarity,
+)
 from attn_course.commands.terminal import BadInput, Failure
 
 app = typer.Typer(
@@ -21,7 +35,7 @@ app = typer.Typer(
 )
 _INTERRUPTED = 130
 _LEARN, _TEACH, _AUTHORS = "For learners", "For teachers", "For authors"
-for _command in (lab.lab, check.check, progress.progress, formulas.formulas, notation.notation, doctor.doctor):
+for _command in (lab.lab, check.check, progress.progress, formulas.formulas, notation.notation, model.model, doctor.doctor):
     app.command(rich_help_panel=_LEARN)(_command)
 app.command(rich_help_panel=_TEACH)(release.release)
 app.command(rich_help_panel=_TEACH)(grade.grade)

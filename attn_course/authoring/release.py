@@ -13,7 +13,14 @@ from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import is_untouched, read_text
 from attn_course.authoring.task_cells import STUDENT
 
-ENVIRONMENT = ("pyproject.toml", "constraints.txt", "environment.yml", "LICENSE")  # with the package they make `pip install` work
+ENVIRONMENT = (
+    "pyproject.toml",
+    "constraints.txt",
+    "environment.yml",
+    "LICENSE",
+    "NOTICE",
+    "LICENSE-APACHE",
+)  # with the package they make `pip install` work
 README = r"""# Exercises on attention
 
 | chapter | title | notebook | tasks | points |
@@ -107,6 +114,7 @@ def release(
     students: Sequence[str] = (),
     limits: str = "",
     own: Path | None = None,
+    model: Path | None = None,
 ) -> list[Assignment]:
     """Write a folder for students, or one in it for each of them, whole or not at all.
 
@@ -126,6 +134,8 @@ def release(
         A table in Markdown of what a notebook may use while it is marked, for the instructions.
     own : Path, optional
         A folder of the teacher's own tasks. Their exercise is built there and handed out; their answers are not.
+    model : Path, optional
+        The file of the language model, to be copied into model/ of each folder, where the package looks for it.
 
     Returns
     -------
@@ -156,6 +166,9 @@ def release(
                 named = {name: made_out(text, student) for name, text in texts.items()}
                 instructions = readme(assignments, with_lessons=with_lessons, own=named != texts, limits=limits)
                 _fill(made / student, root, named, instructions)
+                if model is not None:
+                    (made / student / "model").mkdir()
+                    shutil.copyfile(model, made / student / "model" / model.name)
             made.replace(out)
     except OSError as error:
         raise AuthoringError(f"cannot write {out}: {error.strerror or error}") from error

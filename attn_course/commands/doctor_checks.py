@@ -53,7 +53,7 @@ def examine(root: Path) -> list[Finding]:
     with ThreadPoolExecutor(len(slow)) as pool:
         waiting = [pool.submit(check) for check in slow]
         first = [python(), course(root), *packages()]
-        last = [*notebooks(root), work(root), disk(root), browser()]
+        last = [*notebooks(root), work(root), language_model(), disk(root), browser()]
         return [*first, *(finding for result in waiting for finding in result.result()), *last]
 
 
@@ -261,6 +261,16 @@ def work(root: Path) -> Finding:
     if "missing" in counted:
         return Finding("work", "note", text, "`attn-course lab` copies what is missing")
     return Finding("work", "ok", text)
+
+
+def language_model() -> Finding:
+    """Is the language model here, bit by bit, that some lessons run?"""
+    from attn_course.language.getting import ModelMissing, checked, model_path
+
+    try:
+        return Finding("language model", "ok", f"SmolLM2 in {checked(model_path())}")
+    except ModelMissing as error:
+        return Finding("language model", "note", str(error), "lessons run without it, on stored answers")
 
 
 def disk(root: Path) -> Finding:

@@ -84,6 +84,8 @@ def open_course(
     first_port = free_port(ip) if port is None else usable_port(port, ip)
     for line in [*copy_exercises(root), *copy_lessons(root)]:
         say(line)
+    if line := _model_to_get():
+        say(line)
     write_profile(root)
     say("starting JupyterLab")
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
@@ -123,6 +125,16 @@ def _answers(server: subprocess.Popen[bytes], ip: str, port: int, token: str, ti
             raise
         return False
     return True
+
+
+def _model_to_get() -> str:
+    """What to say where the language model is not here; nothing where it is, or is not wanted."""
+    from attn_course.language.getting import HOW, ModelMissing, model_path
+
+    try:
+        return "" if model_path().is_file() else f"the language model is not here, and lessons show stored answers of it: {HOW}"
+    except ModelMissing:
+        return ""
 
 
 def _start(root: Path, ip: str, port: int, token: str, options: Sequence[str], log: Path) -> subprocess.Popen[bytes]:

@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         problems = [problem for experiment in chosen if (problem := experiment.problem())]
         print("\n".join(problems) or f"{len(chosen)} experiments are current")
         return 1 if problems else 0
+    chosen = [experiment for experiment in chosen if not experiment.needs_model or _model_is_here(experiment.name)]
     torch.set_num_threads(1)  # small models gain nothing from more, and on busy cores the threads wait for each other
     for experiment in chosen:
         start = time.monotonic()
@@ -33,6 +34,17 @@ def main(arguments: list[str] | None = None) -> int:
         for seed, result in zip(record.seeds, record.results, strict=True):
             print(f"  seed {seed}: {experiment.conclude(result)}")
     return 0
+
+
+def _model_is_here(name: str) -> bool:
+    from attn_course.language.getting import ModelMissing, checked, model_path
+
+    try:
+        checked(model_path())
+    except ModelMissing as error:
+        print(f"{name}: left out, {error}")
+        return False
+    return True
 
 
 if __name__ == "__main__":

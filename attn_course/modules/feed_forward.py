@@ -91,7 +91,7 @@ def mean_square(activation: Activation) -> float:
     >>> round(mean_square("relu"), 5), round(mean_square("gelu"), 5)
     (0.5, 0.42522)
     """
-    z = torch.linspace(-12.0, 12.0, 4801, dtype=torch.float64)
+    z = torch.linspace(-12.0, 12.0, 4801, dtype=torch.float64, device="cpu")  # also while a model is built on the meta device
     return float((ACTIVATIONS[activation](z).square() * torch.exp(-z.square() / 2.0)).sum() * (z[1] - z[0]) / math.sqrt(2.0 * math.pi))
 
 

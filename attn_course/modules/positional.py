@@ -1,7 +1,7 @@
-"""Attention whose positions can be changed after training: pairs that turn at any frequencies, and penalties on distance."""
+"""Attention to be changed after training: pairs turn at any frequency, distance is penalised, another function may attend."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -60,13 +60,17 @@ class PositionalAttention(MultiHeadAttention):
 
     `frequencies`: radians for each position of every pair that is rotated; none is NoPE, fewer than d_k / 2 partial RoPE.
     Set the attribute to those of `attn_course.reference.yarn_frequencies` or its like to read texts longer than trained.
+    `rope_theta`: the frequencies of RoPE, theta^(-2i/d_k), in a word.
     `slopes`: one for each head: its penalty for each position of distance, ALiBi, Eq. alibi-decays-weights; none without it.
     `temperature`: divides the scores, all of them, also where only some features are rotated, Eq. yarn-sharpens-weights.
-    `**options`: those of `MultiHeadAttention` but `rope_theta`.
+    `**options`: the others of `MultiHeadAttention`.
 
-    The three are numbers of the layer, not tensors: a layer moved to float16 still turns by float64 angles.
+    The attribute `attend` is the function of queries, keys and values that is called: `attn_course.gpu.attention`, or another one with
+    its keywords.
 
-    Raises ValueError as `MultiHeadAttention`, or if `rope_theta` is given.
+    Frequencies, slopes and temperature are numbers of the layer, not tensors: a layer moved to float16 still turns by float64 angles.
+
+    Raises ValueError as `MultiHeadAttention`, or if `rope_theta` and `frequencies` are both given.
 
     ALiBi: Press et al. (2021), arXiv:2108.12409. Frequencies: see `attn_course.reference.rotary`.
 
@@ -79,10 +83,13 @@ class PositionalAttention(MultiHeadAttention):
     def __init__(
         self, d_model: int, n_heads: int, *, frequencies: Numbers = (), slopes: Numbers = (), temperature: float = 1.0, **options: Any
     ) -> None:
-        if options.get("rope_theta") is not None:
-            raise ValueError("rope_theta must be left out: frequencies say how pairs turn")
         super().__init__(d_model, n_heads, **options)
+        if self.rope_theta is not None:
+            if len(frequencies):
+                raise ValueError("rope_theta must be left out where frequencies say how pairs turn")
+            frequencies = [self.rope_theta ** (-2.0 * pair / self.d_k) for pair in range(self.d_k // 2)]
         self.frequencies, self.slopes, self.temperature = frequencies, slopes, temperature
+        self.attend: Callable[..., Any] = attention
 
     def forward(
         self,
@@ -122,7 +129,7 @@ class PositionalAttention(MultiHeadAttention):
         if not self.temperature > 0.0:
             raise ValueError(f"temperature must be positive; got {self.temperature!r}")
         scale = 1.0 / math.sqrt(self.d_k) if self.options["scale"] is None else self.options["scale"]
-        result = attention(
+        result = self.attend(
             query,
             key,
             value,

@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from attn_course.modules.block import NORMS, Block, Norm
 from attn_course.modules.cache import KeyValueCache
+from attn_course.modules.gguf import Gguf, read_gguf
 from attn_course.modules.gpt2 import gpt2_weights
 from attn_course.modules.hooks import Place
 
@@ -91,12 +93,19 @@ class Transformer(nn.Module):
                     last.div_(math.sqrt(2 * n_layers))
 
     def forward(
-        self, ids: Int[Tensor, "*batch len"], *, cache: Sequence[KeyValueCache] | None = None
-    ) -> Float[Tensor, "*batch len n_tokens"]:
+        self,
+        ids: Int[Tensor, "*batch len"],
+        *,
+        cache: Sequence[KeyValueCache] | None = None,
+        positions: Shaped[Tensor, "*#batch len"] | None = None,
+        last: bool = False,
+    ) -> Float[Tensor, "*batch rows n_tokens"]:
         """Return logits: row i is about the token behind ids[..., i].
 
         `ids`: tokens, all sequences of one length; what stands behind a sequence does not change its logits.
         `cache`: that of `new_cache`: the past, which `ids` continues.
+        `positions`: where the tokens stand, for a rotation in the blocks; behind the past, in order, if left out.
+        `last`: the last row alone, since a large vocabulary makes all of them expensive.
 
         Raises TypeError if `ids` are not whole numbers; ValueError if one is no token, there are more positions than the table
         has, or the cache is not one for each block.
@@ -108,8 +117,8 @@ class Transformer(nn.Module):
             x = x + self.w_positions[past : past + ids.shape[-1]]
         x = self.embedded(x)
         for number, block in enumerate(self.blocks):
-            x = block(x, cache=None if cache is None else cache[number])
-        return self.norm(x) @ (self.w_tokens.T if self.w_logits is None else self.w_logits)
+            x = block(x, cache=None if cache is None else cache[number], positions=positions)
+        return self.norm(x[..., -1:, :] if last else x) @ (self.w_tokens.T if self.w_logits is None else self.w_logits)
 
     def new_cache(self) -> list[KeyValueCache]:
         """Return an empty cache for each block."""
@@ -138,7 +147,7 @@ class Transformer(nn.Module):
             raise ValueError(f"{wanted}; got {n_new}, {temperature} and shape {tuple(ids.shape)}")
         cache, unread = self.new_cache() if use_cache else None, ids
         for _ in range(n_new):
-            logits = self(unread, cache=cache)[..., -1:, :]
+            logits = self(unread, cache=cache, last=True)
             if temperature > 0.0:  # the largest of logits / temperature with noise of Gumbel's is a draw from their softmax
                 logits = logits / temperature - torch.empty_like(logits).exponential_(generator=generator).log()
             token = logits.argmax(dim=-1)
@@ -162,6 +171,23 @@ class Transformer(nn.Module):
         options: dict[str, Any] = {"bias": True, "activation": "gelu_tanh", "d_hidden": state["blocks.0.feed_forward.w_in"].shape[1]}
         model = cls(n_tokens, d_model, n_heads, n_layers, n_positions=n_positions, tied="w_logits" not in state, **options)
         model.to(state["w_tokens"]).load_state_dict(state)
+        return model
+
+    @classmethod
+    def from_gguf(cls, source: Path | str | Gguf) -> Self:
+        """Return a model of Llama's architecture: RMS norms, grouped key heads, rotated pairs of neighbours, SiLU gates, no biases.
+
+        `source`: a GGUF file, or what `attn_course.modules.gguf.read_gguf` made of it. Numbers of 4 or 8 bits become float32.
+
+        Raises ValueError if the file is no GGUF, of another architecture, or lacks a weight.
+
+        Touvron et al. (2023), section 2.2, arXiv:2302.13971.
+        """
+        gguf = source if isinstance(source, Gguf) else read_gguf(source)
+        state = gguf.weights()
+        with torch.device("meta"):  # no numbers are drawn for weights that are about to be replaced
+            model = cls(tied="w_logits" not in state, **gguf.options())
+        model.load_state_dict(state, assign=True)
         return model
 
     def _past(self, cache: Sequence[KeyValueCache] | None) -> int:

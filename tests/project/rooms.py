@@ -30,8 +30,11 @@ ROOMS = {
     "formulas": Room(("numpy", "sympy")),
     "notation": Room(("numpy",)),
     "gpu": Room(("torch", "triton", f"{COURSE}.costs")),  # triton: see kernel files below
-    "modules": Room(("torch", "jaxtyping", f"{COURSE}.gpu.ops")),
-    "experiments": Room(("torch", "numpy", f"{COURSE}.modules", f"{COURSE}.reference")),
+    "modules": Room(("torch", "jaxtyping", f"{COURSE}.gpu.ops"), in_functions=("gguf", "numpy")),  # a file of weights is read with NumPy
+    "language": Room(
+        ("torch", "numpy", "jaxtyping", f"{COURSE}.modules", f"{COURSE}.gpu.ops"), in_functions=("gguf", "tokenizers", "platformdirs")
+    ),
+    "experiments": Room(("torch", "numpy", f"{COURSE}.modules", f"{COURSE}.reference", f"{COURSE}.gpu.ops", f"{COURSE}.language")),
     "distributed": Room(("torch", f"{COURSE}.gpu.ops")),
     "equations": Room(("sympy", "numpy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs")),
     "tasks": Room(("numpy", "sympy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),

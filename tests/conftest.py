@@ -38,6 +38,10 @@ for number in (signal.SIGINT, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
+# Lessons run on stored answers here, in seconds; tests/language has the real model, one process at a time.
+MODEL = os.environ.get("ATTN_COURSE_MODEL", "")
+os.environ["ATTN_COURSE_MODEL"] = "no"
+
 # A GPU machine may have torch, Triton, NumPy and pytest only: the tests that need it ask for no more.
 if importlib.util.find_spec("jaxtyping") and importlib.util.find_spec("beartype"):
     import jaxtyping

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attn_course.gpu.ops import attention
 from attn_course.language.getting import HOW, ModelMissing, checked, model_path
-from attn_course.language.stored import question_of, record, stored
+from attn_course.language.stored import is_recording, question_of, record, stored
 from attn_course.language.tokenizer import pieces, tokenizer_of
 from attn_course.modules import Transformer, hooked
 from attn_course.modules.gguf import read_gguf
@@ -52,7 +52,11 @@ def _answered(method: Callable[..., Any]) -> Callable[..., Any]:
             self._try_attend()
             return stored(question)
         found = method(self, *args, **kwargs)
-        record(question, found)
+        if is_recording():
+            if self.attend is None:
+                record(question, found)
+            else:  # what a reader's function makes of it is not the model's answer
+                replace(self, _attend=None)._a_step()
         return found
 
     return answer
@@ -89,6 +93,16 @@ class LanguageModel:
         self._attend = function
 
     @property
+    def n_layers(self) -> int:
+        """How many layers there are: 30."""
+        return 30 if self.network is None else len(self.network.blocks)
+
+    @property
+    def n_heads(self) -> int:
+        """How many query heads a layer has: 9."""
+        return 9 if self.network is None else next(iter(self.network.blocks)).attention.n_heads
+
+    @property
     def is_here(self) -> bool:
         """Whether the model itself is here, and not its stored answers only."""
         return self.network is not None
@@ -99,8 +113,9 @@ class LanguageModel:
         Raises ValueError if there is no such head.
         """
         for layer, head in heads:
-            if not (0 <= layer < 30 and 0 <= head < 9):
-                raise ValueError(f"heads must be (layer, head) with layers 0 to 29 and heads 0 to 8; got {(layer, head)}")
+            if not (0 <= layer < self.n_layers and 0 <= head < self.n_heads):
+                wanted = f"(layer, head) with layers 0 to {self.n_layers - 1} and heads 0 to {self.n_heads - 1}"
+                raise ValueError(f"heads must be {wanted}; got {(layer, head)}")
         return replace(self, silent=tuple(sorted({*self.silent, *heads})))
 
     def exchange_values(self, word: str, other: str, layers: Collection[int]) -> "LanguageModel":
@@ -154,14 +169,14 @@ class LanguageModel:
     def maps(self, text: str) -> Float[np.ndarray, "layers heads len len"]:
         """Return the weights of every head: maps[13, 8, 4, 1] is what token 4 gives to token 1 in layer 13, head 8."""
         found: list[Tensor] = []
-        self._look(text, {f"blocks.{layer}.attention.weights": found.append for layer in range(30)})
+        self._look(text, {f"blocks.{layer}.attention.weights": found.append for layer in range(self.n_layers)})
         return torch.stack(found).numpy()
 
     @_answered
     def residual(self, text: str) -> Float[np.ndarray, "depths len d_model"]:
         """Return the residual stream: what goes into layer 0, and what comes out of each of the 30 layers."""
         found: list[Tensor] = []
-        self._look(text, {"embedded": found.append} | {f"blocks.{layer}.stream": found.append for layer in range(30)})
+        self._look(text, {"embedded": found.append} | {f"blocks.{layer}.stream": found.append for layer in range(self.n_layers)})
         return torch.stack(found).numpy()
 
     def logits(self, text: str) -> Float[np.ndarray, "len n_tokens"]:

@@ -28,12 +28,16 @@ def stored(question: str) -> Any:
     return _read(answers[question])
 
 
+def is_recording() -> bool:
+    """Whether what is asked is to be written down."""
+    return bool(os.environ.get(RECORD))
+
+
 def record(question: str, answer: Any) -> None:
-    """Write an answer down, if the environment asks for it; arrays of at most 100 kB."""
-    if os.environ.get(RECORD):
-        answers = _answers() | {question: _written(answer)}
-        content = {"model_sha256": SHA256, "answers": dict(sorted(answers.items()))}
-        write_atomically(PATH, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    """Write an answer down; arrays of at most 100 kB."""
+    answers = _answers() | {question: _written(answer)}
+    content = {"model_sha256": SHA256, "answers": dict(sorted(answers.items()))}
+    write_atomically(PATH, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def question_of(method: str, arguments: Mapping[str, Any]) -> str:

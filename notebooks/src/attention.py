@@ -2,11 +2,11 @@
 # # {lesson}`attention` Scaled dot-product attention
 #
 # You have already done attention for one word: a query met all the keys, a softmax turned scores into weights, and the values were
-# averaged. Now you write it for all words of many sentences at once. It takes four lines, and every layer of GPT-2 takes the same steps.
+# averaged. Now you write it for all words of many sentences at once. It takes four lines, and with them a real language model will write.
 #
-# **Afterwards you can** write attention for any batch, test it, and let a trained model write with it. In exercises
-# {task}`layer-around-attention` and {task}`step-with-kept-keys` you build GPT-2's layer and its step with a cache. You can say which value
-# a query finds, which changes of its context an output does not notice, and what a book of 100,000 tokens costs.
+# **Afterwards you can** write attention for any batch, test it, and let a language model of 30 layers write with it. In exercises
+# {task}`layer-around-attention` and {task}`step-with-kept-keys` you build GPT-2's layer and its step with a cache. You can say what a book
+# of 100,000 tokens costs.
 
 # %% [markdown] id="needs"
 # **You need** lessons {lesson}`start`, {lesson}`lookup`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60
@@ -82,7 +82,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #
-# Seven words ask seven questions. Must we answer them one after the other? A recurrent network has to, since it reads the seventh word
+# Seven words ask seven questions. Must we answer them one after the other? A recurrent network with a nonlinear step has to, since it reads the seventh word
 # only after the sixth. In attention no question waits for another, and this was one reason to build the Transformer without recurrence.
 
 # %% [markdown] id="all-scores"
@@ -112,8 +112,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
-# with the softmax taken along each row. This is the first equation of the Transformer paper, and you have seen every step of it with
-# numbers.
+# with the softmax taken along each row. This is the first equation of the Transformer paper.
 #
 # Now let "sat" ask. It gives "cat" the score 4 and "because" the score 0. The query of "was" is half that of "sat". **Predict** how many
 # times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
@@ -211,8 +210,7 @@ if attend is ...:  # not written yet, so the course's own stands in
 # %% [markdown] id="batch-own"
 # ## What you have built
 #
-# When the check is green, look at your cell once more. From here on we call it `attend`. The code that OpenAI published with GPT-2 takes
-# the same steps, with one line more, which hides later words, and the smallest GPT-2 makes this call in each of its 12 layers.
+# When the check is green, look at your cell once more. From here on we call it `attend`.
 
 # %% [markdown] id="batch-heads"
 # Let us put it to work, on the two heads of our sentence. In the first, "it" asks who is meant, and in the second, which word stands before
@@ -227,8 +225,7 @@ print(labelled([gets, VALUE[0, 1]], ("it gets", "cat has"), columns=presents))
 
 # %% [markdown] id="batch-notice"
 # In the first head "it" has found "cat", and gets nearly the cat's own value. Added to what "it" was, after $W_O$, this makes the
-# pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order. All that is in the inputs and the
-# matrices, which we chose by hand and a model learns.
+# pronoun carry what it stands for (lesson {lesson}`start`). Your lines know nothing of pronouns or order.
 
 # %% [markdown] id="layer"
 # ### A whole layer around your call
@@ -263,14 +260,14 @@ print("my layer and PyTorch's agree:", np.allclose(output, theirs.detach()))
 
 # %% [markdown] id="layer-notice"
 # So the rest is matrix products and reshaping around your call. (Reshaping needs care. `Q.reshape(3, 2, 5, 4)` runs too, and mixes the
-# words.) GPT-2 adds biases and a mask (lessons {lesson}`heads`, {lesson}`masking`).
+# words.)
 
 # %% [markdown] id="writer"
 # ### A layer that has learned
 #
 # Those matrices were random. What do your lines do with matrices that have learned something? We trained a small model to name the next
-# word in 68 sentences such as *the dog stopped because it was curious* or *the clock and the lamp fell because they were loose*. How a
-# sentence ends depends on its verb and on whether its nouns are alive, and both stand several words back.
+# word in 68 sentences such as *the dog stopped because it was curious*. How a sentence ends depends on its verb and on whether its nouns
+# are alive, and both stand several words back.
 
 # %% [markdown] id="writer-steps"
 # The model is one such layer, whose output is added to its input, with 12 features and two heads. A word comes in as the sum of two
@@ -309,17 +306,47 @@ figures.who_looked_where(words[:-1], looks(words[:-1]))
 # %% [markdown] id="writer-notice"
 # It has written the sentence of our course, and never read it: no cat sat in what it learned from. Given the words up to "because", it
 # finishes all 28 held-out sentences correctly. The map is a triangle, and our loop hid nothing for it, because a word that has not been
-# read yet cannot answer. (In training a sentence is read at once, and later words had to be hidden, lesson {lesson}`masking`.)
+# read yet cannot answer.
 #
-# When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87. Silence either head, with
-# zeros in its rows of $W_O$, and at most one of the 28 sentences still ends right.
+# When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87.
 
 # %% [markdown] id="writer-try"
-# Now write sentences of your own, up to ten words long; `print(*WORDS)` shows the words. If a clock sat, "was" gives "clock" only 0.08 in
-# the first head, and the sentence still ends as it should, with "heavy". So a map of weights is not yet an explanation.
+# If a clock sat, "was" gives "clock" only 0.08 in the first head, and the sentence still ends as it should, with "heavy". So a map of
+# weights is not yet an explanation. The keys and values that are kept here are the **KV cache** of large models; in exercise
+# {task}`step-with-kept-keys` you write such a step.
+
+# %% [markdown] id="real"
+# ### Your function writes English
 #
-# The keys and values that are kept here are the **KV cache** of large models. In exercise {task}`step-with-kept-keys` you write such a
-# step, as GPT-2 takes it, and section {section}`gpt2` puts your call into all its 12 layers.
+# Does it also run a model that people use? SmolLM2 has 135 million learned numbers (here of 4 bits each) and 49,152 pieces of words, and
+# was tuned to follow instructions. `make lab` has put it on your machine.
+
+# %% id="real-load" tags=["live"]
+from attn_course import language_model
+
+model = language_model()
+
+# %% [markdown] id="real-steps"
+# Each of its 30 layers has nine heads and calls a function of queries, keys and values, one token at a time, as `write` does. (Places are
+# in queries and keys already, as rotations, lesson {lesson}`self_attention`.) Above the first layer a key is made from what the layer
+# below gave for its token, which never saw a later one, so keys can be kept there too. We hand the model your function:
+
+# %% id="real-writes"
+starts = (
+    "The sun rises in the east and",
+    "One, two, three, four,",
+    "My favourite animal is the cat because",
+)
+pytorch = [model.write(start, tokens=5) for start in starts]  # PyTorch's attention
+model.attend = attend  # yours, in all 30 layers
+yours = [model.write(start, tokens=5) for start in starts]
+print(*yours, sep="\n")
+print("the same words as with PyTorch's attention:", yours == pytorch)
+
+# %% [markdown] id="real-notice"
+# For the first sentence alone your lines were called 330 times, in each of the 30 layers for each of 11 tokens. Now break them: hand over
+# `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and let the model write again. (It is a small model:
+# ask it for facts, and it will invent some.)
 
 # %% [markdown] id="padding"
 # ## Padding, and three mistakes
@@ -409,8 +436,7 @@ for f in (attention, one, two, three):
 # %% [markdown] id="function"
 # ## Attention as a function of the query
 #
-# Our code is right, but what kind of function does it compute? Keep keys and values, and let $q$ be **any** vector. Then
-# {eq}`attention-of-one-query` sends each $q$ to an output $z(q)$.
+# Keep keys and values, and let $q$ be **any** vector. Then {eq}`attention-of-one-query` sends each $q$ to an output $z(q)$.
 
 # %% [markdown] id="function-walk"
 # One might expect that a query close to a key returns about the value of that key. Is it so? We take a walk through a plane of queries with
@@ -442,7 +468,7 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # %% [markdown] id="own-key"
 # ### Standing on a key
 #
-# So a query can sit exactly on its key and miss the value. What went wrong? Two keys are enough to see it:
+# So a query can sit exactly on its key and miss the value. What went wrong? Two keys are enough:
 #
 # $$q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06 \label{query-misses-own-key}$$
 #
@@ -465,7 +491,7 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # lengthen all keys by the same factor, all leads grow.
 
 # %% [markdown] id="plane-notice"
-# Now walk by yourself. What becomes of "On key 1" if you choose "Keys of equal
+# What becomes of "On key 1" if you choose "Keys of equal
 # length"? Then choose "Reset". The arrow points where the output grows fastest, and the steeper the output, the longer the arrow. Where one
 # key has all the weight, it vanishes. Where does the output follow the query most?
 
@@ -569,7 +595,6 @@ verify("attention-flops")
 #
 # - **An output is an average of values.** It cannot say that nothing fits, unless the context holds a token for that.
 # - **In a long context weights fade** if the scores stay within bounds, as section {section}`counting` shows.
-# - **Work grows with $T_q T_k$.** Lesson {lesson}`linear` shows what can be done.
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -592,7 +617,7 @@ verify("attention-flops")
 
 # %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, a number that tells the two apart in five
-# seconds, a layer that agrees with PyTorch's, and a model that writes. How did its matrices learn? Lesson {lesson}`gradients` runs the
+# seconds, a layer that agrees with PyTorch's, and a language model that writes with your lines. How did its matrices learn? Lesson {lesson}`gradients` runs the
 # machine backwards to find out. First come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="break"
@@ -608,45 +633,6 @@ verify("attention-flops")
 from attn_course.figures.broken import break_the_machine
 
 break_the_machine(1)
-
-# %% [markdown] id="gpt2"
-# ## Deeper: your call inside GPT-2
-#
-# Does your function also run a model that people have used? The smallest GPT-2 has 124 million learned numbers, which OpenAI gave away in
-# 2019. The library transformers asks which function should attend, so your call goes into every layer:
-
-
-# %% id="gpt2-attend"
-def yours(module, query, key, value, *_, **__):
-    heads = attend(*(array.double().numpy() for array in (query, key, value)))
-    return torch.tensor(heads).to(query).transpose(1, 2), None
-
-
-# %% [markdown] id="gpt2-loop"
-# As in `write`, one token is read at a time, and the library keeps keys and values:
-
-
-# %% id="gpt2-code"
-def gpt2_writes(text, length=20):
-    from transformers import AttentionInterface, AutoTokenizer, GPT2LMHeadModel
-
-    AttentionInterface.register("yours", yours)
-    tokenizer = AutoTokenizer.from_pretrained("gpt2")
-    model = GPT2LMHeadModel.from_pretrained("gpt2", attn_implementation="yours")
-    tokens, kept = tokenizer(text, return_tensors="pt").input_ids, None
-    for n in range(length):
-        with torch.no_grad():
-            step = model(tokens[:, n : n + 1], past_key_values=kept)
-        kept = step.past_key_values
-        if n + 1 == tokens.shape[1]:
-            tokens = torch.cat([tokens, step.logits[:, -1:].argmax(-1)], dim=1)
-    return tokenizer.decode(tokens[0])
-
-
-# %% [markdown] id="gpt2-run"
-# With a network (500 MB are fetched the first time) and after `pip install "transformers>=4.57,<5"`, run `print(gpt2_writes("The cat sat
-# because"))` in a new cell. The layer that you write in exercise {task}`layer-around-attention` takes GPT-2's arrays as they are, those of
-# `model.transformer.h[0].attn` for example. All this is tested on a small GPT-2 with random numbers, where it gives what the library gives.
 
 # %% [markdown] id="inner"
 # ## Deeper: when does a query find its value?
@@ -962,6 +948,7 @@ print("keys moved on:", (moved @ made).ravel(), "wanted", labels.ravel())
 # - The wrong axis:
 #   [issue 146](https://github.com/labmlai/annotated_deep_learning_paper_implementations/issues/146) of
 #   labmlai/annotated_deep_learning_paper_implementations (2022).
+# - L. Ben Allal et al. (2025), [arXiv:2502.02737](https://arxiv.org/abs/2502.02737): SmolLM2.
 # - A. Radford et al. (2019), GPT-2, and its [code](https://github.com/openai/gpt-2/blob/master/src/model.py), `multihead_attn`.
 # - A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245): queries and keys of norm 1.
 # - D. Bahdanau, K. Cho and Y. Bengio (2014), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473): the fixed-length vector.

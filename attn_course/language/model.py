@@ -100,7 +100,7 @@ class LanguageModel:
     @property
     def n_heads(self) -> int:
         """How many query heads a layer has: 9."""
-        return 9 if self.network is None else next(iter(self.network.blocks)).attention.n_heads
+        return 9 if self.network is None else int(self._attentions[0].n_heads)
 
     @property
     def is_here(self) -> bool:
@@ -234,6 +234,10 @@ class LanguageModel:
         return float(torch.nn.functional.cross_entropy(logits, ids[start:]).exp())
 
     @property
+    def _attentions(self) -> list[Any]:
+        return [block.attention for block in self._network.blocks]
+
+    @property
     def _network(self) -> Transformer:
         if self.network is None:
             raise ModelMissing(f"the language model is needed for this: {HOW}")
@@ -270,7 +274,7 @@ class LanguageModel:
         """Put into the network what this view of it changes, and what one call does; take it out again."""
         hooks = self._hooks(ids)
         function = attend or (_in_torch(self.attend) if self.attend else attention)
-        blocks: list[Any] = [block.attention for number, block in enumerate(self._network.blocks) if layers is None or number in layers]
+        blocks = [block for number, block in enumerate(self._attentions) if layers is None or number in layers]
         before = [{**vars(block)} for block in blocks]
         try:
             for block in blocks:

@@ -20,6 +20,7 @@ from attn_course.authoring.numbering import numbering
 from attn_course.authoring.release import ENVIRONMENT, release
 from attn_course.authoring.render import render
 from attn_course.commands.course import is_course
+from attn_course.language.getting import BESIDE_THE_COURSE, NAME
 from attn_course.tasks import all_tasks, get_task
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,18 @@ def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
     assert {path.name for path in handout.iterdir()} == {
-        *("README.md", "LICENSE", "pyproject.toml", "constraints.txt", "environment.yml", "attn_course", "exercises", "notebooks")
+        *(
+            "README.md",
+            "LICENSE",
+            "LICENSE-APACHE",
+            "NOTICE",
+            "pyproject.toml",
+            "constraints.txt",
+            "environment.yml",
+            "attn_course",
+            "exercises",
+            "notebooks",
+        )
     }
     for folder, start in (("exercises", "ex_"), ("notebooks", "")):
         assert {path.name for path in (handout / folder).iterdir()} == {f"{start}02_softmax.ipynb", f"{start}04_attention.ipynb"}
@@ -42,6 +54,13 @@ def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
         assert exercise.read_bytes() == (ROOT / "exercises" / exercise.name).read_bytes()
         assert not any(cell.get("outputs") for cell in nbformat.read(exercise, as_version=4).cells)
     assert not list(handout.rglob("*.pyc"))
+
+
+def test_the_language_model_comes_along_where_the_package_looks_for_it(tmp_path):
+    (tmp_path / NAME).write_bytes(b"numbers")
+    release(ROOT, tmp_path / "out", ["2"], with_lessons=False, model=tmp_path / NAME)
+    assert (tmp_path / "out" / "model" / NAME).read_bytes() == b"numbers"
+    assert BESIDE_THE_COURSE.relative_to(ROOT).as_posix() == f"model/{NAME}"
 
 
 def test_the_instructions_name_every_chapter_with_its_points(handout):

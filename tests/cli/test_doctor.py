@@ -1,5 +1,6 @@
 """`attn-course doctor` finds what is broken, says how to mend it, and calls nothing broken that is only missing comfort."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -248,6 +249,16 @@ def test_a_work_folder_that_cannot_be_written_is_a_problem(course: Path, monkeyp
 def test_a_browser_is_wanted_by_the_tests_alone(path: str | None, status: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: path)
     assert doctor_checks.browser().status == status
+
+
+def test_a_missing_language_model_is_no_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("ATTN_COURSE_MODEL", str(tmp_path / "model.gguf"))
+    found = doctor_checks.language_model()
+    assert (found.status, found.mend) == ("note", "lessons run without it, on stored answers")
+    assert found.text.startswith("the language model is not here: `attn-course model` fetches it (93 MB)")
+    (tmp_path / "model.gguf").write_bytes(b"numbers")
+    monkeypatch.setattr("attn_course.language.getting.SHA256", hashlib.sha256(b"numbers").hexdigest())
+    assert doctor_checks.language_model() == Finding("language model", "ok", f"SmolLM2 in {tmp_path / 'model.gguf'}")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from attn_course import __version__, cli
 from attn_course.commands.terminal import Failure
 
-COMMANDS = ["lab", "check", "progress", "formulas", "notation", "doctor", "release", "grade", "similarity", "bench"]
+COMMANDS = ["lab", "check", "progress", "formulas", "notation", "model", "doctor", "release", "grade", "similarity", "bench"]
 COMMANDS += ["nbgrader", "nbgrader prepare", "nbgrader export", "notebooks", "notebooks build", "notebooks check", "notebooks pages"]
 
 
@@ -19,7 +19,7 @@ def test_help_lists_every_command_in_its_group(attn_course):
     assert said.code == 0
     assert attn_course().out == said.out
     learners, authors = said.out.split("For authors")
-    for name in ("lab", "check", "progress", "formulas", "notation", "doctor"):
+    for name in ("lab", "check", "progress", "formulas", "notation", "model", "doctor"):
         assert f"│ {name} " in learners.split("For learners")[1]
     assert "│ notebooks " in authors
 

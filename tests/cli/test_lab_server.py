@@ -203,6 +203,10 @@ def test_a_port_lost_to_another_program_is_told_apart_and_left_for_a_free_one(ne
     ended.wait()
     where = (ended, "127.0.0.1", neighbour, "ours", 120.0, log)
     assert lab_open._answers(*where, may_move=True) is False
+    gone = free_port("127.0.0.1")  # who took it has left it again
+    log.write_text(f"[C ServerApp] ERROR: the Jupyter server could not be started because port {gone} is not available.\n")
+    assert lab_open._answers(ended, "127.0.0.1", gone, "ours", 120.0, log, may_move=True) is False
+    log.write_text("port is in use\n")
     with pytest.raises(lab_server.PortLost, match="did not start: port is in use"):
         lab_open._answers(*where, may_move=False)
 

@@ -27,6 +27,18 @@ def test_with_a_roster_it_makes_a_folder_for_each_student(attn_course, tmp_path,
     assert Path("handout/ada/exercises/ex_02_softmax.ipynb").is_file()
 
 
+def test_with_a_roster_the_language_model_is_handed_out_once(attn_course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("class.csv").write_text("id,name\nada,Ada Lovelace\n", encoding="utf-8")
+    said = attn_course("release", "--out", "handout", "--roster", "class.csv", "--model")
+    assert said.code == 2
+    assert said.err.startswith("attn-course: --model would copy 98 MB for each student of the roster")
+    monkeypatch.setenv("ATTN_COURSE_MODEL", "no")
+    said = attn_course("release", "--out", "handout", "--model")
+    assert (said.code, said.err) == (2, "attn-course: the language model is switched off by ATTN_COURSE_MODEL=no\n")
+    assert not Path("handout").exists()
+
+
 def test_a_roster_that_names_no_folders_is_refused(attn_course, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("class.csv").write_text("id,name\n../ada,Ada\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """Hooks read the stream, the maps and what each part adds, and take parts out."""
 
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -65,8 +66,23 @@ def hooked_call(name, hook):
         return made(torch.tensor([[1, 2]]))
 
 
+def test_queries_keys_and_values_may_be_exchanged_before_they_are_turned():
+    made, tokens = model("llama"), ids(2, 7)
+    usual, seen = made(tokens), {}
+    with hooked(made, {f"blocks.1.attention.{role}": partial(seen.__setitem__, role) for role in ("query", "key", "value")}):
+        made(tokens)
+    assert seen["query"].shape == (2, 3, 7, 4)
+    assert seen["key"].shape == seen["value"].shape == (2, 1, 7, 4)
+    with hooked(made, {"blocks.1.attention.key": torch.zeros_like}):  # then all keys are alike, and every map is even
+        maps = []
+        with hooked(made, {"blocks.1.attention.weights": maps.append}):
+            changed = made(tokens)
+    assert_close(maps[0], torch.ones(7, 7, dtype=torch.float64).tril().div(torch.arange(1, 8)[:, None]).expand(2, 3, 7, 7))
+    assert not torch.allclose(changed, usual)
+
+
 MALFORMED = [
-    (lambda: hooked_call("blocks.2.fed", print), "hooks must name places of the model, blocks.0.attention.weights, "),
+    (lambda: hooked_call("blocks.2.fed", print), "hooks must name places of the model, blocks.0.attention.query, "),
     (lambda: hooked_call("embedded", lambda x: x[:, :1]), "a hook must return None or a tensor of shape (1, 2, 12); got (1, 1, 12)"),
     (lambda: hooked_call("embedded", lambda x: 3), "a hook must return None or a tensor of shape (1, 2, 12); got int"),
     (lambda: hooked_call("blocks.0.attention.weights", torch.zeros_like), "a hook must return None where one may only look; got Tensor"),

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attn_course import reference
+from attn_course.gpu import attention
 from attn_course.modules import KeyValueCache, MultiHeadAttention, PositionalAttention, rotate_pairs
 from tests.modules.support import assert_close, gradients_are_right, normal
 
@@ -55,7 +56,8 @@ def test_a_layer_computes_what_the_reference_computes(kind):
 @pytest.mark.parametrize("call", [{}, {"lengths": torch.tensor([5, 7])}, {"is_causal": False}])
 def test_without_positions_and_with_the_usual_ones_it_is_the_plain_layer(call):
     x = normal(2, 7, D_MODEL)
-    for options, plain in (({}, {}), (KINDS["rope"], {"rope_theta": 50.0})):
+    theta = {"rope_theta": 50.0}
+    for options, plain in (({}, {}), (KINDS["rope"], theta), (theta, theta)):
         made = layer(**options, bias=True, softcap=2.0, scale=0.3)
         other = layer(MultiHeadAttention, **plain, bias=True, softcap=2.0, scale=0.3)
         for got, wanted in zip(made(x, **call, return_weights=True), other(x, **call, return_weights=True), strict=True):
@@ -100,6 +102,20 @@ def test_positions_may_be_given_and_stretched():
     assert not torch.allclose(made(x), layer(**KINDS["rope"])(x))
 
 
+def test_another_function_may_attend_with_the_keywords_of_attention():
+    made, x, seen = layer(**KINDS["both"]), normal(2, 7, D_MODEL), {}
+    usual = made(x)
+
+    def attend(query, key, value, **options):
+        seen.update(options, shapes=(query.shape, key.shape, value.shape))
+        return attention(query, key, 2.0 * value, **options)
+
+    made.attend = attend
+    assert_close(made(x), 2.0 * usual)
+    assert seen["shapes"] == ((2, HEADS, 7, D_K), (2, 1, 7, D_K), (2, 1, 7, D_MODEL // HEADS))
+    assert (seen["is_causal"], seen["enable_gqa"], seen["window"], seen["q_offset"]) == (True, True, (3, 0), 0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_gradients_are_those_of_finite_differences(kind):
     assert gradients_are_right(layer(**KINDS[kind]), normal(1, 3, D_MODEL))
@@ -129,7 +145,7 @@ def test_a_layer_in_bfloat16_still_turns_by_exact_angles_and_tells_far_distances
         ({"frequencies": [[1.0]]}, "frequencies must have one axis of at most d_k / 2 = 3 pairs; got shape (1, 1)"),
         ({"slopes": [1.0, 0.5]}, "slopes must be one for each of 3 heads; got shape (2,)"),
         ({"temperature": 0.0}, "temperature must be positive; got 0.0"),
-        ({"rope_theta": 50.0}, "rope_theta must be left out: frequencies say how pairs turn"),
+        ({"rope_theta": 50.0, "frequencies": [1.0]}, "rope_theta must be left out where frequencies say how pairs turn"),
         ({"frequencies": [1.0], "rope_layout": "pairs"}, 'layout must be "halves" or "interleaved"; got \'pairs\''),
     ],
 )

@@ -58,6 +58,15 @@ def test_no_logit_depends_on_a_later_token(kind):
     assert not torch.allclose(made(tokens)[:, 6:], made(other)[:, 6:])
 
 
+def test_only_differences_of_positions_count_and_the_last_row_may_be_asked_for_alone():
+    made, tokens = model("llama"), ids(2, 7)
+    assert_close(made(tokens, positions=torch.arange(7) + 100.0), made(tokens))
+    assert not torch.allclose(made(tokens, positions=torch.arange(7) / 2.0), made(tokens))
+    assert_close(made(tokens, last=True), made(tokens)[:, -1:])
+    with pytest.raises(ValueError, match="positions must be left out: this layer has no frequencies"):
+        model("gpt2")(tokens, positions=torch.arange(7))
+
+
 def test_a_compiled_model_gives_the_same_logits():
     torch.compiler.reset()
     made = Transformer(TOKENS, D_MODEL, HEADS, 1, **KINDS["llama"]).double()

@@ -7,7 +7,17 @@ import subprocess
 
 import pytest
 
-SETTINGS = ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "PYTHON", "TORCH_INDEX", "PYTEST_ARGS")  # of an outer `make test`
+SETTINGS = (
+    "MAKEFLAGS",
+    "MAKELEVEL",
+    "MAKEOVERRIDES",
+    "MFLAGS",
+    "PYTHON",
+    "TORCH_INDEX",
+    "PYTEST_ARGS",
+    "MODEL",
+    "ATTN_COURSE_MODEL",
+)  # of an outer `make test`
 
 TOY_TOOL = '#!/bin/sh\necho "$(basename "$0") $*" >> calls.txt\n'
 TOY_PYTHON = """#!/bin/sh
@@ -72,15 +82,24 @@ def test_a_python_that_will_not_do_gets_one_clear_line(course, python, message):
 
 RUNTIME = "python -m pip install -c constraints.txt -e ."
 TEST = "python -m pip install -c constraints.txt -e .[test]"
+MODEL = "attn-course model"
 NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader/requirements.txt"
 
 
 def test_each_command_installs_what_it_needs_once(course):
-    assert calls(course, "lab") == [RUNTIME, "attn-course lab"]
-    assert calls(course, "lab") == ["attn-course lab"]
-    assert calls(course, "test") == [TEST, NBGRADER, "python -m pytest -n 2"]
-    assert calls(course, "lab") == ["attn-course lab"]
-    assert calls(course, "test") == ["python -m pytest -n 2"]
+    assert calls(course, "lab") == [RUNTIME, MODEL, "attn-course lab"]
+    assert calls(course, "lab") == [MODEL, "attn-course lab"]
+    assert calls(course, "test") == [TEST, NBGRADER, MODEL, "python -m pytest -n 2"]
+    assert calls(course, "lab") == [MODEL, "attn-course lab"]
+    assert calls(course, "test") == [MODEL, "python -m pytest -n 2"]
+
+
+def test_the_language_model_may_be_left_out_or_out_of_reach(course):
+    assert calls(course, "lab", "MODEL=no") == [RUNTIME, "attn-course lab"]
+    program = '#!/bin/sh\necho "attn-course $* ${ATTN_COURSE_MODEL-}" >> calls.txt\n[ "$1" != model ]\n'
+    (course / ".venv" / "bin" / "attn-course").write_text(program)
+    assert calls(course, "lab") == [f"{MODEL} ", "attn-course lab "]
+    assert calls(course, "lab", "MODEL=no") == ["attn-course lab no"]
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
@@ -88,14 +107,14 @@ def test_changed_requirements_are_installed(course, changed):
     calls(course, "lab")
     later = (course / ".venv/.runtime").stat().st_mtime + 10
     os.utime(course / changed, (later, later))
-    assert calls(course, "lab") == [RUNTIME, "attn-course lab"]
+    assert calls(course, "lab") == [RUNTIME, MODEL, "attn-course lab"]
 
 
 def test_only_torch_comes_from_the_chosen_index(course):
     index = "TORCH_INDEX=https://example.org/cpu"
     torch = "python -m pip install --no-deps --index-url https://example.org/cpu -c constraints.txt torch"
-    assert calls(course, "lab", index) == [torch, RUNTIME, "attn-course lab"]
-    assert calls(course, "lab", index) == ["attn-course lab"]
+    assert calls(course, "lab", index) == [torch, RUNTIME, MODEL, "attn-course lab"]
+    assert calls(course, "lab", index) == [MODEL, "attn-course lab"]
 
 
 def test_a_failed_installation_is_tried_again(course):
@@ -104,14 +123,14 @@ def test_a_failed_installation_is_tried_again(course):
     (course / ".venv/bin/python").write_text("#!/bin/sh\nexit 1\n")
     assert make(course, "lab").returncode == 2
     (course / ".venv/bin/python").write_text(TOY_TOOL)
-    assert calls(course, "lab") == [RUNTIME, "attn-course lab"]
+    assert calls(course, "lab") == [RUNTIME, MODEL, "attn-course lab"]
 
 
 def test_a_venv_that_broke_off_is_made_again(course):
     (course / "new").write_text('#!/bin/sh\n[ "$*" = "-m venv .venv" ] || exit 0\nmkdir .venv && touch .venv/pyvenv.cfg\nexit 1\n')
     assert make(course, "lab", "PYTHON=./new").returncode == 2
     (course / "new").write_text(TOY_PYTHON)
-    assert calls(course, "lab") == [RUNTIME, "attn-course lab"]
+    assert calls(course, "lab") == [RUNTIME, MODEL, "attn-course lab"]
 
 
 def test_clean_leaves_the_learners_notebooks(course):

@@ -17,6 +17,7 @@ import torch
 from attn_course import costs, show, verify
 from attn_course.lessons.absorption import figures
 from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
+from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
 from attn_course.modules import LatentAttention, MeasuredCache
 from attn_course.reference import LatentWeights, absorb_query_key, absorb_value_output
 from attn_course.reference import attention, latent_attention, latent_attention_absorbed
@@ -557,9 +558,8 @@ figures.prompt_flops(new, flops)
 # %% [markdown] id="saves-notice"
 # So a claim like "absorption speeds up the model" is incomplete without the phase.
 #
-# The third curve of the figure multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out beforehand. It lies above the second everywhere: each
-# head's product has $1536 \times 512$ entries, its factors $2048 \times 128$. Section {section}`when-not` still holds. What pays is the
-# *order* of the products: query times one factor, times the other, then the cache.
+# The third curve of the figure multiplies $W_{UQ} W_{UK}^\top$ and $W_{UV} W_O$ out beforehand, and lies above the second everywhere. What
+# pays is the *order* of the products: query times one factor, times the other, then the cache.
 
 # %% [markdown] id="rotary"
 # ## What RoPE does to it
@@ -600,6 +600,22 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in equal])
 # %% [markdown] id="rotary-answer" tags=["answer"]
 # Order (a) gives the right scores, because it rotates the keys themselves. Order (b) equals it only at distance 0, where the rotations
 # cancel: a test with one token, or with all positions the same, would have passed.
+
+# %% [markdown] id="real"
+# RoPE also takes gauge freedom away. SmolLM2 (lesson {lesson}`attention`) turns its queries and keys. We gave every key head of its 30
+# layers another gauge, $W_Q G$ and $W_K G^{-\top}$, and let it guess each next token of four texts; the perplexity says among how many
+# equally likely ones. **Predict** for which $G$ it stays as it was.
+
+# %% id="real-code" tags=["predicted"]
+gauges = SMOLLM2.load()
+print(f"{'as trained':27}", gauges.values("trained").round(1))
+for kind in ("pairs turned and stretched", "orthogonal", "any"):
+    print(f"{kind:27}", gauges.values(kind, "perplexity").min(axis=1).round(1))
+
+# %% [markdown] id="real-answer" tags=["answer"]
+# Only where $G$ turns and stretches each pair by itself, which commutes with every rotation: then no logit moves by more than 0.0002.
+# With any other the model is ruined (the better of two draws is printed). Without rotations the orthogonal $G$ would change nothing either.
+# So of the $d_k^2 = 4096$ idle numbers of a head RoPE leaves $d_k = 64$, an angle and a length for each pair.
 
 # %% [markdown] id="decoupled"
 # With RoPE on keys that come from latent vectors, all keys would have to be rebuilt in every step.
@@ -694,25 +710,9 @@ figures.cache_sizes(models)
 # From the most bytes to the fewest the order is Llama 2 7B, DeepSeek 67B, Llama 3 8B, DeepSeek-V2, Falcon 7B. V2, with 236 billion
 # parameters, keeps about half of what Llama 3 8B keeps.
 
-# %% [markdown] id="bytes-claim"
-# Now a published claim: DeepSeek-V2 "reduces the KV cache by 93.3 %" against DeepSeek 67B (abstract of the paper). **Predict** whether the sizes above account for it.
-
-# %% id="bytes-claim-code" tags=["predicted"]
-old, latest = models[1][2], models[3][2]
-print(f"by the sizes alone: {100 * (1 - latest / old):.1f} % less")
-bits = 16 * (1 - 0.933) * old / latest
-print(f"bits for a number that would make it 93.3 %: {bits:.1f} instead of 16")
-
-# %% [markdown] id="bytes-claim-answer" tags=["answer"]
-# The sizes account for 82 % only. The rest would need numbers of six bits instead of sixteen on one side of the comparison, which is
-# quantisation, and not the architecture.
-
 # %% [markdown] id="bytes-claim-notice"
-# Always ask which factors a percentage multiplies: layers, heads, widths, bits.
-#
-# What does a latent vector save at each step of writing, and what does it cost? Play the card, and watch what is kept, what is read and
-# what is computed. Then move its sliders: at how many heads would multi-head attention be as small as the latent cache? And which
-# latent width equals multi-query attention?
+# What does a latent vector save at each step of writing, and what does it cost? Move the sliders of the card: at how many heads would
+# multi-head attention be as small as the latent cache? And which latent width equals multi-query attention?
 
 # %% id="explorable"
 figures.latent_explorable()
@@ -768,19 +768,12 @@ print("FLOPs", ratios["prompt", "flops"].round(2))
 step_ms = [measured.values("step ms", form).mean(axis=0) for form in forms]
 figures.step_times(measured.results[0]["lengths"], *step_ms)
 
-# %% id="measured-time" tags=["predicted"]
-print(f"{measured.device}, torch {measured.versions['torch']},", end=" ")
-print(f"{measured.date}; other programs ran on the machine")
-print("step, time naive over absorbed:", ratios["step", "ms"].round(1))
-print("prompt, time naive over absorbed:", ratios["prompt", "ms"].round(1))
-
 # %% [markdown] id="measured-notice" tags=["answer"]
 # A step takes 100 times fewer FLOPs when absorbed: {eq}`absorption-gain-at-decoding` says 128 in the limit, and the projections that both
 # forms share take their part. In **time** it gains only about ten times: a step also reads weights and cache and starts many small
 # operations, which no count of products sees. The cache holds 2304 bytes, exactly $4 \cdot 576$.
 #
-# A prompt takes 2.4 times the FLOPs when absorbed. The times are closer (both forms also compute the same $H T^2$ exponentials), and on a
-# busy machine we draw no conclusion from them. The ranking at decoding held for every seed.
+# A prompt takes 2.4 times the FLOPs when absorbed. The ranking at decoding held for every seed.
 
 # %% [markdown] id="limits"
 # ## Limits

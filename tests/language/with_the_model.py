@@ -3,9 +3,12 @@
 Other people's reading of the file and other people's Llama are what its logits are compared with.
 """
 
+import dataclasses
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
 
@@ -71,12 +74,24 @@ def own_function(model: LanguageModel) -> Iterator[str]:
 
 def answers(model: LanguageModel) -> Iterator[str]:
     """Yield each stored answer that is not what the model says."""
+
+    def ask(method: str, silent: Any = (), exchanged: Any = (), **arguments: Any) -> Any:
+        return getattr(dataclasses.replace(model, silent=silent, exchanged=exchanged), method)(**arguments)
+
     for question in stored.questions():
-        said, kept = eval(f"model.{question}", {"model": model}), stored.stored(question)
-        pairs = zip(said, kept, strict=True) if isinstance(said, list) and not isinstance(said[0], str) else [(said, kept)]
-        for one, other in pairs:
-            if not (np.allclose(one, other, atol=1e-4) if isinstance(one, np.ndarray) else one == other):
-                yield f"{question}: stored {other!r}, the model says {one!r}"
+        method = question.partition("(")[0]
+        said, kept = eval(question, {method: partial(ask, method)}), stored.stored(question)
+        if not alike(said, kept):
+            yield f"{question}: stored {kept!r}, the model says {said!r}"
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two answers agree, numbers to 1e-4."""
+    if isinstance(one, dict):
+        return [*one] == [*other] and alike([*one.values()], [*other.values()])
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return one == other if isinstance(one, str) else bool(np.allclose(one, other, rtol=0, atol=1e-4))
 
 
 def quick_forms(model: LanguageModel) -> Iterator[str]:

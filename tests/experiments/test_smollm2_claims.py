@@ -19,8 +19,8 @@ def test_the_answer_does_not_hang_on_the_head_that_finds_the_cat_but_on_values_r
     elsewhere = [record.values("values exchanged in layers", group)[:, 0] / noun for group in groups if group != "22 to 24"]
     assert len(elsewhere) == 8
     assert np.min(elsewhere) > 0.82
-    assert [*groups][0] == "1 to 3"
-    assert [*groups][-1] == "25 to 27"
+    first, *_, last = groups
+    assert (first, last) == ("1 to 3", "25 to 27")
     np.testing.assert_allclose(record.values("in 22 to 24 with all weights held")[0], [0.08, 0.30], atol=0.005)
     assert other[0] < 0.02
 

@@ -20,6 +20,7 @@ from attn_course.language import stored
 from attn_course.language.getting import model_path
 from attn_course.language.model import LanguageModel, language_model
 from attn_course.reference import attention
+from tests.benchmarks.language import measure
 
 TEXTS = (
     "The capital of France is",
@@ -101,13 +102,20 @@ def quick_forms(model: LanguageModel) -> Iterator[str]:
             yield from (f"{experiment.name}: {claim}" for claim, holds in experiment.quick(FRESH_SEED).items() if not holds)
 
 
+def benchmark(model: LanguageModel) -> Iterator[str]:
+    """Yield whether the benchmark measures something else than it says, in its smallest form."""
+    found = measure(1, 1, library=False)
+    if [*found] != ["course", "NumPy"] or [len(times) for times in found.values()] != [1, 1]:
+        yield f"measured {found}"
+
+
 def main() -> None:
     """Print what is wrong, and at the end that all was looked at."""
     torch.set_num_threads(1)
     model = language_model()
     print("memory", Path("/proc/self/status").read_text().split("VmHWM:")[1].split("kB")[0].strip() if Path("/proc/self").exists() else 0)
     with torch.inference_mode():
-        for examine in (own_function, answers, quick_forms, parity):
+        for examine in (own_function, answers, quick_forms, benchmark, parity):
             for finding in examine(model):
                 print(f"wrong: {examine.__name__}: {finding}")
     print("all was looked at")

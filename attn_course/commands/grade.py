@@ -79,6 +79,7 @@ def grade(
         raise BadInput("--student grades one student of a run that is there again: add --resume")
     from attn_course.grading.classroom.engines import Cluster, Pool
     from attn_course.grading.classroom.grade_class import Order
+    from attn_course.grading.classroom.tables import plain
     from attn_course.grading.classroom.times import parse_time
     from attn_course.grading.grader import Grader
     from attn_course.tasks import lessons
@@ -98,7 +99,7 @@ def grade(
         due=when,
         tasks=None if tasks is None else _tasks(tasks),
         papers=papers,
-        again=tuple(student or ()),
+        again=tuple(map(plain, student or ())),
         variants=variants,
         own=None if own is None else own.resolve(),
         limits=tuple(limit or ()),

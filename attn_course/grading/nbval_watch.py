@@ -25,6 +25,7 @@ _POLL_S = 0.5
 _CLEAN_UP_S = 5.0
 _MAX_TEXT = 20_000
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_USAGE = re.compile(r"UsageError: (.*)")  # the whole of what IPython says of a magic's wrong use: no error, for a kernel
 _OWN_LINE = re.compile(r"Cell In\[\d*\s*\][^\n]*?line (\d+)")
 _SYNTAX_FILE = re.compile(r"\s*\((?:[^()\s]+\.py|<[^<>]*>|[^(),]*), line (\d+)\)$")
 
@@ -135,6 +136,8 @@ def pytest_runtest_makereport(item: Any, call: Any) -> None:
     if call.when == "teardown" or (call.when == "setup" and call.excinfo is None):
         return
     line = {"cell": item.cell_num, "seconds": call.duration, **_outputs(item)}
+    if line.get("error_name") == "UsageError":
+        line["problem"] = "exception"
     if call.excinfo is not None:
         line["problem"] = _problem(call.when, call.excinfo.value)
         line["alive"] = item.parent.kernel is not None and item.parent.kernel.is_alive()
@@ -163,6 +166,8 @@ def _outputs(item: Any) -> dict[str, Any]:
     for output in item.test_outputs or []:
         if output.output_type == "stream" and output.name == "stdout":
             found["stdout"] = (found["stdout"] + output.text)[-_MAX_TEXT:]
+        elif output.output_type == "stream" and (usage := _USAGE.match(_ANSI.sub("", output.text))):
+            found |= {"error_name": "UsageError", "error_text": usage[1]}
         elif output.output_type == "display_data" and VERDICT_MIME in output.data:
             found["verdict"] = output.data[VERDICT_MIME]
         elif output.output_type == "display_data":

@@ -247,6 +247,7 @@ def _guilty(copies: Sequence[Cell], wait: Cell, run: Callable[..., dict[int, Out
 
 
 def _copies(plan: Plan) -> list[Cell]:
+    from attn_course.grading.magics import for_kernel
     from attn_course.tasks import get_task
     from attn_course.tasks.cards import passed
 
@@ -256,5 +257,7 @@ def _copies(plan: Plan) -> list[Cell]:
             task = get_task(cell.task)
             source = f'import attn_course as {_COURSE}\n{_COURSE}.check("{task.id}", {task.entry})'
             cell = Cell(source, expected=passed(task))
+        else:
+            cell = replace(cell, source=for_kernel(cell.source))
         copies.append(cell)
     return copies

@@ -2,6 +2,7 @@
 
 import functools
 import re
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -129,7 +130,7 @@ def _other_numbers(submission: Submission, key: str) -> list[str]:
         return []
     said = [text for cell in submission.cells for _, text in _STUDENT.findall(cell.source)]
     own = said[-1].strip() if said else ""
-    if own == key:
+    if unicodedata.normalize("NFC", own) == unicodedata.normalize("NFC", key):
         return []
     whose = f"those of {key!r}" if key else "those that all have (attn-course grade --variants judges each student by their own)"
     return [f"the notebook asks for the numbers of {own[:60]!r} (STUDENT); it is judged by {whose}"]

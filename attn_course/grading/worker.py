@@ -4,12 +4,16 @@ This half runs untrusted code and knows no answer. It imports the standard libra
 files of attn_course/tasks that know none either; while the notebook runs, attn_course cannot be imported.
 """
 
+import __future__
+
 import ast
 import asyncio
 import builtins
 import contextlib
+import functools
 import inspect
 import linecache
+import operator
 import os
 import random
 import socket
@@ -20,9 +24,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Any, Protocol
 
+import IPython
 import numpy as np
 
-from attn_course.grading.magics import Shell, to_python
+from attn_course.grading.magics import History, Shell, to_python
 from attn_course.grading.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, encode, is_last, lengths, receive
 from attn_course.grading.stubs import CELLS, Refused, Stubs
 from attn_course.tasks.forbidden import UNLAUNCHED
@@ -111,11 +116,14 @@ class Session:
         self._cells: list[types.CodeType | None] = []
         self._problems: list[str] = []
         self._names: list[str] = []
+        self._numbers: list[int] = []
         self._tasks: dict[str, dict[str, Any]] = {}
         self._forbid: dict[int, list[str]] = {}
         self._stubs = Stubs()
-        shell = Shell()
-        self._module.__dict__["get_ipython"] = builtins.__dict__["get_ipython"] = lambda: shell
+        self._history = History(self._module.__dict__)
+        shell = Shell(self._module.__dict__)
+        self._module.__dict__["get_ipython"] = builtins.__dict__["get_ipython"] = IPython.get_ipython = lambda: shell
+        builtins.__dict__["display"] = Absent()
         self._given = statements(given)
         before = dict(os.environ)
         for text in [*setup, *given]:
@@ -219,9 +227,10 @@ class Session:
 
     def cell(self, n: int, limit: float) -> dict[str, Any]:
         """Run a cell; return `problem`, one sentence about what went wrong in it, or None."""
-        code = self._cells[n]
+        code, problem = self._cells[n], self._problems[n] or None
         if code is None:
-            return {"problem": self._problems[n]}
+            return {"problem": problem}
+        self._history.begin(self._numbers[n], "".join(linecache.getlines(self._names[n])))
         try:
             with self._stubs.forbidding(self._forbid.get(n, ())), time_limit(limit):
                 if code.co_flags & inspect.CO_COROUTINE:
@@ -234,7 +243,7 @@ class Session:
             return {"problem": f"calls {refused}, which would answer the task for you"}
         except BaseException as error:
             return {"problem": _one_line(error)}
-        return {"problem": None}
+        return {"problem": problem}
 
     def call(self, task: str, case: dict[str, Any], limit: float) -> dict[str, Any]:
         """Put an answer to one case; return what `run` found, with the inputs as they are afterwards."""
@@ -272,6 +281,7 @@ class Session:
         """The tree of a cell, empty if it does not parse; its text is kept for tracebacks."""
         name = f"{CELLS}{number}>"
         self._names.append(name)
+        self._numbers.append(number)
         self._problems.append("")
         try:
             source = to_python(text)
@@ -283,16 +293,42 @@ class Session:
         return tree
 
     def _compile(self, trees: list[ast.Module]) -> None:
+        self._module.__dict__["_attn_course_shown"] = self._history.shown
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         for n, tree in enumerate(trees):
             code = None
             if not self._problems[n]:
-                try:
-                    if "attn_course" in "".join(linecache.getlines(self._names[n])):  # rarely; going through a tree takes its time
-                        tree = _WithoutCourse().visit(tree)
-                    code = compile(tree, self._names[n], "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-                except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                    self._problems[n] = _one_line(error)
+                text = "".join(linecache.getlines(self._names[n]))
+                if "attn_course" in text:  # rarely; going through a tree takes its time
+                    tree = _WithoutCourse().visit(tree)
+                if "__future__" in text:  # IPython takes one statement after the other: it may stand anywhere, and holds for later cells
+                    flags |= _features(tree)
+                if tree.body and isinstance(last := tree.body[-1], ast.Expr) and not text.rstrip().endswith(";"):
+                    name = ast.copy_location(ast.Name("_attn_course_shown", ast.Load()), last)
+                    last.value = ast.copy_location(ast.Call(name, [last.value], []), last)
+                code, self._problems[n] = _compiled(tree, self._names[n], flags)
             self._cells.append(code)
+
+
+def _compiled(tree: ast.Module, name: str, flags: int) -> tuple[types.CodeType | None, str]:
+    """The code of a cell; of one with, say, a `return` outside of any function that of what stands above, and what is wrong."""
+    try:
+        return compile(tree, name, "exec", flags, dont_inherit=True), ""
+    except SyntaxError as error:
+        sound = [node for node in tree.body if (node.end_lineno or 0) < (error.lineno or 0)]
+        return (_compiled(ast.Module(sound, []), name, flags)[0] if sound else None), _one_line(error)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return None, _one_line(error)
+
+
+def _features(tree: ast.Module) -> int:
+    """Take the imports from __future__ out of a cell; return the compiler's flags for them."""
+    found = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level]
+    asked = [alias.name for node in found for alias in node.names]
+    if not {*asked} <= {*__future__.all_feature_names}:
+        return 0  # the compiler says so
+    tree.body = [node for node in tree.body if node not in found] or [ast.copy_location(ast.Pass(), tree.body[0])]
+    return functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in asked), 0)
 
 
 def _refusal(entry: str, text: str, forbid: list[str], names: Mapping[str, Any]) -> str:

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attn_course.modules.linear import widened
+
 LEAF = 16  # positions whose pairs are scored feature by feature
 
 
@@ -23,6 +25,9 @@ def gated_linear_attention(
     `chunk`: positions in a chunk.
     `state`: what was written before; zero if left out.
 
+    Returns the output, in the dtype of `value`, and the state after the last position, in at least float32, in which all is
+    computed, decays first of all, under `torch.autocast` too.
+
     Raises ValueError if `chunk` is below 1, or `log_decay` has neither 1 nor d_k features.
 
     A gate for each feature: Yang et al. (2023), arXiv:2312.06635; one for all: Dao and Gu (2024), arXiv:2405.21060.
@@ -31,12 +36,15 @@ def gated_linear_attention(
     >>> gated_linear_attention(one, one, value, torch.log(one / 2))[0].flatten()
     tensor([  1.0000,  10.5000, 105.2500])
     """
+    dtype = value.dtype
+    query, key, value, log_decay = widened(query, key, value, log_decay)
     state = _start(state, key, value, log_decay, chunk)
     outputs = []
-    for q, k, v, g in zip(*(array.split(chunk, -2) for array in (query, key, value, log_decay)), strict=True):
-        output, state = _read_write(state, q, k, v, g, decayed_scores(q, k, g))
-        outputs.append(output)
-    return torch.cat(outputs, dim=-2), state
+    with torch.autocast(query.device.type, enabled=False):
+        for q, k, v, g in zip(*(array.split(chunk, -2) for array in (query, key, value, log_decay)), strict=True):
+            output, state = _read_write(state, q, k, v, g, decayed_scores(q, k, g))
+            outputs.append(output)
+    return torch.cat(outputs, dim=-2).to(dtype), state
 
 
 def gated_delta_rule(
@@ -65,16 +73,19 @@ def gated_delta_rule(
     >>> gated_delta_rule(one, one, value, beta, torch.log(one * 0.2))[0].flatten()  # the second: 1 is left of 5, half way to 7
     tensor([5., 4.])
     """
+    dtype = value.dtype
+    query, key, value, beta, log_decay = widened(query, key, value, beta, log_decay)
     state = _start(state, key, value, log_decay, chunk)
     outputs = []
-    for q, k, v, b, g in zip(*(array.split(chunk, -2) for array in (query, key, value, beta, log_decay)), strict=True):
-        scores, overlaps = decayed_scores(torch.stack((q, k)), k, g)
-        error = b * (v - (k * _since_start(g)) @ state)
-        system = (b * overlaps).tril(-1)  # the ones on its diagonal are implied
-        written = torch.linalg.solve_triangular(system, error, upper=False, unitriangular=True)
-        output, state = _read_write(state, q, k, written, g, scores)
-        outputs.append(output)
-    return torch.cat(outputs, dim=-2), state
+    with torch.autocast(query.device.type, enabled=False):
+        for q, k, v, b, g in zip(*(array.split(chunk, -2) for array in (query, key, value, beta, log_decay)), strict=True):
+            scores, overlaps = decayed_scores(torch.stack((q, k)), k, g)
+            error = b * (v - (k * _since_start(g)) @ state)
+            system = (b * overlaps).tril(-1)  # the ones on its diagonal are implied
+            written = torch.linalg.solve_triangular(system, error, upper=False, unitriangular=True)
+            output, state = _read_write(state, q, k, written, g, scores)
+            outputs.append(output)
+    return torch.cat(outputs, dim=-2).to(dtype), state
 
 
 def decayed_scores(
@@ -128,4 +139,4 @@ def _start(state: Tensor | None, key: Tensor, value: Tensor, log_decay: Tensor, 
         raise ValueError(f"chunk must be at least 1; got {chunk}")
     if log_decay.shape[-1] not in (1, key.shape[-1]):
         raise ValueError(f"log_decay must have 1 or d_k = {key.shape[-1]} features, the last axis; got {log_decay.shape[-1]}")
-    return value.new_zeros(*key.shape[:-2], key.shape[-1], value.shape[-1]) if state is None else state
+    return value.new_zeros(*key.shape[:-2], key.shape[-1], value.shape[-1]) if state is None else state.to(value.dtype)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attn_course.modules.gated import gated_delta_rule, gated_linear_attention
-from attn_course.modules.linear import unit_features
+from attn_course.modules.linear import unit_features, widened
 
 RATES, STEPS = (1.0, 16.0), (0.001, 0.1)  # of forgetting, at first
 
@@ -18,7 +18,8 @@ class GatedMemory(nn.Module):
     """Causal attention without softmax in several heads, whose states decay; x (*batch, len, d_model) as `LinearAttention`.
 
     A gate is exp(-rate * step): a learned rate for each head, a step from x for each position. The output of each head is
-    divided by its root mean square, then multiplied with a gate of its own.
+    divided by its root mean square, then multiplied with a gate of its own. Gates and states are in at least float32, whatever
+    the dtype of the layer.
 
     `n_heads`: number of heads; each has a state of its own.
     `rule`: correct the state under the key, or add to it; either way by a share beta of the value.
@@ -85,22 +86,24 @@ class GatedMemory(nn.Module):
         `return_state`: also return the state after the last position: decoding needs nothing else of the past.
         """
         query, key, value, gate = (self._heads(x @ w) for w in (self.w_query, self.w_key, self.w_value, self.w_gate))
+        query, key, value = widened(query, key, value)
         query, key, beta = unit_features(query), unit_features(key), self.beta(x)
         if self.rule == "delta":
             read, state = gated_delta_rule(query, key, value, beta, self.log_decay(x), chunk=self.chunk, state=state)
         else:
             read, state = gated_linear_attention(query, key, beta * value, self.log_decay(x), chunk=self.chunk, state=state)
-        passed = functional.rms_norm(read, read.shape[-1:], self.norm_gain, eps=1e-5) * functional.silu(gate)
-        output = passed.transpose(-2, -3).flatten(-2) @ self.w_output
+        passed = functional.rms_norm(read, read.shape[-1:], self.norm_gain.to(read.dtype), eps=1e-5) * functional.silu(gate)
+        output = passed.transpose(-2, -3).flatten(-2).to(x.dtype) @ self.w_output
         return (output, state) if return_state else output
 
     def beta(self, x: Float[Tensor, "*batch len d_model"]) -> Float[Tensor, "*batch n_heads len 1"]:
         """Return how far each position corrects the state of each head, from 0 to `beta_max`."""
-        return self.beta_max * torch.sigmoid(self._heads(x @ self.w_beta + self.b_beta))
+        return self.beta_max * torch.sigmoid(widened(self._heads(x @ self.w_beta + self.b_beta))[0])
 
     def log_decay(self, x: Float[Tensor, "*batch len d_model"]) -> Float[Tensor, "*batch n_heads len d_decay"]:
-        """Return the logarithms of the gates."""
-        return -self.log_rate.exp()[:, None, None] * functional.softplus(self._heads(x @ self.w_step + self.b_step))
+        """Return the logarithms of the gates, in at least float32: a gate near 1 is 1 in bfloat16, and forgets nothing."""
+        rates, steps = widened(self.log_rate[:, None, None], self._heads(x @ self.w_step + self.b_step))
+        return -rates.exp() * functional.softplus(steps)
 
     def _heads(self, projected: Tensor) -> Tensor:
         return projected.unflatten(-1, (self.n_heads, -1)).transpose(-2, -3)

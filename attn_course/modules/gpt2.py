@@ -18,7 +18,7 @@ def gpt2_weights(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     `state_dict`: that of GPT2LMHeadModel, or of GPT2Model ("transformer." before each name may be missing), or of the published
     files, which hold causal masks too ("attn.bias", "attn.masked_bias"): these are left out.
 
-    Raises ValueError if a weight is missing or unknown.
+    Raises ValueError if a weight is missing or unknown, or a map is transposed, that of an nn.Linear.
 
     Its maps are Conv1D layers: x @ weight, not x @ weight.T as in an nn.Linear. Only lm_head is an nn.Linear.
     """
@@ -30,6 +30,8 @@ def gpt2_weights(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if missing or len(given) > len(_wanted(n_layers)):
         unknown = sorted({*given} - {*_wanted(n_layers)})
         raise ValueError(f"state_dict must hold the weights of a GPT-2; missing {missing[:3]}, unknown {unknown[:3]}")
+    for layer in range(n_layers):
+        _check_maps(given, f"h.{layer}.")
     state = {"w_tokens": given["wte.weight"], "w_positions": given["wpe.weight"]}
     state |= {f"norm.{part}": given[f"ln_f.{part}"] for part in ("weight", "bias")}
     for layer in range(n_layers):
@@ -37,6 +39,17 @@ def gpt2_weights(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if head is not None and not torch.equal(head, state["w_tokens"]):
         state["w_logits"] = head.T
     return {name: tensor.clone() for name, tensor in state.items()}
+
+
+def _check_maps(given: Mapping[str, Tensor], prefix: str) -> None:
+    """Each map must be as wide as the table of tokens on the side of the stream. Of the square one only its neighbours tell."""
+    d_model = given["wte.weight"].shape[1]
+    hidden = given[f"{prefix}mlp.c_fc.bias"].shape[0]
+    for name, shape in {"attn.c_attn": (d_model, 3 * d_model), "mlp.c_fc": (d_model, hidden), "mlp.c_proj": (hidden, d_model)}.items():
+        got = tuple(given[f"{prefix}{name}.weight"].shape)
+        if got != shape:
+            advice = ": it is transposed, that of an nn.Linear; give all four maps of a block as weight.T" if got == shape[::-1] else ""
+            raise ValueError(f"{prefix}{name}.weight must have shape {shape}, to be used as x @ weight; got {got}{advice}")
 
 
 def _block(given: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

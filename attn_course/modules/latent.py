@@ -281,4 +281,4 @@ def _known(form: Form) -> Form:
 
 
 def _normed(norm: nn.RMSNorm | None, latent: Tensor) -> Tensor:
-    return latent if norm is None else norm(latent)
+    return latent if norm is None else norm(latent.to(norm.weight.dtype)).to(latent.dtype)  # autocast narrows one of the two

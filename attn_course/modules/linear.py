@@ -1,5 +1,6 @@
 """Attention without softmax in torch: a state that every position writes and reads, by sums or by the delta rule."""
 
+import functools
 import math
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ def elu_features(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     >>> elu_features(torch.tensor([2.0, 0.0]))
     tensor([3., 1.])
     """
-    return torch.nn.functional.elu(x) + 1
+    return x.clamp(max=0).exp() + x.relu()  # elu(x) + 1 as it is written rounds to 0 where x is far below 0
 
 
 def unit_features(x: Float[Tensor, "*batch d_k"]) -> Float[Tensor, "*batch d_k"]:
@@ -26,10 +27,20 @@ def unit_features(x: Float[Tensor, "*batch d_k"]) -> Float[Tensor, "*batch d_k"]
     >>> unit_features(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    return torch.nn.functional.normalize(x, dim=-1)
+    return torch.nn.functional.normalize(widened(x)[0], dim=-1).to(x.dtype)  # in float16 the guard against 0 / 0 is 0 itself
 
 
 FEATURES = {"elu": elu_features, "unit": unit_features}
+
+
+def widened(*parts: Tensor) -> list[Tensor]:
+    """Return the tensors in their common dtype, at least float32: the sums of a long text are more than float16 can hold.
+
+    >>> [part.dtype for part in widened(torch.zeros(1).half(), torch.zeros(1).bfloat16())]
+    [torch.float32, torch.float32]
+    """
+    wide = functools.reduce(torch.promote_types, (part.dtype for part in parts), torch.float32)
+    return [part.to(wide) for part in parts]
 
 
 def linear_attention(
@@ -45,7 +56,8 @@ def linear_attention(
     `chunk`: positions in a chunk; 1 is the recurrent form, `len` the parallel one.
     `state`: what was written before; zero if left out.
 
-    Returns `output`: position t reads what positions up to t have written.
+    Returns `output`: position t reads what positions up to t have written; in the dtype of `value`; the state after the
+    last position: in at least float32, in which all is computed, under `torch.autocast` too.
 
     Raises ValueError if `chunk` is below 1.
 
@@ -55,12 +67,15 @@ def linear_attention(
     >>> linear_attention(key, key, value)[0].flatten()
     tensor([  1.,  11., 111.])
     """
+    dtype = value.dtype
+    query, key, value = widened(query, key, value)
     state = _start(state, key, value, chunk)
     outputs = []
-    for q, k, v in zip(query.split(chunk, -2), key.split(chunk, -2), value.split(chunk, -2), strict=True):
-        outputs.append(q @ state + (q @ k.mT).tril() @ v)
-        state = state + k.mT @ v
-    return torch.cat(outputs, dim=-2), state
+    with torch.autocast(query.device.type, enabled=False):
+        for q, k, v in zip(query.split(chunk, -2), key.split(chunk, -2), value.split(chunk, -2), strict=True):
+            outputs.append(q @ state + (q @ k.mT).tril() @ v)
+            state = state + k.mT @ v
+    return torch.cat(outputs, dim=-2).to(dtype), state
 
 
 def delta_rule_attention(
@@ -81,7 +96,7 @@ def delta_rule_attention(
     `beta`: how far it is corrected: one number for each position.
     `state`: what was written before; zero if left out.
 
-    Returns `output`: position t reads after it has written.
+    Returns `output`: position t reads after it has written; dtypes are those of `linear_attention`.
 
     Raises ValueError if `chunk` is below 1.
 
@@ -91,24 +106,29 @@ def delta_rule_attention(
     >>> delta_rule_attention(key, key, value, beta)[0].flatten()
     tensor([5., 6.])
     """
+    dtype = value.dtype
+    query, key, value, beta = widened(query, key, value, beta)
     state = _start(state, key, value, chunk)
     outputs = []
-    for q, k, v, b in zip(*(array.split(chunk, -2) for array in (query, key, value, beta)), strict=True):
-        system = (b * (k @ k.mT)).tril(-1)  # the ones on its diagonal are implied below
-        written = torch.linalg.solve_triangular(system, b * (v - k @ state), upper=False, unitriangular=True)
-        outputs.append(q @ state + (q @ k.mT).tril() @ written)
-        state = state + k.mT @ written
-    return torch.cat(outputs, dim=-2), state
+    with torch.autocast(query.device.type, enabled=False):
+        for q, k, v, b in zip(*(array.split(chunk, -2) for array in (query, key, value, beta)), strict=True):
+            system = (b * (k @ k.mT)).tril(-1)  # the ones on its diagonal are implied below
+            written = torch.linalg.solve_triangular(system, b * (v - k @ state), upper=False, unitriangular=True)
+            outputs.append(q @ state + (q @ k.mT).tril() @ written)
+            state = state + k.mT @ written
+    return torch.cat(outputs, dim=-2).to(dtype), state
 
 
 def _start(state: Tensor | None, key: Tensor, value: Tensor, chunk: int) -> Tensor:
     if chunk < 1:
         raise ValueError(f"chunk must be at least 1; got {chunk}")
-    return value.new_zeros(*key.shape[:-2], key.shape[-1], value.shape[-1]) if state is None else state
+    return value.new_zeros(*key.shape[:-2], key.shape[-1], value.shape[-1]) if state is None else state.to(value.dtype)
 
 
 class LinearAttention(nn.Module):
     """Causal attention without softmax in several heads, with learned projections; x (*batch, len, d_model) as `MultiHeadAttention`.
+
+    Features, states and their sums are in at least float32, whatever the dtype of the layer.
 
     `n_heads`: number of heads; each has a state of its own.
     `rule`: add values to the state, or correct it. The delta rule learns its step beta, a number between 0 and 1 for
@@ -178,6 +198,7 @@ class LinearAttention(nn.Module):
         Returns `state`: only with `return_state`.
         """
         query, key, value = (self._heads(x @ w) for w in (self.w_query, self.w_key, self.w_value))
+        query, key, value = widened(query, key, value)
         query, key = (FEATURES[self.features](each) for each in (query, key))
         if self.normalize:  # the sum of keys is the state of a value that is always 1
             value = torch.cat([value, torch.ones_like(value[..., :1])], dim=-1)
@@ -186,19 +207,23 @@ class LinearAttention(nn.Module):
         else:
             beta = torch.sigmoid(x @ self.w_beta + self.b_beta).mT.unsqueeze(-1)  # (*batch, n_heads, len, 1)
             read, state = delta_rule_attention(query, key, value, beta, chunk=self.chunk, state=state)
-        output = self._merged(read)
+        output = self._merged(read, x)
         return (output, state) if return_state else output
 
     def read(
         self, x: Float[Tensor, "*batch len d_model"], state: Float[Tensor, "*batch n_heads d_k columns"]
     ) -> Float[Tensor, "*batch len d_model"]:
         """Return what a state answers to some positions, which write nothing and do not see each other."""
-        return self._merged(FEATURES[self.features](self._heads(x @ self.w_query)) @ state)
+        (query,) = widened(self._heads(x @ self.w_query))
+        with torch.autocast(x.device.type, enabled=False):
+            read = FEATURES[self.features](query) @ state.to(query.dtype)
+        return self._merged(read, x)
 
-    def _merged(self, read: Tensor) -> Tensor:
+    def _merged(self, read: Tensor, x: Tensor) -> Tensor:
         if self.normalize:
-            read = read[..., :-1] / read[..., -1:]
-        return read.transpose(-2, -3).flatten(-2) @ self.w_output
+            sums = read[..., -1:]
+            read = read[..., :-1] / sums.masked_fill(sums == 0, 1)  # features that all round to 0 read 0
+        return read.transpose(-2, -3).flatten(-2).to(x.dtype) @ self.w_output
 
     def _heads(self, projected: Tensor) -> Tensor:
         return projected.unflatten(-1, (self.n_heads, -1)).transpose(-2, -3)

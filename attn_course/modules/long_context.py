@@ -161,5 +161,6 @@ class DifferentialAttention(nn.Module):
         query, key = ((x @ w).unflatten(-1, (self.n_heads, 2, -1)).movedim(-2, 0).transpose(-2, -3) for w in (self.w_query, self.w_key))
         value = (x @ self.w_value).unflatten(-1, (self.n_heads, -1)).transpose(-2, -3)  # (*batch, n_heads, len, d_v)
         one, two = (attention(q, k, value, is_causal=True) for q, k in zip(query, key, strict=True))
-        normed = nn.functional.rms_norm(one - self.factor * two, (value.shape[-1],), self.gain, eps=1e-5)
+        left = one - self.factor * two
+        normed = nn.functional.rms_norm(left, left.shape[-1:], self.gain.to(left.dtype), eps=1e-5)  # autocast narrows one of the two
         return ((1 - self.start) * normed).transpose(-2, -3).flatten(-2) @ self.w_output

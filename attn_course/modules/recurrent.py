@@ -73,5 +73,6 @@ class RecurrentReader(nn.Module):
 
         Returns `answer`: a linear map of the last state.
         """
-        states, _ = self.recurrence(x)
+        with torch.autocast(x.device.type, enabled=False):  # not every processor has an LSTM in float16
+            states, _ = self.recurrence(x.to(self.answer.weight.dtype))
         return self.answer(states[:, -1])

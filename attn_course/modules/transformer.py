@@ -133,18 +133,32 @@ class Transformer(nn.Module):
         temperature: float = 0.0,
         generator: torch.Generator | None = None,
         use_cache: bool = True,
+        lengths: Int[Tensor, "*batch"] | None = None,
     ) -> Int[Tensor, "*batch total"]:
         """Return the tokens and `n_new` more, each chosen after all before it.
 
+        `lengths`: how many tokens of each sequence are real, its last ones; what pads it on the left, whatever it is, stays there and
+        changes nothing. Sequences of one length are written together.
         `temperature`: 0 takes the likeliest token; else it is drawn with softmax(logits / temperature).
         `use_cache`: read each token once, Eq. decoding-equals-full-pass, or everything again at each step: the same tokens, unless
         two are as good as equal, since sums are rounded in another order.
 
-        Raises ValueError if there is no token to begin with, `n_new` or `temperature` is negative, or as `forward` does.
+        Raises ValueError if there is no token to begin with, `n_new` or `temperature` is not 0 or more, `lengths` are not one for each
+        sequence, or as `forward` does.
         """
-        if n_new < 0 or temperature < 0.0 or ids.ndim < 1 or ids.shape[-1] < 1:
+        if not (n_new >= 0 and temperature >= 0.0 and ids.ndim >= 1 and ids.shape[-1] >= 1):  # NaN is not 0 or more
             wanted = "n_new and temperature must be 0 or more, ids hold a token or more"
             raise ValueError(f"{wanted}; got {n_new}, {temperature} and shape {tuple(ids.shape)}")
+        if lengths is not None:
+            if lengths.shape != ids.shape[:-1] or not ((lengths >= 1) & (lengths <= ids.shape[-1])).all():
+                wanted = f"lengths must be from 1 to {ids.shape[-1]}, one for each sequence, shape {tuple(ids.shape[:-1])}"
+                raise ValueError(f"{wanted}; got {lengths.tolist()}")
+            written = torch.cat([ids, ids.new_zeros(*ids.shape[:-1], n_new)], dim=-1)
+            for length in lengths.unique().tolist():
+                real = ids[lengths == length][..., -length:]
+                found = self.generate(real, n_new, temperature=temperature, generator=generator, use_cache=use_cache)
+                written[lengths == length, -n_new - length :] = found
+            return written
         cache, unread = self.new_cache() if use_cache else None, ids
         for _ in range(n_new):
             logits = self(unread, cache=cache, last=True)

@@ -97,8 +97,12 @@ def attention_backward(
 
 
 def _cap_slope(raw: np.ndarray, softcap: float) -> np.ndarray:
-    """Derivative of softcap * tanh(raw / softcap); 0 for a masked pair whose score is not a number."""
-    slope = 1.0 - np.tanh(raw / softcap) ** 2
+    """Derivative of softcap * tanh(raw / softcap); 0 for a masked pair whose score is not a number.
+
+    4 e^-2|x| / (1 + e^-2|x|)^2, which is 1 - tanh^2 without its difference of numbers near 1.
+    """
+    small = np.exp(-2.0 * np.abs(raw / softcap))
+    slope = 4.0 * small / (1.0 + small) ** 2
     return np.where(np.isfinite(slope), slope, 0.0)
 
 

@@ -30,9 +30,9 @@ def gelu(x: Float[np.ndarray, "*shape"], *, tanh: bool = False) -> Float[np.ndar
     (wide,) = checked_floats(x=x)
     require_flags(tanh=tanh)
     if tanh:
-        share = (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (wide + 0.044715 * wide**3))) / 2.0
-    else:
-        share = np.vectorize(lambda entry: (1.0 + math.erf(entry / math.sqrt(2.0))) / 2.0, otypes=[wide.dtype])(wide)
+        share = logistic(math.sqrt(8.0 / math.pi) * (wide + 0.044715 * wide**3))
+    else:  # not 1 + erf, which is 0 where x is far below 0
+        share = np.vectorize(lambda entry: math.erfc(-entry / math.sqrt(2.0)) / 2.0, otypes=[wide.dtype])(wide)
     return narrowed(np.asarray(wide * share), x.dtype)
 
 
@@ -49,7 +49,17 @@ def silu(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     array([-0.269,  0.   ,  0.731])
     """
     (wide,) = checked_floats(x=x)
-    return narrowed(np.asarray(wide * (1.0 + np.tanh(wide / 2.0)) / 2.0), x.dtype)  # a tanh never overflows
+    return narrowed(np.asarray(wide * logistic(wide)), x.dtype)
+
+
+def logistic(x: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 + e^-x), which neither overflows nor, where x is far below 0, loses its digits as (1 + tanh(x / 2)) / 2 does.
+
+    >>> logistic(np.array([-800.0, -40.0, 0.0, 800.0]))
+    array([0.00000000e+00, 4.24835426e-18, 5.00000000e-01, 1.00000000e+00])
+    """
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0.0, small, 1.0) / (1.0 + small)
 
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {

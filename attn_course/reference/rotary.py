@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from attn_course.reference.arrays import checked_floats, require_axes, require_integer, require_positive
+from attn_course.reference.arrays import checked_floats, require_axes, require_flags, require_integer, require_positive
 from attn_course.reference.positions import rope
 
 Ramp = Literal["turns", "pairs"]
@@ -81,6 +81,7 @@ def yarn_frequencies(
     slow: float = 1.0,
     fast: float = 32.0,
     ramp: Ramp = "turns",
+    truncate: bool = True,
 ) -> Float[np.ndarray, "n_pairs"]:
     r"""Return frequencies stretched by the factor where training saw no full turn, and left alone where it saw many, Eq. yarn-frequencies.
 
@@ -92,9 +93,11 @@ def yarn_frequencies(
     `slow`, `fast`: alpha and beta, in turns: stretched fully up to the one, not at all from the other on.
     `ramp`: "turns" is the formula above. "pairs" is what the authors' code does, and models trained with it expect: gamma falls
     evenly from pair to pair, so with the logarithm of the turns, Eq. ramp-over-pairs, and between whole pairs.
+    `truncate`: with "pairs", whether the ramp begins and ends at whole pairs; gpt-oss was trained with False: with True one of
+    its pairs would turn 1.8 times as fast.
 
     Raises TypeError, ValueError as `linear_frequencies`; also if `trained_length` is below 1, not 0 < `slow` < `fast`, `ramp` is
-    unknown, or it goes by pairs and `theta` is 1 or less.
+    unknown, or it goes by pairs and `theta` is 1 or less; TypeError if `truncate` is neither True nor False.
 
     "NTK-by-parts", the first half of YaRN: Peng et al. (2023), arXiv:2309.00071. The other half is `yarn_temperature`.
 
@@ -107,12 +110,13 @@ def yarn_frequencies(
         require_positive("slow", slow),
         require_positive("fast", fast),
     )
+    require_flags(truncate=truncate)
     if slow >= fast:
         raise ValueError(f"slow must be below fast; got {slow} and {fast}")
     if ramp == "turns":
         share = (length * frequencies / (2 * math.pi) - slow) / (fast - slow)
     elif ramp == "pairs":
-        share = _shares_by_pair(d_rotated, length, theta, slow, fast)
+        share = _shares_by_pair(d_rotated, length, theta, slow, fast, truncate=truncate)
     else:
         raise ValueError(f'ramp must be "turns" or "pairs"; got {ramp!r}')
     kept = share.clip(0.0, 1.0)
@@ -179,7 +183,7 @@ def _stretch(factor: float) -> float:
     return float(factor)
 
 
-def _shares_by_pair(d_rotated: int, length: int, theta: float, slow: float, fast: float) -> Float[np.ndarray, "n_pairs"]:
+def _shares_by_pair(d_rotated: int, length: int, theta: float, slow: float, fast: float, *, truncate: bool) -> Float[np.ndarray, "n_pairs"]:
     """Return 1 up to the last pair that makes `fast` turns, 0 from the first that makes less than `slow`, evenly between."""
 
     if theta <= 1.0:
@@ -188,6 +192,9 @@ def _shares_by_pair(d_rotated: int, length: int, theta: float, slow: float, fast
     def place(turns: float) -> float:
         return d_rotated * math.log(length / (2 * math.pi * turns)) / (2 * math.log(theta))
 
-    first, last = max(math.floor(place(fast)), 0), min(math.ceil(place(slow)), d_rotated - 1)
+    first, last = place(fast), place(slow)
+    if truncate:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, d_rotated - 1)
     width = max(last - first, 0.001)  # theirs would run backwards where last < first
     return np.asarray((first + width - np.arange(d_rotated // 2)) / width)

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Integer
 
 from attn_course.reference.arrays import checked_floats, narrowed, require_integer
 from attn_course.reference.attention import attention
+from attn_course.reference.feed_forward import logistic
 from attn_course.reference.masks import causal_mask, window_mask
 from attn_course.reference.softmax import softmax
 
@@ -66,7 +67,7 @@ def gate_output(
     fits = scores.ndim <= z.ndim and all(a in (1, b) for a, b in zip(scores.shape[::-1], z.shape[::-1], strict=False))
     if not fits:
         raise ValueError(f"gate_scores must broadcast to the shape of output, {z.shape}; got {scores.shape}")
-    return narrowed((1 + np.tanh(scores / 2)) / 2 * z, output.dtype)
+    return narrowed(logistic(scores) * z, output.dtype)
 
 
 def sink_window_mask(

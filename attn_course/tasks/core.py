@@ -6,6 +6,7 @@ import itertools
 import keyword
 import re
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -232,7 +233,8 @@ class Task:
         """
         if not key or len(self.variants) == 1:
             return self
-        drawn = int.from_bytes(hashlib.sha256(f"{self.id} {key}".encode()).digest()[:8], "big")
+        name = unicodedata.normalize("NFC", f"{self.id} {key}")  # some systems write a letter and its dots apart
+        drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
         return replace(self, variants=[self.variants[1 + drawn % (len(self.variants) - 1)]])
 
     def each_variant(self) -> "Iterator[Task]":

@@ -361,7 +361,7 @@ for name in ("softmax", "chunked"):
 
 # %% [markdown] id="crossover-notice" tags=["answer"]
 # State first takes less time from about $T = 256$ on, where the FLOPs are equal, and from a little less where scores first carries a softmax,
-# because that adds work to one side. At width 128 both crossings come earlier than the count says: calls and memory cost what no FLOP count
+# because that adds work to one side. At width 128 the crossing with softmax comes earlier still: calls and memory cost what no FLOP count
 # sees (our guess; we did not trace it). Twice the length takes about four times as long with scores, about twice in chunks (next section).
 #
 # These are CPU seconds on a machine that was busy with other work, medians of interleaved runs, three repetitions

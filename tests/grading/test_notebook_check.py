@@ -150,7 +150,7 @@ def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, dying
 
 
 LATER = {
-    "a shutdown": "get_ipython().kernel.do_shutdown(True)",
+    "a shutdown": "import IPython\nIPython.get_ipython().kernel.do_shutdown(True)",
     "a thread": "import os, threading\nthreading.Timer(0.15, os._exit, [0]).start()",
 }
 WAIT_S = 2.0  # the kernels end within 1.2 s on an idle machine

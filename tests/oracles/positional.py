@@ -18,6 +18,7 @@ STRETCHED = {  # name: kind, d_k, theta, trained length, length at test, options
     "yarn": ("yarn", 26, 100.0, 64, 160, {"factor": 5.0}),
     "yarn-long": ("yarn", 128, 10_000.0, 4096, 16_384, {"factor": 4.0}),
     "yarn-turns": ("yarn", 34, 500.0, 300, 900, {"factor": 3.0, "beta_fast": 17.0, "beta_slow": 2.0}),
+    "yarn-gpt-oss": ("yarn", 64, 150_000.0, 4096, 131_072, {"factor": 32.0, "truncate": False}),
     "yarn-all-fast": ("yarn", 10, 3.0, 4096, 9000, {"factor": 3.0}),  # the slowest pair comes round more than 32 times
 }
 

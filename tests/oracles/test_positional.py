@@ -24,9 +24,10 @@ OURS = {
     "dynamic": lambda: ntk_frequencies(26, 3.0 * 160 / 64 - (3.0 - 1.0), 100.0),
     "yarn": lambda: yarn_frequencies(26, 5.0, 64, 100.0, ramp="pairs"),
     "yarn-long": lambda: yarn_frequencies(128, 4.0, 4096, ramp="pairs"),
+    "yarn-gpt-oss": lambda: yarn_frequencies(64, 32.0, 4096, 150_000.0, ramp="pairs", truncate=False),
     "yarn-turns": lambda: yarn_frequencies(34, 3.0, 300, 500.0, slow=2.0, fast=17.0, ramp="pairs"),
 }
-FACTORS = {"yarn": 5.0, "yarn-long": 4.0, "yarn-turns": 3.0}
+FACTORS = {"yarn": 5.0, "yarn-long": 4.0, "yarn-gpt-oss": 32.0, "yarn-turns": 3.0}
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -39,6 +40,12 @@ def test_frequencies_are_theirs(outside, name):
 def test_the_ramp_in_turns_is_another_one(outside):
     wanted = outside("frequencies")["yarn-long.frequencies"]
     assert np.abs(yarn_frequencies(128, 4.0, 4096) / wanted - 1.0).max() > 0.1
+
+
+def test_a_ramp_between_whole_pairs_is_not_that_of_gpt_oss(outside):
+    wanted = outside("frequencies")["yarn-gpt-oss.frequencies"]
+    found = yarn_frequencies(64, 32.0, 4096, 150_000.0, ramp="pairs")
+    assert 1.7 < (found / wanted).max() < 1.8
 
 
 def test_where_all_pairs_are_fast_theirs_are_all_stretched(outside):

@@ -232,6 +232,15 @@ def test_saturated_weights_have_no_gradient_through_the_scores():
     np.testing.assert_array_equal(d_value, [[1.0], [0.0]])
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_a_capped_score_far_out_keeps_the_digits_of_its_small_slope(dtype, rtol):
+    """Keys 10 and -10 caps away: 1 - tanh^2, as it is written, is 0 in float32; the gradient by the query is 20 w (1 - w) slope."""
+    query, key, value = (np.array(rows, dtype) for rows in ([[1.0]], [[10.0], [-10.0]], [[1.0], [0.0]]))
+    d_query = attention_backward(query, key, value, np.ones((1, 1), dtype), scale=1.0, softcap=1.0)[0]
+    high, slope = 1.0 / (1.0 + math.exp(-2.0 * math.tanh(10.0))), 1.0 / math.cosh(10.0) ** 2
+    np.testing.assert_allclose(d_query, [[20.0 * high * (1.0 - high) * slope]], rtol=rtol)
+
+
 def test_a_float16_gradient_that_overflows_is_infinite_without_a_warning():
     query, key, value = np.zeros((3, 1), np.float16), np.zeros((1, 1), np.float16), np.zeros((1, 1), np.float16)
     d_value = attention_backward(query, key, value, np.full((3, 1), 60_000.0, np.float16))[2]

@@ -42,6 +42,21 @@ def test_activations_are_those_of_torch_and_gelu_holds_far_out():
     assert_same(gelu(np.array(2.0)), 2.0 * (0.5 + math.erf(2.0 / math.sqrt(2.0)) / 2.0))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_gates_far_below_0_keep_their_digits(dtype):
+    """Written as 1 + tanh or 1 + erf they are exactly 0 there."""
+    x = np.array([-5.0, -8.0], dtype)
+    shares = [math.erfc(-entry / math.sqrt(2.0)) / 2.0 for entry in x]
+    near = {"rtol": 20 * np.finfo(dtype).eps}
+    np.testing.assert_allclose(silu(x), [entry / (1.0 + math.exp(-entry)) for entry in x], **near)
+    np.testing.assert_allclose(gelu(x), [entry * share for entry, share in zip(x, shares, strict=True)], **near)
+    inner = [math.sqrt(2.0 / math.pi) * (entry + 0.044715 * entry**3) for entry in map(float, x)]
+    looser = {"rtol": 400 * np.finfo(dtype).eps}  # an exponent near 50 multiplies its own rounding
+    np.testing.assert_allclose(
+        gelu(x, tanh=True), [entry / (1.0 + math.exp(-2.0 * u)) for entry, u in zip(x, inner, strict=True)], **looser
+    )
+
+
 def test_the_two_forms_of_gelu_differ_by_up_to_five_ten_thousandths():
     x = np.linspace(-6.0, 6.0, 2001)
     assert 4e-4 < np.abs(gelu(x) - gelu(x, tanh=True)).max() < 5e-4

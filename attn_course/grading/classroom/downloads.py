@@ -15,7 +15,7 @@ import re
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -25,7 +25,8 @@ from attn_course.grading.submission import MAX_BYTES
 _CANVAS = re.compile(
     r"(?:(?P<name>(?!LATE_|anon_).+?)_)?(?P<late>LATE_)?(?:anon_(?P<anon>[A-Za-z0-9]+)|(?P<number>[0-9]+))_[0-9]+_(?P<file>.+)", re.DOTALL
 )
-_MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>[0-9]+)_assignsubmission_file(?:_(?P<file>.*))?", re.DOTALL)
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>[0-9]+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL)
+_JUNK = {"__pycache__", "__macosx", "thumbs.db", "desktop.ini"}  # what systems leave in folders and archives, in small letters
 MOST_FILES, MOST_BYTES = 50_000, 4 * 2**30  # of an archive; it may hold data besides notebooks, which is not unpacked
 
 
@@ -40,6 +41,11 @@ class Found:
     owner: Owner
     file: str = ""
     late: str = ""
+
+
+def is_junk(name: str) -> bool:
+    """Whether a file or folder is what a system left there, and nobody's hand-in: `.DS_Store`, `._anything`, `Thumbs.db`."""
+    return name.startswith(".") or name.lower() in _JUNK
 
 
 def of_file(name: str) -> Found | None:
@@ -81,7 +87,8 @@ def opened(submissions: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """Give the folder that holds the hand-ins, and notes on what was left out: a folder as it is, an archive unpacked for the duration.
 
     Of an archive nothing but files whose name holds ".ipynb" and nbgrader's timestamp.txt is unpacked, none outside of the folder, each no
-    further than to just beyond the largest notebook that is graded; links are left out.
+    further than to just beyond the largest notebook that is graded; links are left out. Other files are made without their content, so
+    that whoever handed in nothing else has a row too; what a system left in the archive is not.
 
     Raises
     ------
@@ -116,13 +123,17 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> Iterator[str]:
     for entry in entries:
         if entry.is_dir():
             continue
-        path = PurePosixPath(entry.filename.replace("\\", "/"))
-        if ".ipynb" not in path.name.lower() and path.name != "timestamp.txt":
-            others += [path.name] if not any(part.startswith((".", "__MACOSX")) for part in path.parts) else []
-        elif path.is_absolute() or ".." in path.parts or re.match(r"[A-Za-z]:", entry.filename):
-            yield f"{entry.filename!r} of the archive points outside of it: it was left out"
+        name = _name(entry)
+        path = PurePosixPath(name.replace("\\", "/"))
+        if any(is_junk(part) for part in path.parts if part != ".."):
+            continue
+        if path.is_absolute() or ".." in path.parts or re.match(r"[A-Za-z]:", name):
+            yield f"{name!r} of the archive points outside of it: it was left out"
         elif stat.S_ISLNK(entry.external_attr >> 16):
-            yield f"{entry.filename!r} of the archive is a link: it was left out"
+            yield f"{name!r} of the archive is a link: it was left out"
+        elif ".ipynb" not in path.name.lower() and path.name != "timestamp.txt":
+            others.append(str(path))
+            _free(folder.joinpath(*path.parts)).touch()
         else:
             target = _free(folder.joinpath(*path.parts))
             with archive.open(entry) as source, target.open("xb") as made:
@@ -135,6 +146,14 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> Iterator[str]:
         yield f"the archive also holds what is no notebook, and was not looked at: {shown}"
 
 
+def _name(entry: zipfile.ZipInfo) -> str:
+    """The name of an entry; it may be UTF-8 without the flag that says so, as macOS writes it."""
+    if not entry.flag_bits & 0x800:
+        with contextlib.suppress(UnicodeError):
+            return entry.filename.encode("cp437").decode("utf-8")
+    return entry.filename
+
+
 def _free(path: Path) -> Path:
     """The path, or with a number if an archive holds a name twice; its folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,11 +161,15 @@ def _free(path: Path) -> Path:
     return path if not path.exists() else next(each for each in numbered if not each.exists())
 
 
+def _notebooks_of_nobody(entries: Iterable[Path]) -> bool:
+    return any(".ipynb" in each.name.lower() and not each.is_dir() and not of_file(each.name) for each in entries)
+
+
 def _inner(folder: Path) -> Path:
     """The folder in it if there is only one and it holds what was downloaded: an archive that was packed again."""
-    entries = list(folder.iterdir())
+    entries = [each for each in folder.iterdir() if each.is_dir() or ".ipynb" in each.name.lower() or of_file(each.name)]
     if len(entries) == 1 and entries[0].is_dir() and of_folder(entries[0].name).owner.platform == "":
         inside = list(entries[0].iterdir())
-        if inside and all(each.is_dir() or of_file(each.name) for each in inside):
+        if any(each.is_dir() or of_file(each.name) for each in inside) and not _notebooks_of_nobody(inside):
             return entries[0]
     return folder

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from attn_course.grading.classroom.roster import Student, is_id
-from attn_course.grading.classroom.tables import Table, TableError, cell, parse_table, tidy, write_table
+from attn_course.grading.classroom.tables import Table, TableError, cell, parse_table, plain, points, tidy, write_table
 from attn_course.numbers import counted
 
 _ASSIGNMENT = re.compile(r".+\([0-9]+\)", re.DOTALL)
@@ -70,9 +70,9 @@ class Gradebook:
     def ids(self, student: Student) -> Sequence[str]:
         """What of a student's row may be the id or the e-mail address on a teacher's roster."""
         line = self.table.lines[self.numbers.index(getattr(student, self.platform))][1]
-        names = [name.strip().lower() for name in self.table.header]
+        names = [plain(name).lower() for name in self.table.header]
         wanted = ("id", "sis user id", "sis login id", "integration id", "id number", "username", "email address")
-        return [line[names.index(name)].strip() for name in wanted if name in names]
+        return [plain(line[names.index(name)]) for name in wanted if name in names]
 
     def late(self) -> dict[str, str]:
         """Return what a worksheet of Moodle says of late hand-ins, by number."""
@@ -139,7 +139,8 @@ def filled(gradebook: Gradebook, marks: Mapping[str, Mark]) -> tuple[str, list[s
     empty, excused, locked = [], [], []
     called = {number: mark.student or number for number, mark in marks.items()}
     locks = _place(gradebook.table, "Grade can be changed") if gradebook.platform == "moodle" else None
-    for row, number in zip(rows, gradebook.numbers, strict=True):
+    most_of_all = _maximum(gradebook.table, gradebook.maximum, gradebook.column) if gradebook.platform == "canvas" else 0.0
+    for place, (row, number) in enumerate(zip(rows, gradebook.numbers, strict=True)):
         mark = marks.get(number) if number else None
         if mark is None or mark.points is None:
             empty += [called.get(number, number)] if number else []
@@ -148,7 +149,7 @@ def filled(gradebook: Gradebook, marks: Mapping[str, Mark]) -> tuple[str, list[s
             excused.append(called[number])
             continue
         locked += [called[number]] if locks is not None and row[locks].strip() == "No" else []
-        most = _maximum(gradebook, row)
+        most = most_of_all if gradebook.platform == "canvas" else _maximum(gradebook.table, place, gradebook.maximum)
         if most and mark.max_points and most != mark.max_points:
             scaled.add((mark.max_points, most))
         share = most / mark.max_points if most and mark.max_points else 1.0
@@ -176,7 +177,7 @@ def _canvas(table: Table, assignment: str | None) -> Gradebook:
     if assignment is None:
         named = there
     else:
-        named = [place for place, name in enumerate(table.header) if place > section and assignment in _names(name)]
+        named = [place for place, name in enumerate(table.header) if place > section and plain(assignment) in _names(name)]
     if len(named) != 1:
         got = assignment or "no name"
         listed = ", ".join(repr(table.header[place]) for place in (named or there)[:20]) or "none"
@@ -193,8 +194,11 @@ def _canvas(table: Table, assignment: str | None) -> Gradebook:
             login = cells[mails].strip() if mails is not None else ""
             if not is_id(numbers[-1]):
                 raise TableError(f"{table.name}, line {line}, column 'ID': wanted the number of a student; got {numbers[-1]!r}")
-            students.append(Student(numbers[-1], name, login if "@" in login else "", cells[section].strip(), canvas=numbers[-1]))
+            mail = plain(login) if "@" in login else ""
+            students.append(Student(numbers[-1], plain(name), mail, plain(cells[section]), canvas=numbers[-1]))
     _each_once(table, numbers)
+    if maximum is not None:
+        _maximum(table, maximum, named[0])
     return Gradebook("canvas", table, tuple(students), tuple(numbers), named[0], maximum)
 
 
@@ -206,15 +210,16 @@ def _worksheet(table: Table) -> Gradebook:
         raise TableError(f"{table.name}, line 1: the assignment is graded on a scale; wanted one that is graded in points")
     name, mail, maximum = (_place(table, each) for each in ("Full name", "Email address", "Maximum Grade"))
     students, numbers = [], []
-    for line, cells in table.lines:
+    for row, (line, cells) in enumerate(table.lines):
+        if maximum is not None:
+            _maximum(table, row, maximum)
         found = re.search(r"([0-9]+)\s*$", cells[identifier])
         if not found:
             raise TableError(f"{table.name}, line {line}, column 'Identifier': wanted a participant's number; got {cells[identifier]!r}")
         numbers.append(found[1])
-        address = cells[mail].strip() if mail is not None else ""
-        students.append(
-            Student(address if is_id(address) else found[1], cells[name].strip() if name is not None else "", address, moodle=found[1])
-        )
+        address = plain(cells[mail]) if mail is not None else ""
+        called = plain(cells[name]) if name is not None else ""
+        students.append(Student(address if is_id(address) else found[1], called, address, moodle=found[1]))
     _each_once(table, numbers)
     if len({student.id for student in students}) < len(students):
         students = [Student(each.moodle, each.name, each.email, moodle=each.moodle) for each in students]
@@ -227,24 +232,25 @@ def _each_once(table: Table, numbers: Sequence[str]) -> None:
             raise TableError(f"{table.name}, line {table.lines[row][0]}: wanted each student once; got {number} a second time")
 
 
-def _maximum(gradebook: Gradebook, row: Sequence[str]) -> float:
-    """The largest mark of a row; 0 if the table does not say."""
-    if gradebook.maximum is None:
+def _maximum(table: Table, row: int | None, column: int | None) -> float:
+    """The largest mark, in a cell; 0 if the table does not say. TableError if it says something that is no number of points."""
+    if row is None or column is None:
         return 0.0
-    place = gradebook.table.lines[gradebook.maximum][1][gradebook.column] if gradebook.platform == "canvas" else row[gradebook.maximum]
+    line, cells = table.lines[row]
     try:
-        return float(place.strip().replace(",", "."))
+        return points(cells[column]) if cells[column].strip() not in ("", "-") else 0.0
     except ValueError:
-        return 0.0
+        wanted = "the largest mark as a number that is read in one way only, such as 1000 or 1,000.00"
+        raise TableError(f"{table.name}, line {line}, column {table.header[column]!r}: wanted {wanted}; got {cells[column]!r}") from None
 
 
 def _names(column: str) -> set[str]:
     """How an assignment's column may be called: as it stands, without its number, or by the number alone."""
-    name = column.strip()
+    name = plain(column)
     found = re.fullmatch(r"(.+?)\s*\(([0-9]+)\)", name, re.DOTALL)
     return {name, *(found.groups() if found else ())}
 
 
 def _place(table: Table, column: str) -> int | None:
-    names = [name.strip().lower() for name in table.header]
+    names = [plain(name).lower() for name in table.header]
     return names.index(column.lower()) if column.lower() in names else None

@@ -8,19 +8,19 @@ import hashlib
 import os
 import re
 import stat
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from attn_course.grading.classroom.downloads import Found, SubmissionsError, of_file, of_folder
+from attn_course.grading.classroom.downloads import Found, SubmissionsError, is_junk, of_file, of_folder
 from attn_course.grading.classroom.roster import Owner, Roster, Student
 from attn_course.grading.classroom.times import parse_time
 from attn_course.grading.submission import MAX_BYTES
 from attn_course.numbers import lesson_in, lesson_number, lesson_of, lesson_place
 
-_SKIPPED = {"__pycache__", "__MACOSX"}
 _CELL_ID = re.compile(rb'"(?:grade_id|id)"\s*:\s*"([a-z0-9-]{1,100}?)(?:-check)?"')  # inside a JSON text the quotes would be escaped
 _TIMESTAMP = "timestamp.txt"
 _DEEPEST = 4  # folders below a student's that are looked through, to say that a notebook lies too deep
@@ -121,24 +121,32 @@ def find_submissions(folder: Path, *, lessons: Collection[str], roster: Roster |
     root = students_folder(folder)
     entries: list[tuple[os.DirEntry[str], Found]] = []
     notes = []
-    for entry in _top(root):
+    top = _top(root)
+    flat = any(
+        _is_notebook(entry.name) and of_file(printable(entry.name)) for entry in top
+    )  # a file for each student: others are hand-ins too
+    for entry in top:
         if entry.is_dir(follow_symlinks=False):
             entries.append((entry, of_folder(printable(entry.name))))
         elif entry.is_symlink() and Path(entry.path).is_dir():
             notes.append(f"{printable(entry.name)} is a symbolic link to a folder: it was not followed")
+        elif (flat or _is_notebook(entry.name)) and (said := of_file(printable(entry.name))):
+            entries.append((entry, said))
         elif _is_notebook(entry.name):
-            if said := of_file(printable(entry.name)):
-                entries.append((entry, said))
-            else:
-                notes.append(f"{printable(entry.name)} lies in no student's folder: it was not graded")
+            notes.append(f"{printable(entry.name)} lies in no student's folder: it was not graded")
     if not entries:
         raise SubmissionsError(f"{folder}: holds no student's folder; wanted {folder.name}/<student>/<notebook>.ipynb")
     names, more = _names(entries, roster)
     notes += more
     hand_ins: list[HandIn] = []
+    others: dict[str, list[Path]] = {}
     places: set[str] = set()
     for (entry, said), student in zip(entries, names, strict=True):
         try:
+            if not said.file or not _is_notebook(entry.name):
+                others.setdefault(student, []).extend(_others(Path(entry.path)))
+            if said.file and not _is_notebook(entry.name):
+                continue
             if said.file:
                 place = _unused(f"{student}/{said.file}", places)
                 hand_in = replace(HandIn(student, "", said.file, Path(entry.path), place), late=said.late)
@@ -149,6 +157,8 @@ def find_submissions(folder: Path, *, lessons: Collection[str], roster: Roster |
             hand_ins += [replace(each, assignment=each.assignment or each.lesson or "") for each in found]
         except OSError as error:
             notes.append(f"the folder of {student} cannot be read: {error.strerror}")
+    with_notebook = {each.student for each in hand_ins}
+    hand_ins += [_without_notebook(student, paths) for student, paths in others.items() if paths and student not in with_notebook]
     hand_ins.sort(key=lambda each: (each.student, *assignment_place(each.assignment), each.notebook, each.place))
     on_it = roster.by_id if roster else {}
     if strangers := sorted({student for student in names if roster and student not in on_it}):
@@ -175,7 +185,7 @@ def _names(entries: Sequence[tuple[os.DirEntry[str], Found]], roster: Roster | N
 
 
 def students_folder(folder: Path) -> Path:
-    """Return the folder that holds the students' folders: this one, or submitted/ in it, as in a course folder of nbgrader.
+    """Return the folder that holds the students' folders: this one, nbgrader's submitted/ in it, or the only one in it, with a download.
 
     Parameters
     ----------
@@ -194,6 +204,9 @@ def students_folder(folder: Path) -> Path:
     """
     if not folder.is_dir():
         raise SubmissionsError(f"{folder}: is no folder of submissions")
+    there = [entry for entry in _top(folder) if entry.is_dir(follow_symlinks=False)]
+    if len(there) == 1 and any(of_file(entry.name) or of_folder(entry.name).owner.platform for entry in _top(Path(there[0].path))):
+        return Path(there[0].path)  # a download, in the folder that it was unpacked to
     inner = folder / "submitted"
     if inner.is_symlink() or not inner.is_dir() or any(_is_notebook(entry.name) for entry in _top(inner)):
         return folder
@@ -208,7 +221,7 @@ def printable(name: str) -> str:
     >>> printable("anna\\udcff\\n")
     'anna\\\\xff\\\\n'
     """
-    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    text = unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "backslashreplace"))  # macOS writes a letter and its dots apart
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
 
 
@@ -226,9 +239,9 @@ def _top(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, sorted by the bytes of the names, without hidden entries and caches."""
+    """What a folder holds, sorted by the bytes of the names, without hidden entries, caches and what systems leave there."""
     with os.scandir(folder) as entries:
-        found = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _SKIPPED]
+        found = [entry for entry in entries if not is_junk(entry.name)]
     return sorted(found, key=lambda entry: os.fsencode(entry.name))
 
 
@@ -267,6 +280,26 @@ def _notebooks(folder: Path, depth: int = 0) -> Iterator[tuple[int, Path]]:
                 yield depth, Path(entry.path)
         elif _is_notebook(entry.name):
             yield depth, Path(entry.path)
+
+
+def _others(path: Path, depth: int = 0) -> Iterator[Path]:
+    """A file that is no notebook, or those below a folder."""
+    if path.is_file() or path.is_symlink():
+        if not _is_notebook(path.name) and path.name != _TIMESTAMP:
+            yield path
+    elif depth <= _DEEPEST and path.is_dir():
+        for entry in _listed(path):
+            yield from _others(Path(entry.path), depth + 1)
+
+
+def _without_notebook(student: str, paths: Sequence[Path]) -> HandIn:
+    """The row of a student who handed in something else: what, and that it counts for nothing."""
+    name, *more = [printable(path.name) for path in paths]
+    said = of_file(name)
+    name = said.file if said else name
+    also = f" (nor {', '.join(more[:4])}{' and others' if more[4:] else ''})" if more else ""
+    problem = f"is no notebook{also}: wanted a file that ends in .ipynb"
+    return HandIn(student, "", name, paths[0], f"{student}/{name}", lesson_in(name), problem=problem, late=said.late if said else "")
 
 
 def _examined(hand_in: HandIn, lessons: Collection[str]) -> HandIn:

@@ -44,7 +44,7 @@ def notes_on_platforms(found: Class, platform_of_gradebook: str, due: datetime |
     asked = Counter(found.owners[each.student].platform for each in found.hand_ins if each.student in found.owners)
     notes = []
     if asked["canvas"] and due is not None:
-        notes.append(f"which of Canvas's {counted(asked['canvas'], 'notebook')} are late is what Canvas says, by its own due time")
+        notes.append(f"which of Canvas's {counted(asked['canvas'], 'hand-in')} are late is what Canvas says, by its own due time")
     if asked["moodle"] and platform_of_gradebook != "moodle":
-        notes.append(f"no worksheet says which of Moodle's {counted(asked['moodle'], 'notebook')} are late: give it with --gradebook")
+        notes.append(f"no worksheet says which of Moodle's {counted(asked['moodle'], 'hand-in')} are late: give it with --gradebook")
     return notes

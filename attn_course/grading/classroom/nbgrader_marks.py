@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -157,8 +158,9 @@ class _Export:
 
     def __init__(self, book: Any, report: Mapping[str, Any]) -> None:
         self._book = book
+        known = {unicodedata.normalize("NFC", student.id): student.id for student in book.students}  # as nbgrader spells them
         self._hand_ins = [
-            (student["student"], notebook)
+            (known.get(student["student"], student["student"]), notebook)
             for student in report["students"]
             for notebook in student["notebooks"]
             if notebook["counts"] and notebook["lesson"] is not None

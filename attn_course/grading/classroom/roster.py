@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from attn_course.grading.classroom.tables import TableError, parse_table
+from attn_course.grading.classroom.tables import TableError, parse_table, plain
 
 PLATFORMS = ("canvas", "moodle")
 COLUMNS = ("id", "name", "email", "section", "due", *PLATFORMS)
@@ -117,6 +117,7 @@ class Roster:
 
     def knows(self, label: str) -> Student | None:
         """Return the student whose id or, if nobody shares it, e-mail address it is."""
+        label = plain(label)
         mails = self._by_mail.get(label.casefold(), [])
         return self.by_id.get(label) or (mails[0] if len(mails) == 1 else None)
 
@@ -207,5 +208,5 @@ def _grouped(pairs: Iterable[tuple[str, Student]]) -> dict[str, list[Student]]:
 
 def _keys(name: str) -> set[str]:
     """The words of a name run together, beginning with any of them."""
-    words = re.findall(r"\w+", name.casefold().replace("_", " "))
+    words = re.findall(r"\w+", plain(name).casefold().replace("_", " "))
     return {"".join((*words[start:], *words[:start])) for start in range(len(words))}

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +23,7 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: the line it begins on, and its cells by the names of the columns, stripped."""
+    """One row of a table: the line it begins on, and its cells by the names of the columns, as `plain` gives them."""
 
     table: str
     line: int
@@ -45,12 +47,9 @@ class Row:
     def points(self, column: str) -> float | None:
         """Return the number of points that a cell holds, 0 or more; None if it is empty."""
         try:
-            found = float(self[column].replace(",", ".")) if self[column] else None
+            return tidy(points(self[column])) if self[column] else None
         except ValueError:
-            found = -1.0
-        if found is not None and not 0 <= found < 1e6:
             self.wrong(column, "points, such as 3 or 2.5")
-        return None if found is None else tidy(found)
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,39 @@ class Table:
             if known is not None and name not in (*known, ""):
                 raise TableError(f"{where}: wanted columns out of {', '.join(known)}; got {name!r}")
         for line, cells in self.lines:
-            yield Row(self.name, line, dict(zip(names, map(str.strip, cells), strict=True)))
+            yield Row(self.name, line, dict(zip(names, map(plain, cells), strict=True)))
+
+
+def plain(text: str) -> str:
+    """Return a text without blanks at its ends, every sign with its dots and accents as one: as it is compared with others."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def points(text: str) -> float:
+    """Return a number of points, 0 or more, as people write it: "2.5", "2,5", "1000", "1,000.00", "1.000,00", "1 000", "1'000".
+
+    Raises
+    ------
+    ValueError
+        If it is none, or may be two: "1.000".
+
+    Examples
+    --------
+    >>> points("2,5"), points("1,000.00"), points("1.000,00"), points("1,000")
+    (2.5, 1000.0, 1000.0, 1000.0)
+    """
+    text = re.sub(r"(?<=\d)[\s'’](?=\d{3}(?!\d))", "", text.strip())
+    for thousands, decimal in ((",", r"\."), (r"\.", ",")):
+        if re.fullmatch(rf"[1-9]\d{{0,2}}(?:{thousands}\d{{3}})+(?:{decimal}\d*)?", text) and not re.fullmatch(r"\d+\.\d+", text):
+            found = re.sub(thousands, "", text).replace(",", ".")
+            break
+    else:
+        if not re.fullmatch(r"\d+(?:[.,]\d*)?", text) or re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", text):
+            raise ValueError(f"wanted points, such as 3 or 2.5; got {text!r}")
+        found = text.replace(",", ".")
+    if float(found) >= 1e6:
+        raise ValueError(f"wanted points, such as 3 or 2.5; got {text!r}")
+    return float(found)
 
 
 def read_text(path: Path) -> str:

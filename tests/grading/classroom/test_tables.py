@@ -4,7 +4,7 @@ import pytest
 
 from attn_course.grading.classroom.desk import Papers, read_desk
 from attn_course.grading.classroom.gradebook import Mark, filled, read_gradebook
-from attn_course.grading.classroom.tables import TableError, cell, parse_table, read_text, uncell
+from attn_course.grading.classroom.tables import TableError, cell, parse_table, points, read_text, uncell
 
 CANVAS = "Student,ID,SIS Login ID,Section,{}\n    Points Possible,,,,10\n"
 MOODLE = "Identifier,Full name,Grade,Maximum Grade,Last modified (grade)\n"
@@ -106,6 +106,64 @@ def test_excused_students_and_locked_grades_are_left_and_said():
     filled_in, notes = filled(sheet, {"5": Mark(5, 10, "d_k < 3", "ada")})
     assert filled_in.splitlines()[1] == "Participant 5,10,20,No,-,good; d_k &lt; 3"
     assert "moodle.csv: 1 student whose grade Moodle has locked, so that it will pass over them: ada" in notes
+
+
+POINTS = {
+    "1,000.00": 1000,
+    "1.000,00": 1000,
+    "1,000": 1000,
+    "1 000,50": 1000.5,
+    "1\u202f000": 1000,
+    "1'000.00": 1000,
+    "1000": 1000,
+    "12,500.5": 12500.5,
+    "2,5": 2.5,
+    "2.50": 2.5,
+    "0,125": 0.125,
+    "0.125": 0.125,
+    "100.00": 100,
+    "7.": 7,
+    "0": 0,
+}
+NO_POINTS = ["1.000", "12.500", "1,00,000", "1,000,00", "1.000.00", "-1", "+3", "1e3", "nan", "inf", "three", "1 00", "1,000,000.00", "."]
+
+
+@pytest.mark.parametrize("text", POINTS)
+def test_points_are_read_as_people_write_them(text):
+    assert points(text) == POINTS[text]
+    assert points(f" {text} ") == POINTS[text]
+
+
+@pytest.mark.parametrize("text", NO_POINTS)
+def test_what_is_no_number_of_points_or_may_be_two_is_refused(text):
+    with pytest.raises(ValueError, match="wanted points, such as 3"):
+        points(text)
+
+
+def book_of(platform, most):
+    if platform == "canvas":
+        return read_gradebook(f"Student;ID;Section;W (7)\n    Points Possible;;;{most}\nA;5;;\n", "g.csv")
+    return read_gradebook(MOODLE.replace(",", ";") + f"Participant 5;A;;{most};\n", "g.csv")
+
+
+@pytest.mark.parametrize("platform", ["canvas", "moodle"])
+@pytest.mark.parametrize("most", ["1,000.00", "1.000,00", "1,000", "1000"])
+def test_marks_are_scaled_to_a_thousand_points_however_they_are_written(platform, most):
+    table, notes = filled(book_of(platform, most), {"5": Mark(5, 10)})
+    assert ";500" in table.splitlines()[-1]
+    assert notes == [f"{platform}.csv: marks out of 10 are scaled to the platform's 1000 points"]
+
+
+@pytest.mark.parametrize("platform", ["canvas", "moodle"])
+@pytest.mark.parametrize("most", ["1.000", "a thousand", "1,00,000"])
+def test_a_largest_mark_that_cannot_be_read_is_refused_before_anything_is_graded(platform, most):
+    with pytest.raises(TableError, match=r"^g\.csv, line 2, column '.*': wanted the largest mark as a number .* got "):
+        book_of(platform, most)
+
+
+def test_a_table_without_a_largest_mark_is_not_scaled():
+    for platform in ("canvas", "moodle"):
+        assert ";5" in filled(book_of(platform, ""), {"5": Mark(5, 10)})[0]
 
 
 def test_a_table_keeps_its_delimiter_and_its_mark():

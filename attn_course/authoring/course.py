@@ -6,6 +6,7 @@ from pathlib import Path
 
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.series import FILE, Lesson, series
+from attn_course.authoring.sheets import order_of, tasks_file
 
 FOLDERS = ("notebooks", "solutions", "exercises")
 
@@ -42,7 +43,12 @@ class Unit:
     def source(self) -> Path:
         """The text the notebook is made from; an exercise is made from the solution's."""
         folder = "notebooks" if self.folder == "notebooks" else "solutions"
-        return self.root / folder / "src" / f"{self.slug}.py"
+        return self.root / tasks_file(self.slug) if self.is_sheet else self.root / folder / "src" / f"{self.slug}.py"
+
+    @property
+    def is_sheet(self) -> bool:
+        """Whether it is made of tasks that are written around their solutions, of which `source` holds the first."""
+        return self.folder != "notebooks" and order_of(self.root, self.slug) is not None
 
     @property
     def path(self) -> Path:
@@ -75,6 +81,8 @@ class Unit:
     @property
     def source_link(self) -> str:
         """The source relative to the built notebook, as its metadata names it."""
+        if self.is_sheet:
+            return f"../{self.source_name}"
         return f"src/{self.slug}.py" if self.folder != "exercises" else f"../solutions/src/{self.slug}.py"
 
     @property
@@ -124,6 +132,7 @@ def chosen_lessons(root: Path, only: Iterable[str] | None = None) -> list[Lesson
     """
     listed = series(root)
     sources = {path.stem for folder in ("notebooks", "solutions") for path in (root / folder / "src").glob("*.py")}
+    sources |= {lesson.slug for lesson in listed if Unit(root, "solutions", lesson).is_sheet}
     if stray := sorted(sources - {lesson.slug for lesson in listed}):
         raise AuthoringError(f"{stray[0]}: has a source, but no entry in {FILE}")
     begun = [each for each in listed if each.slug in sources or (each.planned and (root / "attn_course" / "lessons" / each.slug).is_dir())]

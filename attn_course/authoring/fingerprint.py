@@ -1,18 +1,21 @@
 """Hashes over everything a built notebook is made from."""
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 
 from attn_course.authoring.course import Unit
-from attn_course.authoring.imports import ImportGraph
-from attn_course.authoring.lessons import lessons
+from attn_course.authoring.imports import PACKAGE, ImportGraph
+from attn_course.authoring.lessons import lessons, title_of
 from attn_course.authoring.numbering import Numbering
 from attn_course.authoring.problems import NO_PYTHON, AuthoringError
 from attn_course.authoring.sealed import Record
 from attn_course.authoring.source import Cell, is_called
+from attn_course.numbers import lesson_modules
 
 BUILDER = 2  # raise it when the builder changes what it writes: every notebook is then stale
 TASK_ENGINE = "\nfrom attn_course.tasks import Task, get_task\n"  # what the builder itself asks for cards, hints and given cells
+_DRAWN = re.compile(r'\bfigure="(\w+)\.(\w+)"')
 LISTINGS = ("lesson_table", "chapter_map")  # who calls them shows which lessons there are: a new one, or a new title, makes it stale
 
 
@@ -40,7 +43,8 @@ class Fingerprints:
         AuthoringError
             If the source, or a package file, is no Python.
         """
-        return _digest(f"builder {BUILDER}", unit.source_name, self.text(unit), self._package_digest(unit))
+        text = unit.read_source() if unit.is_sheet else self.text(unit)
+        return _digest(f"builder {BUILDER}", unit.source_name, text, self._package_digest(unit))
 
     def text(self, unit: Unit) -> str:
         """Return the unit's source with its numbers written."""
@@ -56,19 +60,30 @@ class Fingerprints:
         """Hash of the package files alone."""
         if unit.source_name not in self._package:
             text = unit.read_source()
+            code = self._sheet_code(unit) if unit.is_sheet else text
             try:
-                paths = self.graph.closure(text if unit.folder == "notebooks" else text + TASK_ENGINE)
+                paths = self.graph.closure(code if unit.folder == "notebooks" else code + TASK_ENGINE)
             except SyntaxError as error:
                 where = unit.source_name if error.filename == "<unknown>" else error.filename
                 raise AuthoringError(f"{where}: line {error.lineno}: {NO_PYTHON}{(error.text or '').strip()!r}") from None
             names = [path.relative_to(self.graph.package_root).as_posix() for path in paths]
             parts = [part for name, path in zip(names, paths, strict=True) for part in (name, path.read_text(encoding="utf-8"))]
+            parts += [title_of(unit)] if unit.is_sheet else []
             if any(is_called(text, listing) for listing in LISTINGS):
                 parts += map(repr, lessons(unit.root))
             said = {each for part in (text, *parts) for each in self.numbering.said(part)}
             parts += sorted(said)
             self._package[unit.source_name] = _digest(*parts)
         return self._package[unit.source_name]
+
+    def _sheet_code(self, unit: Unit) -> str:
+        """What a sheet needs, as code: all files of the lesson's tasks, and the figures that they draw."""
+        modules = lesson_modules("tasks", unit.slug, self.graph.package_root / PACKAGE)
+        texts = [(unit.source.parent / f"{module.rpartition('.')[2]}.py").read_text(encoding="utf-8") for module in modules]
+        drawn = [found for text in texts for found in _DRAWN.findall(text)]
+        homes = {"figures": f"{PACKAGE}.lessons.{unit.slug}"}
+        code = [f"from {homes.get(module, f'{PACKAGE}.figures')} import {module}\n{module}.{name}" for module, name in drawn]
+        return "\n".join([f"from {PACKAGE} import check", *(f"import {module}" for module in modules), *code])
 
 
 def _digest(*parts: str) -> str:

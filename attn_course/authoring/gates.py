@@ -149,10 +149,17 @@ def task_gate(written: Written) -> Iterator[Problem]:
         Problem(file, each, "wanted an id of its own, got it a second time") for each in sorted({i for i in ids if ids.count(i) > 1})
     )
     yield from (Problem(file, each, message) for each, message in gates.name_problems(tasks))
+    yield from (Problem(file, None, message) for message in gates.share_problems(tasks))
     for task in tasks:
         named = list(_tried(gates.text_problems, task, labels))
         yield from (Problem(file, task.id, message) for message in named)
-        judged = (gates.case_problems, gates.retyping_problems, gates.sensitivity_problems, gates.wrong_answer_problems)
+        judged = (
+            gates.case_problems,
+            gates.retyping_problems,
+            gates.sensitivity_problems,
+            gates.digit_problems,
+            gates.wrong_answer_problems,
+        )
         for gate in judged if not named else ():
             yield from (Problem(file, task.id, message) for message in _tried(gate, task))
     yield from _solution_problems(written, tasks)
@@ -256,7 +263,7 @@ def _not_loaded(written: Written, file: str, error: Exception) -> Problem:
         return Problem(
             _shown(Path(error.filename or file), written.root), None, f"line {error.lineno}: {NO_PYTHON}{(error.text or '').strip()!r}"
         )
-    return Problem(file, None, f"cannot be loaded: {_named(error)}")
+    return Problem.of_loading(file, error)
 
 
 def _named(error: Exception) -> str:

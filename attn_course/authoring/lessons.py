@@ -83,6 +83,11 @@ def write_readme(root: Path) -> None:
         write_atomically(root / "README.md", text)
 
 
+def title_of(unit: Unit) -> str:
+    """Return the title of the lesson that a notebook belongs to."""
+    return _title(Unit(unit.root, "notebooks", unit.lesson))
+
+
 def _pairs(root: Path) -> Iterator[tuple[Unit, Unit | None]]:
     """Each lesson with its exercise."""
     try:
@@ -94,7 +99,7 @@ def _pairs(root: Path) -> Iterator[tuple[Unit, Unit | None]]:
 
 
 def _title(lesson: Unit) -> str:
-    heading = TITLE.search(lesson.read_source())
+    heading = TITLE.search(lesson.read_source()) if lesson.source.is_file() else None
     return heading[1] if heading else lesson.slug
 
 

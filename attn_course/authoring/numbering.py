@@ -18,6 +18,7 @@ from attn_course import numbers
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import read_text
 from attn_course.authoring.series import Lesson, series
+from attn_course.authoring.sheets import order_of
 from attn_course.files import write_atomically
 
 CLOSING = ("Formula card", "Summary", "Sources")  # sections without a number
@@ -30,7 +31,7 @@ _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
 _REGISTERED = re.compile(r'^@equation\(\s*"([^"]+)"', re.MULTILINE)
-_ASKED = re.compile(r'\bTask\(\s*id="([^"]+)"')
+_ASKED = re.compile(r'\b(?:Task\(\s*id=|asked(?:_formula|_cell)?\(\s*)"([^"]+)"')
 _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
 
 
@@ -126,7 +127,9 @@ def numbering(root: Path) -> Numbering:
         solution = read_text(root / "solutions" / "src" / f"{lesson.slug}.py") or ""
         tables["slugs"][lesson.slug] = {"number": lesson.number, "title": lesson.title}
         labels = _declared(root, lesson, "equations", _REGISTERED) if lesson.planned else _LABEL.findall(text)
-        tasks = _declared(root, lesson, "tasks", _ASKED) if lesson.planned else _TASK.findall(solution)
+        tasks = order_of(root, lesson.slug)
+        if tasks is None:
+            tasks = _declared(root, lesson, "tasks", _ASKED) if lesson.planned else _TASK.findall(solution)
         for kind, found in (("labels", labels), ("tasks", tasks)):
             tables[kind][lesson.slug] = {
                 name: None if lesson.planned else f"{lesson.number}.{place}" for place, name in enumerate(found, 1)

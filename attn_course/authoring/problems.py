@@ -36,6 +36,13 @@ class Problem:
         file, _, message = str(error).partition(": ")
         return cls(file, None, message)
 
+    @classmethod
+    def of_loading(cls, file: str, error: Exception) -> "Problem":
+        """Return why a file of an author's cannot be loaded; a task that cannot be made says its own place."""
+        if type(error).__name__ == "TaskError":
+            return cls.of_error(AuthoringError(str(error)))
+        return cls(file, None, f"cannot be loaded: {type(error).__name__}: {' '.join(str(error).split())}")
+
     def __str__(self) -> str:
         """Return the finding as one line."""
         place = f"{self.file} [{self.cell}]" if self.cell else self.file

@@ -1,5 +1,6 @@
 """Make the folder that a teacher hands out: exercises, lessons, the package with its pins, and instructions; no solutions."""
 
+import ast
 import json
 import shutil
 import tempfile
@@ -8,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.authoring.course import Unit, units
-from attn_course.authoring.own import SOURCE, build_own
+from attn_course.authoring.own import build_own
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import is_untouched, read_text
 from attn_course.authoring.task_cells import STUDENT
+from attn_course.tasks.packed import pack
 
 ENVIRONMENT = (
     "pyproject.toml",
@@ -151,11 +153,11 @@ def release(
         raise AuthoringError(f"{out} is there already: name a new folder, nothing is overwritten")
     wanted = [unit for unit in units(root, only) if unit.folder == "exercises" or (with_lessons and unit.folder == "notebooks")]
     texts = {unit.name: _pristine(unit) for unit in wanted}
-    assignments = [_assignment(unit.slug, unit.stem, unit.read_source()) for unit in wanted if unit.folder == "exercises"]
+    assignments = [_assignment(unit.slug, unit.stem, texts[unit.name]) for unit in wanted if unit.folder == "exercises"]
     if own is not None:
         slug, path = build_own(own)
         texts[f"exercises/{path.name}"] = path.read_text(encoding="utf-8")
-        assignments.append(_assignment(slug, path.stem, (path.parent / SOURCE).read_text(encoding="utf-8")))
+        assignments.append(_assignment(slug, path.stem, texts[f"exercises/{path.name}"]))
     if not assignments:
         raise AuthoringError("these chapters have no exercises")
     try:
@@ -200,17 +202,30 @@ def _pristine(unit: Unit) -> str:
     return text
 
 
-def _assignment(slug: str, stem: str, source: str) -> Assignment:
+def _assignment(slug: str, stem: str, exercise: str) -> Assignment:
     from attn_course.tasks import all_tasks
 
     tasks = all_tasks(slug)
-    heading = next((line for line in source.splitlines() if line.startswith("# # ")), "")
-    title = heading.partition(": ")[2] or stem  # of "# # Exercises 02: softmax"
+    lines = [line for cell in json.loads(exercise)["cells"] for line in "".join(cell["source"]).splitlines()]
+    heading = next((line for line in lines if line.startswith("# ")), "")
+    title = heading.partition(": ")[2] or stem  # of "# Exercises 02: softmax"
     return Assignment(stem, title, len(tasks), sum(task.points for task in tasks))
+
+
+def without_reasons(source: str) -> str:
+    """Return the source of tasks without what solutions alone say: why an answer is right."""
+    whys = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.keyword) and node.arg == "why"]
+    lines = source.encode().splitlines(keepends=True)  # a syntax tree counts bytes
+    for why in sorted(whys, key=lambda node: node.lineno, reverse=True):
+        first, last = why.lineno - 1, (why.end_lineno or why.lineno) - 1
+        lines[first : last + 1] = [lines[first][: why.col_offset] + b'""' + lines[last][why.end_col_offset :]]
+    return b"".join(lines).decode()
 
 
 def _fill(made: Path, root: Path, texts: Mapping[str, str], instructions: str) -> None:
     shutil.copytree(root / "attn_course", made / "attn_course", ignore=_UNWANTED)
+    for path in made.glob("attn_course/lessons/*/tasks*.py"):
+        path.write_text(pack(without_reasons(path.read_text(encoding="utf-8"))), encoding="utf-8", newline="\n")
     for name in ENVIRONMENT:
         shutil.copyfile(root / name, made / name)
     for name, text in texts.items():

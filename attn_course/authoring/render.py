@@ -1,12 +1,16 @@
 """From a source to the notebook it asks for, outputs aside."""
 
+from dataclasses import replace
+
 from nbformat import NotebookNode
 
 from attn_course.authoring.course import Unit
 from attn_course.authoring.fingerprint import Fingerprints
+from attn_course.authoring.lessons import title_of
 from attn_course.authoring.notebook import assemble
 from attn_course.authoring.predictions import fold
-from attn_course.authoring.problems import AuthoringError
+from attn_course.authoring.problems import AuthoringError, Problem
+from attn_course.authoring.sheets import sheet
 from attn_course.authoring.source import Cell, parse
 from attn_course.authoring.stub import BEGIN, END
 from attn_course.authoring.task_cells import TaskLookup, dress, to_exercise
@@ -30,7 +34,7 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
     AuthoringError
         If the source cannot be built.
     """
-    cells = parse(fingerprints.text(unit), unit.source_name)
+    cells = _of_tasks(unit, fingerprints, get_task) if unit.is_sheet else parse(fingerprints.text(unit), unit.source_name)
     if unit.folder == "notebooks":
         _hold_lesson(cells, unit.source_name)
         hold_turns(cells, get_task, unit.source_name)
@@ -40,6 +44,20 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
     if unit.folder == "exercises":
         cells = to_exercise(cells, get_task, unit.source_name)
     return assemble(cells, fingerprints.record(unit, cells))
+
+
+def _of_tasks(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> list[Cell]:
+    """The cells of a solution whose tasks say all of it."""
+    from attn_course.tasks.registry import order
+
+    try:
+        listed = order(unit.slug)
+        tasks = {each: get_task(each) for each in listed if isinstance(each, str)}
+        cells = sheet(unit.slug, title_of(unit), listed, tasks)
+    except Exception as error:  # an author's file may fail in any way
+        raise AuthoringError(str(Problem.of_loading(unit.source_name, error))) from None
+    numbered = fingerprints.numbering.of
+    return [replace(cell, text=numbered(unit.slug, cell.text, f"{unit.source_name} [{cell.id}]")) for cell in cells]
 
 
 def _hold_lesson(cells: list[Cell], name: str) -> None:

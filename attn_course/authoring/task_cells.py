@@ -55,7 +55,8 @@ def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
         try:
             dressed += _dress_cell(cell, slug, tasks, name)
         except UnknownName as error:
-            raise AuthoringError(f"attn_course/lessons/{PurePath(name).stem}/tasks.py [{slug}]: {error}") from None
+            file = name if name.endswith("/tasks.py") else f"attn_course/lessons/{PurePath(name).stem}/tasks.py"
+            raise AuthoringError(f"{file} [{slug}]: {error}") from None
     return dressed
 
 

@@ -35,6 +35,7 @@ def compare(
     nearby: Nearby | None = None,
     *,
     exact_zeros: bool = False,
+    digits: int | None = None,
 ) -> Miss | None:
     """Return None if the arrays agree, else the first difference.
 
@@ -44,6 +45,7 @@ def compare(
     `nearby`: makes what is wanted of inputs that are a rounding of float32 away, a sequence of arrays for each of `NUDGES`.
     How far it lies from what is wanted says what honest arithmetic loses in this case. An entry that is 0 has no other allowance.
     `exact_zeros`: an entry that is 0 must be so exactly.
+    `digits`: so many correct digits of each number are enough: half a unit of the last of them is allowed, and no tolerance beside that.
 
     Returns `miss`: the first element that is wrong, and the largest error.
     """
@@ -65,7 +67,7 @@ def compare(
         scale = _largest(theirs) or 1.0
         zero, small = theirs == 0.0, ROUNDINGS * eps
         allowed = scale * np.where(zero & (nearby is not None), tolerance or small, max(tolerance or TOLERANCE, small))
-        allowed = np.where(zero & exact_zeros, 0.0, allowed)
+        allowed = np.where(zero & exact_zeros, 0.0, allowed) if digits is None else _half_units(theirs, digits)
         with np.errstate(all="ignore"):
             error = np.abs(ours.astype(np.float64) - theirs)
         wrong = ~same & ~(error <= allowed)  # a NaN error counts as wrong
@@ -80,6 +82,13 @@ def compare(
             item = position if len(wanted) > 1 else None
             return Miss("", item, index, float(ours[index]), float(theirs[index]), largest, len(wanted))
     return None
+
+
+def _half_units(wanted: np.ndarray, digits: int) -> np.ndarray:
+    """Half a unit of the last of so many digits of each number, and what it takes to write that down."""
+    size = np.abs(wanted)
+    first = np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    return 0.5 * 10.0 ** (first + 1 - digits) * (1.0 + 1e-9)
 
 
 def _moved(theirs: np.ndarray, others: Sequence[np.ndarray], cap: float) -> float:

@@ -50,11 +50,13 @@ class Wrong:
     """A known wrong answer: what the mistake is called, the mistake itself, and the hint it deserves.
 
     `function`: of the same form as the task's answer; of a derivation one wrong line.
+    `change`: how it was made of the right answer, as `tasks.changed` reads it; "" if it was written out.
     """
 
     name: str
     function: Any
     hint: str
+    change: str = ""
 
 
 def _one_case(rng: np.random.Generator) -> list[Case]:
@@ -94,6 +96,37 @@ def every(**values: Sequence[Any]) -> list[dict[str, Any]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
+@dataclass(frozen=True)
+class Note:
+    """A cell of the exercises that belongs to no task, or to one by its place: a text, or code.
+
+    `id`: the id of the cell.
+    `text`: what it holds; roles in it become numbers.
+    """
+
+    id: str
+    text: str
+    is_code: bool = False
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What the notebooks show of a task that is written around its solution.
+
+    `question`: Markdown with roles. `solution`: the answer cell, its answer between markers. `why`: Markdown, for solutions alone.
+    `figure`: the call that draws what is to be read, such as "figures.head_maps". `then`: a cell behind the question.
+    `file`: where it is written. `is_verbatim`: whether the answer cell stands there as it is, not as a function that can be called.
+    """
+
+    question: str
+    solution: str
+    why: str
+    figure: str
+    then: Note | None
+    file: str
+    is_verbatim: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """One graded exercise.
@@ -113,6 +146,7 @@ class Task:
     `given`: helper functions whose source the exercise shows.
     `forbid`: what would answer the task and is not allowed; the card says it. In every derive task SymPy's calculus is forbidden too.
     `tolerance`: largest error relative to the largest entry, for float64 results; the default is 1e-9.
+    `digits`: predict and figure tasks: how many correct digits of each number are enough, in the place of a tolerance.
     `exact_zeros`: an entry that is 0 must be so to the last bit, for a mask made it so.
     `symbols`, `functions`: derive tasks: the opaque symbols handed out, and the SymPy functions the answer may apply. Formula and
     derivation tasks: the givens and the functions that may stand in the LaTeX; the givens of each case (`at_sizes`) are arrays of
@@ -129,6 +163,7 @@ class Task:
     `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
     passed, as all tasks, only if all are right. Its text says so.
     `your_turn`: asked in a cell of the lesson, not in the exercises: it counts for no marks, and its check waits while the answer is `...`.
+    `sheet`: what its notebooks show, if it is written around its solution.
     """
 
     id: str
@@ -147,6 +182,7 @@ class Task:
     given: Sequence[Callable[..., Any]] = ()
     forbid: tuple[Forbidden, ...] = ()
     tolerance: float | None = None
+    digits: int | None = None
     exact_zeros: bool = False
     symbols: Sequence[str] = ()
     functions: Sequence[str] = ()
@@ -159,6 +195,7 @@ class Task:
     module: ModuleCall | None = None
     partial: bool = False
     your_turn: bool = False
+    sheet: Sheet | None = None
 
     def __post_init__(self) -> None:
         for wanted, holds in (
@@ -180,6 +217,10 @@ class Task:
             ("lines from the start to the goal in its answer", self.kind != "derivation" or len(self.answer) > self.least_steps > 0),
             ("equations to use only if it is a derivation", self.kind == "derivation" or not self.must_use),
             ("equations to use that are about its symbols", {*self.must_use.values()} <= {*self.symbols}),
+            (
+                "digits only if it is a predict or a figure task, and no tolerance beside them",
+                self.digits is None or (self.kind in ("predict", "figure") and self.tolerance is None),
+            ),
             ("no helper functions", not (self.wants_latex and self.given)),
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
             ("variants of the same names", len({tuple(each) for each in self.variants}) == 1),

@@ -16,6 +16,7 @@ from attn_course.formulas import alike, unrelated
 from attn_course.formulas.givens import as_given
 from attn_course.formulas.retyped import is_written_down, retyped
 from attn_course.tasks.cards import plain
+from attn_course.tasks.changed import changes_text
 from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
@@ -163,6 +164,26 @@ def retyping_problems(task: Task) -> list[str]:
     return found + [
         f"the given {name} is only operators on the other givens: take another way, or the answer judges itself" for name in retold
     ]
+
+
+def share_problems(tasks: Sequence[Task]) -> list[str]:
+    """Of the wrong answers of a lesson at most one in ten is written out, kernels apart."""
+    known = [wrong for task in tasks if task.sheet and not task.sheet.is_verbatim for wrong in task.wrong]
+    whole = [wrong.name for wrong in known if not changes_text(wrong.change)]
+    if len(whole) * 10 <= len(known):
+        return []
+    return [f"wanted at most one in ten of {len(known)} known mistakes without a piece of text that it changes, got {', '.join(whole)}"]
+
+
+def digit_problems(task: Task) -> list[str]:
+    """The right numbers pass when they are rounded to the digits that the text promises, whatever a student's numbers."""
+    if task.digits is None:
+        return []
+    for each in task.each_variant():
+        rounded = [float(f"{number:.{task.digits - 1}e}") for number in np.ravel(each.answer(**each.numbers))]
+        if not (verdict := Bench(each).assess(rounded[0] if len(rounded) == 1 else tuple(rounded))).passed:
+            return [f"its answer is refused in {task.digits} digits, with {dict(each.numbers)}: {verdict.message}"]
+    return []
 
 
 def wrong_answer_problems(task: Task) -> list[str]:

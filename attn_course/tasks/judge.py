@@ -301,7 +301,8 @@ def _difference(result: Result, wanted: Result, nearby: _Nearby, *, exact_zeros:
     if len(ours) == len(theirs) and all(a.shape == b.shape and (a == b).all() for a, b in zip(ours, theirs, strict=True)):
         return None
     task = nearby.task
-    return compare(ours, theirs, task.tolerance, nearby if task.wants_function else None, exact_zeros=exact_zeros)
+    kept = nearby if task.wants_function else None
+    return compare(ours, theirs, task.tolerance, kept, exact_zeros=exact_zeros, digits=task.digits)
 
 
 def _failed(task: Task, message: str, known: Wrong | None = None, *, of_form: bool = False) -> Verdict:

@@ -1,12 +1,16 @@
-"""Find tasks: the file tasks.py of each lesson holds them in its list TASKS, and so does that in a folder of a teacher's own."""
+"""Find tasks: the files tasks*.py of each lesson hold them, and ORDER, or TASKS, in tasks.py says in which order.
+
+A folder of a teacher's own holds them in the list TASKS of its tasks.py.
+"""
 
 import importlib
 import runpy
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from attn_course import numbers
-from attn_course.tasks.core import Task
+from attn_course.tasks.core import Note, Task
 
 
 class UnknownTask(ValueError):
@@ -82,11 +86,38 @@ def lessons() -> list[str]:
 
 
 def declared_tasks(lesson: str) -> list[Task]:
-    """Return TASKS of a lesson as its file lists them, those of its exercises and those that the lesson asks its reader."""
+    """Return the tasks of a lesson as its file lists them, those of its exercises and those that the lesson asks its reader.
+
+    Raises ValueError if ORDER names a task that is not there, or does not name one that is.
+    """
     if lesson in _OWN:
         return _OWN[lesson][1]
+    main = _main_file(lesson)
+    if main is None:
+        return []
+    listed = vars(main).get("TASKS")
+    if listed is not None:
+        return list(listed)
+    there = {task.id: task for name in numbers.lesson_modules("tasks", lesson) for task in _tasks_in(name)}
+    wanted = [each for each in order(lesson) if isinstance(each, str)]
+    if strange := sorted({*wanted} ^ {*there}):
+        raise ValueError(f"wanted the tasks of the lesson in ORDER, each once; got {', '.join(strange)} in one of the two alone")
+    return [there[name] for name in wanted]
+
+
+def order(lesson: str) -> list[str | Note]:
+    """Return ORDER of a lesson: the ids of its tasks, and the cells between them."""
+    return list(_main_file(lesson).ORDER)
+
+
+def _main_file(lesson: str) -> Any:
+    """The module tasks.py of a lesson; None if it has none."""
     main = [name for name in numbers.lesson_modules("tasks", lesson) if name.endswith(".tasks")]
-    return list(importlib.import_module(main[0]).TASKS) if main else []
+    return importlib.import_module(main[0]) if main else None
+
+
+def _tasks_in(module: str) -> list[Task]:
+    return [each for each in vars(importlib.import_module(module)).values() if isinstance(each, Task)]
 
 
 @cache
@@ -95,6 +126,6 @@ def _lesson_tasks(lesson: str) -> tuple[Task, ...]:
     wanted, got = numbers.names("tasks", lesson), [task.id for task in tasks]
     if sorted(wanted) != sorted(got):
         raise ValueError(
-            f"TASKS of {lesson} must have the ids of its exercises, {wanted}; got {got}: attn-course notebooks build counts them"
+            f"the tasks of {lesson} must have the ids of its exercises, {wanted}; got {got}: attn-course notebooks build counts them"
         )
     return tuple(sorted((task for task in tasks if not task.your_turn), key=lambda task: wanted.index(task.id)))

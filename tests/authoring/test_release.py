@@ -1,11 +1,14 @@
 """What a teacher hands out: whole, pristine, without solutions, and usable where it lies."""
 
+import ast
+import base64
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import nbformat
@@ -17,11 +20,12 @@ from attn_course.authoring.fingerprint import Fingerprints
 from attn_course.authoring.imports import ImportGraph
 from attn_course.authoring.notebook import to_text
 from attn_course.authoring.numbering import numbering
-from attn_course.authoring.release import ENVIRONMENT, release
+from attn_course.authoring.release import ENVIRONMENT, release, without_reasons
 from attn_course.authoring.render import render
 from attn_course.commands.course import is_course
 from attn_course.language.getting import BESIDE_THE_COURSE, NAME
-from attn_course.tasks import all_tasks, get_task
+from attn_course.tasks import all_tasks, get_task, lessons
+from attn_course.tasks.registry import declared_tasks
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,6 +107,36 @@ def test_the_course_runs_from_the_folder_alone(handout, tmp_path):
         f"{place} {place / 'attn_course' / '__init__.py'}",
         "copied to work/: ex_02_softmax.ipynb, ex_04_attention.ipynb",
     ], ran.stderr
+
+
+def test_no_answer_and_no_reason_can_be_read_in_what_is_packed(handout):
+    whys = [task.sheet.why for lesson in lessons() for task in declared_tasks(lesson) if task.sheet and task.sheet.why]
+    assert whys
+    for path in handout.glob("attn_course/lessons/*/tasks*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert [type(node).__name__ for node in ast.parse(text).body] == ["Expr", "ImportFrom", "Expr"]
+        assert not re.search(r"\bdef |return|->", text)
+        unpacked = zlib.decompress(base64.b64decode(text.split('"""')[3])).decode()
+        assert not [why for why in whys if why.splitlines()[0] in unpacked]
+
+
+def test_a_reason_is_taken_out_whatever_stands_around_it():
+    source = '@asked("a", why="één", points=1)\ndef f(x):\n    "why=1"\n\n\ng = made(\n    why=r"""\n    because\n    """,\n)\n'
+    wanted = '@asked("a", why="", points=1)\ndef f(x):\n    "why=1"\n\n\ng = made(\n    why="",\n)\n'
+    assert without_reasons(source) == wanted
+
+
+def test_what_is_packed_checks_as_before(handout, tmp_path):
+    code = (
+        "from attn_course.tasks import all_tasks; from attn_course.tasks.gates import bench_of;"
+        "tasks = [task for task in all_tasks('heads') if task.wants_function];"
+        "print(len(tasks), all(bench_of(task).verdict(task.answer).passed for task in tasks),"
+        " all(bench_of(task).verdict(wrong.function).mistake == wrong.name for task in tasks for wrong in task.wrong),"
+        " all('def ' in task.broken_source for task in tasks if task.kind == 'repair'))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(handout), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ran.stdout == "6 True True True\n", ran.stderr
 
 
 def test_lessons_can_stay_at_home(tmp_path):

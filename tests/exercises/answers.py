@@ -22,6 +22,14 @@ def notebook(root: Path, folder: str, lesson: str) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
+@cache
+def shown(root: Path, task_id: str) -> tuple[str, str]:
+    """The question of a task and the cell that answers it, as the solution has them."""
+    task = get_task(task_id)
+    cells = {cell.id: cell.source for cell in notebook(root, "solutions", task.lesson).cells}
+    return cells[f"{task_id}-text"].removeprefix(task.card).partition("<details>")[0].strip(), cells[task_id]
+
+
 def right_answers(task):
     """The right answers of tests/exercises/right_answers, in the form the learner hands in."""
     chapter = importlib.import_module(f"tests.exercises.right_answers.{task.lesson}")

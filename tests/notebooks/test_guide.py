@@ -18,19 +18,19 @@ from attn_course.authoring.course import units
 from .chapters import ROOT
 
 GUIDE = (ROOT / "docs/authors-guide.md").read_text(encoding="utf-8")
-LESSON, EQUATIONS, FIGURES, TASKS, SOLUTION, RIGHT = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+LESSON, EQUATIONS, FIGURES, TASKS, RIGHT = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 (ENTRY,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
 SLUG = tomllib.loads(ENTRY)["lesson"][0]["slug"]
 FILES = {path.format(SLUG): text for path, text in {
     "notebooks/src/{}.py": LESSON,
-    "solutions/src/{}.py": SOLUTION,
     "attn_course/lessons/{}/equations.py": EQUATIONS,
     "attn_course/lessons/{}/tasks.py": TASKS,
     "attn_course/lessons/{}/figures.py": FIGURES,
     "tests/exercises/right_answers/{}.py": RIGHT,
 }.items()}  # fmt: skip
-LESSON_PY, SOLUTION_PY, EQUATIONS_PY, TASKS_PY, FIGURES_PY, RIGHT_PY = FILES
+LESSON_PY, EQUATIONS_PY, TASKS_PY, FIGURES_PY, RIGHT_PY = FILES
 VERIFIED = '# %% id="sum-verify"\nverify("centred-sum")\n\n'  # a cell of its own
+MAXIMUM = TASKS[: TASKS.index("maximum")].count("\n") + 1  # the line of the last slip
 LIST = "notebooks/series.toml"
 NUMBER = len([unit for unit in units(ROOT) if unit.folder == "notebooks"])
 BUILT = [f"notebooks/{NUMBER}_{SLUG}.ipynb", f"solutions/{NUMBER}_{SLUG}.ipynb", f"exercises/ex_{NUMBER}_{SLUG}.ipynb"]
@@ -247,11 +247,11 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [f'{LESSON_PY} [sum]: Eq. centred-sum: wanted verify("centred-sum") in a cell below it, got none'],
     ),
     "a known wrong answer equal to the right one": (
-        [(TASKS_PY, "lambda x: x - x.mean(), ", "lambda x: x - x.mean(axis=-1)[..., None], ")],
+        [(TASKS_PY, "axis=-1, keepdims=True ->\n", "axis=-1 -> axis=x.ndim - 1\n")],
         [f"{TASKS_PY} [centre-rows]: the known wrong answer “one mean for all” passes: it equals the right one in every case"],
     ),
     "two known wrong answers that are one": (
-        [(TASKS_PY, "lambda x: x - x.mean(axis=0), ", "lambda x: x - x.mean(), ")],
+        [(TASKS_PY, "axis=-1, keepdims=True -> axis=0", "axis=-1, keepdims=True -> axis=None")],
         [f"{TASKS_PY} [centre-rows]: the known wrong answer “columns” is not told by its name, but: this is “one mean for all”"],
     ),
     "no right answers": (
@@ -270,49 +270,54 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [(RIGHT_PY, "sum(row) / len(row)", "row[0]")],
         [f"{RIGHT_PY} [centre-rows]: the right answer centred_row_by_row is refused: task {NUMBER}.1 (Centre the rows): my_centre is not"],
     ),
+    "a change that does not apply": (
+        [(TASKS_PY, "x.mean -> x.max", "x.std -> x.max")],
+        [f"{TASKS_PY}: line {MAXIMUM}: the slip “maximum” wanted `x.std` once (or all before it) in what it changes, got it not there"],
+    ),
+    "a change that applies twice": (
+        [(TASKS_PY, "x.mean -> x.max", "x -> y")],
+        [f"{TASKS_PY}: line {MAXIMUM}: the slip “maximum” wanted `x` once (or all before it) in what it changes, got it 3 times"],
+    ),
     "a solution that is wrong": (
-        [(SOLUTION_PY, "axis=-1", "axis=0")],
-        [f"{SOLUTION_PY} [centre-rows]: the solution is refused: task {NUMBER}.1 (Centre the rows): this is “columns”"],
+        [(TASKS_PY, "return x - x.mean(axis=-1, keepdims=True)", "return x - x.mean(axis=-1, keepdims=True) + 1")],
+        [f"{RIGHT_PY} [centre-rows]: the right answer centred_{how} is refused: task {NUMBER}.1 (Centre the rows): my_centre is not right"
+         for how in ("row_by_row", "in_torch")],
     ),
-    "no solution": (
-        [(SOLUTION_PY, None)],
-        [f"{SOLUTION_PY}: missing; wanted the tasks of {TASKS_PY} with their answers"],
+    "a task out of order": (
+        [(TASKS_PY, 'ORDER = ["centre-rows"]', "ORDER = []")],
+        [f"{TASKS_PY}: cannot be loaded: ValueError: wanted the tasks of the lesson in ORDER, each once; got centre-rows in one of the"],
     ),
-    "a task without cells": (
-        [(TASKS_PY, "    ),\n]\n", "    ),\n]\nTASKS.append(__import__('dataclasses').replace(TASKS[0], id='scale-rows'))\n"),
-         (RIGHT_PY, 'RIGHT = {"centre-rows": [centred_row_by_row, centred_in_torch]}',
-          'RIGHT = dict.fromkeys(("centre-rows", "scale-rows"), [centred_row_by_row, centred_in_torch])')],
-        [f"{TASKS_PY} [scale-rows]: no cells: wanted scale-rows-text, scale-rows and scale-rows-check in {SOLUTION_PY}"],
+    "an order with a task that is none": (
+        [(TASKS_PY, 'ORDER = ["centre-rows"]', 'ORDER = ["centre-rows", "centre-columns"]')],
+        [f"{TASKS_PY}: cannot be loaded: ValueError: wanted the tasks of the lesson in ORDER, each once; got centre-columns in one of the"],
     ),
-    "cells without a task": (
-        [(SOLUTION_PY, "centre-rows", "centre-columns"), (SOLUTION_PY, '"centre-rows" tags', '"centre-columns" tags'),
-         (SOLUTION_PY, "centre-rows", "centre-columns"), (SOLUTION_PY, "centre-rows", "centre-columns")],
-        [f"{SOLUTION_PY}: cell 'centre-columns': wanted the id of a registered task (there is no task 'centre-columns'"],
+    "tasks that are no Python": (
+        [(TASKS_PY, "ORDER = [", "ORDER = = [")],
+        [f"{TASKS_PY}: line {TASKS.count(chr(10))}: wanted Python, got 'ORDER = = [\"centre-rows\"]'"],
+    ),
+    "tasks that cannot be loaded": (
+        [(TASKS_PY, "tried(_rows, ROWS)", "tried(_rows, RAWS)")],
+        [f"{TASKS_PY}: cannot be loaded: NameError: name 'RAWS' is not defined"],
+    ),
+    "a question that refers to nothing": (
+        [(TASKS_PY, "array its mean.", "array its mean, {eq}`nowhere`.")],
+        [f"{TASKS_PY} [centre-rows-text]: line 1: {{eq}}`nowhere`: there is no equation 'nowhere'"],
     ),
     "a solution that leans on the course": (
-        [(SOLUTION_PY, "Rows without their mean.", "As attn_course has it.")],
-        [f"{SOLUTION_PY}: wanted cells tagged setup, given, task that do without attn_course: they are what a learner hands in"],
-    ),
-    "a solution that breaks": (
-        [(SOLUTION_PY, "def my_centre", "1 / 0\n\n\ndef my_centre")],
-        [f"{SOLUTION_PY}: its answers cannot be run: ZeroDivisionError: division by zero"],
-    ),
-    "a check with more in it": (
-        [(SOLUTION_PY, 'check("centre-rows", my_centre)', 'print(check("centre-rows", my_centre))')],
-        [f'{SOLUTION_PY} [centre-rows-check]: wanted check("centre-rows", my_centre) and nothing else'],
+        [(TASKS_PY, "Rows without their mean.", "As attn_course has it.")],
+        [f"{TASKS_PY}: wanted cells tagged setup, given, task that do without attn_course: they are what a learner hands in"],
     ),
     "a task listed twice": (
-        [(TASKS_PY, "    ),\n]\n", "    ),\n] * 2\n")],
-        [f"{TASKS_PY} [centre-rows]: wanted an id of its own, got it a second time"],
+        [(TASKS_PY, 'ORDER = ["centre-rows"]', 'ORDER = ["centre-rows", "centre-rows"]')],
+        [f"{SLUG}: wanted a task of its own, got 'centre-rows' a second time"],
     ),
     "right answers to no task": (
         [(RIGHT_PY, 'RIGHT = {"centre-rows"', 'RIGHT = {"nowhere": [], "centre-rows"')],
         [f"{RIGHT_PY} [nowhere]: right answers to no task of this lesson"],
     ),
     "cases that cannot be drawn": (
-        [(TASKS_PY, "rng.normal(size=(3, 5))", "rng.abnormal(size=(3, 5))")],
-        [f"{file} [centre-rows]: cannot be tried: AttributeError: 'numpy.random._generator.Generator' object has no attribute 'abnormal'"
-         for file in (TASKS_PY, SOLUTION_PY, RIGHT_PY)],
+        [(TASKS_PY, "normal(*shape)}", "abnormal(*shape)}")],
+        [f"{file} [centre-rows]: cannot be tried: NameError: name 'abnormal' is not defined" for file in (TASKS_PY, RIGHT_PY)],
     ),
     "a role that names nothing": (
         [(LESSON_PY, "{eq}`centred-sum`", "{eq}`centered-sum`")],
@@ -344,11 +349,11 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "a planned lesson with a wrong answer that is right": (
         [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"),
-         (TASKS_PY, "lambda x: x - x.mean(), ", "lambda x: x - x.mean(axis=-1)[..., None], ")],
+         (TASKS_PY, "axis=-1, keepdims=True ->\n", "axis=-1 -> axis=x.ndim - 1\n")],
         [f"{TASKS_PY} [centre-rows]: the known wrong answer “one mean for all” passes: it equals the right one in every case"],
     ),
     "a planned lesson without its notebooks": (
-        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (LESSON_PY, None), (SOLUTION_PY, None)],
+        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (LESSON_PY, None)],
         [],
     ),
     "a title too long for the map": (

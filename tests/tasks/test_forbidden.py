@@ -7,6 +7,7 @@ import pytest
 from attn_course.tasks import all_tasks, assess, get_task
 from attn_course.tasks import forbidden as room
 from attn_course.tasks.forbidden import ATTENTION, CALCULUS, LIBRARIES, NO_THREADS, Forbidden
+from tests.exercises.answers import shown
 from tests.notebooks.chapters import ROOT
 
 CONCEPTS = [each for each in vars(room).values() if isinstance(each, Forbidden)]
@@ -17,17 +18,7 @@ FORBIDS = re.compile(  # as a sentence would say it
 )
 
 
-QUESTION = re.compile(r'^# %% \[markdown\] id="([a-z-]+)-text"\n((?:#.*\n)+)', re.MULTILINE)
-
-
-def _texts():
-    """The text of each question, by task."""
-    sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "solutions" / "src").glob("*.py"))]
-    found = [question for source in sources for question in QUESTION.findall(source)]
-    return {name: " ".join(line.lstrip("# ") for line in text.splitlines()) for name, text in found}
-
-
-TEXTS = _texts()
+TEXTS = {task.id: " ".join(shown(ROOT, task.id)[0].split()) for task in all_tasks()}
 
 
 def test_each_concept_is_forbidden_somewhere_and_says_what_it_is():

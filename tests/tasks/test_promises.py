@@ -9,6 +9,7 @@ import pytest
 from attn_course.tasks import Case, all_tasks, gates, get_task
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.promises import PROMISES, Drawn, Promise, lowest_score, told, untold
+from tests.exercises import answers
 from tests.notebooks.chapters import ROOT
 from tests.tasks.toys import REPAIR, changed
 
@@ -18,10 +19,9 @@ CHANGES = (lambda value: -1e7 * value, lambda value: 0 * value, lambda value: 1 
 
 @cache
 def shown(task_id: str) -> str:
-    """The question and the head of the function, as the source of the solution has them."""
-    source = (ROOT / "solutions" / "src" / f"{get_task(task_id).lesson}.py").read_text(encoding="utf-8")
-    question, code = (re.search(rf'id="{task_id}{end}"[^\n]*\n(.*?)(?=\n# %%|\Z)', source, re.DOTALL)[1] for end in ("-text", ""))
-    return " ".join((re.sub(r"^# ?", "", question, flags=re.MULTILINE) + "\n" + code.partition("### BEGIN")[0]).split())
+    """The question and the head of the function, as the solution has them."""
+    question, code = answers.shown(ROOT, task_id)
+    return " ".join(f"{question}\n{code.partition('### BEGIN')[0]}".split())
 
 
 @cache
@@ -66,8 +66,7 @@ def test_a_promise_is_missed_if_the_cases_that_keep_it_are_taken_away(promise, m
 @cache
 def solved(task_id: str) -> str:
     """The cell of the solution that answers a task."""
-    source = (ROOT / "solutions" / "src" / f"{get_task(task_id).lesson}.py").read_text(encoding="utf-8")
-    return re.search(rf'id="{task_id}"[^\n]*\n(.*?)(?=\n# %%|\Z)', source, re.DOTALL)[1]
+    return answers.shown(ROOT, task_id)[1]
 
 
 def fills(task) -> list[str]:

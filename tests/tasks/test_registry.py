@@ -71,7 +71,7 @@ def test_a_number_in_the_place_of_a_name_says_so(task_id):
 @pytest.mark.parametrize("ids", [["first"], ["first", "second", "third"], ["first", "other"], []])
 def test_a_list_of_tasks_that_is_not_that_of_the_exercises_is_refused(toy, ids):
     toy([changed(PAIR, id=task_id) for task_id in ids], ["first", "second"])
-    with pytest.raises(ValueError, match=r"^TASKS of toy must have the ids of its exercises, \['first', 'second'\]; got "):
+    with pytest.raises(ValueError, match=r"^the tasks of toy must have the ids of its exercises, \['first', 'second'\]; got "):
         all_tasks("toy")
 
 

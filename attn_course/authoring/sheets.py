@@ -1,0 +1,156 @@
+"""The exercises and solutions of a lesson whose tasks are written around their solutions: the cells that `dress` completes."""
+
+import ast
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attn_course.authoring.imports import PACKAGE
+from attn_course.authoring.problems import NO_PYTHON, AuthoringError
+from attn_course.authoring.sealed import read_text
+from attn_course.authoring.source import Cell
+from attn_course.authoring.task_cells import STUDENT
+
+if TYPE_CHECKING:
+    from attn_course.tasks import Task
+    from attn_course.tasks.core import Note
+
+HOW = """\
+**How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
+the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
+passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
+if it is a known one. Three hints fold out below each question. You may add cells, but leave the checks as they
+are. In a terminal, `attn-course check` runs the whole notebook afresh."""
+EACH_ALONE = "Each stands for itself, so take them in any order."
+TURNS = "## What the lesson asks its reader"
+ASKING = "from attn_course import check"
+WORDS = (
+    "no",
+    *[
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+    ],
+)
+WHOSE = f"{STUDENT}  # your id, if your course gave you one; your numbers depend on it"
+
+
+def tasks_file(slug: str) -> str:
+    """Return where ORDER of a lesson stands, relative to the course's root."""
+    return f"attn_course/lessons/{slug}/tasks.py"
+
+
+def order_of(root: Path, slug: str) -> list[str] | None:
+    """Return the ids of tasks in ORDER of a lesson, whose file is read and not run; None if there is none.
+
+    Raises AuthoringError if the file is no Python.
+    """
+    text = read_text(root / tasks_file(slug)) or ""
+    try:
+        return _order(text) if "ORDER = " in text else None
+    except SyntaxError as error:
+        raise AuthoringError(f"{tasks_file(slug)}: line {error.lineno}: {NO_PYTHON}{(error.text or '').strip()!r}") from None
+
+
+@functools.lru_cache(maxsize=128)
+def _order(text: str) -> list[str] | None:
+    for node in ast.parse(text).body:
+        if (
+            isinstance(node, ast.Assign)
+            and [ast.unparse(target) for target in node.targets] == ["ORDER"]
+            and isinstance(node.value, ast.List)
+        ):
+            return [each.value for each in node.value.elts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return None
+
+
+def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[str, Task]") -> list[Cell]:
+    """Return the cells of a solution, with roles in them, before `dress`.
+
+    `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids.
+    """
+    notes = [each for each in order if not isinstance(each, str)]
+    first = next((place for place, each in enumerate(order) if isinstance(each, str)), len(order))
+    own = {each.id: each for each in notes if each.id in ("title", "setup")}
+    listed = [tasks[each] for each in order if isinstance(each, str)]
+    cells = [Cell("title", "markdown", _title(slug, title, listed, own["title"].text if "title" in own else EACH_ALONE))]
+    cells += [_noted(each) for each in order[:first] if not isinstance(each, str) and each.id not in own]
+    cells.append(Cell("setup", "code", own["setup"].text if "setup" in own else "import numpy as np", ("setup",)))
+    vary = any(len(task.variants) > 1 for task in listed)
+    cells.append(Cell("setup-check", "code", f"{ASKING}\n\n{WHOSE}" if vary else ASKING))
+    for each in order[first:]:
+        if not isinstance(each, str):
+            cells.append(_noted(each))
+            continue
+        if tasks[each].your_turn and all(cell.id != "turns" for cell in cells):
+            cells.append(Cell("turns", "markdown", TURNS, ("solution-only",)))
+        cells += _cells_of(tasks[each], slug)
+    return cells
+
+
+def _title(slug: str, title: str, tasks: "Sequence[Task]", said: str) -> str:
+    """What stands above the exercises: `said` are words behind the counts, and paragraphs behind how it works."""
+    marked = [task for task in tasks if not task.your_turn]
+    count = WORDS[len(marked)].capitalize() if len(marked) < len(WORDS) else str(len(marked))
+    points, minutes = (sum(getattr(task, each) for task in marked) for each in ("points", "minutes"))
+    title = title.partition(":")[0]
+    lower = title if any(letter.isupper() for letter in title.split()[0][1:]) else title[0].lower() + title[1:]
+    behind, _, below = said.partition("\n\n")
+    link = f"[{{lesson}}`{slug}` {title}](../notebooks/{{lesson}}`{slug}`_{slug}.ipynb)"
+    return "\n\n".join(
+        filter(
+            None,
+            [
+                f"# Exercises {{lesson}}`{slug}`: {lower}",
+                f"{count} tasks to the lesson {link}: {points} points, about {minutes} minutes. {behind}",
+                HOW,
+                below,
+            ],
+        )
+    )
+
+
+def _noted(note: "Note") -> Cell:
+    return Cell(note.id, "code" if note.is_code else "markdown", note.text)
+
+
+def _cells_of(task: "Task", slug: str) -> Iterator[Cell]:
+    shown = task.sheet
+    assert shown is not None, task.id
+    yield Cell(f"{task.id}-text", "markdown", "\n\n".join(filter(None, [shown.question, _digits(task)])))
+    if shown.then:
+        yield _noted(shown.then)
+    if shown.figure:
+        module = shown.figure.partition(".")[0]
+        room = f"{PACKAGE}.lessons.{slug}" if module == "figures" else f"{PACKAGE}.figures"
+        imports = f"from {room} import {module}\nfrom attn_course.tasks import figure_data"
+        yield Cell(f"{task.id}-figure", "code", f'{imports}\n\n{shown.figure}(**figure_data("{task.id}"))')
+    yield Cell(task.id, "code", shown.solution, ("task",))
+    yield Cell(f"{task.id}-check", "code", f'check("{task.id}", {task.entry})', ("check",))
+    if shown.why:
+        yield Cell(f"{task.id}-why", "markdown", f"**Why.** {shown.why}", ("solution-only",))
+
+
+def _digits(task: "Task") -> str:
+    """What is said of how exact an answer must be."""
+    if task.digits is None:
+        return ""
+    of_each = " of each number" if np.size(task.answer(**task.numbers)) > 1 else ""
+    digits = "digit is" if task.digits == 1 else "digits are"
+    return f"{WORDS[task.digits].capitalize()} correct {digits} enough{of_each}, and an expression is welcome."

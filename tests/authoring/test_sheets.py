@@ -1,0 +1,151 @@
+"""Exercises and solutions of a lesson whose tasks are written around their solutions: which cells there are, and what they say."""
+
+import pytest
+
+from attn_course.authoring import AuthoringError
+from attn_course.authoring.course import Unit
+from attn_course.authoring.series import Lesson
+from attn_course.authoring.sheets import order_of, sheet
+from attn_course.authoring.task_cells import dress, to_exercise
+from attn_course.tasks import Task
+from attn_course.tasks.asked import asked, cell, note
+from attn_course.tasks.core import every
+
+FACTS = {"equation": "softmax", "difficulty": 1, "minutes": 5, "trains": "nothing", "hints": "one\ntwo\nthree"}
+SLIPS = """
+    a
+        2 -> 3
+        one
+    b
+        2 -> 4
+        two
+    c
+        2 -> 5
+        three
+"""
+
+
+@asked("double-it", "Double it", kind="write", points=2, slips=SLIPS, why="It is a sum.", **FACTS)
+def my_double(x):
+    """Twice x.
+
+    Write `my_double(x)`, as in {eq}`softmax`.
+    """
+    return 2 * x
+
+
+@asked("count-them", "Count them", kind="predict", points=1, slips=SLIPS, digits=3, variants=every(width=(3, 5)), **FACTS)
+def my_count(width):
+    """How many are $w$ pairs?"""
+    return 2 * width
+
+
+@asked("read-it", "Read it", kind="figure", points=3, slips=SLIPS, figure="charts.heatmap", figure_data=dict, tolerance=1e-3, **FACTS)
+def my_reading():
+    """What does the figure show?"""
+    return 2.0
+
+
+@asked("turn-it", "Turn it", kind="predict", points=1, slips=SLIPS, your_turn=True, then=note("turn-it-example", "As here."), **FACTS)
+def my_turn():
+    """What comes next?"""
+    return 2.0
+
+
+TASKS: dict[str, Task] = {task.id: task for task in (my_double, my_count, my_reading, my_turn)}
+ORDER = [note("conventions", "Rows are positions."), "double-it", note("figures", "Now look."), "count-them", "read-it", "turn-it"]
+
+
+def cells(order=ORDER, title="Doubling: more than a half"):
+    return sheet("double", title, order, TASKS)
+
+
+def text(cell_id, **options):
+    return next(each.text for each in cells(**options) if each.id == cell_id)
+
+
+def test_cells_stand_in_their_order_with_those_that_belong_to_no_task():
+    assert [(each.id, each.kind, *each.tags) for each in cells()] == [
+        ("title", "markdown"),
+        ("conventions", "markdown"),
+        ("setup", "code", "setup"),
+        ("setup-check", "code"),
+        *[("double-it-text", "markdown"), ("double-it", "code", "task"), ("double-it-check", "code", "check")],
+        ("double-it-why", "markdown", "solution-only"),
+        ("figures", "markdown"),
+        *[("count-them-text", "markdown"), ("count-them", "code", "task"), ("count-them-check", "code", "check")],
+        *[("read-it-text", "markdown"), ("read-it-figure", "code"), ("read-it", "code", "task"), ("read-it-check", "code", "check")],
+        ("turns", "markdown", "solution-only"),
+        *[("turn-it-text", "markdown"), ("turn-it-example", "markdown"), ("turn-it", "code", "task"), ("turn-it-check", "code", "check")],
+    ]
+
+
+def test_the_title_counts_what_is_marked():
+    assert text("title").startswith(
+        "# Exercises {lesson}`double`: doubling\n\n"
+        "Three tasks to the lesson [{lesson}`double` Doubling](../notebooks/{lesson}`double`_double.ipynb): "
+        "6 points, about 15 minutes. Each stands for itself, so take them in any order.\n\n**How it works.** "
+    )
+    assert text("title", title="FlashAttention").startswith("# Exercises {lesson}`double`: FlashAttention\n\nThree tasks ")
+
+
+def test_the_title_may_say_more():
+    said = text("title", order=[note("title", "They climb.\n\nRows are tokens."), *ORDER])
+    assert " about 15 minutes. They climb.\n\n**How it works.** " in said
+    assert said.endswith("\n\nRows are tokens.")
+
+
+def test_the_setup_imports_numpy_unless_the_lesson_says_what_else():
+    assert text("setup") == "import numpy as np"
+    assert text("setup", order=[cell("setup", "import torch"), *ORDER]) == "import torch"
+
+
+def test_a_student_is_named_where_numbers_differ():
+    assert text("setup-check").splitlines()[-1].startswith('STUDENT = ""')
+    assert text("setup-check", order=["double-it"]) == "from attn_course import check"
+
+
+def test_questions_say_how_exact_an_answer_must_be_and_figures_are_drawn():
+    assert text("count-them-text") == "How many are $w$ pairs?\n\nThree correct digits are enough, and an expression is welcome."
+    assert text("read-it-figure").splitlines() == [
+        "from attn_course.figures import charts",
+        "from attn_course.tasks import figure_data",
+        "",
+        'charts.heatmap(**figure_data("read-it"))',
+    ]
+
+
+def test_the_exercise_holds_no_answer_and_no_reason():
+    solution = dress(cells(), TASKS.__getitem__, "attn_course/lessons/double/tasks.py")
+    exercise = {each.id: each.text for each in to_exercise(solution, TASKS.__getitem__, "tasks.py")}
+    assert exercise["double-it"] == 'def my_double(x):\n    """Twice x."""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
+    assert exercise["count-them"] == "my_count = ...  # your answer"
+    assert "double-it-why" not in exercise
+    assert not {"turns", "turn-it", "turn-it-text"} & {*exercise}
+
+
+@pytest.fixture
+def lesson(tmp_path):
+    """A folder with a lesson's tasks.py, which the test writes."""
+    folder = tmp_path / "attn_course" / "lessons" / "double"
+    folder.mkdir(parents=True)
+    return lambda source: (folder / "tasks.py").write_text(source) and tmp_path
+
+
+def test_the_order_of_tasks_is_read_and_not_run(lesson):
+    root = lesson('import nowhere\nORDER = [note("title", "ORDER = "), "double-it", cell("x", "y"), "count-them"]\n')
+    assert order_of(root, "double") == ["double-it", "count-them"]
+    assert order_of(root, "triple") is None
+    assert order_of(lesson("TASKS = []  # no ORDER = here\n"), "double") is None
+
+
+def test_exercises_and_solutions_are_made_of_the_tasks_that_have_an_order(lesson):
+    root = lesson('ORDER = ["double-it"]\n')
+    solution, exercise, other = (Unit(root, folder, Lesson("double", "Double", 1)) for folder in ("solutions", "exercises", "notebooks"))
+    assert [each.source_name for each in (solution, exercise)] == ["attn_course/lessons/double/tasks.py"] * 2
+    assert (exercise.source_link, other.source_name) == ("../attn_course/lessons/double/tasks.py", "notebooks/src/double.py")
+
+
+def test_a_file_that_is_no_python_is_told_with_its_line(lesson):
+    with pytest.raises(AuthoringError, match=r"^attn_course/lessons/double/tasks\.py: line 2: wanted Python, got 'x = = 1'$"):
+        order_of(lesson("ORDER = []\nx = = 1\n"), "double")

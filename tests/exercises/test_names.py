@@ -1,0 +1,56 @@
+"""What saved work leans on stays: ids, entries, kinds, points, success lines, and the cells of exercises and solutions.
+
+`names.json` holds them as they were before tasks were written around their solutions. What is added later may stand between; a lesson may
+get another number.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attn_course import numbers
+from attn_course.tasks.registry import declared_tasks
+from tests.exercises.answers import notebook
+
+NAMES = json.loads((Path(__file__).parent / "names.json").read_text(encoding="utf-8"))
+
+
+def facts(task):
+    """What is recorded, graded or compared of a task; a success line without its number, which moves with the lesson."""
+    line = task.ok_line.replace(f"ok {task.number} ", "ok ", 1)
+    return {"id": task.id, "entry": task.entry, "kind": task.kind, "points": task.points, "your_turn": task.your_turn, "line": line}
+
+
+def cells(root, folder, lesson):
+    """The cells of a built notebook: id, kind, tags, and what nbgrader knows it by."""
+    book = notebook(root, folder, lesson)
+    graded = [cell.metadata.get("nbgrader", {}) for cell in book.cells]
+    return [
+        [cell.id, cell.cell_type, *cell.metadata.get("tags", []), *filter(None, [known.get("grade_id"), known.get("points")])]
+        for cell, known in zip(book.cells, graded, strict=True)
+    ]
+
+
+def missing(before, after):
+    """Which of the things before are not there any more, in this order."""
+    rest = iter(after)
+    return [each for each in before if not any(each == other for other in rest)]
+
+
+@pytest.mark.parametrize("lesson", NAMES)
+def test_tasks_keep_their_names_and_their_success_lines(lesson):
+    order = numbers.names("tasks", lesson).index
+    assert missing(NAMES[lesson]["tasks"], [facts(task) for task in sorted(declared_tasks(lesson), key=lambda task: order(task.id))]) == []
+
+
+@pytest.mark.parametrize("folder", ["exercises", "solutions"])
+@pytest.mark.parametrize("lesson", NAMES)
+def test_notebooks_keep_their_cells(root, lesson, folder):
+    assert missing(NAMES[lesson][folder], cells(root, folder, lesson)) == []
+
+
+def test_what_is_gone_or_has_another_place_is_missing():
+    assert missing([1, 2, 3], [1, 7, 2, 3]) == []
+    assert missing([1, 2, 3], [1, 3, 2]) == [3]
+    assert missing([1, 2, 3], [2, 3]) == [1, 2, 3]

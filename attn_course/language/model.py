@@ -49,7 +49,8 @@ def _answered(method: Callable[..., Any]) -> Callable[..., Any]:
         changes = {name: value for name in ("silent", "exchanged") if (value := getattr(self, name))}
         question = question_of(method.__name__, dict([*bound.arguments.items()][1:]) | changes)
         if self.network is None:
-            self._try_attend()
+            if method.__name__ in ("write", "next_tokens"):
+                self._try_attend()
             return stored(question)
         found = method(self, *args, **kwargs)
         if is_recording():
@@ -66,11 +67,12 @@ def _answered(method: Callable[..., Any]) -> Callable[..., Any]:
 class LanguageModel:
     """SmolLM2-135M-Instruct, or the answers of it that are stored with the course where its file is missing.
 
-    30 layers of 9 query heads on 3 key heads, d_model 576, d_k 64, rotary positions; layers and heads count from 0. Its numbers have 4
-    bits in the file, and are computed with in float32.
+    30 layers of 9 query heads on 3 key heads, d_model 576, d_k 64, rotary positions; layers and heads count from 0. Most of its numbers
+    have 4 bits in the file, those of the table of tokens 8; it computes in float32.
 
     The attribute `attend` may be set to a function of NumPy arrays: `write` and `next_tokens` then call it in every layer, for one token at
-    a time, with queries (9, 1, 64), keys and values (9, n, 64), float64, rotated, each key head three times; it returns (9, 1, 64).
+    a time, with queries (9, 1, 64), keys and values (9, n, 64), float64, queries and keys already rotated, each key head three times; it
+    returns (9, 1, 64). Where only stored answers are here it is tried on one stored step instead.
 
     `network`: the `Transformer` of `attn_course.modules`, with places for hooks; None where only stored answers are here.
     """
@@ -119,9 +121,10 @@ class LanguageModel:
         return replace(self, silent=tuple(sorted({*self.silent, *heads})))
 
     def exchange_values(self, word: str, other: str, layers: Collection[int]) -> "LanguageModel":
-        """Return the model in which, in these layers, a word has the values it would have if `other` stood in its place.
+        """Return the model in which, in these layers, a word has the values that `other` would have in its place.
 
-        The weights stay those of the text as it is. Both words must be single tokens, and the first one stand in the text just once.
+        The same heads are silent there. Queries and keys stay those of the text as it is, up to what the exchange changes in layers above. Both words must be single tokens,
+        and the first one stand in the text just once.
         """
         return replace(self, exchanged=(*self.exchanged, (word, other, tuple(layers))))
 
@@ -158,7 +161,9 @@ class LanguageModel:
 
     @_answered
     def next_tokens(self, text: str, count: int = 5, *, temperature: float = 1.0) -> dict[str, float]:
-        """Return the likeliest next tokens with their probabilities, the likeliest first."""
+        """Return the likeliest next tokens with their probabilities, the likeliest first; ValueError if the temperature is not positive."""
+        if not temperature > 0.0:
+            raise ValueError(f"temperature must be positive; got {temperature}")
         ids = self.ids(text)
         with torch.inference_mode(), self._changed(ids):
             weights = (self._read(ids, self._network.new_cache()).double() / temperature).softmax(dim=-1)
@@ -190,7 +195,7 @@ class LanguageModel:
         """
         state = self._network.blocks[number].state_dict()
         names = [f"attention.w_{role}" for role in ("query", "key", "value", "output")]
-        return Layer(*(state[name].numpy() for name in (*names, "norm_attention.weight")))
+        return Layer(*(state[name].numpy().copy() for name in (*names, "norm_attention.weight")))
 
     @_answered
     def perplexity(
@@ -213,15 +218,18 @@ class LanguageModel:
         `scale`: factor of the scores; 1 / sqrt(64) if left out. `is_causal`: False lets every token see those behind it.
         `positions`: where the tokens stand; `frequencies`: radians for each position of the 32 pairs of features; `temperature`: divides
         the scores, as YaRN does, Eq. yarn-sharpens-weights.
-        `layers`: those that are changed; all if left out.
+        `layers`: those that are changed, all if left out; `positions` count in every layer.
 
-        Raises ValueError if the text has not more than `start` tokens.
+        Raises ValueError if the text has not more than `start` tokens, or the window is empty.
         """
         ids = self.ids(text)
         if not 0 < start < len(ids):
             raise ValueError(f"text must have more than start = {start} tokens, and start be 1 or more; got {len(ids)} tokens")
+        width = len(ids) if window is None else window
+        if width < 1:
+            raise ValueError(f"window must be 1 or more, its own token included; got {window}")
         order = torch.arange(len(ids))
-        near = (order[:, None] - order < (window or len(ids))) | (order < sinks)
+        near = (order[:, None] - order < width) | (order < sinks)
         changes = {"frequencies": frequencies, "temperature": temperature}
 
         def attend(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
@@ -257,7 +265,7 @@ class LanguageModel:
 
     def _look(self, text: str, hooks: Mapping[str, Callable[[Tensor], Any]]) -> Tensor:
         ids = self.ids(text)
-        with torch.inference_mode(), hooked(self._network, hooks), self._changed(ids, attend=attention):
+        with torch.inference_mode(), self._changed(ids, attend=attention), hooked(self._network, hooks):
             logits: Tensor = self._network(ids)
         return logits
 
@@ -288,19 +296,21 @@ class LanguageModel:
                 vars(block).update(attributes)
 
     def _hooks(self, ids: Tensor) -> dict[str, Callable[[Tensor], Any]]:
-        hooks: dict[str, Callable[[Tensor], Any]] = {}
+        exchanges: dict[str, _Exchange] = {}
+        silence: dict[str, Callable[[Tensor], Any]] = {}
         for layer in {layer for layer, _ in self.silent}:
             heads = [head for number, head in self.silent if number == layer]
-            hooks[f"blocks.{layer}.attention.heads"] = functools.partial(_without, heads)
+            silence[f"blocks.{layer}.attention.heads"] = functools.partial(_without, heads)
         for word, other, layers in self.exchanged:
             place, replaced = self._replaced(ids, word, other)
             values: dict[int, Tensor] = {}
             watch = {f"blocks.{layer}.attention.value": functools.partial(values.__setitem__, layer) for layer in layers}
-            with hooked(self._network, watch):
+            with hooked(self._network, silence | watch):
                 self._network(replaced)
             for layer in layers:
-                hooks[f"blocks.{layer}.attention.value"] = _Exchange(place, values[layer][:, place])
-        return hooks
+                name = f"blocks.{layer}.attention.value"
+                exchanges[name] = _Exchange(place, values[layer][:, place], exchanges.get(name))
+        return silence | exchanges
 
     def _replaced(self, ids: Tensor, word: str, other: str) -> tuple[int, Tensor]:
         """The place of a word among the tokens, and the tokens with another one there."""
@@ -350,15 +360,16 @@ def _without(heads: list[int], found: Tensor) -> Tensor:
 
 
 class _Exchange:
-    """A hook that gives one position other values, while the text passes by in one part or in many."""
+    """A hook that gives one position other values, behind an earlier one, while the text passes by in one part or in many."""
 
-    def __init__(self, place: int, values: Tensor) -> None:
-        self.behind, self.values = place, values
+    def __init__(self, place: int, values: Tensor, earlier: "_Exchange | None" = None) -> None:
+        self.behind, self.values, self.earlier = place, values, earlier
 
-    def __call__(self, found: Tensor) -> Tensor | None:
+    def __call__(self, found: Tensor) -> Tensor:
+        found = found if self.earlier is None else self.earlier(found)
         place, self.behind = self.behind, self.behind - found.shape[-2]
         if not 0 <= place < found.shape[-2]:
-            return None
+            return found
         changed = found.clone()
         changed[..., place, :] = self.values
         return changed
@@ -401,6 +412,6 @@ def language_model() -> LanguageModel:
     try:
         model = _loaded(checked(model_path()))
     except ModelMissing as error:
-        print(f"{error}. Until then what the model said is taken from the course's records.")
+        print(f"{error}. Until then its answers are stored ones, and a function of yours is tried on one stored step.")
         return LanguageModel(None, None)
     return replace(model)

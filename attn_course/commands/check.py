@@ -33,8 +33,9 @@ def check(
     """Run my exercises from the top, in a fresh kernel, and list tasks, points and hints.
 
     The check cells are taken from exercises/, so it does not matter if yours were changed or deleted. Your notebooks
-    are only read. Of two notebooks in work/ on one lesson the totals count the better one. Exit code: 0 if every task
-    passes, 1 if one does not, 2 if a file cannot be used. The JSON follows attn_course.grading.report.REPORT_SCHEMA.
+    are only read. Of two notebooks in work/ on one lesson the totals count the better one. A damaged file in work/ keeps
+    no other from being checked. Exit code: 0 if every task passes, 1 if one does not, 2 if a file cannot be used.
+    The JSON follows attn_course.grading.report.REPORT_SCHEMA.
 
     Examples:
 
@@ -43,7 +44,7 @@ def check(
     """
     positive(timeout, "--timeout")
     check_json_target(json_file)
-    courses = _of_the_course(_courses(notebooks), named=bool(notebooks))
+    courses, complaints = _of_the_course(_courses(notebooks), named=bool(notebooks))
     reports = _run(courses, timeout)
     if not notebooks:
         from attn_course.grading.report import count_each_lesson_once
@@ -52,9 +53,12 @@ def check(
     if json_file:
         from attn_course.grading.report import report_to_dict
 
-        write_json(json_file, report_to_dict(reports))
+        found = report_to_dict(reports)
+        write_json(json_file, found | {"passed": found["passed"] and not complaints})
     if json_file != "-":
         _show(reports)
+    if complaints:
+        raise BadInput("\n".join(complaints))
     raise typer.Exit(0 if all(report.passed for report in reports if report.counted) else 1)
 
 
@@ -69,8 +73,11 @@ def _courses(notebooks: Sequence[Path] | None) -> dict[Path, Path]:
     return dict.fromkeys(found, root)
 
 
-def _of_the_course(courses: dict[Path, Path], *, named: bool) -> dict[Path, Path]:
-    """Say what is wrong with every file before any is run; notes of one's own in work/ are left out unless named."""
+def _of_the_course(courses: dict[Path, Path], *, named: bool) -> tuple[dict[Path, Path], list[str]]:
+    """Those that can be run, and what is wrong with the others, which is said at once of those that are named.
+
+    Notes of one's own in work/ are left out unless named.
+    """
     from attn_course.grading.cells import NoTasks, NotebookError
     from attn_course.grading.notebook_check import plan_check
     from attn_course.tasks import progress
@@ -88,9 +95,10 @@ def _of_the_course(courses: dict[Path, Path], *, named: bool) -> dict[Path, Path
             of_the_course[notebook] = root
         except (NotebookError, ValueError) as error:
             (notes if isinstance(error, NoTasks) and not named else complaints).append(str(error))
-    if complaints or not of_the_course:
-        raise BadInput("\n".join(dict.fromkeys(complaints or notes)))
-    return of_the_course
+    complaints = [*dict.fromkeys(complaints)]
+    if not of_the_course or (complaints and named):
+        raise BadInput("\n".join(complaints or dict.fromkeys(notes)))
+    return of_the_course, complaints
 
 
 def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":

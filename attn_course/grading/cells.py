@@ -12,6 +12,7 @@ from attn_course.numbers import lesson_in, lesson_of
 
 MAX_BYTES = 64 * 2**20  # a course notebook with all its figures stays far below
 _CHECK_CALL = re.compile(r"""check\(\s*(["'])([a-z0-9.-]{1,100})\1\s*,[^\n]*\)\s*;?""", re.ASCII)
+_CONFLICT = re.compile(r"^<{7}(?: .*)?$", re.MULTILINE)
 _OLD = re.compile(r"task-\d{1,3}-\d{1,3}(-check)?|\d{1,3}\.\d{1,3}", re.ASCII)
 
 
@@ -113,6 +114,19 @@ def read_code_cells(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Cell]:
     return [replace(cell, number=number) for number, cell in enumerate(cells, 1)]
 
 
+def strayed_answers(path: Path, *, max_bytes: int = MAX_BYTES) -> dict[str, str]:
+    """Return the tasks whose answer stands in a cell that is no code any more, each with what is said of it."""
+    found = {}
+    for raw in _read_json(path, max_bytes).get("cells", []):
+        kind = _mapping(raw).get("cell_type")
+        if kind in ("markdown", "raw"):
+            role, task = _role("", _mapping(raw.get("metadata")), raw.get("id"))
+            if role == "answer":
+                now = f"the answer cell is a {kind.capitalize()} cell now, which does not run"
+                found[str(task)] = f"{now}: make it code again (in JupyterLab: Esc, then Y)"
+    return found
+
+
 def _read_json(path: Path, max_bytes: int) -> dict[str, Any]:
     try:
         if path.is_dir():
@@ -136,6 +150,10 @@ def _read_json(path: Path, max_bytes: int) -> dict[str, Any]:
     try:
         notebook = json.loads(text)
     except json.JSONDecodeError as error:
+        if conflict := _CONFLICT.search(text):
+            line = text.count("\n", 0, conflict.start()) + 1
+            advice = "keep one side, say with git checkout --ours or --theirs and the file's name"
+            raise NotebookError(f"{path}: holds conflict markers of git (line {line}: {conflict[0].strip()[:40]}): {advice}") from None
         where = f"line {error.lineno}, column {error.colno}"
         problem = "is cut short or damaged" if text.lstrip().startswith("{") else "is not a notebook"
         raise NotebookError(f"{path}: {problem}: not valid JSON at {where}") from None

@@ -397,7 +397,7 @@ class _Sitting:
             return f"{task.entry} is defined only below its check: a notebook is graded from top to bottom"
         if answers:
             return f"the answer cell does not define {task.entry}"
-        return f"the answer cell is gone: a cell must define {task.entry}"
+        return self.submission.strayed.get(task.id) or f"the answer cell is gone: a cell must define {task.entry}"
 
     def _tell(self, do: str, within_s: float, **message: Any) -> None:
         with self._within(within_s) as left:

@@ -3,11 +3,11 @@
 import ast
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from attn_course.grading.cells import Cell, NoTasks, NotebookError, exercise_files, lesson_of_cells, read_code_cells
+from attn_course.grading.cells import Cell, NoTasks, NotebookError, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
 from attn_course.grading.nbval_run import Outcome, run_nbval
 from attn_course.grading.report import NotebookReport, TaskReport
 from attn_course.grading.untouched import is_untouched
@@ -34,12 +34,15 @@ class Plan:
         What the learner should know about the copy.
     untouched : frozenset of str
         Ids of the tasks whose function to repair is as the exercise hands it out.
+    strayed : mapping of str to str
+        By id of a task whose answer cell is no code any more, what is said of it.
     """
 
     cells: tuple[Cell, ...]
     tasks: tuple[str, ...]
     notes: tuple[str, ...] = ()
     untouched: frozenset[str] = frozenset()
+    strayed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lesson(self) -> str:
@@ -84,7 +87,14 @@ def check_notebook(
     outcomes, unexplained = _run(plan, path.absolute().parent, cell_timeout_s, on_cell)
     seconds = time.monotonic() - start
     report = make_report(
-        plan.cells, plan.tasks, outcomes, notebook=str(path), timeout_s=cell_timeout_s, seconds=seconds, untouched=plan.untouched
+        plan.cells,
+        plan.tasks,
+        outcomes,
+        notebook=str(path),
+        timeout_s=cell_timeout_s,
+        seconds=seconds,
+        untouched=plan.untouched,
+        strayed=plan.strayed,
     )
     return replace(report, notes=(*plan.notes, *unexplained, *_not_recorded(outcomes)))
 
@@ -139,7 +149,8 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
         for cell in cells
         if cell.role == "check" and cell.task in pristine and _holds_more(cell.source, pristine[cell.task].source)
     ]
-    return Plan((*kept, *appended), tuple(pristine), tuple(notes), _untouched(tuple(pristine), cells, asked))
+    strayed = strayed_answers(path) if {*pristine} - {cell.task for cell in cells if cell.role == "answer"} else {}
+    return Plan((*kept, *appended), tuple(pristine), tuple(notes), _untouched(tuple(pristine), cells, asked), strayed)
 
 
 def _holds_more(source: str, pristine: str) -> bool:
@@ -153,14 +164,25 @@ def _holds_more(source: str, pristine: str) -> bool:
 
 def _lesson(cells: Sequence[Cell], path: Path) -> str:
     found = sorted(lesson_of_cells(cells, path), key=lesson_place)
+    named = lesson_in(path.name)
+    if not found and named is not None and _answers(named, cells):
+        return named  # all marks are gone, as where all code stands in one cell
     if not found:
         raise NoTasks(f'{path}: holds no task of the course (no cell such as check("stable-softmax", ...)); exercises are copied to work/')
     if len(found) > 1:
         raise NotebookError(f"{path}: holds tasks of chapters {' and '.join(map(lesson_number, found))}; a notebook belongs to one chapter")
-    named = lesson_in(path.name)
     if named is not None and named != found[0]:
         raise NotebookError(f"{path}: is named for the lesson {named} but holds tasks of {found[0]}")
     return found[0]
+
+
+def _answers(lesson: str, cells: Sequence[Cell]) -> bool:
+    """Whether the cells define the answer to some task of a lesson."""
+    from attn_course.tasks import all_tasks, registry
+    from attn_course.tasks.source import binds
+
+    entries = [task.entry for task in all_tasks(lesson)] if lesson in registry.lessons() else []
+    return any(binds(cell.source, entry) for cell in cells for entry in entries)
 
 
 def _untouched(tasks: Sequence[str], cells: Sequence[Cell], asked: Mapping[str, str]) -> frozenset[str]:

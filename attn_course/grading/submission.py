@@ -3,12 +3,12 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells
+from attn_course.grading.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
 from attn_course.numbers import lesson_in, lesson_number, lesson_place, task_number
 from attn_course.tasks import Task, all_tasks, registry
 
@@ -59,6 +59,8 @@ class Submission:
         What a teacher should know.
     key : str
         Whose numbers it is judged by; "" for those that all have.
+    strayed : mapping of str to str
+        By id of a task whose answer cell is no code any more, what is said of it.
     """
 
     lesson: str
@@ -67,6 +69,7 @@ class Submission:
     answers: dict[str, tuple[int, ...]]
     notes: tuple[str, ...] = ()
     key: str = ""
+    strayed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tasks(self) -> list[Task]:
@@ -121,7 +124,8 @@ def read_submission(
     slug = _lesson(cells, path, lesson)
     asked = [task.id for task in all_tasks(slug) if tasks is None or task.id in tasks]
     submission = _submission(slug, cells, read_exercise(slug, exercises), asked)
-    return replace(submission, notes=(*submission.notes, *_other_numbers(submission, key)), key=key)
+    strayed = {} if all(submission.answers.values()) else strayed_answers(path, max_bytes=MAX_BYTES)
+    return replace(submission, notes=(*submission.notes, *_other_numbers(submission, key)), key=key, strayed=strayed)
 
 
 def _other_numbers(submission: Submission, key: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from attn_course.grading.cells import Cell
@@ -23,6 +24,7 @@ def make_report(
     timeout_s: float,
     seconds: float,
     untouched: Collection[str] = (),
+    strayed: Mapping[str, str] = MappingProxyType({}),
 ) -> NotebookReport:
     """Return the verdict on each task, and the cells outside the tasks that did not run.
 
@@ -40,6 +42,8 @@ def make_report(
         Time limit of a cell; time taken in all.
     untouched : collection of str, optional
         Ids of the tasks whose function to repair is as the exercise hands it out.
+    strayed : mapping of str to str, optional
+        By id of a task whose answer cell is no code any more, what is said of it.
 
     Returns
     -------
@@ -51,7 +55,7 @@ def make_report(
         for position, cell in enumerate(cells)
         if cell.role == "other" and _failed(outcomes.get(position))
     ]
-    reports = tuple(_judge(task, cells, outcomes, timeout_s, task in untouched) for task in tasks)
+    reports = tuple(_judge(task, cells, outcomes, timeout_s, task in untouched, strayed.get(task, "")) for task in tasks)
     return NotebookReport(notebook, lesson_of("tasks", tasks[0]) or "", reports, tuple(problems), seconds)
 
 
@@ -60,7 +64,9 @@ def _failed(outcome: Outcome | None) -> bool:
     return outcome is not None and outcome.problem is not None and outcome.error_name != "CheckFailed"
 
 
-def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome], timeout_s: float, untouched: bool) -> TaskReport:
+def _judge(
+    task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome], timeout_s: float, untouched: bool, strayed: str
+) -> TaskReport:
     from attn_course.tasks import get_task
     from attn_course.tasks.source import binds
 
@@ -94,7 +100,8 @@ def _judge(task_id: str, cells: Sequence[Cell], outcomes: Mapping[int, Outcome],
         below = any(
             binds(cells[position].source, task.entry) and not _failed(outcome) for position, outcome in outcomes.items() if position > check
         )
-        return _judge_undefined(report, task, [outcomes[position] for position in answers if position in outcomes], below, timeout_s)
+        ran = [outcomes[position] for position in answers if position in outcomes]
+        return _judge_undefined(report, task, ran, below, timeout_s, strayed)
     if outcome.problem == "differs":
         return report("not judged", "the check cell did not show its own card: does your notebook redirect what is displayed?")
     return report("failed", _failure(outcome, timeout_s), hint=cite(task.hints[0]))
@@ -108,7 +115,7 @@ def _failed_before(check: int, name: str, cells: Sequence[Cell], outcomes: Mappi
     return None
 
 
-def _judge_undefined(report: Any, task: Any, answers: Sequence[Outcome], below: bool, timeout_s: float) -> TaskReport:
+def _judge_undefined(report: Any, task: Any, answers: Sequence[Outcome], below: bool, timeout_s: float, strayed: str) -> TaskReport:
     """The answer's name does not exist when it is checked."""
     broken = next((outcome for outcome in answers if _failed(outcome)), None)
     if broken is not None:
@@ -117,7 +124,7 @@ def _judge_undefined(report: Any, task: Any, answers: Sequence[Outcome], below: 
         return report("failed", f"{task.entry} is defined only below its check: a notebook is checked from top to bottom")
     if answers:
         return report("failed", f"the answer cell does not define {task.entry}", hint=cite(task.hints[0]))
-    return report("missing", f"the answer cell is gone: a cell must define {task.entry}; exercises/ holds the original")
+    return report("missing", strayed or f"the answer cell is gone: a cell must define {task.entry}; exercises/ holds the original")
 
 
 def _verdict(found: Any, task_id: str) -> dict[str, Any] | None:

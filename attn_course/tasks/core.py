@@ -16,6 +16,7 @@ import numpy as np
 
 from attn_course import numbers
 from attn_course.formulas import size_sets
+from attn_course.tasks.again import followers
 from attn_course.tasks.forbidden import Forbidden, all_forbidden
 from attn_course.tasks.latex import Question, packed, unpacked
 from attn_course.tasks.module_call import ModuleCall
@@ -303,16 +304,16 @@ class Task:
         ]
 
     def draw(self, rng: np.random.Generator) -> list[Case]:
-        """Draw the cases; for a function, at the end the first one once more with other numbers: what an answer remembers is no answer."""
+        """Draw the cases; for a function, each is followed by one of the same shapes with everything else another, see `again`."""
         cases = self.cases(rng)
         if not self.wants_function:
             return cases
-        again = self.cases(rng)[0]
-        return [*cases, Case(f"{again.name}, called again with other numbers", **again.inputs)]
+        twins = zip(cases, followers(self, cases, rng), strict=True)
+        return [one for case, calls in twins for one in (case, *(Case(case.name + what, **inputs) for what, inputs in calls.items()))]
 
     @cached_property
     def n_cases(self) -> int:
-        """How many cases its text speaks of; `draw` adds one."""
+        """How many cases its text speaks of; `draw` adds those that are called again."""
         return len(self.cases(np.random.default_rng(CHECK_SEED)))
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from attn_course.numbers import cite, counted, eq
+from attn_course.tasks.again import first_name
 from attn_course.tasks.compare import NUDGES, Miss, compare, nudged
 from attn_course.tasks.core import Case, Task, Verdict, Wrong
 from attn_course.tasks.latex import Line, evaluate
@@ -71,7 +72,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     forms = [n for n, miss in misses.items() if miss.reason]
     if not {*forms} <= {*explained}:
         known, explained = None, []  # a form is said before any number
-    number = min({*forms} & {*explained} or explained or forms or misses)
+    number = min({*forms} & {*explained} or explained or forms or misses, key=lambda n: (cases[n].name != first_name(cases[n].name), n))
     where, words = _in_case(task, cases[number]), shown(task, cases[number], misses[number])
     if known and len(explained) < len(misses):
         return with_parts(_failed(task, f"it looks like “{known.name}”{where}, but not in every case that fails.{words}", known))

@@ -4,11 +4,12 @@ Nothing here knows how the result was made, so nothing here says why it is wrong
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from attn_course.tasks.again import first_name
 from attn_course.tasks.compare import Miss
 from attn_course.tasks.core import Case, Task
 from attn_course.tasks.likeness import FEW_DIGITS, LEAST, Pair, begun, likeness, likeness_of_rows, number, sums_to_one
@@ -17,6 +18,7 @@ Arrays = tuple[np.ndarray, ...]
 MOST_SAID = 3  # sentences
 MOST_NAMED = 3  # cases, rows, items
 NAN_FROM = "inf - inf, 0 / 0 or 0 * inf"
+REMEMBERS = "Each first call is right: does it remember something of an earlier one?"
 IN_ANOTHER_ORDER = "The tuple holds the right arrays, but in another order."
 CLOSE = 0.02  # of the largest entry: what is right to its first digits
 
@@ -96,12 +98,14 @@ def _agrees(outcome: Outcome, *items: int) -> bool:
 
 
 def _cases(outcomes: Sequence[Outcome], at: int) -> str:
-    """Say in which cases a result is right; the first one, called again at the end, is told only if it went another way."""
-    first, last = outcomes[0], outcomes[-1]
-    if at < len(outcomes) - 1 and last.case.name.startswith(f"{first.case.name}, called again") and bool(first.miss) == bool(last.miss):
-        outcomes = outcomes[:-1]
+    """Say in which cases a result is right; one that is called again is told only if it went another way."""
+    shown = outcomes[at]
+    missed = {outcome.case.name: bool(outcome.miss) for outcome in outcomes}
+    if all(not missed.get(first_name(name), True) for name, wrong in missed.items() if wrong):
+        return REMEMBERS
+    outcomes = [one for one in outcomes if one is shown or not _goes_with_the_first(one.case.name, missed)]
     right = [outcome.case.name for outcome in outcomes if not outcome.miss]
-    wrong = [outcome.case.name for n, outcome in enumerate(outcomes) if outcome.miss and n != at]
+    wrong = [outcome.case.name for outcome in outcomes if outcome.miss and outcome is not shown]
     if not right:
         return ""
     if not wrong:
@@ -111,6 +115,11 @@ def _cases(outcomes: Sequence[Outcome], at: int) -> str:
     if len(wrong) <= MOST_NAMED:
         return f"It is wrong in {_cases_named(wrong)}, too, and right in {'the other' if len(right) == 1 else 'every other case'}."
     return f"It is right in {len(right)} of the {len(outcomes)} cases, “{right[0]}” among them."
+
+
+def _goes_with_the_first(name: str, missed: Mapping[str, bool]) -> bool:
+    first = first_name(name)
+    return first != name and missed.get(first) == missed[name]
 
 
 def _cases_named(names: Sequence[str]) -> str:

@@ -177,6 +177,17 @@ def test_work_with_nothing_but_notes_says_so(toy_course, attn_course):
     assert said.err.startswith("attn-course: work/notes.ipynb: holds no task of the course")
 
 
+def test_one_damaged_notebook_keeps_no_other_from_being_checked(toy_course, attn_course):
+    toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells(toy.RIGHT))
+    (toy_course / "work" / "ex_96_another.ipynb").write_text("{", encoding="utf-8")
+    said = attn_course("check", "--json", "verdicts.json")
+    assert said.code == 2
+    assert said.err.startswith("attn-course: work/ex_96_another.ipynb: is cut short or damaged")
+    assert "3 of 3 tasks pass, 9 of 9 points" in said.out
+    verdicts = json.loads((toy_course / "verdicts.json").read_text(encoding="utf-8"))
+    assert (verdicts["points"], verdicts["passed"]) == (9, False)
+
+
 def test_a_sign_that_cannot_be_written_does_no_harm(toy_course, attn_course):
     cells = toy.cells({})
     cells[1]["source"] = "def twice(x): return '\ud800'"

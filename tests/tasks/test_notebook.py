@@ -110,7 +110,7 @@ def test_the_kernel_replies_that_a_failed_check_is_an_error_and_a_passed_one_is_
 
 def test_what_a_wrong_answer_prints_is_shown_before_the_reason(outputs):
     printed, shown, error = outputs["wrong-and-talkative"]
-    assert printed.text.startswith("axis -1\naxis 0\naxis 1\n")
+    assert printed.text.startswith("axis -1\naxis -1\naxis 0\n")
     assert (shown.output_type, error.output_type) == ("display_data", "error")
 
 

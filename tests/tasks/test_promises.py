@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from attn_course.tasks import Case, all_tasks, gates, get_task
+from attn_course.tasks.again import first_name
 from attn_course.tasks.core import CHECK_SEED
 from attn_course.tasks.promises import PROMISES, Drawn, Promise, lowest_score, told, untold
 from tests.exercises import answers
@@ -31,6 +32,7 @@ def drawn(task_id: str) -> list[Drawn]:
     return [
         Drawn(case.inputs, text, result.arrays)
         for case, result in zip(bench.cases, bench.expect(task, task.answer, bench.cases), strict=True)
+        if first_name(case.name) == case.name
     ]
 
 

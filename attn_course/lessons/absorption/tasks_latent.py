@@ -360,6 +360,11 @@ DECOUPLED = Task(
             "the queries are the last tokens of the text: the first of them stands at t - n, as the code had it",
         ),
         Wrong(
+            "the new tokens n positions too far",
+            lambda *inputs: _decoupled(*inputs, first=len(inputs[2])),
+            "the latent vectors hold the new tokens too: t counts them, and the first of them stands at t - n, not at t",
+        ),
+        Wrong(
             "the rotary keys not rotated",
             lambda *inputs: _decoupled(*inputs, key_turns=False),
             "the distance appears when both are rotated, query and key",

@@ -24,7 +24,15 @@ def _answer(x: np.ndarray, w_in: np.ndarray, b_in: np.ndarray, w_out: np.ndarray
 def _visible(length: int, mask: str) -> np.ndarray:
     """Which pairs of query and key a mask leaves: the causal one, or one that is a mistake."""
     i, j = np.arange(length)[:, None], np.arange(length)
-    return {"causal": j <= i, "other side": j >= i, "one too many": j <= i + 1, "one too few": j < i, "none": j + i >= 0}[mask]
+    kinds = {
+        "causal": j <= i,
+        "other side": j >= i,
+        "inverted": j > i,
+        "one too many": j <= i + 1,
+        "one too few": j < i,
+        "none": j + i >= 0,
+    }
+    return kinds[mask]
 
 
 def _cut(projected: np.ndarray, n_heads: int, packed: str, split: str) -> list[np.ndarray]:
@@ -136,6 +144,11 @@ LAYER = Task(
             "the mask on the other side",
             lambda *inputs: _layer(*inputs, mask="other side"),
             "rows are queries and columns keys; you hid what came before each position, and left what comes after it",
+        ),
+        Wrong(
+            "an inverted mask",
+            lambda *inputs: _layer(*inputs, mask="inverted"),
+            "True and False are exchanged: you hid what each position may see, itself too, and the last one sees nothing",
         ),
         Wrong(
             "one position too many",

@@ -189,12 +189,19 @@ def _path(module: str) -> Path | None:
 
 
 def _imported(path: Path) -> Iterator[Path | None]:
-    for node in ast.walk(_tree(path)):
+    tree = _tree(path)
+    types = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.If) and _of_types(node) for inner in ast.walk(node)}
+    for node in (node for node in ast.walk(tree) if id(node) not in types):
         if isinstance(node, ast.Import):
             yield from (_path(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 yield _path(f"{node.module}.{alias.name}") or _origin(node.module, alias.name)
+
+
+def _of_types(node: ast.If) -> bool:
+    """Whether a branch is for type checkers only: what stands there makes no result."""
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _origin(module: str, name: str) -> Path | None:

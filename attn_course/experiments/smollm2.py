@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,7 +13,9 @@ from attn_course.language.getting import ModelMissing
 from attn_course.language.model import LanguageModel, language_model
 from attn_course.language.texts import NAMES, text
 from attn_course.modules.hooks import Hook, hooked
-from attn_course.modules.transformer import Transformer
+
+if TYPE_CHECKING:
+    from attn_course.modules.transformer import Transformer
 
 TOKENS, START = 512, 64  # of each text; scored from START on
 BY_TEXT = tuple(range(len(NAMES)))  # the seeds of a measurement in which a seed is a text
@@ -30,7 +32,7 @@ def model() -> LanguageModel:
     return found
 
 
-def network() -> Transformer:
+def network() -> "Transformer":
     """Return the model as the Transformer it is."""
     found = model().network
     assert found is not None
@@ -54,7 +56,7 @@ def changed(
     hooks: dict[str, Hook] | None = None,
     frequencies: Sequence[float] | None = None,
     temperature: float | None = None,
-) -> Iterator[Transformer]:
+) -> "Iterator[Transformer]":
     """Give the network with some parts exchanged, and put them back.
 
     `attend`: called in place of attention in every layer, with `layer=` besides its keywords.

@@ -123,8 +123,8 @@ class LanguageModel:
     def exchange_values(self, word: str, other: str, layers: Collection[int]) -> "LanguageModel":
         """Return the model in which, in these layers, a word has the values that `other` would have in its place.
 
-        The same heads are silent there. Queries and keys stay those of the text as it is, up to what the exchange changes in layers above. Both words must be single tokens,
-        and the first one stand in the text just once.
+        The same heads are silent there. Queries and keys stay those of the text as it is, up to what the exchange changes in layers above.
+        Both words must be single tokens, and the first one stand in the text just once.
         """
         return replace(self, exchanged=(*self.exchanged, (word, other, tuple(layers))))
 

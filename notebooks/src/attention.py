@@ -346,7 +346,7 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 # %% [markdown] id="real-notice"
 # If the model is here, your lines were called 330 times for the first sentence alone, in each of 30 layers for each of 11 tokens. Now
 # break them: hand over `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and let the model write again.
-# (It is a small model, so do not trust the facts that it states.)
+# (It is a small model: do not trust the facts it states.)
 
 # %% [markdown] id="padding"
 # ## Padding, and three mistakes

@@ -9,7 +9,7 @@ from torch import Tensor
 from attn_course.experiments.core import Experiment
 from attn_course.experiments.smollm2 import BY_TEXT, attending, logits, maps, mean, model, perplexity, token, tokens
 
-LENGTH, SCORED = 448, 256  # scored from here on
+LENGTH, SCORED = 400, 256  # scored from here on
 WINDOWS = (64, 256)
 DRAWS = 2
 QUESTION, ANSWER = "The capital of France is", " Paris"
@@ -119,7 +119,8 @@ def conclude(found: dict[str, Any]) -> dict[str, bool]:
         "other tokens kept instead: not half as good": min(rest) - kept > 0.5 * (gone - kept),
         "a newline in its place does as well": abs(narrow["the first, a newline in its place"] - kept) < 0.1 * kept,
         "the first hidden from all later tokens: within a tenth": found["hidden from all later ones"]["the first"] < 1.1 * whole,
-        "for then the second gets the weight that the first had": weight["on the second, the first hidden"] > 0.75 * weight["on the first"],
+        "for then the second gets more than half of the weight that the first had": weight["on the second, the first hidden"]
+        > 0.5 * weight["on the first"],
         "which it does not else": weight["on the second"] < 0.25 * weight["on the first"],
         "Paris falls below a tenth with any one of the four words hidden": max(question.values()) < 0.1 * paris,
     }

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attn_course.experiments.core import Experiment
-from attn_course.experiments.smollm2 import BY_TEXT, START, TOKENS, attending, logits, perplexity, tokens
+from attn_course.experiments.smollm2 import BY_TEXT, START, TOKENS, attending, logits, logits_from, perplexity, tokens
 
 LAYERS = tuple(range(30))
 CUTS = (20, 100, 400)  # from here on the words of a text are exchanged
@@ -26,15 +26,16 @@ def run(seed: int, count: int = TOKENS, layers: tuple[int, ...] = LAYERS) -> dic
     """Measure perplexities of one text with the mask, without it, with a mask that is one token too wide, and without it in one layer."""
     ids = tokens(seed, count)
 
-    def losses(ahead: int, which: tuple[int, ...]) -> dict[str, float]:
-        scores = logits(ids, attend=_seeing(ahead, which))
-        guessed = scores[START - 1 : -1].argmax(-1)
-        return {
-            "perplexity": round(perplexity(scores, ids), 3),
-            "right": round(float((guessed == ids[START:]).float().mean()), 4),
-        }
+    def losses(scores: Tensor) -> dict[str, float]:
+        right = (scores[START - 1 : -1].argmax(-1) == ids[START:]).float().mean()
+        return {"perplexity": round(perplexity(scores, ids), 3), "right": round(float(right), 4)}
 
-    causal = logits(ids)
+    def without_in(layer: int) -> float:
+        return losses(logits_from(layer, entering[layer], attend=_seeing(count, (layer,))))["perplexity"]
+
+    entering: list[Tensor] = []
+    watch = {"embedded": entering.append} | {f"blocks.{layer}.stream": entering.append for layer in LAYERS}
+    causal = logits(ids, hooks=watch)
     other = ids.clone()
     leaks = {}
     for cut in (cut for cut in CUTS if cut < count):
@@ -43,10 +44,10 @@ def run(seed: int, count: int = TOKENS, layers: tuple[int, ...] = LAYERS) -> dic
         leaks[str(cut)] = float(changed)
         other = ids.clone()
     return {
-        "masked": losses(0, ()),
-        "no mask": losses(count, LAYERS),
-        "next token visible": losses(1, LAYERS),
-        "no mask in one layer": {str(layer): losses(count, (layer,))["perplexity"] for layer in layers},
+        "masked": losses(causal),
+        "no mask": losses(logits(ids, attend=_seeing(count, LAYERS))),
+        "next token visible": losses(logits(ids, attend=_seeing(1, LAYERS))),
+        "no mask in one layer": {str(layer): without_in(layer) for layer in layers},
         "change of earlier logits with the mask": leaks,
     }
 
@@ -56,7 +57,7 @@ def conclude(found: dict[str, Any]) -> dict[str, bool]:
     masked = found["masked"]["perplexity"]
     return {
         "with the next token visible it is a better guesser": found["next token visible"]["perplexity"] < 0.75 * masked,
-        "off in layer 18 or 20 alone it is a better guesser": max(found["no mask in one layer"][layer] for layer in ("18", "20"))
+        "off in layer 18 alone, or in 20 alone, it is a better guesser": max(found["no mask in one layer"][layer] for layer in ("18", "20"))
         < 0.95 * masked,
         "later words change nothing before them": max(found["change of earlier logits with the mask"].values()) == 0.0,
     }

@@ -1,0 +1,81 @@
+"""Lesson heads: a real language model repeats 50 random tokens, until the heads that look where it went on last time are silenced."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attn_course.experiments.core import Experiment
+from attn_course.experiments.smollm2 import Head, logits, maps, mean, others, silence
+
+WORDS = 50
+EIGHT: tuple[Head, ...] = ((17, 3), (17, 4), (17, 5), (18, 6), (18, 7), (20, 6), (23, 2), (23, 7))
+TWO: tuple[Head, ...] = ((17, 3), (18, 6))
+BEFORE: tuple[Head, ...] = ((11, 1), (16, 0))  # they look one token back
+DRAWS = 3
+
+
+def repeated(seed: int, words: int = WORDS) -> Tensor:
+    """Return random tokens, and the same again."""
+    half = torch.randint(1000, 20_000, (words,), generator=torch.Generator().manual_seed(100 + seed))
+    return torch.cat([half, half])
+
+
+def copied(ids: Tensor, heads: Sequence[Head] = ()) -> float:
+    """Return in which part of the second half the likeliest next token is the right one, with these heads silenced."""
+    words = len(ids) // 2
+    guessed = logits(ids, hooks=silence(heads))[words:-1].argmax(-1)
+    return round(float((guessed == ids[words + 1 :]).float().mean()), 4)
+
+
+def looks(ids: Tensor, further: int = 1) -> Tensor:
+    """Return the mean weight (layers, heads) from a repeated token to so many behind its first occurrence."""
+    words = len(ids) // 2
+    places = torch.arange(words - further)
+    return torch.stack(maps(ids, lambda weights: weights[:, words + places, places + further].mean(-1)))
+
+
+def run(seed: int) -> dict[str, Any]:
+    """Draw tokens, let the model repeat them, and silence heads; as a control, as many others of the same layers."""
+    ids = repeated(seed)
+    weights, further = looks(ids), looks(ids, 2)
+    best: list[Head] = [divmod(int(number), 9) for number in weights.flatten().topk(8).indices]
+    groups = {"two": TWO, "eight": EIGHT, "two that look one back": BEFORE}
+    drawn = {name: [copied(ids, others(heads, draw, avoid=[*EIGHT, *BEFORE])) for draw in range(DRAWS)] for name, heads in groups.items()}
+    return {
+        "copied": copied(ids),
+        "in the first half": round(float((logits(ids)[: WORDS - 1].argmax(-1) == ids[1:WORDS]).float().mean()), 4),
+        "silenced": {name: copied(ids, heads) for name, heads in groups.items()},
+        "others of these layers": {name: {"mean": mean(rates), "least": min(rates)} for name, rates in drawn.items()},
+        "most weight on the token behind": {f"{layer}.{head}": round(float(weights[layer, head]), 3) for layer, head in best},
+        "theirs two behind": mean(further[head] for head in best),
+        "of the eight among them": sum(head in EIGHT for head in best),
+    }
+
+
+def conclude(found: dict[str, Any]) -> dict[str, bool]:
+    """Say what holds for every draw."""
+    silenced, drawn = found["silenced"], found["others of these layers"]
+    return {
+        "it copies more than half": found["copied"] > 0.5,
+        "in the first half there is nothing to copy": found["in the first half"] < 0.05,
+        "two heads silenced: less than half of that": silenced["two"] < 0.5 * found["copied"],
+        "two others: more than two thirds": drawn["two"]["mean"] > 0.67 * found["copied"],
+        "eight silenced: less than a twentieth": silenced["eight"] < 0.05,
+        "eight others: more than half": drawn["eight"]["mean"] > 0.5 * found["copied"],
+        "the two that look one back silenced: less than a third": silenced["two that look one back"] < 0.33 * found["copied"],
+        "two others of their layers: more than three quarters": drawn["two that look one back"]["mean"] > 0.75 * found["copied"],
+        "the eight are those with the most weight on the token behind": found["of the eight among them"] == 8,
+        "two behind they have next to none": found["theirs two behind"] < 0.05,
+    }
+
+
+def quick(seed: int) -> dict[str, bool]:
+    """Say of few tokens what holds there."""
+    ids = repeated(seed, 20)
+    return {"it copies some": copied(ids) > 0.3, "without the eight next to nothing": copied(ids, EIGHT) < 0.15}
+
+
+COPYING = Experiment("results/smollm2_copying.json", run, conclude, quick, seeds=range(6), needs_model=True)
+EXPERIMENTS = [COPYING]

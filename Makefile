@@ -40,7 +40,7 @@ test: $(VENV)/.test $(VENV)/.nbgrader ## run everything CI runs
 oldest: $(VENV)/.oldest ## try the kernels under the oldest Triton that is supported (no part of `make test`)
 	@PYTHONPATH=. $(VENV)/oldest/bin/python -m pytest tests/gpu -W "ignore:Conversion of an array:DeprecationWarning"
 
-notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from src/
+notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from their sources
 	@$(BIN)/attn-course notebooks build
 
 experiments: $(VENV)/.runtime ## run every experiment for three seeds and store what comes out (minutes)

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from attn_course.tasks.core import Note
 
 HOW = """\
-**How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, run it, then run
-the check below it. Run the cells one by one (Shift+Enter), for a check that fails stops "Run All". A check that
-passes shows a green card in JupyterLab, elsewhere one line; one that fails says what is wrong, and names the mistake
-if it is a known one. Three hints fold out below each question. You may add cells, but leave the checks as they
-are. In a terminal, `attn-course check` runs the whole notebook afresh."""
+**How it works.** Write your answer into the cell that says `YOUR CODE HERE`, or after the `=` sign, then run it and the check
+below it (Shift+Enter). A check that fails says what is wrong, and stops "Run All". Three hints fold out below each question.
+Leave the checks as they are. In a terminal, `attn-course check` runs the whole notebook afresh."""
 EACH_ALONE = "Each stands for itself, so take them in any order."
 TURNS = "## What the lesson asks its reader"
 ASKING = "from attn_course import check"
@@ -84,6 +82,8 @@ def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[
     """Return the cells of a solution, with roles in them, before `dress`.
 
     `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids.
+
+    Raises ValueError if two cells have one id.
     """
     notes = [each for each in order if not isinstance(each, str)]
     first = next((place for place, each in enumerate(order) if isinstance(each, str)), len(order))
@@ -101,6 +101,8 @@ def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[
         if tasks[each].your_turn and all(cell.id != "turns" for cell in cells):
             cells.append(Cell("turns", "markdown", TURNS, ("solution-only",)))
         cells += _cells_of(tasks[each], slug)
+    if twice := sorted({cell.id for cell in cells if [other.id for other in cells].count(cell.id) > 1}):
+        raise ValueError(f"wanted cells with ids of their own, got {', '.join(twice)} a second time")
     return cells
 
 
@@ -151,6 +153,6 @@ def _digits(task: "Task") -> str:
     """What is said of how exact an answer must be."""
     if task.digits is None:
         return ""
-    of_each = " of each number" if np.size(task.answer(**task.numbers)) > 1 else ""
-    digits = "digit is" if task.digits == 1 else "digits are"
-    return f"{WORDS[task.digits].capitalize()} correct {digits} enough{of_each}, and an expression is welcome."
+    several = np.size(task.answer(**task.numbers)) > 1
+    digits = f"{WORDS[task.digits].capitalize()} correct digits"
+    return f"{digits} of each number, or expressions, are enough." if several else f"{digits}, or an expression, are enough."

@@ -31,7 +31,7 @@ def build(
     names: Names = None,
     force: Annotated[bool, typer.Option("--force", metavar="", help="Run and write all, also over edited exercises.")] = False,
 ) -> None:
-    """Make lessons, solutions and exercises from src/*.py; run and write only what changed.
+    """Make lessons, solutions and exercises from their sources; run and write only what changed.
 
     Exit code: 0 if all is built, 1 if a cell or a source fails, 2 if there is no such lesson.
 

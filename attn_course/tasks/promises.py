@@ -119,7 +119,7 @@ def _is_sorted(array: np.ndarray) -> bool:
 def _gaps(d: Drawn) -> np.ndarray:
     """By how much the second nearest key is farther than the nearest, for each query, relative to that."""
     squares = np.sort(((d["query"][:, None] - d["key"][None]) ** 2).sum(axis=-1), axis=1)[:, :2]
-    return np.diff(squares, axis=1).ravel() / squares[:, -1] if squares.shape[1] > 1 else np.ones(0)
+    return np.diff(squares, axis=1).ravel() / np.maximum(squares[:, -1], 1e-300) if squares.shape[1] > 1 else np.ones(0)
 
 
 def _padding(d: Drawn) -> float:

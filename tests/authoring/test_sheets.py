@@ -80,6 +80,11 @@ def test_cells_stand_in_their_order_with_those_that_belong_to_no_task():
     ]
 
 
+def test_cells_with_one_id_are_refused():
+    with pytest.raises(ValueError, match=r"^wanted cells with ids of their own, got conventions, turn-it-example a second time$"):
+        cells([*ORDER, note("turn-it-example", "Once more."), note("conventions", "Again.")])
+
+
 def test_the_title_counts_what_is_marked():
     assert text("title").startswith(
         "# Exercises {lesson}`double`: doubling\n\n"
@@ -106,7 +111,7 @@ def test_a_student_is_named_where_numbers_differ():
 
 
 def test_questions_say_how_exact_an_answer_must_be_and_figures_are_drawn():
-    assert text("count-them-text") == "How many are $w$ pairs?\n\nThree correct digits are enough, and an expression is welcome."
+    assert text("count-them-text") == "How many are $w$ pairs?\n\nThree correct digits, or an expression, are enough."
     assert text("read-it-figure").splitlines() == [
         "from attn_course.figures import charts",
         "from attn_course.tasks import figure_data",

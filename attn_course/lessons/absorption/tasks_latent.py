@@ -1,253 +1,211 @@
-"""Tasks on latent attention: its cache, its cost, rotary positions, and one step of decoding; tasks.py lists them."""
-
-import math
-from collections.abc import Callable
-from functools import partial
+"""Tasks on latent attention: its cache, its cost, rotary positions, and one step of decoding."""
 
 import numpy as np
 
-from attn_course.reference import softmax
-from attn_course.tasks.core import Case, Task, Wrong, every
-
-# ---- 10.6 bytes
+from attn_course.tasks.asked import asked, tried
+from attn_course.tasks.core import every
 
 
-def _cache(
-    L: int,
-    H: int,
-    d: int,
-    d_c: int,
-    d_q: int,
-    d_r: int,
-    *,
-    kept: Callable[..., float] = lambda d_c, d_r, H, d_q: d_c + d_r,
-    size: float = 2e-3,
-) -> tuple[float, float]:
-    """The kB that a token adds in L layers if these numbers are kept of it, and as how many groups."""
-    count = kept(d_c=d_c, d_r=d_r, H=H, d_q=d_q)
-    return size * L * count, count / (2 * d)
-
-
-BYTES = Task(
-    id="latent-cache-size",
-    title="The cache of a latent layer",
-    entry="my_cache",
+@asked(
+    "latent-cache-size",
+    "The cache of a latent layer",
     kind="predict",
     equation="latent-cache-bytes",
     points=1,
     difficulty=2,
     minutes=5,
     trains="what is cached, and in groups of what size",
-    tolerance=1e-3,
     variants=every(L=(48, 40, 60), H=(40,), d=(80, 96), d_c=(320, 384), d_q=(960,), d_r=(32, 64)),
-    answer=_cache,
-    wrong=[
-        Wrong(
-            "a latent vector for keys and one for values",
-            partial(_cache, kept=lambda d_c, d_r, H, d_q: 2 * d_c + d_r),
-            "keys and values are made from the same latent vector: it is kept once",
-        ),
-        Wrong(
-            "no rotary key",
-            partial(_cache, kept=lambda d_c, d_r, H, d_q: d_c),
-            "the rotary key is no function of the latent vector, so it is kept as well",
-        ),
-        Wrong(
-            "a rotary key for each head",
-            partial(_cache, kept=lambda d_c, d_r, H, d_q: d_c + H * d_r),
-            "the rotary queries differ from head to head; the rotary key is shared by all of them",
-        ),
-        Wrong(
-            "the latent vector of the query kept",
-            partial(_cache, kept=lambda d_c, d_r, H, d_q: d_c + d_r + d_q),
-            "old queries are never needed again: their latent vector is not kept",
-        ),
-        Wrong(
-            "one layer",
-            lambda L, **sizes: (_cache(L, **sizes)[0] / L, _cache(L, **sizes)[1]),
-            "the ratio is right; but each of the layers has a cache of its own",
-        ),
-        Wrong("1024 bytes", partial(_cache, size=2 / 1024), "the ratio is right; but a kB has 1000 bytes here (1024 are a KiB)"),
-        Wrong("32-bit numbers", partial(_cache, size=4e-3), "the ratio is right; but a 16-bit number has 2 bytes"),
-        Wrong(
-            "a group that keeps keys only",
-            lambda **sizes: (_cache(**sizes)[0], 2 * _cache(**sizes)[1]),
-            "the bytes are right; but a key head of grouped attention keeps a key and a value, 2 * d numbers",
-        ),
-        Wrong(
-            "multi-head attention",
-            lambda d, **sizes: _cache(d=d, kept=lambda d_c, d_r, H, d_q: 2 * H * d, **sizes),
-            "that is what keeping the keys and values of all heads would cost",
-        ),
-    ],
-    hints=[
-        "Which vectors of a past token does a later query need?",
-        "One latent vector and one rotary key, d_c + d_r numbers, in each layer.",
-        "(L * (d_c + d_r) * 2 / 1000, (d_c + d_r) / (2 * d))",
-    ],
+    digits=3,
+    slips="""
+        a latent vector for keys and one for values
+            all (d_c + d_r) -> (2 * d_c + d_r)
+            keys and values are made from the same latent vector: it is kept once
+        no rotary key
+            all (d_c + d_r) -> d_c
+            the rotary key is no function of the latent vector, so it is kept as well
+        a rotary key for each head
+            all (d_c + d_r) -> (d_c + H * d_r)
+            the rotary queries differ from head to head; the rotary key is shared by all of them
+        the latent vector of the query kept
+            all (d_c + d_r) -> (d_c + d_r + d_q)
+            old queries are never needed again: their latent vector is not kept
+        one layer
+            (L * -> (
+            the ratio is right; but each of the layers has a cache of its own
+        1024 bytes
+            / 1000 -> / 1024
+            the ratio is right; but a kB has 1000 bytes here (1024 are a KiB)
+        32-bit numbers
+            * 2 / 1000 -> * 4 / 1000
+            the ratio is right; but a 16-bit number has 2 bytes
+        a group that keeps keys only
+            / (2 * d) -> / d
+            the bytes are right; but a key head of grouped attention keeps a key and a value, 2 * d numbers
+        multi-head attention
+            all (d_c + d_r) -> (2 * H * d)
+            that is what keeping the keys and values of all heads would cost
+    """,
+    hints="""
+        Which vectors of a past token does a later query need?
+        One latent vector and one rotary key, d_c + d_r numbers, in each layer.
+        (L * (d_c + d_r) * 2 / 1000, (d_c + d_r) / (2 * d))
+    """,
+    why="""
+        {eq}`latent-cache-bytes`: here $352$ numbers in each of 48 layers, 33.79 kB. A group keeps a key and a value, 160 numbers: 2.2
+        groups. Neither heads nor the queries' latent vector play a part.
+    """,
 )
+def my_cache(L, H, d, d_c, d_q, d_r):
+    """A model has $L$ layers of latent attention, $H$ heads of width $d$, latent vectors of $d_c$ numbers (keys and values) and $d_q$
+    (queries); rotary queries and the shared rotary key have $d_r$ (numbers below). The cache holds 16-bit numbers. Write
+    `my_cache = (a, b)`.
 
-# ---- 10.7 joint compression
-
-
-def _halves(both: np.ndarray, d_k: int) -> tuple[np.ndarray, np.ndarray]:
-    return both[:, :d_k], both[:, d_k:]
-
-
-def _nearest(matrix: np.ndarray, rank: int) -> np.ndarray:
-    left, singular, right = np.linalg.svd(matrix, full_matrices=False)
-    return np.asarray(left[:, :rank] * singular[:rank] @ right[:rank])
+    - `a`: how many kB (1000 bytes) does each token add to the cache?
+    - `b`: how many groups (key heads of width $d$, with values) would fill as many bytes?
+    """
+    return (L * (d_c + d_r) * 2 / 1000, (d_c + d_r) / (2 * d))
 
 
-def _joint(w_key: np.ndarray, w_value: np.ndarray, d_latent: int) -> tuple[np.ndarray, np.ndarray]:
-    return _halves(_nearest(np.hstack([w_key, w_value]), d_latent), w_key.shape[1])
+def _pairs(normal, d, d_k, d_v, rank):
+    return {"w_key": normal(d, d_k), "w_value": normal(d, d_v), "d_latent": rank}
 
 
-def _without_singular_values(w_key: np.ndarray, w_value: np.ndarray, d_latent: int) -> tuple[np.ndarray, np.ndarray]:
-    left, _, right = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
-    return _halves(left[:, :d_latent] @ right[:d_latent], w_key.shape[1])
+PAIRS = """
+rank 2: 7 5 3 2
+rank 1: 5 3 7 1
+rank 3: 11 4 5 3
+one column of keys: 5 1 7 2
+"""
 
 
-def _smallest(w_key: np.ndarray, w_value: np.ndarray, d_latent: int) -> tuple[np.ndarray, np.ndarray]:
-    left, singular, right = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
-    return _halves(left[:, -d_latent:] * singular[-d_latent:] @ right[-d_latent:], w_key.shape[1])
-
-
-def _seen_by_keys(w_key: np.ndarray, w_value: np.ndarray, d_latent: int) -> tuple[np.ndarray, np.ndarray]:
-    down = np.linalg.svd(w_key, full_matrices=False)[0][:, :d_latent]
-    return down @ down.T @ w_key, down @ down.T @ w_value
-
-
-def _first_features(w_key: np.ndarray, w_value: np.ndarray, d_latent: int) -> tuple[np.ndarray, np.ndarray]:
-    kept = np.arange(len(w_key))[:, None] < d_latent
-    return w_key * kept, w_value * kept
-
-
-def _joint_cases(rng: np.random.Generator) -> list[Case]:
-    sizes = (("rank 2", 7, 5, 3, 2), ("rank 1", 5, 3, 7, 1), ("rank 3", 11, 4, 5, 3), ("one column of keys", 5, 1, 7, 2))
-    return [
-        Case(name, w_key=rng.normal(size=(d, d_k)), w_value=rng.normal(size=(d, d_v)), d_latent=rank) for name, d, d_k, d_v, rank in sizes
-    ]
-
-
-JOINT = Task(
-    id="joint-key-value-compression",
-    title="Compress keys and values together",
-    entry="my_joint",
+@asked(
+    "joint-key-value-compression",
+    "Compress keys and values together",
     kind="write",
     equation="joint-key-value-rank",
     points=2,
     difficulty=3,
     minutes=12,
     trains="one latent space for both",
-    answer=_joint,
-    cases=_joint_cases,
-    wrong=[
-        Wrong(
-            "each compressed for itself",
-            lambda w_key, w_value, d_latent: (_nearest(w_key, d_latent), _nearest(w_value, d_latent)),
-            "two separate latent vectors would have to be kept; put both matrices side by side before you compress",
-        ),
-        Wrong(
-            "the first features of the token",
-            _first_features,
-            "you kept the first features of the token; the latent features are mixtures, the first singular vectors",
-        ),
-        Wrong(
-            "the space of the keys",
-            _seen_by_keys,
-            "the directions that matter to the keys alone were kept; the values have a say too: compress [W_K W_V]",
-        ),
-        Wrong("singular values forgotten", _without_singular_values, "the product lacks the singular values: left * values @ right"),
-        Wrong(
-            "the smallest singular values", _smallest, "the singular values come in falling order: keep the first d_latent, not the last"
-        ),
-        Wrong(
-            "what is lost",
-            lambda w_key, w_value, d_latent: tuple(
-                whole - part for whole, part in zip((w_key, w_value), _joint(w_key, w_value, d_latent), strict=True)
-            ),
-            "you returned what the compression throws away",
-        ),
-        Wrong(
-            "the order exchanged",
-            lambda *inputs: _joint(*inputs)[::-1],
-            "both are right, but return the keys' matrix first",
-        ),
-    ],
-    hints=[
-        "Both matrices read the same token: which single matrix makes key and value side by side?",
-        "The nearest matrix of rank r keeps the r largest singular values (Eckart and Young): `np.linalg.svd(..., full_matrices=False)`.",
-        "left[:, :d_latent] * singular[:d_latent] @ right[:d_latent], then cut the columns",
-    ],
+    cases=tried(_pairs, PAIRS),
+    slips="""
+        each compressed for itself
+                both = left[:, :d_latent] * singular[:d_latent] @ right[:d_latent]
+                ->
+                parts = [np.linalg.svd(w, full_matrices=False) for w in (w_key, w_value)]
+                both = np.hstack([left[:, :d_latent] * singular[:d_latent] @ right[:d_latent] for left, singular, right in parts])
+            two separate latent vectors would have to be kept; put both matrices side by side before you compress
+        the first features of the token
+                left[:, :d_latent] * singular[:d_latent] @ right[:d_latent]
+                ->
+                np.hstack([w_key, w_value]) * (np.arange(len(w_key)) < d_latent)[:, None]
+            you kept the first features of the token; the latent features are mixtures, the first singular vectors
+        the space of the keys
+                svd(np.hstack([w_key, w_value]), -> svd(w_key,
+                ;;
+                * singular[:d_latent] @ right[:d_latent] -> @ left[:, :d_latent].T @ np.hstack([w_key, w_value])
+            the directions that matter to the keys alone were kept; the values have a say too: compress [W_K W_V]
+        singular values forgotten
+            * singular[:d_latent] @ -> @
+            the product lacks the singular values: left * values @ right
+        the smallest singular values
+            left[:, :d_latent] * singular[:d_latent] @ right[:d_latent] -> left[:, -d_latent:] * singular[-d_latent:] @ right[-d_latent:]
+            the singular values come in falling order: keep the first d_latent, not the last
+        what is lost
+            both = left -> both = np.hstack([w_key, w_value]) - left
+            you returned what the compression throws away
+        the order exchanged
+            both[:, : w_key.shape[1]], both[:, w_key.shape[1] :] -> both[:, w_key.shape[1] :], both[:, : w_key.shape[1]]
+            both are right, but return the keys' matrix first
+    """,
+    hints="""
+        Both matrices read the same token: which single matrix makes key and value side by side?
+        The nearest matrix of rank r keeps the r largest singular values (Eckart and Young): `np.linalg.svd(..., full_matrices=False)`.
+        left[:, :d_latent] * singular[:d_latent] @ right[:d_latent], then cut the columns
+    """,
+    why=r"""
+        `left * singular` is a down-projection, the two parts of `right` are up-projections, and the latent vector between
+        serves keys and values. The lesson did better still: it compressed $X [W_K\; W_V]$, so that only directions that tokens have
+        were counted.
+    """,
 )
+def my_joint(w_key, w_value, d_latent):
+    r"""(d, n), (d, m) -> the same shapes, side by side the nearest matrix of rank
+    d_latent.
 
-# ---- 10.8 break-even
+    Compress two projections **together**: `my_joint(w_key, w_value, d_latent)` takes `w_key` of shape `(d, n)` and `w_value` of
+    shape `(d, m)` (all heads side by side) and returns the tuple of two matrices of the same shapes, such that $[W_K'\; W_V']$,
+    side by side, has rank `d_latent` (an integer below $d$ and below $n + m$) and is as near to $[W_K\; W_V]$ as such a matrix
+    can be, in the sum of squared differences. `np.linalg` and its counterpart in torch are welcome.
+    """
+    left, singular, right = np.linalg.svd(np.hstack([w_key, w_value]), full_matrices=False)
+    both = left[:, :d_latent] * singular[:d_latent] @ right[:d_latent]
+    return both[:, : w_key.shape[1]], both[:, w_key.shape[1] :]
 
 
-def _break_even_points(rng: np.random.Generator) -> list[Case]:
+def _sixteen_points(rng):
     wide = {name: rng.uniform(5.0, 9.0, size=16) for name in ("t", "c")}
-    return [Case("16 points", **wide, **{name: rng.uniform(1.0, 2.0, size=16) for name in ("k", "v")})]
+    return {**wide, **{name: rng.uniform(1.0, 2.0, size=16) for name in ("k", "v")}}
 
 
-BREAK_EVEN = Task(
-    id="absorption-break-even",
-    title="From how many new tokens on is absorbing a loss?",
-    entry="my_new_tokens",
+@asked(
+    "absorption-break-even",
+    "From how many new tokens on is absorbing a loss?",
     kind="derive",
     equation="latent-decoding-flops",
     points=3,
     difficulty=4,
     minutes=15,
     trains="decoding against prefill",
-    symbols=("t", "c", "k", "v"),
-    cases=_break_even_points,
-    answer=lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + t * (2 * c - k - v)),
-    wrong=[
-        Wrong(
-            "the limit of long texts",
-            lambda t, c, k, v: c * (k + v) / (2 * c - k - v),
-            "that is the limit for large t; for finite t the projections of the new tokens count as well",
-        ),
-        Wrong(
-            "naive attention forgotten",
-            lambda t, c, k, v: t * (k + v) / (k + v + 2 * t),
-            "the naive way attends too, after rebuilding: n t pairs of k + v products",
-        ),
-        Wrong(
-            "absorbed values for nothing",
-            lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + t * (c - k - v)),
-            "in the latent space, scores and averages both have c terms: 2 c for each pair",
-        ),
-        Wrong(
-            "absorbed scores of width k",
-            lambda t, c, k, v: t * 1.0,
-            "with vectors of k and v features the absorbed attention would never lose; its vectors have c features",
-        ),
-        Wrong(
-            "keys without values",
-            lambda t, c, k, v: t * c * k / (c * k + t * (c - k)),
-            "values are rebuilt and averaged as keys are rebuilt and compared: count both",
-        ),
-        Wrong(
-            "upside down",
-            lambda t, c, k, v: (c * (k + v) + t * (2 * c - k - v)) / (t * c * (k + v)),
-            "your fraction is upside down",
-        ),
-        Wrong(
-            "the sign of the scores",
-            lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + t * (2 * c + k + v)),
-            "the naive pairs stand on the other side of the equation: they change their sign when you collect n",
-        ),
-    ],
-    hints=[
-        "Write both counts with n new tokens; drop what they share: 2 and the number of heads.",
-        "naive: t c (k + v) + n t (k + v). Absorbed: n c (k + v) + 2 n t c.",
-        "Put the terms with n on one side: n (c (k + v) + 2 t c - t (k + v)) = ...",
-    ],
+    cases=[_sixteen_points],
+    slips="""
+        the limit of long texts
+            t * c * (k + v) / (c * (k + v) + t * (2 * c - k - v)) -> c * (k + v) / (2 * c - k - v)
+            that is the limit for large t; for finite t the projections of the new tokens count as well
+        naive attention forgotten
+            2 * c - k - v -> 2 * c
+            the naive way attends too, after rebuilding: n t pairs of k + v products
+        absorbed values for nothing
+            2 * c - k -> c - k
+            in the latent space, scores and averages both have c terms: 2 c for each pair
+        absorbed scores of width k
+            ` + t * (2 * c - k - v)` ->
+            with vectors of k and v features the absorbed attention would never lose; its vectors have c features
+        keys without values
+            all k + v -> k ;; 2 * c - k - v -> c - k
+            values are rebuilt and averaged as keys are rebuilt and compared: count both
+        upside down
+            t * c * (k + v) / (c * (k + v) + t * (2 * c - k - v)) -> (c * (k + v) + t * (2 * c - k - v)) / (t * c * (k + v))
+            your fraction is upside down
+        the sign of the scores
+            - k - v -> + k + v
+            the naive pairs stand on the other side of the equation: they change their sign when you collect n
+    """,
+    hints="""
+        Write both counts with n new tokens; drop what they share: 2 and the number of heads.
+        naive: t c (k + v) + n t (k + v). Absorbed: n c (k + v) + 2 n t c.
+        Put the terms with n on one side: n (c (k + v) + 2 t c - t (k + v)) = ...
+    """,
+    why=r"""
+        $t c (k + v) + n t (k + v) = n c (k + v) + 2 n t c$, solved for $n$. Turned upside down it reads
+        $\frac{1}{n} = \frac{1}{t} + \frac{2}{k + v} - \frac{1}{c}$. For DeepSeek-V2 and long texts: $n \approx 171$. Fewer new
+        tokens, as in decoding: the latent space. More, as in a prompt: rebuild.
+    """,
 )
+def my_new_tokens(t, c, k, v):
+    """A layer has $h$ heads with keys of width $k$ and values of width $v$, and latent vectors of width $c$, no rotary part. Of $t$
+    tokens, all with latent vectors, the last $n$ are new. Count from the queries to the outputs of the heads, as in
+    {eq}`latent-decoding-flops`,
+    with all $n t$ pairs:
 
-# ---- 10.9 decoupled scores
+    - naive: make keys and values of all $t$ tokens, then scores and averages;
+    - in the latent space: lift $n$ queries, scores and averages with the latent vectors, bring $n$ averages back.
+
+    At which $n$ do both take the same number of FLOPs? Write an expression in `t`, `c`, `k`, `v` with sums, products, powers.
+    Assume $2 c > k + v$. ($h$ and the 2 for a multiply-add cancel.)
+    """
+    return t * c * (k + v) / (c * (k + v) + t * (2 * c - k - v))
 
 
 def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -259,257 +217,185 @@ def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return np.hstack([first * cos - second * sin, first * sin + second * cos])
 
 
-def _decoupled_broken(
-    query: np.ndarray,
-    query_rope: np.ndarray,
-    latent: np.ndarray,
-    key_rope: np.ndarray,
-    w_key_up: np.ndarray,
-) -> np.ndarray:
-    """Scores (n, t) of the last n of t tokens, one head, with decoupled positions."""
-    new, length = len(query), len(latent)
-    here, there = np.arange(length - new, length), np.arange(length)
-    absorbed = query @ w_key_up.T
-    content = rotate(absorbed, here) @ rotate(latent, there).T
-    position = rotate(query_rope, here) @ rotate(key_rope, there).T
-    return (content + position) / np.sqrt(absorbed.shape[1] + query_rope.shape[1])
+def _decoupled(normal, new, length, d_head, d_rope, d_latent):
+    queries = {"query": normal(new, d_head), "query_rope": normal(new, d_rope)}
+    return {**queries, "latent": normal(length, d_latent), "key_rope": normal(length, d_rope), "w_key_up": normal(d_latent, d_head)}
 
 
-def _decoupled(
-    query: np.ndarray,
-    query_rope: np.ndarray,
-    latent: np.ndarray,
-    key_rope: np.ndarray,
-    w_key_up: np.ndarray,
-    *,
-    content_turns: bool = False,
-    key_turns: bool = True,
-    turns: bool = True,
-    first: int | None = None,
-    width: str = "head",
-) -> np.ndarray:
-    """Decoupled scores with one step done differently."""
-    here = np.arange(len(query)) + (len(latent) - len(query) if first is None else first)
-    there = np.arange(len(latent))
-    absorbed = query @ w_key_up.T
-    content = rotate(absorbed, here) @ rotate(latent, there).T if content_turns else absorbed @ latent.T
-    asking = rotate(query_rope, here) if turns else query_rope
-    position = asking @ (rotate(key_rope, there) if turns and key_turns else key_rope).T
-    d_head, d_rope, d_latent = query.shape[1], query_rope.shape[1], latent.shape[1]
-    divisor = {"head": d_head + d_rope, "latent": d_latent + d_rope, "content": d_head, "none": 1}[width]
-    return (content + position) / math.sqrt(divisor)
+DECOUPLED = """
+some new tokens: 3 7 5 4 6
+one new token: 1 5 3 2 8
+all new: 7 7 11 6 4
+"""
 
 
-def _decoupled_cases(rng: np.random.Generator) -> list[Case]:
-    cases = []
-    for name, new, length, d_head, d_rope, d_latent in (
-        ("some new tokens", 3, 7, 5, 4, 6),
-        ("one new token", 1, 5, 3, 2, 8),
-        ("all new", 7, 7, 11, 6, 4),
-    ):
-        shapes = {
-            "query": (new, d_head),
-            "query_rope": (new, d_rope),
-            "latent": (length, d_latent),
-            "key_rope": (length, d_rope),
-            "w_key_up": (d_latent, d_head),
-        }
-        cases.append(Case(name, **{key: rng.normal(size=shape) for key, shape in shapes.items()}))
-    return cases
-
-
-DECOUPLED = Task(
-    id="repair-decoupled-scores",
-    title="Repair the decoupled scores",
-    entry="decoupled_scores",
+@asked(
+    "repair-decoupled-scores",
+    "Repair the decoupled scores",
     kind="repair",
     equation="decoupled-rope-score",
     points=3,
     difficulty=3,
     minutes=12,
     trains="what RoPE may touch when keys are absorbed",
-    answer=_decoupled,
-    broken=_decoupled_broken,
-    cases=_decoupled_cases,
+    broken="""
+        content = query @ w_key_up.T @ latent.T
+        ->
+        absorbed = query @ w_key_up.T
+        content = rotate(absorbed, here) @ rotate(latent, there).T
+        ;;
+        np.sqrt(query.shape[1] -> np.sqrt(absorbed.shape[1]
+    """,
+    cases=tried(_decoupled, DECOUPLED),
     given=(rotate,),
-    wrong=[
-        Wrong(
-            "the content rotated too",
-            lambda *inputs: _decoupled(*inputs, content_turns=True),
-            "the scale is right; but RoPE does not pass through `w_key_up`, {eq}`rope-blocks-absorption`: the content part has no "
-            "positions at all",
-        ),
-        Wrong(
-            "the scale of the latent space",
-            lambda *inputs: _decoupled(*inputs, width="latent"),
-            "the rotation is right; absorbing changes how a score is computed, not its size: the root of d_head + d_rope",
-        ),
-        Wrong(
-            "the scale of the content",
-            lambda *inputs: _decoupled(*inputs, width="content"),
-            "a score has d_head + d_rope terms: the rotary part counts in the scale",
-        ),
-        Wrong(
-            "no scale",
-            lambda *inputs: _decoupled(*inputs, width="none"),
-            "the content is right; the scores still need the scale, the root of d_head + d_rope",
-        ),
-        Wrong(
-            "new tokens at the beginning",
-            lambda *inputs: _decoupled(*inputs, first=0),
-            "the queries are the last tokens of the text: the first of them stands at t - n, as the code had it",
-        ),
-        Wrong(
-            "the new tokens n positions too far",
-            lambda *inputs: _decoupled(*inputs, first=len(inputs[2])),
-            "the latent vectors hold the new tokens too: t counts them, and the first of them stands at t - n, not at t",
-        ),
-        Wrong(
-            "the rotary keys not rotated",
-            lambda *inputs: _decoupled(*inputs, key_turns=False),
-            "the distance appears when both are rotated, query and key",
-        ),
-        Wrong(
-            "no rotation at all",
-            lambda *inputs: _decoupled(*inputs, turns=False),
-            "without any rotation the scores know no positions; the rotary parts keep theirs",
-        ),
-    ],
-    hints=[
-        "What would the same score be with the keys written out, [c U, k^R]? Which of its parts is rotated there?",
-        "Content: `absorbed @ latent.T`, without positions. And how many terms has a score before absorbing?",
-        "Divide by `np.sqrt(query.shape[1] + query_rope.shape[1])`.",
-    ],
+    slips="""
+        the content rotated too
+            query @ w_key_up.T @ latent.T -> rotate(query @ w_key_up.T, here) @ rotate(latent, there).T
+            the scale is right; but RoPE does not pass through `w_key_up`, {eq}`rope-blocks-absorption`: the content part has no
+            positions at all
+        the scale of the latent space
+            np.sqrt(query.shape[1] -> np.sqrt(latent.shape[1]
+            the rotation is right; absorbing changes how a score is computed, not its size: the root of d_head + d_rope
+        the scale of the content
+            ` + query_rope.shape[1]` ->
+            a score has d_head + d_rope terms: the rotary part counts in the scale
+        no scale
+            ` / np.sqrt(query.shape[1] + query_rope.shape[1])` ->
+            the content is right; the scores still need the scale, the root of d_head + d_rope
+        new tokens at the beginning
+            np.arange(length - new, length) -> np.arange(new)
+            the queries are the last tokens of the text: the first of them stands at t - n, as the code had it
+        the new tokens n positions too far
+            np.arange(length - new, length) -> np.arange(length, length + new)
+            the latent vectors hold the new tokens too: t counts them, and the first of them stands at t - n, not at t
+        the rotary keys not rotated
+            rotate(key_rope, there).T -> key_rope.T
+            the distance appears when both are rotated, query and key
+        no rotation at all
+            rotate(query_rope, here) @ rotate(key_rope, there).T -> query_rope @ key_rope.T
+            without any rotation the scores know no positions; the rotary parts keep theirs
+    """,
+    hints="""
+        What would the same score be with the keys written out, [c U, k^R]? Which of its parts is rotated there?
+        Content: `absorbed @ latent.T`, without positions. And how many terms has a score before absorbing?
+        Divide by `np.sqrt(query.shape[1] + query_rope.shape[1])`.
+    """,
+    why="""
+        (1) A rotation of lifted queries and latent vectors is no rotation of queries and keys, {eq}`rope-blocks-absorption`: the content
+        has
+        no positions. (2) Absorbing changes how the score is computed, not how many terms it had.
+    """,
 )
+def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
+    r"""Scores (n, t) of the last n tokens of a text of t with all of it, one head:
+    content absorbed, positions decoupled.
 
-# ---- 10.10 one step
-
-Step = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _step(
-    query: np.ndarray,
-    query_rope: np.ndarray,
-    latent: np.ndarray,
-    key_rope: np.ndarray,
-    w_key_up: np.ndarray,
-    w_value_up: np.ndarray,
-    w_output: np.ndarray,
-    *,
-    width: str = "head",
-    rotary: bool = True,
-    dealt: str = "",
-    at_once: bool = False,
-    axis: int = 1,
-    mean: bool = False,
-) -> Step:
-    """One absorbed step of decoding with one thing done differently."""
-    n_heads, d_head = query.shape
-    d_latent, d_rope = latent.shape[1], query_rope.shape[1]
-    keys_up, values_up = (
-        w.reshape(d_latent, -1, n_heads).transpose(2, 0, 1) if name == dealt else w.reshape(d_latent, n_heads, -1).transpose(1, 0, 2)
-        for name, w in (("keys", w_key_up), ("values", w_value_up))
-    )
-    if at_once:
-        keys_up, values_up = (w.reshape(n_heads, d_latent, -1) for w in (w_key_up, w_value_up))
-    absorbed = np.einsum("hk,hck->hc", query, keys_up)
-    scores = absorbed @ latent.T + (query_rope @ key_rope.T if rotary else 0.0)
-    divisor = {"head": d_head + d_rope, "latent": d_latent + d_rope, "content": d_head, "none": 1}[width]
-    averages = softmax(scores / math.sqrt(divisor), axis=axis) @ latent
-    heads = np.einsum("hc,hcv->hv", averages, values_up)
-    output = heads.ravel() @ w_output
-    return absorbed, averages, output / n_heads if mean else output
+    This should give the scores `(n, t)` of **one head**, {eq}`decoupled-rope-score`: the last $n$ tokens of a text of $t$ ask all $t$ (no
+    mask;
+    positions count from 0). Inputs: `query` `(n, d_head)`, content; `query_rope` `(n, d_rope)` and `key_rope` `(t, d_rope)`, not
+    yet rotated; `latent` `(t, d_latent)`; `w_key_up` `(d_latent, d_head)`, which makes the content of a key. The scale is
+    $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$. `rotate` is right; the function is wrong in two places. Repair it. (The
+    check sees only the scores, not how you bracket.)
+    """
+    new, length = len(query), len(latent)
+    here, there = np.arange(length - new, length), np.arange(length)
+    content = query @ w_key_up.T @ latent.T
+    position = rotate(query_rope, here) @ rotate(key_rope, there).T
+    return (content + position) / np.sqrt(query.shape[1] + query_rope.shape[1])
 
 
-def _step_cases(rng: np.random.Generator) -> list[Case]:
-    cases = []
-    for name, n_heads, length, d_head, d_rope, d_latent, d_v, d_model in (
-        ("two heads", 2, 5, 3, 4, 7, 11, 13),
-        ("three heads, one token", 3, 1, 5, 2, 4, 7, 11),
-        ("one head", 1, 7, 2, 6, 5, 3, 4),
-        ("five heads", 5, 3, 4, 2, 6, 3, 7),
-        ("values as wide as heads", 2, 5, 3, 4, 7, 3, 11),
-    ):
-        shapes = {
-            "query": (n_heads, d_head),
-            "query_rope": (n_heads, d_rope),
-            "latent": (length, d_latent),
-            "key_rope": (length, d_rope),
-            "w_key_up": (d_latent, n_heads * d_head),
-            "w_value_up": (d_latent, n_heads * d_v),
-            "w_output": (n_heads * d_v, d_model),
-        }
-        cases.append(Case(name, **{key: rng.normal(size=shape) / (2.0 if key.startswith("w") else 1.0) for key, shape in shapes.items()}))
-    return cases
+def _step(normal, H, length, d_head, d_rope, d_latent, d_v, d_model):
+    tokens = {"query": normal(H, d_head), "query_rope": normal(H, d_rope), "latent": normal(length, d_latent)}
+    up = {"w_key_up": normal(d_latent, H * d_head) / 2, "w_value_up": normal(d_latent, H * d_v) / 2}
+    return {**tokens, "key_rope": normal(length, d_rope), **up, "w_output": normal(H * d_v, d_model) / 2}
 
 
-STEP = Task(
-    id="latent-decoding-step",
-    title="One step with latent vectors",
-    entry="my_latent_step",
+STEPS = """
+two heads: 2 5 3 4 7 11 13
+three heads, one token: 3 1 5 2 4 7 11
+one head: 1 7 2 6 5 3 4
+five heads: 5 3 4 2 6 3 7
+values as wide as heads: 2 5 3 4 7 3 11
+"""
+
+
+@asked(
+    "latent-decoding-step",
+    "One step with latent vectors",
     kind="write",
     equation="absorbed-latent-attention",
     points=3,
     difficulty=5,
     minutes=25,
     trains="everything of this lesson at once",
-    answer=_step,
-    cases=_step_cases,
-    wrong=[
-        Wrong(
-            "the scale of the latent space",
-            lambda *inputs: _step(*inputs, width="latent"),
-            "the scale is that of the scores before absorbing: the root of d_head + d_rope",
-        ),
-        Wrong(
-            "the scale of the content",
-            lambda *inputs: _step(*inputs, width="content"),
-            "the rotary part counts in the scale: the root of d_head + d_rope",
-        ),
-        Wrong(
-            "the rotary part left out",
-            lambda *inputs: _step(*inputs, rotary=False),
-            "the scores lack `query_rope` with `key_rope`, {eq}`decoupled-rope-score`",
-        ),
-        Wrong(
-            "key columns dealt round",
-            lambda *inputs: _step(*inputs, dealt="keys"),
-            "head h owns the h-th block of neighbouring columns of `w_key_up`; you took every n_heads-th column",
-        ),
-        Wrong(
-            "value columns dealt round",
-            lambda *inputs: _step(*inputs, dealt="values"),
-            "head h owns the h-th block of neighbouring columns of `w_value_up`; you took every n_heads-th column",
-        ),
-        Wrong(
-            "split by a bare reshape",
-            lambda *inputs: _step(*inputs, at_once=True),
-            "reshaped to (n_heads, d_latent, ...) at once, a head gets whole rows of the matrices: cut the columns, then swap the axes",
-        ),
-        Wrong(
-            "no scale",
-            lambda *inputs: _step(*inputs, width="none"),
-            "the scores go into the softmax unscaled: divide them by the root of d_head + d_rope",
-        ),
-        Wrong(
-            "softmax over the heads",
-            lambda *inputs: _step(*inputs, axis=0),
-            "each head's weights sum to 1 over the cached tokens, not over the heads",
-        ),
-        Wrong(
-            "heads averaged",
-            lambda *inputs: _step(*inputs, mean=True),
-            "the heads are added through `w_output`, {eq}`output-projection-sums-heads`, not averaged",
-        ),
-        Wrong(
-            "the order exchanged",
-            lambda *inputs: (_step(*inputs)[1], _step(*inputs)[0], _step(*inputs)[2]),
-            "all three are right, but return the lifted queries first, then the averages",
-        ),
-    ],
-    hints=[
-        "Cut `w_key_up` and `w_value_up` into heads, (n_heads, d_latent, width). Then lift, score, average, project up, project out.",
-        'lifted: `np.einsum("hk,hck->hc", query, keys_up)`; its scores are with `latent`, those of `query_rope` with `key_rope`.',
-        "averages = weights @ latent, (n_heads, d_latent); each goes up by its head's `values_up`, then all into `w_output`.",
-    ],
+    cases=tried(_step, STEPS),
+    slips="""
+        the scale of the latent space
+            np.sqrt(d_head + -> np.sqrt(latent.shape[1] +
+            the scale is that of the scores before absorbing: the root of d_head + d_rope
+        the scale of the content
+            ` + query_rope.shape[1]` ->
+            the rotary part counts in the scale: the root of d_head + d_rope
+        the rotary part left out
+            ` + query_rope @ key_rope.T` ->
+            the scores lack `query_rope` with `key_rope`, {eq}`decoupled-rope-score`
+        key columns dealt round
+                lifted = (keys_up
+                ->
+                keys_up = w_key_up.reshape(len(w_key_up), -1, n_heads).transpose(2, 0, 1)
+                lifted = (keys_up
+            head h owns the h-th block of neighbouring columns of `w_key_up`; you took every n_heads-th column
+        value columns dealt round
+                lifted = (keys_up
+                ->
+                values_up = w_value_up.reshape(len(w_value_up), -1, n_heads).transpose(2, 0, 1)
+                lifted = (keys_up
+            head h owns the h-th block of neighbouring columns of `w_value_up`; you took every n_heads-th column
+        split by a bare reshape
+            w.reshape(len(w), n_heads, -1).swapaxes(0, 1) -> w.reshape(n_heads, len(w), -1)
+            reshaped to (n_heads, d_latent, ...) at once, a head gets whole rows of the matrices: cut the columns, then swap the axes
+        no scale
+            ` / np.sqrt(d_head + query_rope.shape[1])` ->
+            the scores go into the softmax unscaled: divide them by the root of d_head + d_rope
+        softmax over the heads
+            all axis=1 -> axis=0
+            each head's weights sum to 1 over the cached tokens, not over the heads
+        heads averaged
+            heads.ravel() @ w_output -> heads.ravel() @ w_output / n_heads
+            the heads are added through `w_output`, {eq}`output-projection-sums-heads`, not averaged
+        the order exchanged
+            lifted, averages, heads -> averages, lifted, heads
+            all three are right, but return the lifted queries first, then the averages
+    """,
+    hints="""
+        Cut `w_key_up` and `w_value_up` into heads, (n_heads, d_latent, width). Then lift, score, average, project up, project out.
+        lifted: `np.einsum("hk,hck->hc", query, keys_up)`; its scores are with `latent`, those of `query_rope` with `key_rope`.
+        averages = weights @ latent, (n_heads, d_latent); each goes up by its head's `values_up`, then all into `w_output`.
+    """,
+    why=r"""
+        The same few rows of `latent` are keys and values of all heads; what differs from head to head are the small products
+        before and after. Nothing of size $t \times H$ but the scores is ever made.
+    """,
 )
+def my_latent_step(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
+    r"""One absorbed step -> lifted queries (H, d_latent), averages (H, d_latent),
+    output (d,).
+
+    Write one step of decoding in the latent space for $H$ heads, {eq}`absorbed-latent-attention`. The new token brings `query` `(H,
+    d_head)`, content, and `query_rope` `(H, d_rope)`, already rotated. The cache, its own token included: `latent` `(t, d_latent)` and
+    `key_rope` `(t, d_rope)`, already rotated. Weights: `w_key_up` `(d_latent, H * d_head)`, `w_value_up` `(d_latent, H * d_v)`,
+    `w_output` `(H * d_v, d)`.
+
+    Return the tuple of the lifted queries $q_h W_{UK}^{(h)\top}$ `(H, d_latent)` (no scale, no rotary part), the averages of
+    latent vectors `(H, d_latent)`, and the output `(d,)`. The scale is $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$.
+    """
+    n_heads, d_head = query.shape
+    keys_up, values_up = (w.reshape(len(w), n_heads, -1).swapaxes(0, 1) for w in (w_key_up, w_value_up))  # (H, d_latent, width)
+    lifted = (keys_up @ query[:, :, None])[:, :, 0]
+
+    scores = (lifted @ latent.T + query_rope @ key_rope.T) / np.sqrt(d_head + query_rope.shape[1])
+    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    averages = unnormalised / unnormalised.sum(axis=1, keepdims=True) @ latent
+
+    heads = averages[:, None, :] @ values_up  # (H, 1, d_v)
+    return lifted, averages, heads.ravel() @ w_output

@@ -9,375 +9,285 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.reference import attention, merge_heads, multi_head_attention, softmax, split_heads
+from attn_course.reference import multi_head_attention
 from attn_course.tasks import forbidden
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.asked import asked, note, tried
 
 
-def _answer(x: np.ndarray, w_in: np.ndarray, b_in: np.ndarray, w_out: np.ndarray, b_out: np.ndarray, n_heads: int) -> np.ndarray:
-    w_query, w_key, w_value = np.split(w_in, 3, axis=1)
-    b_query, b_key, b_value = np.split(b_in, 3)
-    biases: dict[str, Any] = {"b_query": b_query, "b_key": b_key, "b_value": b_value, "b_output": b_out}
-    return multi_head_attention(x, x, w_query, w_key, w_value, w_out, n_heads=n_heads, is_causal=True, **biases)
+def _reference(x, w_in, b_in, w_out, b_out, n_heads):
+    weights: dict[str, Any] = dict(zip(("w_query", "w_key", "w_value"), np.split(w_in, 3, axis=1), strict=True))
+    biases: dict[str, Any] = dict(zip(("b_query", "b_key", "b_value"), np.split(b_in, 3), strict=True))
+    return multi_head_attention(x, x, **weights, w_output=w_out, n_heads=n_heads, is_causal=True, **biases, b_output=b_out)
 
 
-def _visible(length: int, mask: str) -> np.ndarray:
-    """Which pairs of query and key a mask leaves: the causal one, or one that is a mistake."""
-    i, j = np.arange(length)[:, None], np.arange(length)
-    kinds = {
-        "causal": j <= i,
-        "other side": j >= i,
-        "inverted": j > i,
-        "one too many": j <= i + 1,
-        "one too few": j < i,
-        "none": j + i >= 0,
-    }
-    return kinds[mask]
-
-
-def _cut(projected: np.ndarray, n_heads: int, packed: str, split: str) -> list[np.ndarray]:
-    """Cut (batch, T, 3 d_model) into queries, keys and values of (batch, n_heads, T, d_k), as it should be or by mistake."""
-    batch, length, _ = projected.shape
-    if packed == "heads":
-        return list(projected.reshape(batch, length, n_heads, 3, -1).transpose(3, 0, 2, 1, 4))
-    thirds = np.split(projected, 3, axis=-1)
-    if split == "at once":
-        return [third.reshape(batch, n_heads, length, -1) for third in thirds]
-    if split == "every n-th":
-        return [np.moveaxis(third.reshape(batch, length, -1, n_heads), -1, 1) for third in thirds]
-    return [split_heads(third, n_heads) for third in thirds]
-
-
-def _layer(
-    x: np.ndarray,
-    w_in: np.ndarray,
-    b_in: np.ndarray,
-    w_out: np.ndarray,
-    b_out: np.ndarray,
-    n_heads: int,
-    *,
-    mask: str = "causal",
-    hidden: float = -np.inf,
-    late: bool = False,
-    divisor: float | None = None,
-    axis: int = -1,
-    packed: str = "roles",
-    order: tuple[int, int, int] = (0, 1, 2),
-    split: str = "columns",
-    merge: str = "heads",
-    biased: tuple[bool, bool] = (True, True),
-) -> np.ndarray:
-    """The layer with one step done differently; `late`: weights are hidden, not scores."""
-    batch, length, _ = x.shape
-    parts = _cut(x @ w_in + b_in * biased[0], n_heads, packed, split)
-    query, key, value = (parts[place] for place in order)
-    scores = query @ key.swapaxes(-1, -2) / (divisor or math.sqrt(query.shape[-1]))
-    visible = _visible(length, mask)
-    weights = softmax(scores, axis) * visible if late else softmax(np.where(visible, scores, hidden), axis)
-    weights[..., ~visible.any(axis=1), :] = np.nan  # 0 / 0
-    heads = weights @ value
-    if merge == "at once":
-        merged = heads.reshape(batch, length, -1)
-    elif merge == "features first":
-        merged = np.moveaxis(heads, 1, -1).reshape(batch, length, -1)
-    else:
-        merged = merge_heads(heads)
-    return merged if merge == "no projection" else merged @ w_out + b_out * biased[1]
-
-
-def _weights(rng: np.random.Generator, d_model: int) -> dict[str, np.ndarray]:
+def _weights(normal, d_model):
     """The arrays of a layer, with scores of a moderate size."""
-    w_in = rng.normal(size=(d_model, 3 * d_model))
+    w_in = normal(d_model, 3 * d_model)
     w_in[:, :d_model] /= math.sqrt(d_model)
-    return {
-        "w_in": w_in,
-        "b_in": rng.normal(size=3 * d_model),
-        "w_out": rng.normal(size=(d_model, d_model)),
-        "b_out": rng.normal(size=d_model),
-    }
+    return {"w_in": w_in, "b_in": normal(3 * d_model), "w_out": normal(d_model, d_model), "b_out": normal(d_model)}
 
 
-def _inputs(name: str, rng: np.random.Generator, batch: int, length: int, d_model: int, n_heads: int) -> Case:
+def _layer(normal, batch, length, d_model, n_heads):
     """A layer whose axes all differ."""
-    return Case(name, x=rng.normal(size=(batch, length, d_model)), **_weights(rng, d_model), n_heads=n_heads)
+    return {"x": normal(batch, length, d_model), **_weights(normal, d_model), "n_heads": n_heads}
 
 
-def _far_down(name: str, rng: np.random.Generator) -> Case:
+def _scores_far_below_0(rng):
     """One head whose scores all lie near -80: a finite number in the place of minus infinity hides nothing."""
     axes = np.linalg.qr(rng.normal(size=(7, 3)))[0]
     seen = axes @ axes.T  # queries and keys see three directions, values the others too
     noise = rng.normal(size=(2, 5, 7))
-    arrays: dict[str, Any] = _weights(rng, 7)
+    arrays = _weights(lambda *shape: rng.normal(size=shape), 7)
     arrays["w_in"][:, :14] = np.hstack([seen, -80 * math.sqrt(7) * seen])
     arrays["b_in"][:14] = 0.0
-    return Case(name, x=axes.sum(axis=1) / math.sqrt(3) + noise - 0.97 * noise @ seen, **arrays, n_heads=1)
+    return {"x": axes.sum(axis=1) / math.sqrt(3) + noise - 0.97 * noise @ seen, **arrays, "n_heads": 1}
 
 
-LAYER = Task(
-    id="layer-around-attention",
-    title="A whole causal layer",
-    entry="my_layer",
+LAYERS = """
+two heads: 3 5 14 2
+three heads: 2 7 15 3
+one head: 5 3 7 1
+five heads, a longer text: 2 11 15 5
+one position: 3 1 14 2
+one sentence: 1 7 6 2
+"""
+
+
+@asked(
+    "layer-around-attention",
+    "A whole causal layer",
     kind="write",
     equation="batched-attention",
     points=4,
     difficulty=3,
     minutes=25,
     trains="building a layer of a Transformer around attention",
-    answer=_answer,
+    judged_by=_reference,
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        _inputs("two heads", rng, 3, 5, 14, 2),
-        _inputs("three heads", rng, 2, 7, 15, 3),
-        _inputs("one head", rng, 5, 3, 7, 1),
-        _inputs("five heads, a longer text", rng, 2, 11, 15, 5),
-        _inputs("one position", rng, 3, 1, 14, 2),
-        _inputs("one sentence", rng, 1, 7, 6, 2),
-        _far_down("scores far below 0", rng),
-    ],
-    wrong=[
-        Wrong(
-            "no mask",
-            lambda *inputs: _layer(*inputs, mask="none"),
-            "every position sees the whole sentence here, and so the words that are still to come: their scores must be minus infinity",
-        ),
-        Wrong(
-            "the mask on the other side",
-            lambda *inputs: _layer(*inputs, mask="other side"),
-            "rows are queries and columns keys; you hid what came before each position, and left what comes after it",
-        ),
-        Wrong(
-            "an inverted mask",
-            lambda *inputs: _layer(*inputs, mask="inverted"),
-            "True and False are exchanged: you hid what each position may see, itself too, and the last one sees nothing",
-        ),
-        Wrong(
-            "one position too many",
-            lambda *inputs: _layer(*inputs, mask="one too many"),
-            "position i may see itself and what came before; yours also sees the next one, which a model that writes has yet to guess",
-        ),
-        Wrong(
-            "a position does not see itself",
-            lambda *inputs: _layer(*inputs, mask="one too few"),
-            "position i sees what came before and itself; yours hides itself too, so that the first one sees nothing, and 0 / 0 is NaN",
-        ),
-        Wrong(
-            "hidden with the score 0",
-            lambda *inputs: _layer(*inputs, hidden=0.0),
-            "a score of 0 still gets a weight, for e^0 = 1: what is hidden must get the score minus infinity",
-        ),
-        Wrong(
-            "hidden after the softmax",
-            lambda *inputs: _layer(*inputs, late=True),
-            "the weights of later positions are 0, but the others no longer sum to 1: hide the scores, before the softmax",
-        ),
-        Wrong(
-            "heads split without swapping axes",
-            lambda *inputs: _layer(*inputs, split="at once"),
-            "reshaped to (batch, n_heads, T, ...) at once, heads are stretches of the sentence: cut the last axis, then swap two",
-        ),
-        Wrong(
-            "every n-th column",
-            lambda *inputs: _layer(*inputs, split="every n-th"),
-            "a head has neighbouring columns: cut the last axis into (n_heads, width), in this order; yours takes every n_heads-th column",
-        ),
-        Wrong(
-            "split and merged without swapping axes",
-            lambda *inputs: _layer(*inputs, split="at once", merge="at once"),
-            "the second reshape undoes the first, and so the shapes fit; but in between heads are stretches of the sentence. Swap the axes",
-        ),
-        Wrong(
-            "merged without swapping axes",
-            lambda *inputs: _layer(*inputs, merge="at once"),
-            "before you flatten, bring the heads back behind the positions: a row must hold all the heads of one position",
-        ),
-        Wrong(
-            "merged feature by feature",
-            lambda *inputs: _layer(*inputs, merge="features first"),
-            "a row holds all features of head 0, then all of head 1, and so on; yours holds feature 0 of all heads, then feature 1",
-        ),
-        Wrong(
-            "no output projection",
-            lambda *inputs: _layer(*inputs, merge="no projection"),
-            "the merged heads are still to be multiplied by `w_out`, and `b_out` to be added",
-        ),
-        Wrong(
-            "b_in is missing",
-            lambda *inputs: _layer(*inputs, biased=(False, True)),
-            "`b_in` is missing: it is added to `x @ w_in`, before queries, keys and values are cut apart",
-        ),
-        Wrong(
-            "b_out is missing",
-            lambda *inputs: _layer(*inputs, biased=(True, False)),
-            "`b_out` is missing: it is added to every row of the result",
-        ),
-        Wrong(
-            "packed head by head",
-            lambda *inputs: _layer(*inputs, packed="heads"),
-            "the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head",
-        ),
-        Wrong(
-            "keys before queries",
-            lambda *inputs: _layer(*inputs, order=(1, 0, 2)),
-            "queries and keys are exchanged: the first third of the columns are the queries, and row i of the scores belongs to query i",
-        ),
-        Wrong(
-            "values before keys",
-            lambda *inputs: _layer(*inputs, order=(0, 2, 1)),
-            "keys and values are exchanged: the second third of the columns are the keys, the last third the values",
-        ),
-        Wrong(
-            "no scale",
-            lambda *inputs: _layer(*inputs, divisor=1.0),
-            "the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head",
-        ),
-        Wrong(
-            "divided by the root of d_model",
-            lambda x, *rest: _layer(x, *rest, divisor=math.sqrt(x.shape[-1])),
-            "a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model",
-        ),
-        Wrong(
-            "softmax over the queries",
-            lambda *inputs: _layer(*inputs, axis=-2),
-            "the weights of a query sum to 1 over the keys, the last axis of the scores",
-        ),
-    ],
-    hints=[
-        "Write the shape after each step: (batch, T, 3 d_model), (batch, T, d_model), (batch, H, T, d_k), (batch, H, T, T), and back.",
-        "Cut the last axis in two, then bring the heads in front of the positions. On the way back the same two steps come in reverse.",
-        "Compare `np.arange(T)` as a row, for the keys, with `np.arange(T)` as a column, for the queries, and use `np.where`.",
-    ],
+    cases=[tried(_layer, LAYERS), _scores_far_below_0],
+    then=note(
+        "layer-example",
+        """
+        Head 0 has the first $d_k$ = `d_model / n_heads` columns of each third, head 1 the next ones. `w_in` is `(d_model, 3 *
+        d_model)`, `b_in` `(3 * d_model,)`, `w_out` `(d_model, d_model)` and `b_out` `(d_model,)`, all NumPy arrays. It must work
+        for one head and one position. `torch.softmax` is welcome. In GPT-2's files the four arrays are called `c_attn.weight`,
+        `c_attn.bias`, `c_proj.weight` and `c_proj.bias`.
+
+        An example with one head: if `x` is `[[[1.0], [2.0]]]`, `w_in` is `[[1.0, 1.0, 1.0]]`, `w_out` is `[[1.0]]` and the biases
+        are 0, the result is `[[[1.0], [1.881]]]`. The first position sees only itself, and the second has the scores 2 and 4.
+        """,
+    ),
+    slips="""
+        no mask
+            scores = np.where(position <= position[:, None], scores, -np.inf) ->
+            every position sees the whole sentence here, and so the words that are still to come: their scores must be minus infinity
+        the mask on the other side
+            position <= -> position >=
+            rows are queries and columns keys; you hid what came before each position, and left what comes after it
+        an inverted mask
+            position <= -> position >
+            True and False are exchanged: you hid what each position may see, itself too, and the last one sees nothing
+        one position too many
+            position <= position[:, None] -> position <= position[:, None] + 1
+            position i may see itself and what came before; yours also sees the next one, which a model that writes has yet to guess
+        a position does not see itself
+            position <= -> position <
+            position i sees what came before and itself; yours hides itself too, so that the first one sees nothing, and 0 / 0 is NaN
+        hidden with the score 0
+            -np.inf -> 0.0
+            a score of 0 still gets a weight, for e^0 = 1: what is hidden must get the score minus infinity
+        hidden after the softmax
+                scores = np.where(position <= position[:, None], scores, -np.inf) ->
+                ;;
+                keepdims=True) @ value -> keepdims=True) * (position <= position[:, None]) @ value
+            the weights of later positions are 0, but the others no longer sum to 1: hide the scores, before the softmax
+        heads split without swapping axes
+            .reshape(batch, length, n_heads, -1).swapaxes(1, 2) -> .reshape(batch, n_heads, length, -1)
+            reshaped to (batch, n_heads, T, ...) at once, heads are stretches of the sentence: cut the last axis, then swap two
+        every n-th column
+            part.reshape(batch, length, n_heads, -1).swapaxes(1, 2) -> np.moveaxis(part.reshape(batch, length, -1, n_heads), -1, 1)
+            a head has neighbouring columns: cut the last axis into (n_heads, width), in this order; yours takes every n_heads-th column
+        split and merged without swapping axes
+                .reshape(batch, length, n_heads, -1).swapaxes(1, 2) -> .reshape(batch, n_heads, length, -1)
+                ;;
+                heads.swapaxes(1, 2).reshape -> heads.reshape
+            the second reshape undoes the first, and so the shapes fit; but in between heads are stretches of the sentence. Swap the
+            axes
+        merged without swapping axes
+            heads.swapaxes(1, 2).reshape -> heads.reshape
+            before you flatten, bring the heads back behind the positions: a row must hold all the heads of one position
+        merged feature by feature
+            heads.swapaxes(1, 2).reshape -> np.moveaxis(heads, 1, -1).reshape
+            a row holds all features of head 0, then all of head 1, and so on; yours holds feature 0 of all heads, then feature 1
+        no output projection
+            ` @ w_out + b_out` ->
+            the merged heads are still to be multiplied by `w_out`, and `b_out` to be added
+        b_in is missing
+            x @ w_in + b_in -> x @ w_in
+            `b_in` is missing: it is added to `x @ w_in`, before queries, keys and values are cut apart
+        b_out is missing
+            ` + b_out` ->
+            `b_out` is missing: it is added to every row of the result
+        packed head by head
+                part.reshape(batch, length, n_heads, -1) -> part
+                ;;
+                np.split(x @ w_in + b_in, 3, axis=-1) -> np.moveaxis((x @ w_in + b_in).reshape(batch, length, n_heads, 3, -1), 3, 0)
+            the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head
+        keys before queries
+            query, key, value = -> key, query, value =
+            queries and keys are exchanged: the first third of the columns are the queries, and row i of the scores belongs to query i
+        values before keys
+            query, key, value = -> query, value, key =
+            keys and values are exchanged: the second third of the columns are the keys, the last third the values
+        no scale
+            ` / np.sqrt(d_model / n_heads)` ->
+            the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head
+        divided by the root of d_model
+            d_model / n_heads -> d_model
+            a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model
+        softmax over the queries
+            all axis=-1, keepdims -> axis=-2, keepdims
+            the weights of a query sum to 1 over the keys, the last axis of the scores
+    """,
+    hints="""
+        Write the shape after each step: (batch, T, 3 d_model), (batch, T, d_model), (batch, H, T, d_k), (batch, H, T, T), and back.
+        Cut the last axis in two, then bring the heads in front of the positions. On the way back the same two steps come in reverse.
+        Compare `np.arange(T)` as a row, for the keys, with `np.arange(T)` as a column, for the queries, and use `np.where`.
+    """,
+    why="""
+        Heads and examples are only leading axes of {eq}`batched-attention`, so one call serves them all, and one mask of shape (T, T)
+        serves every head of every example. Nothing overflows and no row is empty, since each position sees at least itself. Two reshapes
+        without the swaps would give the right shapes, and heads made of stretches of the text.
+    """,
 )
+def my_layer(x, w_in, b_in, w_out, b_out, n_heads):
+    """Causal self-attention of x (batch, T, d_model) in n_heads heads -> (batch, T, d_model).
 
-Step = tuple[np.ndarray, np.ndarray, np.ndarray]
+    Write the attention layer of GPT-2: `my_layer(x, w_in, b_in, w_out, b_out, n_heads)` takes `x`, `(batch, T, d_model)`, and returns an
+    array of the same shape. The columns of `x @ w_in + b_in` are first the queries, then the keys, then the values, one third each.
 
-
-def _step(
-    x: np.ndarray,
-    keys: np.ndarray,
-    values: np.ndarray,
-    w_in: np.ndarray,
-    b_in: np.ndarray,
-    w_out: np.ndarray,
-    b_out: np.ndarray,
-    n_heads: int,
-    *,
-    kept: str = "behind",
-    sees: str = "all",
-    scale: float | None = None,
-    packed: str = "roles",
-    order: tuple[int, int, int] = (0, 1, 2),
-    project: bool = True,
-    biased: tuple[bool, bool] = (True, True),
-) -> Step:
-    """Read one more token. `kept`: where its key and value go. `sees`: which keys its query meets."""
-    parts = _cut(x @ w_in + b_in * biased[0], n_heads, packed, "columns")
-    query, key, value = (parts[place] for place in order)
-    if kept == "exchanged":
-        key, value = value, key
-    where = 0 if kept == "in front" else keys.shape[2]
-    all_keys, all_values = (np.insert(old, [where], new, axis=2) for old, new in ((keys, key), (values, value)))
-    met = {"all": slice(None), "past": slice(-1), "itself": slice(-1, None), "first": slice(1)}[sees]
-    merged = merge_heads(attention(query, all_keys[:, :, met], all_values[:, :, met], scale=scale))
-    output = merged @ w_out + b_out * biased[1] if project else merged
-    return (output, keys, values) if kept == "nowhere" else (output, all_keys, all_values)
+    In each head the scores of **later** positions become minus infinity, after the division by the root of $d_k$. The outputs of the
+    heads, side by side in their order, are multiplied by `w_out`, and `b_out` is added. Scores are moderate.
+    """
+    batch, length, d_model = x.shape
+    query, key, value = (
+        part.reshape(batch, length, n_heads, -1).swapaxes(1, 2)  # (batch, T, n_heads, d_k), then swap
+        for part in np.split(x @ w_in + b_in, 3, axis=-1)
+    )
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(d_model / n_heads)
+    position = np.arange(length)
+    scores = np.where(position <= position[:, None], scores, -np.inf)
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = terms / terms.sum(axis=-1, keepdims=True) @ value
+    return heads.swapaxes(1, 2).reshape(x.shape) @ w_out + b_out
 
 
-def _past(name: str, rng: np.random.Generator, batch: int, length: int, d_model: int, n_heads: int) -> Case:
+def _past(normal, batch, length, d_model, n_heads):
     """A layer, one token for each text, and the keys and values of `length` tokens before it."""
-    kept = rng.normal(size=(2, batch, n_heads, length, d_model // n_heads))
-    x = rng.normal(size=(batch, 1, d_model))
-    return Case(name, x=x, keys=kept[0], values=kept[1], **_weights(rng, d_model), n_heads=n_heads)
+    kept = {name: normal(batch, n_heads, length, d_model // n_heads) for name in ("keys", "values")}
+    return {"x": normal(batch, 1, d_model), **kept, **_weights(normal, d_model), "n_heads": n_heads}
 
 
-STEP = Task(
-    id="step-with-kept-keys",
-    title="One more token",
-    entry="my_step",
+PASTS = """
+two heads: 3 5 14 2
+three heads, a longer past: 2 11 15 3
+one head: 2 3 7 1
+one text: 1 7 15 5
+one token kept: 3 1 14 2
+"""
+
+
+@asked(
+    "step-with-kept-keys",
+    "One more token",
     kind="write",
     equation="attention-of-one-query",
     points=3,
     difficulty=3,
     minutes=15,
     trains="writing with a cache, one query at a time",
-    answer=_step,
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        _past("two heads", rng, 3, 5, 14, 2),
-        _past("three heads, a longer past", rng, 2, 11, 15, 3),
-        _past("one head", rng, 2, 3, 7, 1),
-        _past("one text", rng, 1, 7, 15, 5),
-        _past("one token kept", rng, 3, 1, 14, 2),
-    ],
-    wrong=[
-        Wrong(
-            "the token does not see itself",
-            lambda *inputs: _step(*inputs, sees="past"),
-            "the new token attends to itself too: append its key and its value before you attend",
-        ),
-        Wrong(
-            "only the token itself",
-            lambda *inputs: _step(*inputs, sees="itself"),
-            "the query must also meet the keys that were kept, not only the one of its own token",
-        ),
-        Wrong(
-            "a causal mask from position 0",
-            lambda *inputs: _step(*inputs, sees="first"),
-            "one query behind n kept keys stands at position n, not 0, and sees them all: a step needs no mask",
-        ),
-        Wrong(
-            "nothing kept",
-            lambda *inputs: _step(*inputs, kept="nowhere"),
-            "the output is right, but the returned keys and values lack those of the new token, which the next step needs",
-        ),
-        Wrong(
-            "kept in front",
-            lambda *inputs: _step(*inputs, kept="in front"),
-            "the output is the same in any order, but a cache is kept in the order of the text: the new key and value go behind the others",
-        ),
-        Wrong(
-            "key and value exchanged",
-            lambda *inputs: _step(*inputs, kept="exchanged"),
-            "the new key went to the values, and the new value to the keys",
-        ),
-        Wrong(
-            "b_in is missing",
-            lambda *inputs: _step(*inputs, biased=(False, True)),
-            "`b_in` is missing: it is added to `x @ w_in`, before query, key and value are cut apart",
-        ),
-        Wrong(
-            "b_out is missing",
-            lambda *inputs: _step(*inputs, biased=(True, False)),
-            "`b_out` is missing from the output",
-        ),
-        Wrong(
-            "no output projection",
-            lambda *inputs: _step(*inputs, project=False),
-            "the merged heads are still to be multiplied by `w_out`, and `b_out` to be added",
-        ),
-        Wrong(
-            "packed head by head",
-            lambda *inputs: _step(*inputs, packed="heads"),
-            "the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head",
-        ),
-        Wrong(
-            "keys before queries",
-            lambda *inputs: _step(*inputs, order=(1, 0, 2)),
-            "query and key are exchanged: the first third of the columns is the query, the second the key",
-        ),
-        Wrong(
-            "no scale",
-            lambda *inputs: _step(*inputs, scale=1.0),
-            "the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head",
-        ),
-        Wrong(
-            "divided by the root of d_model",
-            lambda x, *rest: _step(x, *rest, scale=1 / math.sqrt(x.shape[-1])),
-            "a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model",
-        ),
-    ],
-    hints=[
-        "First make query, key and value of the new token, each of shape (batch, H, 1, d_k). What is needed to attend, and what to return?",
-        "`np.concatenate` along the axis of positions puts the new key behind the kept ones; do it before you attend.",
-        "No mask is needed, since all kept tokens come before the new one. The weights have the shape (batch, H, 1, n + 1).",
-    ],
+    cases=tried(_past, PASTS),
+    then=note(
+        "step-returns",
+        """
+        The rest is as there: the columns of `x @ w_in + b_in` are query, key and value, one third each; head 0 has the first $d_k$
+        = `d_model / n_heads` columns of each third; and the outputs of the heads, side by side, are multiplied by `w_out`, and
+        `b_out` is added.
+
+        Return three arrays: the output of the layer for the new token, `(batch, 1, d_model)`, and all keys and all values for the
+        next step, `(batch, n_heads, n + 1, d_k)`, in the order of the text.
+        """,
+    ),
+    slips="""
+        the token does not see itself
+            @ keys.swapaxes -> @ keys[:, :, :-1].swapaxes ;; @ values -> @ values[:, :, :-1]
+            the new token attends to itself too: append its key and its value before you attend
+        only the token itself
+            @ keys.swapaxes -> @ keys[:, :, -1:].swapaxes ;; @ values -> @ values[:, :, -1:]
+            the query must also meet the keys that were kept, not only the one of its own token
+        a causal mask from position 0
+            @ keys.swapaxes -> @ keys[:, :, :1].swapaxes ;; @ values -> @ values[:, :, :1]
+            one query behind n kept keys stands at position n, not 0, and sees them all: a step needs no mask
+        nothing kept
+            b_out, keys, values -> b_out, keys[:, :, :-1], values[:, :, :-1]
+            the output is right, but the returned keys and values lack those of the new token, which the next step needs
+        kept in front
+            [keys, key] -> [key, keys] ;; [values, value] -> [value, values]
+            the output is the same in any order, but a cache is kept in the order of the text: the new key and value go behind the
+            others
+        key and value exchanged
+            [keys, key] -> [keys, value] ;; [values, value] -> [values, key]
+            the new key went to the values, and the new value to the keys
+        b_in is missing
+            x @ w_in + b_in -> x @ w_in
+            `b_in` is missing: it is added to `x @ w_in`, before query, key and value are cut apart
+        b_out is missing
+            ` + b_out` ->
+            `b_out` is missing from the output
+        no output projection
+            ` @ w_out + b_out` ->
+            the merged heads are still to be multiplied by `w_out`, and `b_out` to be added
+        packed head by head
+            np.split(x @ w_in + b_in, 3, axis=-1) -> np.moveaxis((x @ w_in + b_in).reshape(batch, n_heads, 3, -1), 2, 0)
+            the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head
+        keys before queries
+            query, key, value = -> key, query, value =
+            query and key are exchanged: the first third of the columns is the query, the second the key
+        no scale
+            ` / np.sqrt(d_model / n_heads)` ->
+            the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head
+        divided by the root of d_model
+            d_model / n_heads -> d_model
+            a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model
+    """,
+    hints="""
+        First make query, key and value of the new token, each of shape (batch, H, 1, d_k). What is needed to attend, and what to
+            return?
+        `np.concatenate` along the axis of positions puts the new key behind the kept ones; do it before you attend.
+        No mask is needed, since all kept tokens come before the new one. The weights have the shape (batch, H, 1, n + 1).
+    """,
+    why="""
+        The query of {eq}`attention-of-one-query` stands behind everything that was kept, so the causal mask would hide nothing. The keys
+        and values of earlier tokens depend on these tokens and on what came before them, which the mask of the whole layer made sure of, so
+        they can be kept. One step costs as many operations as there are tokens so far, instead of their square.
+    """,
 )
+def my_step(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
+    r"""One token behind kept keys and values -> its output, all keys, all values.
+
+    To write one more token, a model runs the layer of {task}`layer-around-attention` on that token alone. Write `my_step(x, keys, values,
+    w_in, b_in, w_out, b_out, n_heads)`. Here `x` is the new token of each text, `(batch, 1, d_model)`, and `keys` and `values` are those
+    of the $n \ge 1$ tokens before it, cut into heads, `(batch, n_heads, n, d_k)`. Scores are moderate.
+    """
+    batch, _, d_model = x.shape
+    query, key, value = (
+        part.reshape(batch, n_heads, 1, -1)  # one token, so there is nothing to swap
+        for part in np.split(x @ w_in + b_in, 3, axis=-1)
+    )
+    keys = np.concatenate([keys, key], axis=2)
+    values = np.concatenate([values, value], axis=2)
+    scores = query @ keys.swapaxes(-1, -2) / np.sqrt(d_model / n_heads)
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = terms / terms.sum(axis=-1, keepdims=True) @ values
+    return heads.reshape(x.shape) @ w_out + b_out, keys, values

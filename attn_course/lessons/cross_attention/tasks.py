@@ -1,288 +1,211 @@
-"""The graded tasks on cross-attention."""
+"""The tasks on cross-attention; those that are answered in LaTeX are in tasks_formulas.py."""
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.cross_attention.tasks_formulas import BOTH_DIRECTIONS, SOURCE_ROW
-from attn_course.reference import attention, padding_mask, softmax
+from attn_course.reference import attention, padding_mask
 from attn_course.tasks import forbidden
-from attn_course.tasks.core import Case, Task, Wrong, every
+from attn_course.tasks.asked import asked, note, tried
+from attn_course.tasks.core import Case, every
 
 
-def _draw(rng: np.random.Generator, q_len: int, kv_len: int, d_x: int, d_y: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
-    """Return two sequences and three projections whose sizes differ wherever two could be mistaken for each other."""
-    shapes = {"x": (q_len, d_x), "y": (kv_len, d_y), "w_query": (d_x, d_k), "w_key": (d_y, d_k), "w_value": (d_y, d_v)}
-    return {name: rng.normal(size=shape) / math.sqrt(shape[0] if name.startswith("w") else 1) for name, shape in shapes.items()}
+def _draw(normal, q_len, kv_len, d_x, d_y, d_k, d_v):
+    """Two sequences and three projections whose sizes differ wherever two could be mistaken for each other."""
+    shapes = {"w_query": (d_x, d_k), "w_key": (d_y, d_k), "w_value": (d_y, d_v)}
+    projections = {name: normal(*shape) / math.sqrt(shape[0]) for name, shape in shapes.items()}
+    return {"x": normal(q_len, d_x), "y": normal(kv_len, d_y), **projections}
 
 
-# --- 9.1 cross-attention -------------------------------------------------------------------------------
+SEQUENCES = """
+a source longer and wider than the target: 3 7 5 11 2 13
+a target longer and wider than the source: 11 5 7 3 13 2
+one length and one width for both: 5 5 7 7 3 2
+one source position: 3 1 5 7 2 11
+one target position: 1 7 5 3 13 2
+"""
 
 
-def _cross(x: np.ndarray, y: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray) -> np.ndarray:
-    return np.asarray(attention(x @ w_query, y @ w_key, y @ w_value))
-
-
-def _cross_by(scores: np.ndarray, value: np.ndarray, axis: int = -1) -> np.ndarray:
-    return softmax(scores, axis) @ value
-
-
-CROSS = Task(
-    id="cross-attention",
-    title="Cross-attention",
-    entry="my_cross_attention",
+@asked(
+    "cross-attention",
+    "Cross-attention",
     kind="write",
     equation="cross-attention",
     points=2,
     difficulty=2,
     minutes=10,
     trains="who asks, who answers, and which sizes may differ",
-    answer=_cross,
+    judged_by=lambda x, y, w_query, w_key, w_value: attention(x @ w_query, y @ w_key, y @ w_value),
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        Case("a source longer and wider than the target", **_draw(rng, 3, 7, 5, 11, 2, 13)),
-        Case("a target longer and wider than the source", **_draw(rng, 11, 5, 7, 3, 13, 2)),
-        Case("one length and one width for both", **_draw(rng, 5, 5, 7, 7, 3, 2)),
-        Case("one source position", **_draw(rng, 3, 1, 5, 7, 2, 11)),
-        Case("one target position", **_draw(rng, 1, 7, 5, 3, 13, 2)),
-    ],
-    wrong=[
-        Wrong(
-            "the source asks and the target answers",
-            lambda x, y, w_query, w_key, w_value: (
-                _cross(y, x, w_query, w_key, w_value)
-                if x.shape[1] == y.shape[1]
-                else attention(y @ w_key, x @ w_query, np.resize(y @ w_value, (len(x), w_value.shape[1])))
-            ),
-            "the sequence that is being written asks: queries come from x, keys and values from y, {eq}`cross-attention`",
-        ),
-        Wrong(
-            "values from the target where they fit",
-            lambda x, y, w_query, w_key, w_value: _cross_by(
-                x @ w_query @ (y @ w_key).T / math.sqrt(w_key.shape[1]), (x if x.shape == y.shape else y) @ w_value
-            ),
-            "the target knows nothing of the answer yet: values are made from y, like the keys",
-        ),
-        Wrong(
-            "no scale",
-            lambda x, y, w_query, w_key, w_value: _cross_by(x @ w_query @ (y @ w_key).T, y @ w_value),
-            "the scores are not divided by sqrt(d_k)",
-        ),
-        Wrong(
-            "divided by the root of the source's width",
-            lambda x, y, w_query, w_key, w_value: _cross_by(x @ w_query @ (y @ w_key).T / math.sqrt(len(w_key)), y @ w_value),
-            "the scale is the root of d_k, the features that queries and keys share, not the width of the source",
-        ),
-        Wrong(
-            "divided by d_k itself",
-            lambda x, y, w_query, w_key, w_value: _cross_by(x @ w_query @ (y @ w_key).T / w_key.shape[1], y @ w_value),
-            "the scores are divided by the square root of d_k, not by d_k",
-        ),
-        Wrong(
-            "softmax over the target",
-            lambda x, y, w_query, w_key, w_value: _cross_by(x @ w_query @ (y @ w_key).T / math.sqrt(w_key.shape[1]), y @ w_value, 0),
-            "each target row spreads a whole 1 over the source: the softmax runs over the last axis of the scores",
-        ),
-    ],
-    hints=[
-        "Three projections: one of x, two of y. Write the shape of each beside it.",
-        "Scores have a row for each row of x and a column for each row of y; their features, d_k, are summed away.",
-        "`scores = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])`, a softmax along the last axis, then `@ (y @ w_value)`.",
-    ],
+    cases=tried(_draw, SEQUENCES),
+    slips="""
+        the source asks and the target answers
+                scores = (x @ w_query) @ (y @ w_key).T
+                ->
+                asks, answers = (w_query, w_key) if x.shape[1] == y.shape[1] else (w_key, w_query)
+                scores = (y @ asks) @ (x @ answers).T
+                ;;
+                (y @ w_value) -> (x @ w_value if x.shape[1] == y.shape[1] else np.resize(y @ w_value, (len(x), w_value.shape[1])))
+            the sequence that is being written asks: queries come from x, keys and values from y, {eq}`cross-attention`
+        values from the target where they fit
+            (y @ w_value) -> ((x if x.shape == y.shape else y) @ w_value)
+            the target knows nothing of the answer yet: values are made from y, like the keys
+        no scale
+            ` / np.sqrt(w_query.shape[1])` ->
+            the scores are not divided by sqrt(d_k)
+        divided by the root of the source's width
+            w_query.shape[1] -> w_key.shape[0]
+            the scale is the root of d_k, the features that queries and keys share, not the width of the source
+        divided by d_k itself
+            np.sqrt(w_query.shape[1]) -> w_query.shape[1]
+            the scores are divided by the square root of d_k, not by d_k
+        softmax over the target
+            all axis=-1 -> axis=0
+            each target row spreads a whole 1 over the source: the softmax runs over the last axis of the scores
+    """,
+    hints="""
+        Three projections: one of x, two of y. Write the shape of each beside it.
+        Scores have a row for each row of x and a column for each row of y; their features, d_k, are summed away.
+        `scores = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])`, a softmax along the last axis, then `@ (y @ w_value)`.
+    """,
+    why="""
+        Whoever wants something makes the queries; whoever has something makes keys *and* values. The only size the
+        two must share is $d_k$, and the projections make it.
+    """,
 )
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    r"""Target (q_len, d_x) asks source (kv_len, d_y) -> (q_len, d_v), {eq}`cross-attention`.
 
-# --- 9.2 padding on the wrong side ---------------------------------------------------------------------
+    Write `my_cross_attention(x, y, w_query, w_key, w_value)`: the target `x` of shape `(q_len, d_x)` asks the source
+    `y` of shape `(kv_len, d_y)`, with one head and no output projection. The projections have the shapes `(d_x, d_k)`,
+    `(d_y, d_k)` and `(d_y, d_v)`; all arrays are float64, used as `x @ w`. Scale the scores by $1/\sqrt{d_k}$, and
+    return the output, `(q_len, d_v)`.
+
+    Scores are moderate. A library's softmax is welcome.
+    """
+    scores = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    return weights @ (y @ w_value)
 
 
-def _batch(
-    rng: np.random.Generator, q_len: int, kv_len: int, sources: list[int], targets: list[int], filling: float = 3.0
-) -> dict[str, Any]:
-    size, d_k, d_v = len(sources), 13, 17
-    inputs = {
-        "query": rng.normal(size=(size, q_len, d_k)),
-        "key": rng.normal(size=(size, kv_len, d_k)),
-        "value": rng.normal(size=(size, kv_len, d_v)),
-    }
+def _reference(query, key, value, source_lengths, target_lengths):
+    output = attention(query, key, value, mask=padding_mask(source_lengths, key.shape[1]))
+    return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[..., None], output, 0.0)
+
+
+def _batch(normal, filling, q_len, kv_len, *lengths):
+    """Queries, keys and values of sources, whose lengths are the first half of all, and of targets; padding is `filling` times as large."""
+    sources, targets = np.reshape(lengths, (2, -1))
+    inputs = {"query": normal(len(sources), q_len, 13), "key": normal(len(sources), kv_len, 13), "value": normal(len(sources), kv_len, 17)}
     for n, source in enumerate(sources):
         inputs["key"][n, source:] *= filling
         inputs["value"][n, source:] *= filling
-    return {**inputs, "source_lengths": np.array(sources), "target_lengths": np.array(targets)}
+    return {**inputs, "source_lengths": sources, "target_lengths": targets}
 
 
-def _far_scores(rng: np.random.Generator, sign: float) -> dict[str, Any]:
+def _far_scores(normal, sign):
     """Scores far above zero, or far below, where a finite number in place of minus infinity is not low enough."""
-    inputs = _batch(rng, 3, 7, [5, 2], [3, 2], filling=1.0)
-    return {**inputs, "query": 5e4 * np.abs(inputs["query"]), "key": sign * 5e4 * np.abs(inputs["key"])}  # scores near 6e9
+    inputs = _batch(normal, 1, 3, 7, 5, 2, 3, 2)
+    return {**inputs, "query": 5e4 * np.abs(inputs["query"]), "key": sign * 5e4 * np.abs(inputs["key"])}
 
 
-def _translate(query: np.ndarray, key: np.ndarray, value: np.ndarray, source_lengths: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:
-    output = attention(query, key, value, mask=padding_mask(source_lengths, key.shape[1]))
-    real = np.arange(query.shape[1]) < target_lengths[:, None]
-    return np.where(real[..., None], output, 0.0)
+BATCHES = """
+sources and targets padded to one length: 3 7 7 5 3 2 7
+a long source, a short target: 3 5 11 11 4 7 5 2 3
+a short source, a long target: 3 11 5 2 5 3 11
+padding that would win every softmax: 1e30 5 7 3 1 2 4
+one target position: 3 1 5 4 2 1 1 1 1
+"""
+FAR = """
+real scores far below zero: -1
+real scores far above zero: 1
+"""
 
 
-def _translate_broken(
-    query: np.ndarray,
-    key: np.ndarray,
-    value: np.ndarray,
-    source_lengths: np.ndarray,
-    target_lengths: np.ndarray,
-) -> np.ndarray:
-    """Cross-attention in a padded batch; rows of the output that belong to padding of
-    the target are zero.
-    """
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < target_lengths[:, None]
-    scores = np.where(real_keys[:, None, :], scores, -np.inf)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    real_queries = np.arange(query.shape[1]) < source_lengths[:, None]
-    return np.where(real_queries[:, :, None], weights @ value, 0.0)
-
-
-def _translate_with(mask: str, zero: str) -> Any:
-    def answer(query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any) -> np.ndarray:
-        lengths = {"source": source_lengths, "target": target_lengths, "both": np.minimum(source_lengths, target_lengths)}
-        visible = None if mask == "none" else padding_mask(np.minimum(lengths[mask], key.shape[1]), key.shape[1])
-        output = attention(query, key, value, mask=visible)
-        if zero == "none":
-            return np.asarray(output)
-        real = np.arange(query.shape[1]) < lengths[zero][:, None]
-        return np.where(real[..., None], output, 0.0)
-
-    return answer
-
-
-def _zeroed_after(query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any) -> np.ndarray:
-    """Weights of padding set to 0 after the softmax, so that rows no longer sum to 1."""
-    weights = softmax(query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2])) * padding_mask(source_lengths, key.shape[1])
-    real = np.arange(query.shape[1]) < target_lengths[:, None]
-    return np.where(real[..., None], weights @ value, 0.0)
-
-
-def _normalised_again(query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any) -> np.ndarray:
-    """Weights of padding set to 0 after the softmax, and the rest divided by its sum, which may be 0."""
-    weights = softmax(query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2])) * padding_mask(source_lengths, key.shape[1])
-    real = np.arange(query.shape[1]) < target_lengths[:, None]
-    return np.where(real[..., None], weights / weights.sum(axis=-1, keepdims=True) @ value, 0.0)
-
-
-def _finite_mask(
-    query: Any, key: Any, value: Any, source_lengths: Any, target_lengths: Any, *, kept: float, number: float = -1e9
-) -> np.ndarray:
-    """A large negative number added to the scores of padding, or, if nothing of them is kept, in their place."""
-    scores, visible = query @ key.swapaxes(1, 2) / math.sqrt(query.shape[2]), padding_mask(source_lengths, key.shape[1])
-    weights = softmax(np.where(visible, scores, kept * scores + number))
-    real = np.arange(query.shape[1]) < target_lengths[:, None]
-    return np.where(real[..., None], weights @ value, 0.0)
-
-
-PADDING = Task(
-    id="repair-padding-both-sides",
-    title="Repair the padding of two sides",
-    entry="padded_cross_attention",
+@asked(
+    "repair-padding-both-sides",
+    "Repair the padding of two sides",
     kind="repair",
     equation="padding-on-both-sides",
     points=2,
     difficulty=3,
     minutes=10,
     trains="which padding is hidden, and on which axis",
-    answer=_translate,
-    broken=_translate_broken,
+    judged_by=_reference,
+    broken="""
+        key.shape[1]) < source_lengths -> key.shape[1]) < target_lengths
+        ;;
+        query.shape[1]) < target_lengths -> query.shape[1]) < source_lengths
+    """,
     exact_zeros=True,
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        Case("sources and targets padded to one length", **_batch(rng, 7, 7, [5, 3], [2, 7])),
-        Case("a long source, a short target", **_batch(rng, 5, 11, [11, 4, 7], [5, 2, 3])),
-        Case("a short source, a long target", **_batch(rng, 11, 5, [2, 5], [3, 11])),
-        Case("padding that would win every softmax", **_batch(rng, 5, 7, [3, 1], [2, 4], filling=1e30)),
-        Case("real scores far below zero", **_far_scores(rng, -1.0)),
-        Case("one target position", **_batch(rng, 1, 5, [4, 2, 1], [1, 1, 1])),
-        Case("real scores far above zero", **_far_scores(rng, 1.0)),
-    ],
-    wrong=[
-        Wrong(
-            "no key hidden",
-            _translate_with("none", "target"),
-            "padded keys take part in the softmax: hide them with -inf, from the source's lengths on",
-        ),
-        Wrong(
-            "keys hidden by the target's lengths",
-            _translate_with("target", "target"),
-            "keys are source positions: which of them are real is said by `source_lengths`, {eq}`padding-on-both-sides`",
-        ),
-        Wrong(
-            "queries cut by the source's lengths",
-            _translate_with("source", "source"),
-            "rows of the output are target positions: which of them are real is said by `target_lengths`",
-        ),
-        Wrong(
-            "the shorter length for the keys",
-            _translate_with("both", "target"),
-            "source and target have lengths of their own: a short target must not hide the end of its source",
-        ),
-        Wrong(
-            "padded rows left as they are",
-            _translate_with("source", "none"),
-            "the task asks for zeros in the rows of padded target positions",
-        ),
-        Wrong(
-            "weights struck after the softmax",
-            _zeroed_after,
-            "struck after the softmax, the remaining weights do not sum to 1: set the scores to -inf before it",
-        ),
-        Wrong(
-            "weights struck and normalised again",
-            _normalised_again,
-            "if padding had all the weight, nothing is left to normalise: set the scores to -inf before the softmax",
-        ),
-        Wrong(
-            "a large negative number added",
-            lambda *inputs: _finite_mask(*inputs, kept=1.0),
-            "padding may hold any finite numbers, also ones whose score is larger than that: use minus infinity",
-        ),
-        Wrong(
-            "a large negative number in the place of minus infinity",
-            lambda *inputs: _finite_mask(*inputs, kept=0.0),
-            "real scores may lie below any number that you choose, and padding would win there: use minus infinity",
-        ),
-    ],
-    hints=[
-        "Scores have the axes batch, target, source. Which lengths belong to which axis?",
-        "Two lines use the lengths, and each uses the wrong ones.",
-        "`real_keys = np.arange(key.shape[1]) < source_lengths[:, None]`; in the other line it is `target_lengths`.",
-    ],
+    cases=[tried(_batch, BATCHES), tried(_far_scores, FAR)],
+    slips="""
+        no key hidden
+            scores = np.where(real_keys[:, None, :], scores, -np.inf) ->
+            padded keys take part in the softmax: hide them with -inf, from the source's lengths on
+        keys hidden by the target's lengths
+            source_lengths -> target_lengths
+            keys are source positions: which of them are real is said by `source_lengths`, {eq}`padding-on-both-sides`
+        queries cut by the source's lengths
+            target_lengths -> source_lengths
+            rows of the output are target positions: which of them are real is said by `target_lengths`
+        the shorter length for the keys
+            source_lengths -> np.minimum(source_lengths, target_lengths)
+            source and target have lengths of their own: a short target must not hide the end of its source
+        padded rows left as they are
+            np.where(real_queries[:, :, None], weights @ value, 0.0) -> weights @ value
+            the task asks for zeros in the rows of padded target positions
+        weights struck after the softmax
+            scores = np.where(real_keys[:, None, :], scores, -np.inf) -> ;; weights @ value -> weights * real_keys[:, None, :] @ value
+            struck after the softmax, the remaining weights do not sum to 1: set the scores to -inf before it
+        weights struck and normalised again
+                scores = np.where(real_keys[:, None, :], scores, -np.inf) ->
+                ;;
+                real_queries =
+                ->
+                weights = weights * real_keys[:, None, :]
+                weights = weights / weights.sum(axis=-1, keepdims=True)
+                real_queries =
+            if padding had all the weight, nothing is left to normalise: set the scores to -inf before the softmax
+        a large negative number added
+            np.where(real_keys[:, None, :], scores, -np.inf) -> np.where(real_keys[:, None, :], scores, scores - 1e9)
+            padding may hold any finite numbers, also ones whose score is larger than that: use minus infinity
+        a large negative number in the place of minus infinity
+            -np.inf -> -1e9
+            real scores may lie below any number that you choose, and padding would win there: use minus infinity
+    """,
+    hints="""
+        Scores have the axes batch, target, source. Which lengths belong to which axis?
+        Two lines use the lengths, and each uses the wrong ones.
+        `real_keys = np.arange(key.shape[1]) < source_lengths[:, None]`; in the other line it is `target_lengths`.
+    """,
+    why="""
+        Scores have the axes (batch, target, source). The source's lengths speak about the last of them and enter
+        before the softmax; the target's lengths speak about rows of the output, and nothing else.
+    """,
 )
+def padded_cross_attention(query, key, value, source_lengths, target_lengths):
+    r"""Cross-attention in a padded batch; rows of the output that belong to padding
+    of the target are zero.
 
-# --- 9.3 the loss over real tokens ---------------------------------------------------------------------
+    The function below runs cross-attention in a padded batch. `query` is `(batch, q_len, d_k)`, `key`
+    `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`. The integers `source_lengths` and `target_lengths`,
+    `(batch,)`, say how many rows of each example are real, at least one; padding stands behind them and holds any
+    finite numbers.
 
-
-def _log_softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
-
-
-def _loss(logits: np.ndarray, target: np.ndarray, padding: int, *, mean: str = "real", grad: str = "real") -> tuple[np.ndarray, np.ndarray]:
-    """Return loss and gradient, right by default; `mean` and `grad` say what the mistakes do."""
-    log_p, real = _log_softmax(logits), (target != padding).astype(float)
-    one_hot = np.eye(logits.shape[-1])[target]
-    picked = -(log_p * one_hot).sum(axis=-1)
-    weight = np.ones_like(real) if mean == "all rows" else real
-    count = {"real": real.sum(), "padded": real.size, "all rows": real.size}.get(mean, real.sum())
-    if mean == "examples":
-        weight = real / real.sum(axis=1, keepdims=True) / len(real)
-        count = 1.0
-    if mean == "sum":
-        count = 1.0
-    if mean == "filled up":  # as if padding stood at the end alone
-        weight = (np.arange(real.shape[1]) < real.sum(axis=1, keepdims=True)).astype(float)
-    if mean == "log of p":
-        picked = -np.log((np.exp(log_p) * one_hot).sum(axis=-1))
-    part = one_hot if grad == "one-hot" else np.exp(log_p) - one_hot
-    slope = (np.ones_like(real) if grad == "all rows" else weight)[..., None] * part / count
-    return np.asarray(np.where(weight > 0, weight * picked, 0.0).sum() / count), -slope if grad == "negative" else slope
+    Wanted: each real query attends to the real keys of its own example, scaled by $1/\sqrt{d_k}$; output rows of
+    target padding are **zero**. Scores may have any size and sign. The function confuses the sides: repair it.
+    """
+    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
+    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
+    scores = np.where(real_keys[:, None, :], scores, -np.inf)
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    real_queries = np.arange(query.shape[1]) < target_lengths[:, None]
+    return np.where(real_queries[:, :, None], weights @ value, 0.0)
 
 
 def _loss_cases(rng: np.random.Generator) -> list[Case]:
@@ -303,234 +226,226 @@ def _loss_cases(rng: np.random.Generator) -> list[Case]:
     return [case("two targets of different lengths", [5, 2], 5, 7), far, other, inside, case("one target without padding", [3], 3, 11)]
 
 
-LOSS = Task(
-    id="loss-over-real-tokens",
-    title="A loss that padding does not touch",
-    entry="my_loss",
+@asked(
+    "loss-over-real-tokens",
+    "A loss that padding does not touch",
     kind="write",
     equation="loss-over-real-tokens",
     points=3,
     difficulty=3,
     minutes=15,
     trains="the mean over what is there, and its gradient",
-    answer=_loss,
     forbid=(forbidden.AUTOGRAD, forbidden.LOSSES),
     cases=_loss_cases,
-    wrong=[
-        Wrong(
-            "divided by the padded length",
-            lambda logits, target, padding: _loss(logits, target, padding, mean="padded"),
-            "divide by the number of real tokens: otherwise the loss depends on how long the longest target of the batch is",
-        ),
-        Wrong(
-            "padding counted as tokens",
-            lambda logits, target, padding: _loss(logits, target, padding, mean="all rows"),
-            "the model is asked to predict padding too: leave those positions out of the loss and of the gradient",
-        ),
-        Wrong(
-            "a mean for each example first",
-            lambda logits, target, padding: _loss(logits, target, padding, mean="examples"),
-            "{eq}`loss-over-real-tokens` is one mean over all real tokens of the batch, not a mean of the means of the examples",
-        ),
-        Wrong(
-            "a gradient at padded positions",
-            lambda logits, target, padding: _loss(logits, target, padding, grad="all rows"),
-            "the loss does not depend on logits at padding, so their gradient is zero",
-        ),
-        Wrong(
-            "the sum",
-            lambda logits, target, padding: _loss(logits, target, padding, mean="sum"),
-            "that is the sum over real tokens: divide it, and the gradient, by their number",
-        ),
-        Wrong(
-            "the sign of the gradient",
-            lambda logits, target, padding: _loss(logits, target, padding, grad="negative"),
-            "the gradient is p minus the one-hot target: raising the right logit lowers the loss",
-        ),
-        Wrong(
-            "token 0 taken for padding",
-            lambda logits, target, padding: _loss(logits, target, 0),
-            "which token is padding is said by the argument `padding`; it need not be 0",
-        ),
-        Wrong(
-            "padding taken to stand at the end",
-            lambda logits, target, padding: _loss(logits, target, padding, mean="filled up"),
-            "padding may stand anywhere: compare each token with `padding` instead of counting a length",
-        ),
-        Wrong(
-            "the logarithm of a probability that is 0",
-            lambda logits, target, padding: _loss(logits, target, padding, mean="log of p"),
-            "far behind the largest logit, p underflows to 0 and its logarithm is infinite: subtract the log-sum-exp from the logit",
-        ),
-    ],
-    hints=[
-        "`target != padding` says which positions count. How many are they?",
-        "ln p = logits minus their log-sum-exp (shifted by the maximum); pick the entry of the target at each position.",
-        "`d_logits = real[..., None] * (p - one_hot) / real.sum()`.",
-    ],
+    slips="""
+        divided by the padded length
+            all real.sum() -> real.size
+            divide by the number of real tokens: otherwise the loss depends on how long the longest target of the batch is
+        padding counted as tokens
+            (target != padding).astype(float) -> np.ones(target.shape)
+            the model is asked to predict padding too: leave those positions out of the loss and of the gradient
+        a mean for each example first
+                real = (target != padding).astype(float)
+                ->
+                real = (target != padding).astype(float)
+                real = real / real.sum(axis=1, keepdims=True) / len(real)
+                ;;
+                all ` / real.sum()` ->
+            {eq}`loss-over-real-tokens` is one mean over all real tokens of the batch, not a mean of the means of the examples
+        a gradient at padded positions
+            real[..., None] * (np.exp -> (np.exp
+            the loss does not depend on logits at padding, so their gradient is zero
+        the sum
+            all ` / real.sum()` ->
+            that is the sum over real tokens: divide it, and the gradient, by their number
+        the sign of the gradient
+            d_logits = real -> d_logits = -real
+            the gradient is p minus the one-hot target: raising the right logit lowers the loss
+        token 0 taken for padding
+            target != padding -> target != 0
+            which token is padding is said by the argument `padding`; it need not be 0
+        padding taken to stand at the end
+                real = (target != padding).astype(float)
+                ->
+                real = (target != padding).astype(float)
+                real = (np.arange(real.shape[1]) < real.sum(axis=1, keepdims=True)).astype(float)
+            padding may stand anywhere: compare each token with `padding` instead of counting a length
+        the logarithm of a probability that is 0
+            (log_p * one_hot).sum(axis=-1) -> np.log((np.exp(log_p) * one_hot).sum(axis=-1))
+            far behind the largest logit, p underflows to 0 and its logarithm is infinite: subtract the log-sum-exp from the logit
+    """,
+    hints="""
+        `target != padding` says which positions count. How many are they?
+        ln p = logits minus their log-sum-exp (shifted by the maximum); pick the entry of the target at each position.
+        `d_logits = real[..., None] * (p - one_hot) / real.sum()`.
+    """,
+    why="""
+        Padding is no prediction, so it has no part in the sum and none in the count. With the padded length as
+        divisor, one long target in a batch would shrink the gradients of all others.
+    """,
 )
+def my_loss(logits, target, padding):
+    """Loss over the real tokens, and its gradient (batch, length, n_tokens),
+    {eq}`loss-over-real-tokens`.
 
-# --- 9.4 the gradient of the source --------------------------------------------------------------------
+    Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` holds integers,
+    `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the padding token's number. Return
+    `(loss, d_logits)`: the mean cross-entropy in nats over **all** tokens of the batch that are not padding, and its
+    gradient, shaped as `logits`. Padding may stand anywhere, even fill a target; at least one token is real. Logits may
+    be near a thousand, or a thousand apart.
 
+    A library's log-softmax is welcome.
+    """
+    real = (target != padding).astype(float)
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    one_hot = np.eye(logits.shape[-1])[target]
 
-def _source_gradient(
-    x: np.ndarray, y: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, d_output: np.ndarray, *, mistake: str = ""
-) -> np.ndarray:
-    query, key, value = x @ w_query, y @ w_key, y @ w_value
-    root = math.sqrt(query.shape[1])
-    p, d_p = softmax(query @ key.T / root), d_output @ value.T
-    d_s = p * (d_p - (0.0 if mistake == "delta" else (p * d_p).sum(axis=1, keepdims=True)))
-    d_key, d_value = d_s.T @ query / (1.0 if mistake == "scale" else root), p.T @ d_output
-    through_key, through_value = d_key @ w_key.T, d_value @ w_value.T
-    if mistake == "last":  # only the last target position
-        through_key = np.outer(d_s[-1], query[-1]) / root @ w_key.T
-        through_value = np.outer(p[-1], d_output[-1]) @ w_value.T
-    return np.asarray({"values": through_value, "keys": through_key}.get(mistake, through_key + through_value))
-
-
-def _gradient_cases(rng: np.random.Generator) -> list[Case]:
-    sizes = {
-        "fewer queries than keys": (3, 7, 5, 11, 2, 13),
-        "more queries than keys": (11, 5, 3, 7, 13, 2),
-        "one query": (1, 5, 7, 3, 2, 11),
-        "one source position": (5, 1, 3, 7, 2, 11),
-    }
-    cases = []
-    for name, (q_len, *rest) in sizes.items():
-        inputs = _draw(rng, q_len, *rest)
-        cases.append(Case(name, **inputs, d_output=rng.normal(size=(q_len, rest[-1]))))
-    far = Case("a large source under small key weights", **_draw(rng, 5, 3, 7, 11, 2, 13), d_output=rng.normal(size=(5, 13)))
-    far.inputs["y"] *= 1000.0  # a step that suits the differences elsewhere is lost here
-    far.inputs["w_key"] /= 1000.0
-    return [*cases, far]
+    loss = -(real * (log_p * one_hot).sum(axis=-1)).sum() / real.sum()
+    d_logits = real[..., None] * (np.exp(log_p) - one_hot) / real.sum()
+    return loss, d_logits
 
 
-def _gradient_wrong(name: str, mistake: str, hint: str) -> Wrong:
-    return Wrong(name, lambda *inputs: _source_gradient(*inputs, mistake=mistake), hint)
+def _with_gradient(normal, q_len, kv_len, d_x, d_y, d_k, d_v):
+    return {**_draw(normal, q_len, kv_len, d_x, d_y, d_k, d_v), "d_output": normal(q_len, d_v)}
 
 
-SOURCE_GRADIENT = Task(
-    id="source-gradient",
-    title="What the source learns",
-    entry="my_source_gradient",
+def _a_large_source_under_small_key_weights(rng):
+    """A step that suits the differences elsewhere is lost here."""
+    inputs = _with_gradient(lambda *shape: rng.normal(size=shape), 5, 3, 7, 11, 2, 13)
+    return {**inputs, "y": inputs["y"] * 1000.0, "w_key": inputs["w_key"] / 1000.0}
+
+
+GRADIENTS = """
+fewer queries than keys: 3 7 5 11 2 13
+more queries than keys: 11 5 3 7 13 2
+one query: 1 5 7 3 2 11
+one source position: 5 1 3 7 2 11
+"""
+
+
+@asked(
+    "source-gradient",
+    "What the source learns",
     kind="write",
     equation="gradient-of-source",
     points=3,
     difficulty=4,
     minutes=18,
     trains="a sequence that is used twice",
-    answer=_source_gradient,
     forbid=(forbidden.ATTENTION, forbidden.AUTOGRAD),
-    cases=_gradient_cases,
-    wrong=[
-        _gradient_wrong("through the values alone", "values", "y also made the keys: moving it moves the scores, {eq}`gradient-of-source`"),
-        _gradient_wrong("through the keys alone", "keys", "y also made the values: add dV W_V^T, {eq}`gradient-of-source`"),
-        _gradient_wrong("the scale forgotten on the way back", "scale", "the scores hold 1 / sqrt(d_k), and so does dK"),
-        _gradient_wrong(
-            "nothing subtracted from dP",
-            "delta",
-            "dS = P * dP leaves out that each row of weights sums to 1: subtract delta_i, {eq}`gradient-of-scores`",
-        ),
-        _gradient_wrong(
-            "from the last target row alone", "last", "a source row is asked by every target row: the products sum over all of them"
-        ),
-    ],
-    hints=[
-        "y is used twice, for keys and for values. A quantity used twice adds up two gradients.",
-        "First dV = P^T dZ and dK = dS^T Q / sqrt(d_k), as in lesson {lesson}`gradients`; then back through the projections.",
-        "`return d_key @ w_key.T + d_value @ w_value.T`, with `d_scores = p * (d_p - (p * d_p).sum(axis=1, keepdims=True))`.",
-    ],
+    cases=[tried(_with_gradient, GRADIENTS), _a_large_source_under_small_key_weights],
+    slips="""
+        through the values alone
+            d_key @ w_key.T + ->
+            y also made the keys: moving it moves the scores, {eq}`gradient-of-source`
+        through the keys alone
+            ` + d_value @ w_value.T` ->
+            y also made the values: add dV W_V^T, {eq}`gradient-of-source`
+        the scale forgotten on the way back
+            query * scale, p.T -> query, p.T
+            the scores hold 1 / sqrt(d_k), and so does dK
+        nothing subtracted from dP
+            ` - (p * d_p).sum(axis=1, keepdims=True)` ->
+            dS = P * dP leaves out that each row of weights sums to 1: subtract delta_i, {eq}`gradient-of-scores`
+        from the last target row alone
+                d_scores.T @ query * scale, p.T @ d_output
+                ->
+                np.outer(d_scores[-1], query[-1]) * scale, np.outer(p[-1], d_output[-1])
+            a source row is asked by every target row: the products sum over all of them
+    """,
+    hints="""
+        y is used twice, for keys and for values. A quantity used twice adds up two gradients.
+        First dV = P^T dZ and dK = dS^T Q / sqrt(d_k), as in lesson {lesson}`gradients`; then back through the projections.
+        `return d_key @ w_key.T + d_value @ w_value.T`, with `d_scores = p * (d_p - (p * d_p).sum(axis=1, keepdims=True))`.
+    """,
+    why="""
+        $Y$ is used twice, so two gradients add up. The transposes sum over the target: a source row is taught by
+        every row that asked it, in proportion to the weight it was given.
+    """,
 )
+def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
+    r"""Gradient of the loss with respect to the source, (kv_len, d_y), {eq}`gradient-of-source`.
 
-# --- 9.5 which way back --------------------------------------------------------------------------------
+    Write `my_source_gradient(x, y, w_query, w_key, w_value, d_output)`: the gradient of a loss with respect to the
+    source $Y$ in cross-attention, {eq}`cross-attention`. The first five arguments are those of task {task}`cross-attention`, with shapes
+    `(q_len, d_x)`, `(kv_len, d_y)`, `(d_x, d_k)`, `(d_y, d_k)`, `(d_y, d_v)`; `d_output` is the gradient at the output,
+    `(q_len, d_v)`. Return an array of the shape of `y`. The scale is $1/\sqrt{d_k}$, scores are moderate. The point is
+    the formula: nine digits are compared, and a difference quotient has fewer.
+    """
+    query, key, value = x @ w_query, y @ w_key, y @ w_value
+    scale = 1 / np.sqrt(query.shape[1])
+    scores = query @ key.T * scale
+    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p = unnormalised / unnormalised.sum(axis=1, keepdims=True)
+
+    d_p = d_output @ value.T
+    d_scores = p * (d_p - (p * d_p).sum(axis=1, keepdims=True))
+    d_key, d_value = d_scores.T @ query * scale, p.T @ d_output
+    return d_key @ w_key.T + d_value @ w_value.T
 
 
-def _context_points(rng: np.random.Generator) -> list[Case]:
+def _sixteen_points(rng):
     alpha = rng.uniform(0.05, 0.95, size=16)
     h_1, h_2, k, s = rng.normal(size=(4, 16))
-    return [Case("16 points", alpha=alpha, h_1=h_1, h_2=h_2, k=k, s=s)]
+    return {"alpha": alpha, "h_1": h_1, "h_2": h_2, "k": k, "s": s}
 
 
-CONTEXT_SLOPE = Task(
-    id="context-slope",
-    title="How a context follows an annotation",
-    entry="my_context_slope",
+@asked(
+    "context-slope",
+    "How a context follows an annotation",
     kind="derive",
     equation="context-derivative-by-annotation",
     points=2,
     difficulty=4,
     minutes=12,
     trains="two ways from an annotation to a context",
-    symbols=("alpha", "h_1", "h_2", "k", "s"),
-    cases=_context_points,
-    answer=lambda alpha, h_1, h_2, k, s: alpha * (1 + (1 - alpha) * (h_1 - h_2) * k * s),
-    wrong=[
-        Wrong(
-            "the weights taken as constants",
-            lambda alpha, h_1, h_2, k, s: alpha + 0 * h_1,
-            "that is the way through the values; h_1 is also the key, so its own weight moves",
-        ),
-        Wrong(
-            "the way through the key alone",
-            lambda alpha, h_1, h_2, k, s: alpha * (1 - alpha) * (h_1 - h_2) * k * s,
-            "that is the way through the weights; h_1 is also a value, with the weight alpha",
-        ),
-        Wrong(
-            "the factor 1 - alpha forgotten",
-            lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - h_2) * k * s),
-            "the other weight falls by as much as alpha rises: d alpha / d e_1 = alpha (1 - alpha)",
-        ),
-        Wrong(
-            "the other value forgotten",
-            lambda alpha, h_1, h_2, k, s: alpha * (1 + (1 - alpha) * h_1 * k * s),
-            "what h_1 gains, h_2 loses: their difference counts",
-        ),
-        Wrong(
-            "the sign turned round",
-            lambda alpha, h_1, h_2, k, s: alpha * (1 + (1 - alpha) * (h_2 - h_1) * k * s),
-            "a larger score of h_1 moves the context towards h_1, not away from it",
-        ),
-        Wrong(
-            "the score's slope by the state",
-            lambda alpha, h_1, h_2, k, s: alpha * (1 + (1 - alpha) * (h_1 - h_2) * k * h_1),
-            "e_1 = s k h_1 is to be differentiated by h_1, which leaves s k",
-        ),
-    ],
-    hints=[
-        "c = alpha h_1 + (1 - alpha) h_2, and alpha depends on h_1 through e_1.",
-        "The product rule gives alpha, plus d alpha / d h_1 times (h_1 - h_2).",
-        "d alpha / d e_1 = alpha (1 - alpha), and d e_1 / d h_1 = k s: put the two together, `alpha * (1 + ...)`.",
-    ],
+    cases=[_sixteen_points],
+    slips="""
+        the weights taken as constants
+            ` * (1 + (1 - alpha) * (h_1 - h_2) * k * s)` ->
+            that is the way through the values; h_1 is also the key, so its own weight moves
+        the way through the key alone
+            1 + (1 - alpha) -> (1 - alpha)
+            that is the way through the weights; h_1 is also a value, with the weight alpha
+        the factor 1 - alpha forgotten
+            (1 - alpha) * ->
+            the other weight falls by as much as alpha rises: d alpha / d e_1 = alpha (1 - alpha)
+        the other value forgotten
+            (h_1 - h_2) -> h_1
+            what h_1 gains, h_2 loses: their difference counts
+        the sign turned round
+            h_1 - h_2 -> h_2 - h_1
+            a larger score of h_1 moves the context towards h_1, not away from it
+        the score's slope by the state
+            k * s -> k * h_1
+            e_1 = s k h_1 is to be differentiated by h_1, which leaves s k
+    """,
+    hints="""
+        c = alpha h_1 + (1 - alpha) h_2, and alpha depends on h_1 through e_1.
+        The product rule gives alpha, plus d alpha / d h_1 times (h_1 - h_2).
+        d alpha / d e_1 = alpha (1 - alpha), and d e_1 / d h_1 = k s: put the two together, `alpha * (1 + ...)`.
+    """,
+    why=r"""
+        This is {eq}`context-derivative-by-annotation`: $h_1 - c = (1 - \alpha)(h_1 - h_2)$ and $\partial e_1 / \partial h_1 = k s$. The
+        first
+        term is the way through the value, the second the way through the key. Both carry the factor $\alpha$.
+    """,
 )
+def my_context_slope(alpha, h_1, h_2, k, s):
+    r"""Two annotations that are plain numbers, $h_1$ and $h_2$, serve as keys and as values. The decoder's state is a
+    number $s$, and the scores are $e_j = s\,k\,h_j$ with a fixed factor $k$. The weight of $h_1$ is
+    $\alpha = e^{e_1} / (e^{e_1} + e^{e_2})$, the context $c = \alpha h_1 + (1 - \alpha) h_2$.
 
-# --- 9.6 operations of decoding ------------------------------------------------------------------------
-
-
-def _flops(
-    T_q: int,
-    T_k: int,
-    d_x: int,
-    d_y: int,
-    d_k: int,
-    d_v: int,
-    *,
-    size: int = 2,
-    source: float = 1,
-    query: float = 1,
-    values: float = 1,
-    mixed: float = 1,
-    again: bool = False,
-) -> tuple[float, ...]:
-    """Operations for the source, of a step, and altogether; a switch scales one part, `again` pays for the source at each step."""
-    once = size * T_k * d_y * source * (d_k + values * d_v)
-    step = size * (query * d_x * d_k + T_k * (d_k + mixed * d_v))
-    return (once, step, once + T_q * step) if not again else (once, once + step, T_q * (once + step))
+    Derive $\dfrac{\partial c}{\partial h_1}$ with $h_2$, $s$ and $k$ held fixed, and write it with the symbols `alpha`,
+    `h_1`, `h_2`, `k` and `s`. Sums, products and powers of them are all you need.
+    """
+    return alpha * (1 + (1 - alpha) * (h_1 - h_2) * k * s)
 
 
-PREDICT_COST = Task(
-    id="source-cache-flops",
-    title="What the cache of the source saves",
-    entry="my_flops",
+@asked(
+    "source-cache-flops",
+    "What the cache of the source saves",
     kind="predict",
     equation="cross-attention-decoding-flops",
     points=1,
@@ -539,43 +454,47 @@ PREDICT_COST = Task(
     trains="what is paid once and what at each step",
     tolerance=1e-6,
     variants=every(T_q=(30, 20), T_k=(40, 50), d_x=(32,), d_y=(48, 64), d_k=(16,), d_v=(24, 20)),
-    answer=_flops,
-    wrong=[
-        Wrong("a multiply-add counted as one", partial(_flops, size=1), "a multiplication and an addition are 2 operations"),
-        Wrong(
-            "the target's width for the source",
-            lambda d_x, d_y, **sizes: _flops(d_x=d_x, d_y=d_y, source=d_x / d_y, **sizes),
-            "the source has rows of d_y features; d_x is the width of the target",
-        ),
-        Wrong(
-            "the source projected at each step",
-            partial(_flops, again=True),
-            "keys and values of the source do not change while the target is written: they are paid once",
-        ),
-        Wrong(
-            "no projection of the query",
-            partial(_flops, query=0),
-            "each step projects its own query, 2 d_x d_k, and then pays for scores and for the sum of values",
-        ),
-        Wrong(
-            "scores without the sum of values",
-            partial(_flops, mixed=0),
-            "a step also sums the values: T_k rows of d_v features",
-        ),
-        Wrong(
-            "values not projected",
-            partial(_flops, values=0),
-            "the source is projected twice, to keys and to values",
-        ),
-    ],
-    hints=[
-        "Three parts: the source's two projections, one step, and all steps with the source.",
-        "The source: 2 T_k d_y (d_k + d_v). A step: 2 d_x d_k for the query and 2 T_k (d_k + d_v) for the rest.",
-        "The last number is the first plus T_q times the second.",
-    ],
+    slips="""
+        a multiply-add counted as one
+            all 2 * ->
+            a multiplication and an addition are 2 operations
+        the target's width for the source
+            d_y * (d_k -> d_x * (d_k
+            the source has rows of d_y features; d_x is the width of the target
+        the source projected at each step
+            (once, step, once + T_q * step) -> (once, once + step, T_q * (once + step))
+            keys and values of the source do not change while the target is written: they are paid once
+        no projection of the query
+            2 * d_x * d_k + ->
+            each step projects its own query, 2 d_x d_k, and then pays for scores and for the sum of values
+        scores without the sum of values
+            d_k + 2 * T_k * (d_k + d_v) -> d_k + 2 * T_k * d_k
+            a step also sums the values: T_k rows of d_v features
+        values not projected
+            d_y * (d_k + d_v) -> d_y * d_k
+            the source is projected twice, to keys and to values
+    """,
+    hints="""
+        Three parts: the source's two projections, one step, and all steps with the source.
+        The source: 2 T_k d_y (d_k + d_v). A step: 2 d_x d_k for the query and 2 T_k (d_k + d_v) for the rest.
+        The last number is the first plus T_q times the second.
+    """,
+    why="""
+        This is {eq}`cross-attention-decoding-flops`. Without the cache, each step would pay for the source again: here
+        153 600 operations, 36 times what the step itself costs.
+    """,
 )
+def my_flops(T_q, T_k, d_x, d_y, d_k, d_v):
+    """A decoder writes $T_q$ tokens with a cross-attention layer (one head, no output projection) of $d_x$, $d_y$, $d_k$ and $d_v$
+    features, over a source of $T_k$ rows, whose keys and values are computed once and kept (numbers below). A multiply-add counts as
+    2 operations, softmax and scale as none. Write `my_flops = (a, b, c)`:
 
-# --- 9.7 read an alignment -----------------------------------------------------------------------------
+    - `a`: operations for the keys and values of the source;
+    - `b`: operations of one step, from the row of the target to the output;
+    - `c`: operations altogether.
+    """
+    once, step = 2 * T_k * d_y * (d_k + d_v), 2 * d_x * d_k + 2 * T_k * (d_k + d_v)
+    return (once, step, once + T_q * step)
 
 
 def _alignment_to_read() -> dict[str, Any]:
@@ -605,155 +524,199 @@ def _alignment_to_read() -> dict[str, Any]:
     }
 
 
-READ_ALIGNMENT = Task(
-    id="read-date-alignment",
-    title="Read an alignment",
-    entry="my_reading",
+@asked(
+    "read-date-alignment",
+    "Read an alignment",
     kind="figure",
     equation="context-from-alignment-model",
     points=1,
     difficulty=2,
     minutes=5,
     trains="rows that were written, columns that were read",
-    answer=lambda: (2.0, 3.0, 0.18, 0.07 / 0.18),
-    tolerance=1e-3,
+    figure="charts.heatmap",
     figure_data=_alignment_to_read,
-    wrong=[
-        Wrong(
-            "rows and columns exchanged",
-            lambda: (3.0, 3.0, 0.18, 0.07 / 0.18),
-            "look down column 1 for its largest entry, not along row 1: a column is what was read, a row what was written",
-        ),
-        Wrong(
-            "the other hyphen",
-            lambda: (2.0, 1.0, 0.18, 0.07 / 0.18),
-            "the two rows of hyphens look alike, but one is nearer to a plain average: compare their largest weights",
-        ),
-        Wrong(
-            "the weight that is hidden",
-            lambda: (2.0, 3.0, 0.82, 0.07 / 0.18),
-            "that is the weight on the token itself; the question asks what the other five have together",
-        ),
-        Wrong(
-            "struck without normalising again",
-            lambda: (2.0, 3.0, 0.18, 0.07),
-            "a hidden key leaves the softmax, and the rest is renormalised to sum to 1, {eq}`masking-renormalises-weights`",
-        ),
-        Wrong(
-            "shared out equally",
-            lambda: (2.0, 3.0, 0.18, 0.07 + 0.82 / 5),
-            "what the hidden key had goes to the others in proportion to their weights, not in equal parts, "
-            "{eq}`masking-renormalises-weights`",
-        ),
-        Wrong("counted from one", lambda: (3.0, 4.0, 0.18, 0.07 / 0.18), "rows are counted from 0, as the labels of the figure are"),
-    ],
-    hints=[
-        "Rows are written tokens, and each row sums to 1; columns are source tokens and need not.",
-        "For the second number, note the largest weight of each row and compare the five. For the third, 1 minus one weight.",
-        "For the last one, divide the weight of token 0 in row 2 by what all tokens but December have together.",
-    ],
+    digits=3,
+    slips="""
+        rows and columns exchanged
+            (2, -> (3,
+            look down column 1 for its largest entry, not along row 1: a column is what was read, a row what was written
+        the other hyphen
+            3, 0.18, -> 1, 0.18,
+            the two rows of hyphens look alike, but one is nearer to a plain average: compare their largest weights
+        the weight that is hidden
+            3, 0.18, -> 3, 0.82,
+            that is the weight on the token itself; the question asks what the other five have together
+        struck without normalising again
+            0.07 / 0.18 -> 0.07
+            a hidden key leaves the softmax, and the rest is renormalised to sum to 1, {eq}`masking-renormalises-weights`
+        shared out equally
+            0.07 / 0.18 -> 0.07 + 0.82 / 5
+            what the hidden key had goes to the others in proportion to their weights, not in equal parts,
+            {eq}`masking-renormalises-weights`
+        counted from one
+            (2, 3, -> (3, 4,
+            rows are counted from 0, as the labels of the figure are
+    """,
+    hints="""
+        Rows are written tokens, and each row sums to 1; columns are source tokens and need not.
+        For the second number, note the largest weight of each row and compare the five. For the third, 1 minus one weight.
+        For the last one, divide the weight of token 0 in row 2 by what all tokens but December have together.
+    """,
+    why="""
+        The written 12 reads December, with 0.82. Both hyphens look everywhere: row 3 has no weight above 0.19. A
+        hidden key leaves the softmax, and what is left of row 2, 0.18, is scaled up to 1.
+    """,
 )
+def my_reading():
+    """Run the cell below: weights of five written tokens over six source tokens, both counted from 0. Write
+    `my_reading = (a, b, c, d)`:
 
-# --- 9.8 write a target --------------------------------------------------------------------------------
-
-
-def _write(
-    y: np.ndarray,
-    w_query: np.ndarray,
-    w_key: np.ndarray,
-    w_value: np.ndarray,
-    embeddings: np.ndarray,
-    positions: np.ndarray,
-    w_output: np.ndarray,
-    start: int,
-    end: int,
-    *,
-    mistake: str = "",
-) -> np.ndarray:
-    """Return the logits of every step; `mistake` names what a wrong answer does instead."""
-    key, value = y @ w_key, y @ w_value
-    token, rows = 1 if mistake == "start 1" else start, []
-    for position in np.zeros_like(positions) if mistake == "positions" else positions:
-        x = (embeddings[token] + position)[None]
-        found = attention(x @ w_query, key, value, scale=1.0 if mistake == "scale" else None)
-        row = (found if mistake == "residual" else x + found) @ w_output
-        rows.append(row[0])
-        best = int(row.argmax())
-        if best == end and mistake != "goes on":
-            return np.stack(rows[:-1] if mistake == "end left out" and len(rows) > 1 else rows)
-        token = start if mistake == "start again" else int(row.argmin()) if mistake == "least" else best
-    return np.stack(rows)
+    - `a`: which row gives source token 1 its largest weight?
+    - `b`: which row's largest weight is the smallest?
+    - `c`: the weight of the five source tokens other than token 1 together, in row 2;
+    - `d`: a mask hides source token 1, scores stay. The weight of source token 0 then, in row 2.
+    """
+    return (2, 3, 0.18, 0.07 / 0.18)
 
 
-def _writer_case(rng: np.random.Generator, name: str, sizes: tuple[int, int, int], start: int, ends: str) -> Case:
+def _text(rng, kv_len, n_tokens, max_len, start, ends):
     """Draw until no step is a close call, and the end token comes where it is to come, or never."""
-    kv_len, n_tokens, max_len = sizes
-    d_x, d_y, d_k = 5, 3, 2
+    shapes = {"y": (kv_len, 3), "w_query": (5, 2), "w_key": (3, 2), "w_value": (3, 5)}
+    shapes |= {"embeddings": (n_tokens, 5), "positions": (max_len, 5), "w_output": (5, n_tokens)}
     while True:
-        inputs: dict[str, Any] = {
-            "y": rng.normal(size=(kv_len, d_y)),
-            "w_query": rng.normal(size=(d_x, d_k)),
-            "w_key": rng.normal(size=(d_y, d_k)),
-            "w_value": rng.normal(size=(d_y, d_x)),
-            "embeddings": rng.normal(size=(n_tokens, d_x)),
-            "positions": rng.normal(size=(max_len, d_x)),
-            "w_output": rng.normal(size=(d_x, n_tokens)),
-            "start": start,
-        }
-        logits = _write(**inputs, end=-1)
+        inputs = {**{name: rng.normal(size=shape) for name, shape in shapes.items()}, "start": start}
+        logits = my_writer.answer(**inputs, end=-1)
         best = logits.argmax(axis=1).tolist()
         first = {token: best.index(token) for token in best}
         middle = [token for token, step in first.items() if 2 <= step < max_len - 1]
-        never = [token for token in range(n_tokens) if token not in first]
-        top = np.sort(logits, axis=1)
-        clear = (top[:, -1] - top[:, -2]).min() > 0.1
         fit = {
-            "at once": [n for n in best[:1] if n != start],
-            "later": [n for n in middle if n != start],
-            "at the start token": [n for n in middle if n == start],
-            "never": never,
+            "at_once": [token for token in best[:1] if token != start],
+            "later": [token for token in middle if token != start],
+            "at_the_start_token": [token for token in middle if token == start],
+            "never": [token for token in range(n_tokens) if token not in first],
         }[ends]
-        if clear and len(first) > 2 and fit:
-            return Case(name, **inputs, end=fit[0])
+        top = np.sort(logits, axis=1)
+        if (top[:, -1] - top[:, -2]).min() > 0.1 and len(first) > 2 and fit:
+            return {**inputs, "end": fit[0]}
 
 
-def _writer_wrong(name: str, mistake: str, hint: str) -> Wrong:
-    return Wrong(name, lambda *inputs: _write(*inputs, mistake=mistake), hint)
+TEXTS = """
+the end token comes in the middle: 7 11 6 1 later
+one token is start and end: 4 7 8 3 at_the_start_token
+no end token within the positions: 6 11 4 5 never
+the end token comes at step 0: 3 7 4 2 at_once
+"""
 
 
-WRITER = Task(
-    id="greedy-decoding",
-    title="Write a target",
-    entry="my_writer",
+@asked(
+    "greedy-decoding",
+    "Write a target",
     kind="write",
     equation="shifted-input-hides-target",
     points=3,
     difficulty=4,
     minutes=20,
     trains="the loop of a decoder: read the last token, ask the source, choose the next",
-    answer=_write,
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        _writer_case(rng, "the end token comes in the middle", (7, 11, 6), 1, "later"),
-        _writer_case(rng, "one token is start and end", (4, 7, 8), 3, "at the start token"),
-        _writer_case(rng, "no end token within the positions", (6, 11, 4), 5, "never"),
-        _writer_case(rng, "the end token comes at step 0", (3, 7, 4), 2, "at once"),
-    ],
-    wrong=[
-        _writer_wrong("the start token at every step", "start again", "each step reads the token that the step before has chosen"),
-        _writer_wrong("it goes on after the end", "goes on", "the step that chooses the end token is the last one"),
-        _writer_wrong("the last step left out", "end left out", "the step that chooses the end token belongs to the result"),
-        _writer_wrong("without the positions", "positions", "step t reads embeddings[token] + positions[t]"),
-        _writer_wrong("without what was there", "residual", "logits are made from x + z: the attention adds to the row that asked"),
-        _writer_wrong("no scale", "scale", "the scores of the attention are divided by sqrt(d_k), {eq}`cross-attention`"),
-        _writer_wrong("start token 1 always", "start 1", "the first step reads the token `start`, whichever it is"),
-        _writer_wrong("the least likely token", "least", "choose the token with the largest logit"),
-    ],
-    hints=[
-        "Compute keys and values of the source before the loop. Which three things happen in each step?",
-        "x = embeddings[token] + positions[t]; z = attention of the single query x @ w_query; logits = (x + z) @ w_output.",
-        "`rows.append(logits)`, `token = logits.argmax()`, and `break` if it is `end`; at last `np.stack(rows)`.",
-    ],
+    cases=tried(_text, TEXTS),
+    slips="""
+        the start token at every step
+            x = embeddings[token] -> x = embeddings[start]
+            each step reads the token that the step before has chosen
+        it goes on after the end
+            break -> pass
+            the step that chooses the end token is the last one
+        the last step left out
+            break -> return np.stack(rows[: max(len(rows) - 1, 1)])
+            the step that chooses the end token belongs to the result
+        without the positions
+            ` + position` ->
+            step t reads embeddings[token] + positions[t]
+        without what was there
+            (x + z) @ -> z @
+            logits are made from x + z: the attention adds to the row that asked
+        no scale
+            ` / np.sqrt(key.shape[1])` ->
+            the scores of the attention are divided by sqrt(d_k), {eq}`cross-attention`
+        start token 1 always
+            rows = start, [] -> rows = 1, []
+            the first step reads the token `start`, whichever it is
+        the least likely token
+            .argmax() -> .argmin() ;; token == end -> rows[-1].argmax() == end
+            choose the token with the largest logit
+    """,
+    hints="""
+        Compute keys and values of the source before the loop. Which three things happen in each step?
+        x = embeddings[token] + positions[t]; z = attention of the single query x @ w_query; logits = (x + z) @ w_output.
+        `rows.append(logits)`, `token = logits.argmax()`, and `break` if it is `end`; at last `np.stack(rows)`.
+    """,
+    why="""
+        Keys and values stand before the loop: the source does not change. Inside, a step costs one query, one row
+        of scores and one sum. The token chosen is read in the next step, so a mistake is carried along; that is the price
+        of writing without a teacher.
+    """,
 )
+def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    r"""Write greedily until `end`; return the logits of every step,
+    (n_steps, n_tokens).
 
-TASKS = [CROSS, PADDING, LOSS, SOURCE_GRADIENT, CONTEXT_SLOPE, PREDICT_COST, READ_ALIGNMENT, WRITER, SOURCE_ROW, BOTH_DIRECTIONS]
+    Write `my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end)`. It returns the logits of
+    all steps, `(n_steps, n_tokens)`. Step $t = 0, 1, \ldots$:
+
+    - $x$ = `embeddings[token] + positions[t]`, `token` being `start` first, then the one chosen before;
+    - $z$ = cross-attention, {eq}`cross-attention`, of the query $x W_Q$ over keys $Y W_K$ and values $Y W_V$;
+    - logits = $(x + z)$ `@ w_output`; the largest chooses the token.
+
+    The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
+    `positions`. Float64: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
+    `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`. `start` and `end` are
+    integers, possibly equal.
+    """
+    key, value = y @ w_key, y @ w_value
+    token, rows = start, []
+    for position in positions:
+        x = embeddings[token] + position
+        scores = key @ (x @ w_query) / np.sqrt(key.shape[1])
+        unnormalised = np.exp(scores - scores.max())
+        z = unnormalised @ value / unnormalised.sum()
+        rows.append((x + z) @ w_output)
+        token = int(rows[-1].argmax())
+        if token == end:
+            break
+    return np.stack(rows)
+
+
+ORDER = [
+    note(
+        "title",
+        """
+        Each stands for itself.
+    """,
+    ),
+    note(
+        "conventions",
+        """
+        Answers are NumPy arrays or torch tensors of float32 or float64; the last two answers are LaTeX. A function must not change
+        its inputs. Rows are positions: $X$ is the target $(T_q, d_x)$, which asks, and $Y$ the source $(T_k, d_y)$, which answers.
+    """,
+    ),
+    "cross-attention",
+    "repair-padding-both-sides",
+    "loss-over-real-tokens",
+    "source-gradient",
+    "context-slope",
+    "source-cache-flops",
+    "read-date-alignment",
+    "greedy-decoding",
+    note(
+        "latex",
+        r"""
+        **The last two answers are LaTeX**, typed as text with an `r` in front: the right side of a formula, and the lines of a
+        derivation. Every form that is equal counts. One index of a matrix is a row, as in `Q_i`, a transpose is typed `^\top`, and
+        a sum reaches as far as its parentheses. To see how a formula is understood, `from attn_course import read` and call
+        `read("gradient-of-source-row", my_gradient)`; what cannot be read is no attempt.
+    """,
+    ),
+    "gradient-of-source-row",
+    "map-read-backwards",
+]

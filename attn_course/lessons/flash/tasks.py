@@ -1,230 +1,254 @@
-"""The graded tasks on fast attention: bytes and tiles here; blocks, gradients, kernels and formulas in files of their own."""
+"""The tasks on fast attention: bytes and tiles here; blocks, gradients, kernels and formulas in files of their own."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-
-import numpy as np
-
-from attn_course.lessons.flash.tasks_blocks import MERGE, REPAIR, STREAM
-from attn_course.lessons.flash.tasks_formulas import GRADIENT_FORMULA, MERGE_DERIVED, UPDATE_FORMULA
-from attn_course.lessons.flash.tasks_kernels import FIRST_KERNEL, READ_SCHEDULE, SPLITS, TILE_GRADIENT
-from attn_course.tasks.core import Case, Task, Wrong, every
+from attn_course.tasks.asked import asked, cell, note, tried
+from attn_course.tasks.core import every
 
 
-def _saved(
-    T: int,
-    d_v: int,
-    B: Sequence[int],
-    *,
-    plain: Callable[[int, int], float] = lambda T, d_v: 4 * T * d_v + 4 * T**2,
-    passed: Callable[[int, int, int], float] = lambda T, d_v, block: T / block * T * 2 * d_v,
-    rows: Callable[[int], float] = lambda d_v: 2 * d_v + 1,
-) -> tuple[float, ...]:
-    """Numbers moved plain over numbers moved in tiles, for each block size: `passed` of keys and values, `rows` for each query."""
-    return tuple(plain(T, d_v) / (T * rows(d_v) + passed(T, d_v, block)) for block in B)
-
-
-SAVED = Task(
-    id="bytes-saved-by-tiles",
-    title="What tiles save",
-    entry="my_factors",
+@asked(
+    "bytes-saved-by-tiles",
+    "What tiles save",
     kind="predict",
     equation="tiled-attention-bytes",
     points=2,
     difficulty=2,
     minutes=8,
     trains="counting bytes before measuring time",
-    tolerance=2e-4,
     variants=every(T=(4096, 2048, 3072), d_v=(128, 64), B=((64, 256), (32, 512), (64, 512))),
-    answer=_saved,
-    wrong=[
-        Wrong(
-            "the limit",
-            lambda T, d_v, B: tuple(2 * block / d_v for block in B),
-            "that is the limit for long sequences; the question is about this one",
-        ),
-        Wrong(
-            "turned round",
-            lambda T, d_v, B: tuple(1 / factor for factor in _saved(T, d_v, B)),
-            "the bytes of plain attention over those in tiles",
-        ),
-        Wrong(
-            "scores and weights counted once",
-            partial(_saved, plain=lambda T, d_v: 4 * T * d_v + 2 * T**2),
-            "scores are written and read, weights are written and read: four times the square",
-        ),
-        Wrong(
-            "keys and values read once in all",
-            partial(_saved, passed=lambda T, d_v, block: 2 * T * d_v),
-            "keys and values pass by once for EACH block of queries",
-        ),
-        Wrong("keys without values", partial(_saved, passed=lambda T, d_v, block: T / block * T * d_v), "values pass by as well as keys"),
-        Wrong(
-            "keys read for every query",
-            partial(_saved, passed=lambda T, d_v, block: T * T * 2 * d_v),
-            "a key that has been read serves all queries of the block",
-        ),
-        Wrong("scores alone", partial(_saved, plain=lambda T, d_v: 4 * T**2), "plain attention also reads Q, K, V and writes the output"),
-        Wrong("the blocks alone", partial(_saved, rows=lambda d_v: 0), "queries, outputs and log-sum-exps move as well, once each"),
-        Wrong(
-            "no log-sum-exp",
-            partial(_saved, rows=lambda d_v: 2 * d_v),
-            "the log-sum-exp of each query is written too: one number for each row",
-        ),
-    ],
-    hints=[
-        (
-            "Two formulas, {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`, for the same T and d_v. Which of their terms "
-            "depend on the block?"
-        ),
-        "Plain: 4 T d_v + 4 T^2 numbers. In tiles: T (2 d_v + 1) + (T / B) T 2 d_v.",
-        "plain / (T * (2 * d_v + 1) + T / B * T * 2 * d_v) for each of the two B.",
-    ],
+    digits=4,
+    slips="""
+        the limit
+            plain / (T * (2 * d_v + 1) + T / block * T * 2 * d_v) -> 2 * block / d_v
+            that is the limit for long sequences; the question is about this one
+        turned round
+            plain / (T * (2 * d_v + 1) + T / block * T * 2 * d_v) -> (T * (2 * d_v + 1) + T / block * T * 2 * d_v) / plain
+            the bytes of plain attention over those in tiles
+        scores and weights counted once
+            4 * T**2 -> 2 * T**2
+            scores are written and read, weights are written and read: four times the square
+        keys and values read once in all
+            T / block * T * 2 * d_v -> 2 * T * d_v
+            keys and values pass by once for EACH block of queries
+        keys without values
+            T * 2 * d_v) -> T * d_v)
+            values pass by as well as keys
+        keys read for every query
+            T / block * T -> T * T
+            a key that has been read serves all queries of the block
+        scores alone
+            4 * T * d_v + ->
+            plain attention also reads Q, K, V and writes the output
+        the blocks alone
+            T * (2 * d_v + 1) + ->
+            queries, outputs and log-sum-exps move as well, once each
+        no log-sum-exp
+            2 * d_v + 1 -> 2 * d_v
+            the log-sum-exp of each query is written too: one number for each row
+    """,
+    hints="""
+        Two formulas, {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`, for the same T and d_v. Which of their terms depend
+            on the block?
+        Plain: 4 T d_v + 4 T^2 numbers. In tiles: T (2 d_v + 1) + (T / B) T 2 d_v.
+        plain / (T * (2 * d_v + 1) + T / B * T * 2 * d_v) for each of the two B.
+    """,
+    why="""
+        With 64 queries in a block and $d_v = 128$, nearly nothing is saved: what no longer moves as scores moves as keys and values that
+        pass by 64 times. Tiles pay when the block is large against the width, {eq}`plain-to-tiled-bytes`: $2 B_q / d_v$ is 1 and 4.
+    """,
 )
+def my_factors(T, d_v, B):
+    r"""One head attends over $T$ positions ($T_q = T_k$) with $d_k = d_v$; all numbers (log-sum-exps too) have the same size, and there
+    is no mask. By what factor does tiling reduce the bytes moved: $M_{\mathrm{plain}} / M_{\mathrm{tiled}}$,
+    {eq}`plain-attention-bytes` and {eq}`tiled-attention-bytes`? The cell below prints your $T$, $d_v$ and two sizes $B$ of a block of
+    queries. Write `my_factors = (a, b)`, one for each size, exact for this length, not the limit.
+    """
+    plain = 4 * T * d_v + 4 * T**2
+    return tuple(plain / (T * (2 * d_v + 1) + T / block * T * 2 * d_v) for block in B)
 
-_SYMBOLS = ("t", "d", "r", "g", "b")
+
+def _sixteen_points(rng):
+    return {name: rng.uniform(1.5, 5.0, size=16) for name in ("t", "d", "r", "g", "b")}
 
 
-def _points(rng: np.random.Generator) -> list[Case]:
-    return [Case("16 points", **{name: rng.uniform(1.5, 5.0, size=16) for name in _SYMBOLS})]
-
-
-GROUPED = Task(
-    id="shared-key-tile-bytes",
-    title="Tiles for shared keys",
-    entry="my_bytes",
+@asked(
+    "shared-key-tile-bytes",
+    "Tiles for shared keys",
     kind="derive",
     equation="tiled-attention-bytes",
     points=2,
     difficulty=3,
     minutes=10,
     trains="a count of bytes for a new kernel",
-    symbols=_SYMBOLS,
-    cases=_points,
-    answer=lambda t, d, r, g, b: b * (g * t * (2 * d + 1) + t / r * t * 2 * d),
-    wrong=[
-        Wrong(
-            "keys read by every head",
-            lambda t, d, r, g, b: b * (g * t * (2 * d + 1) + g * t / r * t * 2 * d),
-            "that is the traffic without sharing: here one reading serves the blocks of all g heads",
-        ),
-        Wrong(
-            "one query head",
-            lambda t, d, r, g, b: b * (t * (2 * d + 1) + t / r * t * 2 * d),
-            "keys and values are right; queries, outputs and log-sum-exps exist for each of the g heads",
-        ),
-        Wrong(
-            "no log-sum-exp",
-            lambda t, d, r, g, b: b * (g * t * 2 * d + t / r * t * 2 * d),
-            "the log-sum-exp of each query is written too: one number for each row and head",
-        ),
-        Wrong(
-            "keys and values read once",
-            lambda t, d, r, g, b: b * (g * t * (2 * d + 1) + t * 2 * d),
-            "keys and values pass by again for every block of queries: t / r times",
-        ),
-        Wrong(
-            "the sharing helps twice",
-            lambda t, d, r, g, b: b * (g * t * (2 * d + 1) + t / (g * r) * t * 2 * d),
-            "the program holds r rows of EACH head, so there are t / r blocks, not t / (g r)",
-        ),
-        Wrong("numbers, not bytes", lambda t, d, r, g, b: g * t * (2 * d + 1) + t / r * t * 2 * d, "each number has b bytes"),
-        Wrong(
-            "the scores as well",
-            lambda t, d, r, g, b: b * (g * t * (2 * d + 1) + t / r * t * 2 * d + 4 * g * t**2),
-            "scores and weights stay in fast memory: that is the point of tiles",
-        ),
-    ],
-    hints=[
-        "List what exists once for each query head, and what passes by for each block.",
-        "Queries in, outputs out, one log-sum-exp: g t (2 d + 1). Keys and values: once for each of the t / r blocks.",
-        "b times the sum of `g*t*(2*d + 1)` and `(t/r)*t*2*d`.",
-    ],
+    cases=[_sixteen_points],
+    slips="""
+        keys read by every head
+            (t / r) -> (g * t / r)
+            that is the traffic without sharing: here one reading serves the blocks of all g heads
+        one query head
+            g * t * -> t *
+            keys and values are right; queries, outputs and log-sum-exps exist for each of the g heads
+        no log-sum-exp
+            2 * d + 1 -> 2 * d
+            the log-sum-exp of each query is written too: one number for each row and head
+        keys and values read once
+            (t / r) * t * 2 -> t * 2
+            keys and values pass by again for every block of queries: t / r times
+        the sharing helps twice
+            (t / r) -> (t / (g * r))
+            the program holds r rows of EACH head, so there are t / r blocks, not t / (g r)
+        numbers, not bytes
+            b * (g -> (g
+            each number has b bytes
+        the scores as well
+            t * 2 * d) -> t * 2 * d + 4 * g * t**2)
+            scores and weights stay in fast memory: that is the point of tiles
+    """,
+    hints="""
+        List what exists once for each query head, and what passes by for each block.
+        Queries in, outputs out, one log-sum-exp: g t (2 d + 1). Keys and values: once for each of the t / r blocks.
+        b times the sum of `g*t*(2*d + 1)` and `(t/r)*t*2*d`.
+    """,
+    why="""
+        Only the first term of {eq}`tiled-attention-bytes` exists for every head; the passing keys serve $g r$ rows at a time, which
+        raises the intensity by $g$. For decoding ($t$ keys, one query) this is all that helps.
+    """,
 )
-
-Counts = tuple[float, float, float]
-
-
-def _tiles(
-    q_len: int, kv_len: int, block_q: int, block_kv: int, q_offset: int, *, seen: str = "last", full: str = "first", strict: int = 0,
-    padded: bool = False, whole: bool = False,
-) -> Counts:  # fmt: skip
-    """Count tiles; which row decides, and how a tile that is not full is treated, may be done differently."""
-    skipped = complete = edge = 0
-    for start in range(0, q_len - (block_q - 1 if whole else 0), block_q):
-        rows = start, (start + block_q if padded else min(start + block_q, q_len)) - 1
-        for first in range(0, kv_len - (block_kv - 1 if whole else 0), block_kv):
-            last = (first + block_kv if padded else min(first + block_kv, kv_len)) - 1
-            sees_some, sees_all = rows[seen == "last"], rows[full == "last"]
-            if first > sees_some + q_offset - strict:
-                skipped += 1
-            elif last <= sees_all + q_offset - strict:
-                complete += 1
-            else:
-                edge += 1
-    return float(skipped), float(complete), float(edge)
+def my_bytes(t, d, r, g, b):
+    """Grouped-query attention in tiles: $g$ query heads share one head of keys and values. Lengths are $t$, widths $d$, a
+    number has $b$ bytes, no mask. A program holds a block of $r$ queries **of each** of the $g$ heads ($r$ divides $t$)
+    while keys and values pass by once for all of them. Queries are read once; outputs and one log-sum-exp for each query
+    and head are written once. Write the bytes moved for all $g$ heads, in `t`, `d`, `r`, `g`, `b`: sums, products,
+    powers.
+    """
+    return b * (g * t * (2 * d + 1) + (t / r) * t * 2 * d)
 
 
-TILES = Task(
-    id="causal-tile-counts",
-    title="Skip, whole or edge",
-    entry="my_tiles",
+def _sizes(rng, q_len, kv_len, block_q, block_kv, q_offset):
+    return {"q_len": q_len, "kv_len": kv_len, "block_q": block_q, "block_kv": block_kv, "q_offset": q_offset}
+
+
+def _any_sizes(rng):
+    return _sizes(rng, int(rng.integers(20, 30)), 31, 7, 5, int(rng.integers(1, 5)))
+
+
+SIZES = """
+ragged on both sides: 13 17 4 3 4
+no offset: 11 7 3 2 0
+a cache of 14 keys: 5 19 2 4 14
+queries that see nothing: 9 8 2 3 -3
+one tile: 3 2 5 4 1
+"""
+
+
+@asked(
+    "causal-tile-counts",
+    "Skip, whole or edge",
     kind="write",
     equation="causal-tile-share",
     points=2,
     difficulty=3,
     minutes=12,
     trains="which tiles of a causal kernel need work, and which a mask",
-    answer=_tiles,
-    cases=lambda rng: [
-        Case("ragged on both sides", q_len=13, kv_len=17, block_q=4, block_kv=3, q_offset=4),
-        Case("no offset", q_len=11, kv_len=7, block_q=3, block_kv=2, q_offset=0),
-        Case("a cache of 14 keys", q_len=5, kv_len=19, block_q=2, block_kv=4, q_offset=14),
-        Case("queries that see nothing", q_len=9, kv_len=8, block_q=2, block_kv=3, q_offset=-3),
-        Case("one tile", q_len=3, kv_len=2, block_q=5, block_kv=4, q_offset=1),
-        Case("any sizes", q_len=int(rng.integers(20, 30)), kv_len=31, block_q=7, block_kv=5, q_offset=int(rng.integers(1, 5))),
-    ],
-    wrong=[
-        Wrong(
-            "skipped by its first query",
-            lambda *sizes: _tiles(*sizes, seen="first"),
-            "a tile may be skipped only if its LAST query, which sees most, sees none of its keys",
-        ),
-        Wrong(
-            "whole by its last query",
-            lambda *sizes: _tiles(*sizes, full="last"),
-            "a tile needs no mask only if its FIRST query, which sees least, sees its last key",
-        ),
-        Wrong(
-            "no offset", lambda q, k, block_q, block_kv, _: _tiles(q, k, block_q, block_kv, 0), "query i sees the keys up to i + q_offset"
-        ),
-        Wrong("a query does not see its own position", lambda *s: _tiles(*s, strict=1), "key i + q_offset itself may be seen: <=, not <"),
-        Wrong("unfilled tiles left out", lambda *s: _tiles(*s, whole=True), "the last tiles count too, though they are not full"),
-        Wrong(
-            "unfilled tiles counted as if full",
-            lambda *s: _tiles(*s, padded=True),
-            "a tile ends with the sequence: only pairs that exist count",
-        ),
-    ],
-    hints=[
-        "Of the queries of a tile, which sees most keys and which sees fewest? Each decides one of the questions.",
-        "Skip if first key > last query + q_offset. Whole if last key <= first query + q_offset.",
-        "Two loops over range(0, q_len, block_q) and range(0, kv_len, block_kv); the last index is min(start + block, length) - 1.",
-    ],
+    cases=[tried(_sizes, SIZES), _any_sizes],
+    slips="""
+        skipped by its first query
+            first_key > last_query -> first_key > first_query
+            a tile may be skipped only if its LAST query, which sees most, sees none of its keys
+        whole by its last query
+            last_key <= first_query -> last_key <= last_query
+            a tile needs no mask only if its FIRST query, which sees least, sees its last key
+        no offset
+            all ` + q_offset` ->
+            query i sees the keys up to i + q_offset
+        a query does not see its own position
+            all + q_offset -> + q_offset - 1
+            key i + q_offset itself may be seen: <=, not <
+        unfilled tiles left out
+                range(0, q_len, block_q) -> range(0, q_len - block_q + 1, block_q)
+                ;;
+                range(0, kv_len, block_kv) -> range(0, kv_len - block_kv + 1, block_kv)
+            the last tiles count too, though they are not full
+        unfilled tiles counted as if full
+            min(first_query + block_q, q_len) -> first_query + block_q ;; min(first_key + block_kv, kv_len) -> first_key + block_kv
+            a tile ends with the sequence: only pairs that exist count
+    """,
+    hints="""
+        Of the queries of a tile, which sees most keys and which sees fewest? Each decides one of the questions.
+        Skip if first key > last query + q_offset. Whole if last key <= first query + q_offset.
+        Two loops over range(0, q_len, block_q) and range(0, kv_len, block_kv); the last index is min(start + block, length) - 1.
+    """,
+    why="""
+        The last query of a tile sees most: if it does not see the first key, nobody sees any. The first query sees
+        least: if it sees the last key, everybody sees all. Only the edge needs a mask.
+    """,
 )
+def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
+    r"""How many tiles are skipped, whole, at the edge.
 
-TASKS = [
-    MERGE,
-    SAVED,
-    GROUPED,
-    STREAM,
-    TILES,
-    REPAIR,
-    TILE_GRADIENT,
-    SPLITS,
-    READ_SCHEDULE,
-    FIRST_KERNEL,
-    MERGE_DERIVED,
-    UPDATE_FORMULA,
-    GRADIENT_FORMULA,
+    A causal kernel cuts the scores into tiles: blocks of `block_q` queries from query 0 on, blocks of `block_kv` keys
+    from key 0 on; the last block may be smaller, and only pairs that exist count. Query $i$ sees key $j$ if $j \le i + p$
+    with $p$ = `q_offset`, which may be negative. Write `my_tiles(q_len, kv_len, block_q, block_kv, q_offset)` (five whole
+    numbers). It returns three **floats** `(skipped, whole, edge)`: tiles in which no pair is visible, all are, and the
+    others.
+    """
+    skipped = whole = edge = 0.0
+    for first_query in range(0, q_len, block_q):
+        last_query = min(first_query + block_q, q_len) - 1
+        for first_key in range(0, kv_len, block_kv):
+            last_key = min(first_key + block_kv, kv_len) - 1
+            if first_key > last_query + q_offset:
+                skipped += 1
+            elif last_key <= first_query + q_offset:
+                whole += 1
+            else:
+                edge += 1
+    return skipped, whole, edge
+
+
+ORDER = [
+    note(
+        "setup-text",
+        r"""
+        Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 (whole numbers where the text says
+        so) and must not be changed. Rows are queries, columns keys. There is no mask unless the task says so, and the scale
+        of scores is $1/\sqrt{d_k}$.
+
+        The last task needs Triton (Linux; `pip install triton`). Without a GPU its interpreter runs the kernels, slowly, with
+        NumPy. The variable below chooses it, and must be set before Triton is imported. The interpreter does not check
+        addresses: if Python dies ("the kernel died"), a load or store left its array. Restart, and look at the mask and at the
+        number of programs.
+    """,
+    ),
+    cell(
+        "setup",
+        """
+        import os
+
+        import numpy as np
+        import torch
+
+        if not torch.cuda.is_available():
+            os.environ["TRITON_INTERPRET"] = "1"
+    """,
+    ),
+    "merge-two-states",
+    "bytes-saved-by-tiles",
+    "shared-key-tile-bytes",
+    "streamed-attention",
+    "causal-tile-counts",
+    "repair-tiled-loop",
+    "tile-score-gradient",
+    "merge-decoding-splits",
+    "read-overlap-schedule",
+    note(
+        "answers-in-latex",
+        """
+        The next three answers are written in LaTeX, and any form that is equal counts. To see how an answer is understood, `from
+        attn_course import read` and call, for instance, `read("merge-of-two-blocks", my_merging)`; what cannot be read is no
+        attempt.
+    """,
+    ),
+    "merge-of-two-blocks",
+    "update-of-divided-outputs",
+    "gradient-of-tile-scores",
+    "row-lse-kernel",
 ]

@@ -1,53 +1,15 @@
-"""Tasks on softmax over blocks: merging states, streaming over keys, a loop to repair; tasks.py lists them."""
+"""Tasks on softmax over blocks: merging states, streaming over keys, a loop to repair."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from attn_course.reference import attention
 from attn_course.tasks import forbidden
-from attn_course.tasks.core import Case, Task, Wrong
+from attn_course.tasks.asked import asked
+from attn_course.tasks.core import Case
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
-Result = tuple[np.ndarray, np.ndarray]
-
-
-# ---- 12.1 merge two states
-
-
-def _factor(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """exp(old - new), and 0 for a state that has seen nothing."""
-    return np.where(np.isneginf(old), 0.0, np.exp(old - np.where(np.isneginf(new), 0.0, new)))
-
-
-def _merge(m_a: np.ndarray, l_a: np.ndarray, a_a: np.ndarray, m_b: np.ndarray, l_b: np.ndarray, a_b: np.ndarray) -> State:
-    m = np.maximum(m_a, m_b)
-    first, second = _factor(m_a, m), _factor(m_b, m)
-    return m, first * l_a + second * l_b, first[:, None] * a_a + second[:, None] * a_b
-
-
-def _merge_without_care(m_a: np.ndarray, l_a: np.ndarray, a_a: np.ndarray, m_b: np.ndarray, l_b: np.ndarray, a_b: np.ndarray) -> State:
-    m = np.maximum(m_a, m_b)
-    first, second = np.exp(m_a - m), np.exp(m_b - m)
-    return m, first * l_a + second * l_b, first[:, None] * a_a + second[:, None] * a_b
-
-
-def _merge_upside_down(m_a: np.ndarray, l_a: np.ndarray, a_a: np.ndarray, m_b: np.ndarray, l_b: np.ndarray, a_b: np.ndarray) -> State:
-    m = np.maximum(m_a, m_b)
-    first, second = (np.where(np.isneginf(old), 0.0, np.exp(m - old)) for old in (m_a, m_b))
-    return m, first * l_a + second * l_b, first[:, None] * a_a + second[:, None] * a_b
-
-
-def _merge_divided(*states: np.ndarray) -> State:
-    m, row_sum, acc = _merge(*states)
-    return m, row_sum, acc / np.where(row_sum == 0.0, 1.0, row_sum)[:, None]
-
-
-def _merge_exchanged(m_a: np.ndarray, l_a: np.ndarray, a_a: np.ndarray, m_b: np.ndarray, l_b: np.ndarray, a_b: np.ndarray) -> State:
-    m = np.maximum(m_a, m_b)
-    first, second = _factor(m_b, m), _factor(m_a, m)
-    return m, first * l_a + second * l_b, first[:, None] * a_a + second[:, None] * a_b
 
 
 def _state(rng: np.random.Generator, rows: int, d_v: int, spread: float, empty: tuple[int, ...] = ()) -> State:
@@ -68,17 +30,15 @@ def _two_states(name: str, first: State, second: State) -> Case:
     return Case(name, **dict(zip(("m_a", "l_a", "a_a", "m_b", "l_b", "a_b"), (*first, *second), strict=True)))
 
 
-MERGE = Task(
-    id="merge-two-states",
-    title="Merge two states",
-    entry="my_merge",
+@asked(
+    "merge-two-states",
+    "Merge two states",
     kind="write",
     equation="merge-of-attention-states",
     points=2,
     difficulty=2,
     minutes=10,
     trains="one reference for two blocks",
-    answer=_merge,
     cases=lambda rng: [
         _two_states("maxima near each other", _state(rng, 5, 3, 1.0), _state(rng, 5, 3, 1.0)),
         _two_states("maxima hundreds apart", *_far_states(rng, 450.0, 500.0)),
@@ -87,81 +47,59 @@ MERGE = Task(
         _two_states("one row", _state(rng, 1, 3, 2.0), _state(rng, 1, 3, 2.0)),
         _two_states("no key on either side", *(_state(rng, 3, 5, 1.0, (0, 1, 2)) for _ in range(2))),
     ],
-    wrong=[
-        Wrong(
-            "the accumulator not rescaled",
-            lambda m_a, l_a, a_a, m_b, l_b, a_b: (*_merge(m_a, l_a, a_a, m_b, l_b, a_b)[:2], a_a + a_b),
-            "maximum and sum are right; the accumulator is measured from the same maximum as the sum and needs the same factor",
-        ),
-        Wrong(
-            "the sum not rescaled",
-            lambda m_a, l_a, a_a, m_b, l_b, a_b: (np.maximum(m_a, m_b), l_a + l_b, _merge(m_a, l_a, a_a, m_b, l_b, a_b)[2]),
-            "maximum and accumulator are right; each sum is measured from its own maximum and must be moved to the common one",
-        ),
-        Wrong(
-            "nothing rescaled", lambda *s: (np.maximum(s[0], s[3]), s[1] + s[4], s[2] + s[5]), "sums from different maxima cannot be added"
-        ),
-        Wrong("the exponent upside down", _merge_upside_down, "the factor is exp(m_A - m), never above 1; yours grows with the distance"),
-        Wrong(
-            "factors exchanged", _merge_exchanged, "the factor of A is made from the maximum of A; you gave each block that of the other"
-        ),
-        Wrong(
-            "no care for rows without keys",
-            _merge_without_care,
-            "-inf - (-inf) is NaN: a row that neither side has seen stays (-inf, 0, 0)",
-        ),
-        Wrong("divided by the sum", _merge_divided, "the accumulator stays unnormalised, else the result could not be merged again"),
-    ],
-    hints=[
-        "Which of the two maxima becomes the common one, row by row? What does a sum measured from another maximum need?",
-        "The factors exp(m_A - m) and exp(m_B - m) apply to sum and accumulator alike. Where is the exponent -inf - (-inf)?",
-        "shift = np.where(np.isneginf(m), 0.0, m); then np.exp(m_a - shift) is 0 for a row without keys.",
-    ],
+    slips="""
+        the accumulator not rescaled
+            factor_a[:, None] * a_a + factor_b[:, None] * a_b -> a_a + a_b
+            maximum and sum are right; the accumulator is measured from the same maximum as the sum and needs the same factor
+        the sum not rescaled
+            factor_a * l_a + factor_b * l_b -> l_a + l_b
+            maximum and accumulator are right; each sum is measured from its own maximum and must be moved to the common one
+        nothing rescaled
+            factor_a * l_a + factor_b * l_b, factor_a[:, None] * a_a + factor_b[:, None] * a_b -> l_a + l_b, a_a + a_b
+            sums from different maxima cannot be added
+        the exponent upside down
+            np.exp(m_a - shift), np.exp(m_b - shift) -> np.exp(shift - m_a), np.exp(shift - m_b)
+            the factor is exp(m_A - m), never above 1; yours grows with the distance
+        factors exchanged
+            factor_a, factor_b = -> factor_b, factor_a =
+            the factor of A is made from the maximum of A; you gave each block that of the other
+        no care for rows without keys
+            np.where(np.isneginf(m), 0.0, m) -> m
+            -inf - (-inf) is NaN: a row that neither side has seen stays (-inf, 0, 0)
+        divided by the sum
+                return m, factor_a * l_a + factor_b * l_b, factor_a[:, None] * a_a + factor_b[:, None] * a_b
+                ->
+                total = factor_a * l_a + factor_b * l_b
+                acc = factor_a[:, None] * a_a + factor_b[:, None] * a_b
+                return m, total, acc / np.where(total == 0.0, 1.0, total)[:, None]
+            the accumulator stays unnormalised, else the result could not be merged again
+    """,
+    hints="""
+        Which of the two maxima becomes the common one, row by row? What does a sum measured from another maximum need?
+        The factors exp(m_A - m) and exp(m_B - m) apply to sum and accumulator alike. Where is the exponent -inf - (-inf)?
+        shift = np.where(np.isneginf(m), 0.0, m); then np.exp(m_a - shift) is 0 for a row without keys.
+    """,
+    why=r"""
+        Both sums are moved to the larger maximum, so no exponent is positive. Where both maxima are $-\infty$ we
+        subtract 0 instead, and $e^{-\infty} = 0$ does the rest.
+    """,
 )
+def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
+    r"""Two states (n,), (n,), (n, d_v) -> the state of both blocks, {eq}`merge-of-attention-states`.
 
-# ---- 12.4 attention from a stream of blocks
+    Two programs saw disjoint blocks of keys, A and B, for the same $n$ queries. Each kept, measured from its maximum $m$
+    `(n,)`: the sum $\ell$ `(n,)` of $e^{s - m}$ and the accumulator $a$ `(n, d_v)`, the same sum times values. Write
+    `my_merge(m_a, l_a, a_a, m_b, l_b, a_b)`, which returns the state of both blocks as the tuple `(m, l, a)`,
+    {eq}`merge-of-attention-states`,
+    not divided.
 
-
-def _stream(
-    query: np.ndarray,
-    keys: list[np.ndarray],
-    values: list[np.ndarray],
-    *,
-    rescale_acc: bool = True,
-    rescale_sum: bool = True,
-    outputs: bool = False,
-    scaled: bool = True,
-    natural: bool = True,
-    drop_last: bool = False,
-    maximum: str = "running",
-    start: float = -math.inf,
-) -> Result:
-    """The loop of Eq. tiled-attention-update, with one step done differently; `maximum` says which one is subtracted."""
-    scale = 1.0 / math.sqrt(query.shape[1]) if scaled else 1.0
-    m, row_sum, acc = np.full(len(query), start), np.zeros(len(query)), np.zeros((len(query), values[0].shape[1]))
-    for K, V in list(zip(keys, values, strict=True))[: -1 if drop_last and len(keys) > 1 else None]:
-        S = query @ K.T * scale
-        new = np.maximum(m, S.max(axis=1))
-        if maximum == "of the first block":
-            new = np.where(np.isneginf(m), new, m)
-        elif maximum == "of all queries":
-            new = np.full_like(new, new.max())
-        factor, shares = np.exp(m - new), np.exp(S - new[:, None])
-        row_sum = (factor if rescale_sum else 1.0) * row_sum + shares.sum(axis=1)
-        added = shares / shares.sum(axis=1, keepdims=True) if outputs else shares
-        acc = (factor[:, None] if rescale_acc else 1.0) * acc + added @ V
-        m = new
-    return acc / row_sum[:, None], m + np.log(row_sum) if natural else row_sum
-
-
-def _exact(query: np.ndarray, keys: list[np.ndarray], values: list[np.ndarray]) -> Result:
-    output, lse = attention(query, np.concatenate(keys), np.concatenate(values), return_lse=True)
-    return output, lse
-
-
-def _mean_of_blocks(query: np.ndarray, keys: list[np.ndarray], values: list[np.ndarray]) -> Result:
-    outputs = [attention(query, K, V) for K, V in zip(keys, values, strict=True)]
-    return np.mean(outputs, axis=0), _exact(query, keys, values)[1]
+    Maxima may lie hundreds apart. A query that saw no key on one side has $(-\infty, 0, 0)$ there; if on both sides, so
+    is the result, without NaN.
+    """
+    m = np.maximum(m_a, m_b)
+    shift = np.where(np.isneginf(m), 0.0, m)  # never -inf - -inf
+    factor_a, factor_b = np.exp(m_a - shift), np.exp(m_b - shift)
+    return m, factor_a * l_a + factor_b * l_b, factor_a[:, None] * a_a + factor_b[:, None] * a_b
 
 
 def _blocks(rng: np.random.Generator, name: str, q_len: int, sizes: tuple[int, ...], d_k: int, d_v: int, spread: float = 1.0) -> Case:
@@ -206,17 +144,20 @@ def _low_and_high(rng: np.random.Generator) -> Case:
     return case
 
 
-STREAM = Task(
-    id="streamed-attention",
-    title="Attention from a stream",
-    entry="my_stream",
+def _exact(query, key_blocks, value_blocks):
+    return attention(query, np.concatenate(key_blocks), np.concatenate(value_blocks), return_lse=True)
+
+
+@asked(
+    "streamed-attention",
+    "Attention from a stream",
     kind="write",
     equation="tiled-attention-update",
     points=3,
     difficulty=3,
     minutes=15,
     trains="the forward pass in tiles",
-    answer=_exact,
+    judged_by=_exact,
     forbid=(forbidden.ATTENTION, forbidden.SOFTMAX, forbidden.JOINING),
     cases=lambda rng: [
         _blocks(rng, "blocks of 4, 4 and 3", 5, (4, 4, 3), 7, 2),
@@ -228,87 +169,75 @@ STREAM = Task(
         _blocks(rng, "one query, values of one feature", 1, (2, 3), 5, 1),
         _at_the_bounds(rng),
     ],
-    wrong=[
-        Wrong(
-            "the accumulator not rescaled",
-            lambda *inputs: _stream(*inputs, rescale_acc=False),
-            "when the maximum grows, what the accumulator holds shrinks by the same factor as the sum, {eq}`tiled-attention-update`",
-        ),
-        Wrong(
-            "the sum not rescaled",
-            lambda *inputs: _stream(*inputs, rescale_sum=False),
-            "the accumulator is rescaled, the sum is not: both are measured from the running maximum",
-        ),
-        Wrong(
-            "outputs accumulated instead of values",
-            lambda *inputs: _stream(*inputs, outputs=True),
-            "add exp(S - m) V, not the finished output of the block: the division by the sum comes once, after the last block",
-        ),
-        Wrong("no scale", lambda *inputs: _stream(*inputs, scaled=False), "the scores are divided by the root of d_k"),
-        Wrong(
-            "the sum returned instead of its logarithm",
-            lambda *inputs: _stream(*inputs, natural=False),
-            "the output is right; the second result is L = m + ln(l), {eq}`row-lse-and-output`, not the sum alone",
-        ),
-        Wrong("the last block dropped", lambda *inputs: _stream(*inputs, drop_last=True), "the last block counts too, however short it is"),
-        Wrong(
-            "the maximum of the first block kept",
-            lambda *inputs: _stream(*inputs, maximum="of the first block"),
-            "a later block may hold much larger scores, and then exp(S - m) overflows: the maximum must follow",
-        ),
-        Wrong(
-            "one maximum for all queries",
-            lambda *inputs: _stream(*inputs, maximum="of all queries"),
-            "each query has a maximum of its own: where all its scores lie far below that of another, every exponential becomes 0",
-        ),
-        Wrong(
-            "the maximum begins at 0",
-            lambda *inputs: _stream(*inputs, start=0.0),
-            "scores may all lie far below 0, and then every exponential becomes 0: before the first block the maximum is -inf",
-        ),
-        Wrong("the mean of the blocks", _mean_of_blocks, "blocks do not weigh the same: one that holds larger scores has more to say"),
-    ],
-    hints=[
-        "Keep three things for each query: a maximum, a sum, and an accumulator of d_v numbers. What are they before the first block?",
-        "For each block: scores, new maximum, the factor exp(m - m'), then sum and accumulator. Divide after the loop.",
-        "acc = factor[:, None] * acc + np.exp(S - new[:, None]) @ V, and lse = m + np.log(row_sum) at the end.",
-    ],
+    slips="""
+        the accumulator not rescaled
+            rescale[:, None] * acc -> acc
+            when the maximum grows, what the accumulator holds shrinks by the same factor as the sum, {eq}`tiled-attention-update`
+        the sum not rescaled
+            rescale * row_sum -> row_sum
+            the accumulator is rescaled, the sum is not: both are measured from the running maximum
+        outputs accumulated instead of values
+            acc + p @ value -> acc + p / p.sum(axis=1, keepdims=True) @ value
+            add exp(S - m) V, not the finished output of the block: the division by the sum comes once, after the last block
+        no scale
+            ` / np.sqrt(query.shape[1])` ->
+            the scores are divided by the root of d_k
+        the sum returned instead of its logarithm
+            row_max + np.log(row_sum) -> row_sum
+            the output is right; the second result is L = m + ln(l), {eq}`row-lse-and-output`, not the sum alone
+        the last block dropped
+            zip(key_blocks, value_blocks, strict=True) -> list(zip(key_blocks, value_blocks))[: max(len(key_blocks) - 1, 1)]
+            the last block counts too, however short it is
+        the maximum of the first block kept
+            np.maximum(row_max, scores.max(axis=1)) -> np.where(np.isneginf(row_max), scores.max(axis=1), row_max)
+            a later block may hold much larger scores, and then exp(S - m) overflows: the maximum must follow
+        one maximum for all queries
+            scores.max(axis=1)) -> scores.max(axis=1)).max() + np.zeros(len(query))
+            each query has a maximum of its own: where all its scores lie far below that of another, every exponential becomes 0
+        the maximum begins at 0
+            np.full(len(query), -np.inf) -> np.zeros(len(query))
+            scores may all lie far below 0, and then every exponential becomes 0: before the first block the maximum is -inf
+        the mean of the blocks
+                acc = rescale[:, None] * acc + p @ value
+                ->
+                own = np.exp(scores - scores.max(axis=1, keepdims=True))
+                    acc = acc + own / own.sum(axis=1, keepdims=True) @ value
+                ;;
+                acc / row_sum[:, None] -> acc / len(key_blocks)
+            blocks do not weigh the same: one that holds larger scores has more to say
+    """,
+    hints="""
+        Keep three things for each query: a maximum, a sum, and an accumulator of d_v numbers. What are they before the first block?
+        For each block: scores, new maximum, the factor exp(m - m'), then sum and accumulator. Divide after the loop.
+        acc = factor[:, None] * acc + np.exp(S - new[:, None]) @ V, and lse = m + np.log(row_sum) at the end.
+    """,
+    why=r"""
+        At the start the maximum is $-\infty$, so the first factor is $e^{-\infty} = 0$: no special case. The
+        division comes once, at the end.
+    """,
 )
+def my_stream(query, key_blocks, value_blocks):
+    r"""(q_len, d_k) and lists of (n, d_k), (n, d_v) -> output (q_len, d_v), lse
+    (q_len,).
 
-# ---- 12.6 repair the loop
+    Keys and values arrive as a stream: `key_blocks` is a list of arrays `(n_c, d_k)`, `value_blocks` of `(n_c, d_v)`, with $n_c \ge 1$;
+    blocks differ in length. Write `my_stream(query, key_blocks, value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks
+    once, keeps the state of {eq}`tiled-attention-update`, and returns the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`,
+    {eq}`row-lse-and-output`, natural logarithm.
 
-
-def _loop_broken(
-    query: np.ndarray,
-    key: np.ndarray,
-    value: np.ndarray,
-    block: int,
-) -> np.ndarray:
-    """(q_len, d_k), (kv_len, d_k), (kv_len, d_v), block -> (q_len, d_v)."""
-    row_max = np.full((len(query), 1), -np.inf)
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value.shape[1]))
-    for step in range(len(key) // block):
-        tile = slice(step * block, (step + 1) * block)
-        scores = query @ key[tile].T / np.sqrt(query.shape[1])
-        new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
-        p = np.exp(scores - new_max)
-        row_sum = row_sum * np.exp(row_max - new_max) + p.sum(axis=1, keepdims=True)
-        acc = acc + p @ value[tile]
+    Scores lie between -20 000 and 20 000, in any order.
+    """
+    row_max = np.full(len(query), -np.inf)
+    row_sum = np.zeros(len(query))
+    acc = np.zeros((len(query), value_blocks[0].shape[1]))
+    for key, value in zip(key_blocks, value_blocks, strict=True):
+        scores = query @ key.T / np.sqrt(query.shape[1])
+        new_max = np.maximum(row_max, scores.max(axis=1))
+        rescale, p = np.exp(row_max - new_max), np.exp(scores - new_max[:, None])
+        row_sum = rescale * row_sum + p.sum(axis=1)
+        acc = rescale[:, None] * acc + p @ value
         row_max = new_max
-    return acc / row_sum
-
-
-def _loop(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int, *, rest: str = "kept", **options: Any) -> np.ndarray:
-    """The repaired loop, with one step done differently; `rest` says what becomes of a last block that is not full."""
-    if rest == "dropped":
-        kept = len(key) // block * block
-        key, value = key[:kept], value[:kept]
-    elif rest == "padded":
-        missing = -len(key) % block
-        key, value = (np.concatenate([x, np.zeros((missing, x.shape[1]))]) for x in (key, value))
-    starts = range(0, len(key), block)
-    return _stream(query, [key[i : i + block] for i in starts], [value[i : i + block] for i in starts], **options)[0]
+    return acc / row_sum[:, None], row_max + np.log(row_sum)
 
 
 def _loop_cases(rng: np.random.Generator) -> list[Case]:
@@ -335,60 +264,91 @@ def _loop_cases(rng: np.random.Generator) -> list[Case]:
     return [*cases, Case("scores that rise or fall by 1800", query=query, key=key, value=rng.normal(size=(13, 2)), block=3)]
 
 
-REPAIR = Task(
-    id="repair-tiled-loop",
-    title="Repair a tiled loop",
-    entry="tiled_attention",
+@asked(
+    "repair-tiled-loop",
+    "Repair a tiled loop",
     kind="repair",
     equation="tiled-attention-update",
     points=2,
     difficulty=3,
     minutes=10,
     trains="the two classic faults of a first kernel",
-    answer=lambda query, key, value, block: attention(query, key, value),
-    broken=_loop_broken,
+    judged_by=lambda query, key, value, block: attention(query, key, value),
+    broken="""
+        for start in range(0, len(key), block):
+            tile = slice(start, start + block)
+        ->
+        for step in range(len(key) // block):
+            tile = slice(step * block, (step + 1) * block)
+        ;;
+            rescale = np.exp(row_max - new_max)
+            row_sum = row_sum * rescale + p.sum(axis=1, keepdims=True)
+            acc = acc * rescale + p @ value[tile]
+        ->
+            row_sum = row_sum * np.exp(row_max - new_max) + p.sum(axis=1, keepdims=True)
+            acc = acc + p @ value[tile]
+    """,
     forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=_loop_cases,
-    wrong=[
-        Wrong(
-            "only the last block mended",
-            lambda *inputs: _loop(*inputs, rescale_acc=False),
-            "all keys count now. But the sum shrinks when the maximum grows, and the accumulator does not",
-        ),
-        Wrong(
-            "only the rescale mended",
-            lambda *inputs: _loop(*inputs, rest="dropped"),
-            "the accumulator is right now. But 11 keys in blocks of 4 are three blocks, and `//` makes two of them",
-        ),
-        Wrong(
-            "padded with zeros",
-            lambda *inputs: _loop(*inputs, rest="padded"),
-            "keys that do not exist have the score 0 in your loop, and e^0 is not nothing: their scores must be -inf, or absent",
-        ),
-        Wrong(
-            "the sum no longer rescaled",
-            lambda *inputs: _loop(*inputs, rescale_sum=False),
-            "now the accumulator is rescaled and the sum is not: both need the factor",
-        ),
-        Wrong(
-            "nothing rescaled",
-            lambda *inputs: _loop(*inputs, rescale_acc=False, rescale_sum=False),
-            "leaving the factor out everywhere does not cancel: every block would keep the maximum of its own time",
-        ),
-        Wrong(
-            "the maximum of the first block kept",
-            lambda *inputs: _loop(*inputs, maximum="of the first block"),
-            "without a maximum that follows, a later block with much larger scores overflows",
-        ),
-        Wrong(
-            "blocks normalised one by one",
-            lambda *inputs: _loop(*inputs, outputs=True),
-            "divide once, after the loop: a block alone does not know the sum of its row",
-        ),
-    ],
-    hints=[
-        "Try 11 keys in blocks of 4: how often does the loop run? Then try two blocks, the second with the larger scores.",
-        "Everything measured from the old maximum needs the factor `np.exp(row_max - new_max)`. What is measured from it?",
-        "`range(0, len(key), block)` with `slice(start, start + block)`, and `acc * np.exp(row_max - new_max) + p @ value[tile]`.",
-    ],
+    slips="""
+        only the last block mended
+            acc * rescale -> acc
+            all keys count now. But the sum shrinks when the maximum grows, and the accumulator does not
+        only the rescale mended
+            range(0, len(key), block) -> range(0, len(key) // block * block, block)
+            the accumulator is right now. But 11 keys in blocks of 4 are three blocks, and `//` makes two of them
+        padded with zeros
+                row_max = np.full(
+                ->
+                missing = -len(key) % block
+                key, value = (np.concatenate([x, np.zeros((missing, x.shape[1]))]) for x in (key, value))
+                row_max = np.full(
+            keys that do not exist have the score 0 in your loop, and e^0 is not nothing: their scores must be -inf, or absent
+        the sum no longer rescaled
+            row_sum * rescale -> row_sum
+            now the accumulator is rescaled and the sum is not: both need the factor
+        nothing rescaled
+            row_sum * rescale -> row_sum ;; acc * rescale -> acc
+            leaving the factor out everywhere does not cancel: every block would keep the maximum of its own time
+        the maximum of the first block kept
+                np.maximum(row_max, scores.max(axis=1, keepdims=True))
+                ->
+                np.where(np.isneginf(row_max), scores.max(axis=1, keepdims=True), row_max)
+            without a maximum that follows, a later block with much larger scores overflows
+        blocks normalised one by one
+            rescale + p @ -> rescale + p / p.sum(axis=1, keepdims=True) @
+            divide once, after the loop: a block alone does not know the sum of its row
+    """,
+    hints="""
+        Try 11 keys in blocks of 4: how often does the loop run? Then try two blocks, the second with the larger scores.
+        Everything measured from the old maximum needs the factor `np.exp(row_max - new_max)`. What is measured from it?
+        `range(0, len(key), block)` with `slice(start, start + block)`, and `acc * np.exp(row_max - new_max) + p @ value[tile]`.
+    """,
+    why="""
+        (1) The accumulator is measured from the running maximum, like the sum, and needs the same factor. (2)
+        `len(key) // block` rounds down and loses the last keys. If the largest score stands in the first block, (1) does no
+        harm at all: test with a maximum that grows.
+    """,
 )
+def tiled_attention(query, key, value, block):
+    """Attention over blocks of keys: (q_len, d_k), (kv_len, d_k), (kv_len, d_v),
+    block -> (q_len, d_v).
+
+    The function below should compute attention over blocks of keys: `query` `(q_len, d_k)`, `key` `(kv_len, d_k)`,
+    `value` `(kv_len, d_v)`, and `block`, a whole number that need not divide `kv_len` and is at most `kv_len`. The result
+    has shape `(q_len, d_v)`; scores lie between -20 000 and 20 000. It is wrong in two places, and a test with one block
+    does not notice. Repair it.
+    """
+    row_max = np.full((len(query), 1), -np.inf)
+    row_sum = np.zeros((len(query), 1))
+    acc = np.zeros((len(query), value.shape[1]))
+    for start in range(0, len(key), block):
+        tile = slice(start, start + block)
+        scores = query @ key[tile].T / np.sqrt(query.shape[1])
+        new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
+        p = np.exp(scores - new_max)
+        rescale = np.exp(row_max - new_max)
+        row_sum = row_sum * rescale + p.sum(axis=1, keepdims=True)
+        acc = acc * rescale + p @ value[tile]
+        row_max = new_max
+    return acc / row_sum

@@ -1,55 +1,15 @@
-"""Tasks on gradients, split keys and a first kernel; tasks.py lists them."""
+"""Tasks on gradients, split keys and a first kernel."""
 
 import math
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.flash.tasks_blocks import Result
 from attn_course.reference import logsumexp, merge_partial_attention, softmax
 from attn_course.tasks import forbidden
-from attn_course.tasks.core import Case, Task, Wrong, every
-
-# ---- 12.7 the gradient of one tile of scores
-
-
-def _tile_gradient(
-    scores: np.ndarray, value: np.ndarray, d_output: np.ndarray, output: np.ndarray, lse: np.ndarray, d_lse: np.ndarray
-) -> np.ndarray:
-    """Eqs. weights-from-lse, row-delta-from-output and score-gradient-with-lse on one tile."""
-    delta = (d_output * output).sum(axis=1) - d_lse
-    return np.exp(scores - lse[:, None]) * (d_output @ value.T - delta[:, None])
-
-
-def _tile(
-    scores: np.ndarray,
-    value: np.ndarray,
-    d_output: np.ndarray,
-    output: np.ndarray,
-    lse: np.ndarray,
-    d_lse: np.ndarray,
-    *,
-    delta: str = "output",
-    sign: float = -1.0,
-    weights: str = "lse",
-) -> np.ndarray:
-    """The gradient with one step done differently."""
-    shares = {
-        "lse": np.exp(scores - lse[:, None]),
-        "tile": softmax(scores),
-        "maximum": np.exp(scores - scores.max(axis=1, keepdims=True)),
-        "none": np.ones_like(scores),
-    }[weights]
-    d_weights = d_output @ value.T
-    sums = {
-        "output": (d_output * output).sum(axis=1),
-        "tile": (np.exp(scores - lse[:, None]) * d_weights).sum(axis=1),
-        "none": 0.0 * lse,
-        "d_output": d_output.sum(axis=1),
-    }[delta]
-    return shares * (d_weights - (sums + sign * d_lse)[:, None])
+from attn_course.tasks.asked import asked, asked_cell
+from attn_course.tasks.changed import slips
+from attn_course.tasks.core import Case, Wrong, every
 
 
 def _tile_case(rng: np.random.Generator, name: str, sizes: tuple[int, int, int, int, int], spread: float, offset: float = 0.0) -> Case:
@@ -67,17 +27,15 @@ def _tile_case(rng: np.random.Generator, name: str, sizes: tuple[int, int, int, 
     return Case(name, **inputs)
 
 
-TILE_GRADIENT = Task(
-    id="tile-score-gradient",
-    title="The gradient of a tile",
-    entry="my_score_gradient",
+@asked(
+    "tile-score-gradient",
+    "The gradient of a tile",
     kind="write",
     equation="score-gradient-with-lse",
     points=3,
     difficulty=4,
     minutes=12,
     trains="the delta trick",
-    answer=_tile_gradient,
     forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=lambda rng: [
         _tile_case(rng, "the first 3 of 7 keys", (5, 3, 7, 2, 0), 1.0),
@@ -85,65 +43,63 @@ TILE_GRADIENT = Task(
         _tile_case(rng, "scores near -900", (7, 5, 11, 3, 6), 1.0, -900.0),
         _tile_case(rng, "one column", (5, 1, 3, 2, 2), 1.0),
     ],
-    wrong=[
-        Wrong(
-            "delta summed over the tile", lambda *i: _tile(*i, delta="tile"), "delta sums over all keys, and your tile has few: use dO . O"
-        ),
-        Wrong("no delta", lambda *i: _tile(*i, delta="none"), "delta is missing: raising one score takes weight from all others"),
-        Wrong(
-            "delta from d_output alone",
-            lambda *i: _tile(*i, delta="d_output"),
-            "delta_i is the dot product of dO_i with O_i, {eq}`row-delta-from-output`",
-        ),
-        Wrong("d_lse added", lambda *i: _tile(*i, sign=1.0), "the bracket holds dP - (delta - dL): your sign of dL is the other one"),
-        Wrong("d_lse left out", lambda *i: _tile(*i, sign=0.0), "the loss reads L as well: use delta - dL for delta"),
-        Wrong(
-            "weights normalised in the tile", lambda *i: _tile(*i, weights="tile"), "weights are exp(S - L), with the L of the whole row"
-        ),
-        Wrong("the maximum instead of L", lambda *i: _tile(*i, weights="maximum"), "exp(S - max) is not yet a weight: subtract L instead"),
-        Wrong(
-            "not multiplied by the weights", lambda *i: _tile(*i, weights="none"), "the bracket is still to be multiplied by the weights P"
-        ),
-    ],
-    hints=[
-        "Three steps: weights from scores and lse, the gradient of the weights from d_output and value, delta from d_output and output.",
-        "delta = (d_output * output).sum(axis=1); the gradient of the log-sum-exp is subtracted from it.",
-        "np.exp(scores - lse[:, None]) * (d_output @ value.T - (delta - d_lse)[:, None])",
-    ],
+    slips="""
+        delta summed over the tile
+            (d_output * output).sum -> (p * (d_output @ value.T)).sum
+            delta sums over all keys, and your tile has few: use dO . O
+        no delta
+            (d_output * output).sum(axis=1) - d_lse -> -d_lse
+            delta is missing: raising one score takes weight from all others
+        delta from d_output alone
+            (d_output * output).sum -> d_output.sum
+            delta_i is the dot product of dO_i with O_i, {eq}`row-delta-from-output`
+        d_lse added
+            - d_lse -> + d_lse
+            the bracket holds dP - (delta - dL): your sign of dL is the other one
+        d_lse left out
+            ` - d_lse` ->
+            the loss reads L as well: use delta - dL for delta
+        weights normalised in the tile
+                lse[:, None] -> scores.max(axis=1, keepdims=True)
+                ;;
+                delta =
+                ->
+                p = p / p.sum(axis=1, keepdims=True)
+                delta =
+            weights are exp(S - L), with the L of the whole row
+        the maximum instead of L
+            lse[:, None] -> scores.max(axis=1, keepdims=True)
+            exp(S - max) is not yet a weight: subtract L instead
+        not multiplied by the weights
+            p * (d_output -> (d_output
+            the bracket is still to be multiplied by the weights P
+    """,
+    hints="""
+        Three steps: weights from scores and lse, the gradient of the weights from d_output and value, delta from d_output and output.
+        delta = (d_output * output).sum(axis=1); the gradient of the log-sum-exp is subtracted from it.
+        np.exp(scores - lse[:, None]) * (d_output @ value.T - (delta - d_lse)[:, None])
+    """,
+    why=r"""
+        `lse` turns scores into weights without the rest of the row; $dO \cdot O$ is the sum over all keys that the
+        tile lacks; and the gradient of $L$ needs the same weights, so it joins $\delta$.
+    """,
 )
+def my_score_gradient(scores, value, d_output, output, lse, d_lse):
+    """The gradient of a tile of scores (n, c), {eq}`score-gradient-with-lse`.
 
-# ---- 12.8 outputs of splits
+    The backward pass sees one tile: $n$ queries and $c$ **of their keys**. Write `my_score_gradient(scores, value,
+    d_output, output, lse, d_lse)`:
 
+    - `scores` `(n, c)` and `value` `(c, d_v)` belong to the tile, the scores scaled already;
+    - `output` `(n, d_v)` and `lse` `(n,)` are what the forward pass kept of the **whole** rows, over all keys;
+    - `d_output` `(n, d_v)` and `d_lse` `(n,)` are the gradients of the loss with respect to these two.
 
-def _splits(outputs: np.ndarray, lses: np.ndarray) -> Result:
-    return merge_partial_attention(list(outputs), list(lses))
-
-
-def _weighted(outputs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return np.where(weights[..., None] == 0.0, 0.0, weights[..., None] * outputs).sum(axis=0)
-
-
-def _safe(lses: np.ndarray) -> np.ndarray:
-    return np.exp(lses - np.where(np.isneginf(lses.max(axis=0)), 0.0, lses.max(axis=0)))
-
-
-def _splits_without_care(outputs: np.ndarray, lses: np.ndarray) -> Result:
-    m = lses.max(axis=0)
-    shares = np.exp(lses - m)
-    return (shares[..., None] * outputs).sum(axis=0) / shares.sum(axis=0)[:, None], m + np.log(shares.sum(axis=0))
-
-
-def _splits_overflow(outputs: np.ndarray, lses: np.ndarray) -> Result:
-    sums = np.exp(lses)
-    total = sums.sum(axis=0)
-    weights = sums / np.where(total == 0.0, 1.0, total)
-    return (weights[..., None] * outputs).sum(axis=0), np.log(total)
-
-
-def _splits_from_one_maximum(outputs: np.ndarray, lses: np.ndarray) -> Result:
-    shares = np.exp(lses - lses.max())
-    total = shares.sum(axis=0)
-    return _weighted(outputs, shares / np.where(total == 0.0, 1.0, total)), lses.max() + np.log(total)
+    Return the gradient of the loss with respect to the scores of the tile, `(n, c)`, {eq}`score-gradient-with-lse`. Scores may be near
+    $-900$.
+    """
+    p = np.exp(scores - lse[:, None])
+    delta = (d_output * output).sum(axis=1) - d_lse
+    return p * (d_output @ value.T - delta[:, None])
 
 
 def _split_cases(rng: np.random.Generator) -> list[Case]:
@@ -166,132 +122,157 @@ def _split_cases(rng: np.random.Generator) -> list[Case]:
     return cases
 
 
-SPLITS = Task(
-    id="merge-decoding-splits",
-    title="Decoding in splits",
-    entry="my_gather",
+@asked(
+    "merge-decoding-splits",
+    "Decoding in splits",
     kind="write",
     equation="merge-of-finished-outputs",
     points=2,
     difficulty=3,
     minutes=12,
     trains="merging finished outputs by their log-sum-exp",
-    answer=_splits,
+    judged_by=lambda outputs, lses: merge_partial_attention(list(outputs), list(lses)),
     forbid=(forbidden.ATTENTION, forbidden.SOFTMAX),
     cases=_split_cases,
-    wrong=[
-        Wrong("the mean", lambda o, s: (o.mean(axis=0), _splits(o, s)[1]), "splits count by exp(L), not all the same"),
-        Wrong(
-            "the sum of outputs",
-            lambda o, s: (o.sum(axis=0), _splits(o, s)[1]),
-            "each output is already an average: the weights of the splits must sum to 1",
-        ),
-        Wrong(
-            "shares that are not normalised",
-            lambda o, s: (_weighted(o, _safe(s)), _splits(o, s)[1]),
-            "exp(L_c - max) are shares of the largest split; divide by their sum, or subtract L instead of the maximum",
-        ),
-        Wrong(
-            "the largest split only",
-            lambda o, s: (_splits(o, s)[0], s.max(axis=0)),
-            "the output is right; L of all keys is the log-sum-exp of the L_c, not their maximum",
-        ),
-        Wrong(
-            "the log-sum-exps added",
-            lambda o, s: (_splits(o, s)[0], s.sum(axis=0)),
-            "the output is right; sums of exponentials are added, not their logarithms",
-        ),
-        Wrong("no maximum subtracted", _splits_overflow, "exp(L) overflows near 710: subtract the largest L of each query first"),
-        Wrong(
-            "one maximum for all queries",
-            _splits_from_one_maximum,
-            "subtract the largest L of EACH query: far below the largest of all, every exponential of a query becomes 0",
-        ),
-        Wrong("no care for queries without keys", _splits_without_care, "-inf - (-inf) is NaN: such a query has output 0 and L = -inf"),
-        Wrong(
-            "normalised over the queries",
-            lambda o, s: (_weighted(o, softmax(s, axis=1)), _splits(o, s)[1]),
-            "the weights compare splits for one query: normalise over axis 0",
-        ),
-    ],
-    hints=[
-        "A split with log-sum-exp L stands for e^L of unnormalised weight. What share of the whole is that?",
-        "Subtract the largest L of each query before you take exponentials; what if all are -inf?",
-        "shares = np.exp(lses - shift); output = (shares[..., None] * outputs).sum(0) / shares.sum(0)[:, None], with 0 / 0 read as 0.",
-    ],
+    slips="""
+        the mean
+            (weights[..., None] * outputs).sum(axis=0) -> outputs.mean(axis=0)
+            splits count by exp(L), not all the same
+        the sum of outputs
+            (weights[..., None] * outputs).sum(axis=0) -> outputs.sum(axis=0)
+            each output is already an average: the weights of the splits must sum to 1
+        shares that are not normalised
+            shares / np.where(total == 0.0, 1.0, total) -> shares
+            exp(L_c - max) are shares of the largest split; divide by their sum, or subtract L instead of the maximum
+        the largest split only
+            outputs).sum(axis=0), lse -> outputs).sum(axis=0), top
+            the output is right; L of all keys is the log-sum-exp of the L_c, not their maximum
+        the log-sum-exps added
+            outputs).sum(axis=0), lse -> outputs).sum(axis=0), lses.sum(axis=0)
+            the output is right; sums of exponentials are added, not their logarithms
+        no maximum subtracted
+            np.where(np.isneginf(top), 0.0, top) -> 0.0
+            exp(L) overflows near 710: subtract the largest L of each query first
+        one maximum for all queries
+            lses.max(axis=0) -> lses.max() ;; np.where(np.isneginf(top), 0.0, top) -> top
+            subtract the largest L of EACH query: far below the largest of all, every exponential of a query becomes 0
+        no care for queries without keys
+            np.where(np.isneginf(top), 0.0, top) -> top ;; np.where(total == 0.0, 1.0, total) -> total
+            -inf - (-inf) is NaN: such a query has output 0 and L = -inf
+        normalised over the queries
+                weights = shares / np.where(total == 0.0, 1.0, total)
+                ->
+                weights = np.exp(lses - lses.max(axis=1, keepdims=True))
+                weights = weights / weights.sum(axis=1, keepdims=True)
+            the weights compare splits for one query: normalise over axis 0
+    """,
+    hints="""
+        A split with log-sum-exp L stands for e^L of unnormalised weight. What share of the whole is that?
+        Subtract the largest L of each query before you take exponentials; what if all are -inf?
+        shares = np.exp(lses - shift); output = (shares[..., None] * outputs).sum(0) / shares.sum(0)[:, None], with 0 / 0 read as 0.
+    """,
+    why="""
+        A split counts with its share $e^{L^{(c)} - L}$ of the whole sum of exponentials: a softmax over splits.
+    """,
 )
+def my_gather(outputs, lses):
+    r"""Outputs (n_splits, n, d_v) and log-sum-exps (n_splits, n) -> those of all
+    keys, {eq}`merge-of-finished-outputs`.
 
-# ---- 12.9 read a schedule
+    Several programs share the keys of the same queries. Split $c$ returns its finished output and its log-sum-exp:
+    `outputs` has shape `(n_splits, n, d_v)`, `lses` `(n_splits, n)`. Write `my_gather(outputs, lses)`. It returns the
+    tuple `(output, lse)` for all keys, shapes `(n, d_v)` and `(n,)`, {eq}`merge-of-finished-outputs`.
+
+    Log-sum-exps may be near 1000. A split that held no visible key for a query has output 0 and $L = -\infty$ there; if
+    that is so in all splits, the result is output 0 and $L = -\infty$, without NaN.
+    """
+    top = lses.max(axis=0)
+    shift = np.where(np.isneginf(top), 0.0, top)
+    shares = np.exp(lses - shift)
+    total = shares.sum(axis=0)
+    weights = shares / np.where(total == 0.0, 1.0, total)
+    with np.errstate(divide="ignore"):
+        lse = shift + np.log(total)
+    return (weights[..., None] * outputs).sum(axis=0), lse
 
 
 def _schedule_to_read(t_1: float, t_2: float) -> dict[str, Any]:
     return {"products": t_1, "exponentials": t_2, "tiles": 3, "overlap": False}
 
 
-def _read(
-    t_1: float, t_2: float, *, tiles: int = 10, between: Callable[..., float] = max, more: int = -1, ends: bool = True
-) -> list[float]:
+def _read(t_1, t_2):
     """Ticks of a tile on each unit, of all tiles with overlap, and how many times as long they take without."""
-    overlapped = ends * (t_1 + t_2) + (tiles + more) * between(t_1, t_2)
-    return [t_1, t_2, overlapped, tiles * (t_1 + t_2) / overlapped]
+    tiles = 10
+    overlapped = t_1 + (tiles - 1) * max(t_1, t_2) + t_2
+    return t_1, t_2, overlapped, tiles * (t_1 + t_2) / overlapped
 
 
-READ_SCHEDULE = Task(
-    id="read-overlap-schedule",
-    title="Read a schedule",
-    entry="my_schedule",
+@asked(
+    "read-overlap-schedule",
+    "Read a schedule",
     kind="figure",
     equation="overlapped-tile-time",
     points=2,
     difficulty=2,
     minutes=6,
     trains="what overlap can gain",
+    judged_by=_read,
+    figure="figures.schedule",
     variants=every(t_1=(3.0, 4.0, 5.0), t_2=(2.0, 1.0)),
-    answer=_read,
     tolerance=2e-4,
     figure_data=_schedule_to_read,
-    wrong=[
-        Wrong(
-            "the two units exchanged",
-            lambda t_1, t_2: _read(t_2, t_1),
-            "the upper row is the matrix unit, the lower one the exponentials",
-        ),
-        Wrong(
-            "no overlap",
-            lambda t_1, t_2: (t_1, t_2, 10 * (t_1 + t_2), 1.0),
-            "with overlap the slower unit never waits: the steps of the other are hidden behind it",
-        ),
-        Wrong("nothing but the slower unit", partial(_read, more=0, ends=False), "the last tile's exponentials still follow its products"),
-        Wrong(
-            "the faster unit sets the pace",
-            partial(_read, between=min),
-            "the slower unit sets the pace, {eq}`overlapped-tile-time`",
-        ),
-        Wrong(
-            "the tiles of the figure",
-            partial(_read, tiles=3),
-            "the last two questions are about ten tiles, the figure shows three",
-        ),
-        Wrong("a tile too many", partial(_read, more=0), "one of the products is the first term already: n - 1 more follow"),
-        Wrong(
-            "the limit of many tiles",
-            lambda t_1, t_2: (*_read(t_1, t_2)[:3], (t_1 + t_2) / max(t_1, t_2)),
-            "that is the factor for very many tiles; with ten of them the first products and the last exponentials still count",
-        ),
-        Wrong(
-            "the factor turned round",
-            lambda t_1, t_2: (*_read(t_1, t_2)[:3], 1 / _read(t_1, t_2)[3]),
-            "how many times as long it takes WITHOUT overlap: a number above 1",
+    slips=[
+        slips(
+            """
+            the two units exchanged
+                return t_1, t_2, -> return t_2, t_1,
+                the upper row is the matrix unit, the lower one the exponentials
+            no overlap
+                t_1 + (tiles - 1) * max(t_1, t_2) + t_2 -> tiles * (t_1 + t_2)
+                with overlap the slower unit never waits: the steps of the other are hidden behind it
+            nothing but the slower unit
+                t_1 + (tiles - 1) * max(t_1, t_2) + t_2 -> tiles * max(t_1, t_2)
+                the last tile's exponentials still follow its products
+            the faster unit sets the pace
+                max -> min
+                the slower unit sets the pace, {eq}`overlapped-tile-time`
+            the tiles of the figure
+                tiles = 10 -> tiles = 3
+                the last two questions are about ten tiles, the figure shows three
+            a tile too many
+                (tiles - 1) -> tiles
+                one of the products is the first term already: n - 1 more follow
+            the limit of many tiles
+                tiles * (t_1 + t_2) / overlapped -> (t_1 + t_2) / max(t_1, t_2)
+                that is the factor for very many tiles; with ten of them the first products and the last exponentials still count
+            the factor turned round
+                tiles * (t_1 + t_2) / overlapped -> overlapped / (tiles * (t_1 + t_2))
+                how many times as long it takes WITHOUT overlap: a number above 1
+        """,
+            of=_read,
         ),
     ],
-    hints=[
-        "Where does the first block of each row begin and end?",
-        "With overlap only the first products and the last exponentials stand alone; in between the slower unit works without a break.",
-        "t_1 + 9 max(t_1, t_2) + t_2 against 10 (t_1 + t_2).",
-    ],
+    hints="""
+        Where does the first block of each row begin and end?
+        With overlap only the first products and the last exponentials stand alone; in between the slower unit works without a break.
+        t_1 + 9 max(t_1, t_2) + t_2 against 10 (t_1 + t_2).
+    """,
+    why="""
+        With overlap the slower unit, here the products, works without a break; only the exponentials of the last
+        tile stick out.
+    """,
 )
+def my_schedule(t_1, t_2):
+    """The cell below shows how the first three tiles of a kernel keep two units busy, **without** overlap: upper row the
+    matrix products, lower row the exponentials, in clock ticks. Write `my_schedule = (a, b, c, d)`:
 
-# ---- 12.10 a first kernel
+    - `a`, `b`: ticks that one tile takes on the matrix unit, and on the unit for exponentials;
+    - `c`: ticks that **ten** tiles take if the products of the next tile need not wait for the exponentials of this
+      one, {eq}`overlapped-tile-time`;
+    - `d`: how many times as long ten tiles take without overlap (three digits).
+    """
+    return (3, 2, 3 + 9 * 3 + 2, 10 * (3 + 2) / (3 + 9 * 3 + 2))
+
 
 BLOCK = 16
 
@@ -325,18 +306,26 @@ def _sum_of_last_block(scores: np.ndarray) -> np.ndarray:
     return logsumexp(scores[:, (scores.shape[1] - 1) // BLOCK * BLOCK :])
 
 
-FIRST_KERNEL = Task(
-    id="row-lse-kernel",
-    title="A first kernel of your own",
-    entry="my_row_lse",
+my_row_lse = asked_cell(
+    "row-lse-kernel",
+    "A first kernel of your own",
     kind="write",
+    entry="my_row_lse",
+    asks=r"""
+        The log-sum-exp of each row, block by block. One program takes one row of `scores`, goes through its columns in blocks
+        of 16, keeps a running maximum and a running sum, and stores $m + \ln \ell$, {eq}`row-lse-and-output`. The number of columns need
+        not be a multiple of 16, and may be smaller. Scores lie between $-300$ and 300.
+
+        Two gaps: the body of the kernel, and the launch (one program for each row). `my_row_lse` gets an array `(n_rows,
+        n_columns)` and returns the float32 tensor `lse`, filled with NaN at first: an entry nobody writes is seen. What float32
+        rounds off is fine.
+    """,
     equation="row-lse-and-output",
     points=4,
     difficulty=4,
     minutes=25,
     trains="a Triton program: rows, blocks, tails",
-    answer=logsumexp,
-    tolerance=1e-7,  # of float64 results: a constant in a kernel may be float32 on a GPU
+    tolerance=1e-7,
     forbid=(forbidden.ATTENTION, forbidden.SOFTMAX, forbidden.EXPONENTIALS, forbidden.KERNEL_LAUNCHED),
     cases=lambda rng: [
         Case("three full blocks", scores=rng.normal(size=(5, 48)) - 2.0),
@@ -348,7 +337,7 @@ FIRST_KERNEL = Task(
         Case("one row", scores=rng.normal(size=(1, 19)) - 3.0),
         Case("one score a row", scores=rng.normal(size=(3, 1)) - 1.0),
     ],
-    wrong=[
+    slips=[
         Wrong(
             "the tail read as 0",
             lambda s: logsumexp(_padded(s, 0.0)),
@@ -389,9 +378,49 @@ FIRST_KERNEL = Task(
             "each program reads its own row: the start is row * n_columns",
         ),
     ],
-    hints=[
-        "One program, one row. What do `row_max` and `row_sum` hold before the loop, and what does one block change?",
-        "`columns = start + tl.arange(0, BLOCK)`; the load needs `mask=columns < n_columns, other=float('-inf')`; the grid is `(n_rows,)`.",
-        "new_max = tl.maximum(row_max, tl.max(x, 0)); row_sum = row_sum * tl.exp(row_max - new_max) + tl.sum(tl.exp(x - new_max), 0).",
-    ],
+    hints="""
+        One program, one row. What do `row_max` and `row_sum` hold before the loop, and what does one block change?
+        `columns = start + tl.arange(0, BLOCK)`; the load needs `mask=columns < n_columns, other=float('-inf')`; the grid is
+            `(n_rows,)`.
+        new_max = tl.maximum(row_max, tl.max(x, 0)); row_sum = row_sum * tl.exp(row_max - new_max) + tl.sum(tl.exp(x - new_max), 0).
+    """,
+    why=r"""
+        The pointer plus `row * n_columns` is where the row begins. The mask keeps the load inside the row, and what
+        it does not read counts as $-\infty$, whose exponential is 0. The loop carries two numbers; `tl.log` is the natural
+        logarithm.
+    """,
+    judged_by=logsumexp,
+    solution='''
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
+            """One program: one row of scores (n_rows, n_columns), contiguous float32 -> one
+            entry of lse."""
+            ### BEGIN SOLUTION
+            row = tl.program_id(0)
+            row_max = float("-inf")
+            row_sum = 0.0
+            for start in range(0, n_columns, BLOCK):
+                columns = start + tl.arange(0, BLOCK)
+                block = tl.load(scores_ptr + row * n_columns + columns, mask=columns < n_columns, other=float("-inf"))
+                new_max = tl.maximum(row_max, tl.max(block, 0))
+                row_sum = row_sum * tl.exp(row_max - new_max) + tl.sum(tl.exp(block - new_max), 0)
+                row_max = new_max
+            tl.store(lse_ptr + row, row_max + tl.log(row_sum))
+            ### END SOLUTION
+
+
+        def my_row_lse(scores):
+            """(n_rows, n_columns) -> (n_rows,) float32, by the kernel."""
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
+            lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
+            ### BEGIN SOLUTION
+            row_lse[(len(scores),)](scores, lse, scores.shape[1], BLOCK=16)
+            ### END SOLUTION
+            return lse
+    ''',
 )

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.tasks.core import AtSizes, Task, Wrong, at_sizes
+from attn_course.tasks.asked import asked_formula
+from attn_course.tasks.core import AtSizes, at_sizes
 
 
 def _correlated_entries(rng: np.random.Generator, d_k: int) -> dict[str, Any]:
@@ -16,53 +17,50 @@ def _correlated_entries(rng: np.random.Generator, d_k: int) -> dict[str, Any]:
     return {"d_k": d_k, r"\rho": rho, "v": np.var(points @ points.T)}
 
 
-CORRELATED = Task(
-    id="correlated-entries-variance",
-    title="Entries that move together",
+my_variance_formula = asked_formula(
+    "correlated-entries-variance",
+    "Entries that move together",
     entry="my_variance_formula",
-    kind="formula",
+    asks=r"""
+        All entries of $q$ have mean 0 and variance 1, and any two different entries have the covariance $\rho$. The same holds for $k$,
+        which is independent of $q$. Write a formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`.
+    """,
     equation="score-variance-by-entries",
     points=1,
     difficulty=2,
     minutes=6,
     trains="a double sum, its diagonal and the rest",
+    answer=r"d_k + d_k (d_k - 1) \rho^2",
     your_turn=True,
     symbols=("d_k", r"\rho"),
     left="v",
     cases=at_sizes("d_k", _correlated_entries),
-    answer=r"d_k + d_k (d_k - 1) \rho^2",
-    wrong=[
-        Wrong(
-            "the correlation forgotten",
-            r"d_k",
-            "the term with rho is missing: d_k counts the terms with i = j only, and the others no longer vanish",
-        ),
-        Wrong(
-            "the correlation once",
-            r"d_k + d_k (d_k - 1) \rho",
-            "the term with rho needs rho^2: a term is an entry of S_q times the same entry of S_k, so rho comes in twice",
-        ),
-        Wrong(
-            "the diagonal counted again",
-            r"d_k + d_k^2 \rho^2",
-            "your term with rho^2 counts all d_k^2 pairs; the d_k of them with i = j are in the term without rho already",
-        ),
-        Wrong(
-            "only the pairs",
-            r"d_k (d_k - 1) \rho^2",
-            "the term without rho is missing: the d_k pairs with i = j, each the product of two variances",
-        ),
-        Wrong(
-            "each pair counted once",
-            r"d_k + \frac{d_k (d_k - 1)}{2} \rho^2",
-            "half of your term with rho^2 is missing: the double sum meets two different entries twice, as (i, j) and as (j, i)",
-        ),
-    ],
-    hints=[
-        "Which of the three terms of the double sum hold a mean?",
-        "Sum the terms with i = j and those with i other than j apart. What is (S_q)_ij in each case?",
-        "`d_k + ... \\rho^2`: how many ordered pairs of different entries are there?",
-    ],
+    slips=r"""
+        the correlation forgotten
+            + d_k (d_k - 1) \rho^2 ->
+            the term with rho is missing: d_k counts the terms with i = j only, and the others no longer vanish
+        the correlation once
+            \rho^2 -> \rho
+            the term with rho needs rho^2: a term is an entry of S_q times the same entry of S_k, so rho comes in twice
+        the diagonal counted again
+            (d_k - 1) -> d_k
+            your term with rho^2 counts all d_k^2 pairs; the d_k of them with i = j are in the term without rho already
+        only the pairs
+            d_k + d_k ( -> d_k (
+            the term without rho is missing: the d_k pairs with i = j, each the product of two variances
+        each pair counted once
+            d_k (d_k - 1) -> \frac{d_k (d_k - 1)}{2}
+            half of your term with rho^2 is missing: the double sum meets two different entries twice, as (i, j) and as (j, i)
+    """,
+    hints=r"""
+        Which of the three terms of the double sum hold a mean?
+        Sum the terms with i = j and those with i other than j apart. What is (S_q)_ij in each case?
+        `d_k + ... \rho^2`: how many ordered pairs of different entries are there?
+    """,
+    why=r"""
+        The means are 0, so {eq}`score-variance-by-entries` keeps its first term: $d_k$ products of two variances, and $d_k (d_k - 1)$
+        products $\rho \cdot \rho$.
+    """,
 )
 
 
@@ -78,38 +76,49 @@ def _sparse_entries(rng: np.random.Generator, d_k: int, p: float) -> dict[str, A
     return {"d_k": d_k, "p": p, "u": np.sqrt(variance)}
 
 
-SPARSE_SIZES = ((3, 0.5), (5, 0.3), (7, 0.65), (6, 0.4))  # named in what a check says, so that it can be computed again
-SPARSE = Task(
-    id="divisor-for-sparse-entries",
-    title="A divisor for entries that are mostly 0",
+SPARSE_SIZES = ((3, 0.5), (5, 0.3), (7, 0.65), (6, 0.4))
+
+my_divisor = asked_formula(
+    "divisor-for-sparse-entries",
+    "A divisor for entries that are mostly 0",
     entry="my_divisor",
-    kind="formula",
+    asks=r"""
+        Each entry of $q$ and of $k$ is 0 with probability $1 - p$; with probability $p$ it is drawn from a distribution of mean 0 and
+        variance 1. All draws are independent. What number $u$ should we divide $q \cdot k$ by, so that its variance is 1? Write a formula
+        in LaTeX with `d_k` and `p`.
+    """,
     equation="score-variance-from-deviations",
     points=1,
     difficulty=2,
     minutes=6,
     trains="a variance under another assumption",
+    answer=r"p \sqrt{d_k}",
     your_turn=True,
     symbols=("d_k", "p"),
     functions=(r"\sqrt",),
     left="u",
     cases=AtSizes({f"d_k = {d_k} and p = {p}": {"d_k": d_k, "p": p} for d_k, p in SPARSE_SIZES}, _sparse_entries),
-    answer=r"p \sqrt{d_k}",
-    wrong=[
-        Wrong("the usual divisor", r"\sqrt{d_k}", "that is right for p = 1; a product of two entries is now mostly 0, and varies less"),
-        Wrong(
-            "one side sparse",
-            r"\sqrt{p\, d_k}",
-            "that holds if the entries of q are mostly 0, and those of k are not; here both have the variance p",
-        ),
-        Wrong("the variance itself", r"p^2 d_k", "that is the variance of the score; a divisor c divides it by c squared"),
-        Wrong("the root of d_k alone forgotten", r"p\, d_k", "the divisor is the root of the whole variance"),
-    ],
-    hints=[
-        "What is the mean square of one entry, and so its variance?",
-        "Put the two variances into {eq}`score-variance-from-deviations`. A divisor u divides the variance by u^2.",
-        "`... \\sqrt{d_k}`",
-    ],
+    slips=r"""
+        the usual divisor
+            p \sqrt -> \sqrt
+            that is right for p = 1; a product of two entries is now mostly 0, and varies less
+        one side sparse
+            p \sqrt{ -> \sqrt{p\,
+            that holds if the entries of q are mostly 0, and those of k are not; here both have the variance p
+        the variance itself
+            -> p^2 d_k
+            that is the variance of the score; a divisor c divides it by c squared
+        the root of d_k alone forgotten
+            \sqrt{d_k} -> d_k
+            the divisor is the root of the whole variance
+    """,
+    hints=r"""
+        What is the mean square of one entry, and so its variance?
+        Put the two variances into {eq}`score-variance-from-deviations`. A divisor u divides the variance by u^2.
+        `... \sqrt{d_k}`
+    """,
+    why=r"""
+        The mean square of an entry is $p \cdot 1 + (1 - p) \cdot 0 = p$, and its mean is 0. So {eq}`score-variance-from-deviations`
+        gives the variance $d_k\, p\, p$, and $u$ is its root.
+    """,
 )
-
-TURNS = [CORRELATED, SPARSE]

@@ -1,201 +1,197 @@
-"""The graded tasks on self-attention."""
+"""The tasks on self-attention; those that are answered in LaTeX are in tasks_formulas.py."""
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
+from sympy import log
 
-from attn_course.lessons.self_attention.tasks_formulas import ROTARY_SCORE, SCORE_ASYMMETRY, SELF_SCORE_GRADIENT
-from attn_course.reference import attention, rope, softmax
+from attn_course.reference import attention, rope
 from attn_course.tasks import forbidden
-from attn_course.tasks.core import Case, Task, Wrong, every
-
-Gradients = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def _draw(rng: np.random.Generator, length: int, d_model: int, d_k: int, d_v: int, *batch: int) -> dict[str, np.ndarray]:
-    """Return tokens and projections whose sizes differ wherever two could be mistaken for each other."""
-    return {
-        "x": rng.normal(size=(*batch, length, d_model)),
-        "w_query": rng.normal(size=(d_model, d_k)),
-        "w_key": rng.normal(size=(d_model, d_k)),
-        "w_value": rng.normal(size=(d_model, d_v)),
-    }
+from attn_course.tasks.asked import asked, note, tried
+from attn_course.tasks.core import every
 
 
-def _self_attention(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray) -> np.ndarray:
+def _reference(x, w_query, w_key, w_value):
     return attention(x @ w_query, x @ w_key, x @ w_value)
 
 
-def _scores(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    return np.asarray(x @ w_query @ (x @ w_key).swapaxes(-1, -2) / math.sqrt(w_query.shape[-1]))
+def _draw(normal, length, d_model, d_k, d_v, *leading):
+    """Tokens and projections whose sizes differ wherever two could be mistaken for each other."""
+    x = normal(*leading, length, d_model)
+    return {"x": x, "w_query": normal(d_model, d_k), "w_key": normal(d_model, d_k), "w_value": normal(d_model, d_v)}
 
 
-def _thousands(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Two loud tokens: scores beyond a thousand, rows that lie a thousand apart, and in each row one key that clearly wins."""
+def _scores_beyond_a_thousand(rng):
+    """Two loud tokens: rows that lie a thousand apart, and in each row one key that clearly wins."""
     while True:
-        inputs = _draw(rng, 5, 7, 3, 2)
+        inputs = _draw(lambda *shape: rng.normal(size=shape), 5, 7, 3, 2)
         inputs["x"][:2] *= 30.0
-        second, first = np.sort(_scores(inputs["x"], inputs["w_query"], inputs["w_key"]), axis=1)[:, -2:].T
+        scores = inputs["x"] @ inputs["w_query"] @ (inputs["x"] @ inputs["w_key"]).T / math.sqrt(3)
+        second, first = np.sort(scores, axis=1)[:, -2:].T
         if (first - second).min() > 25.0 and first.max() > 1000.0 + max(0.0, first.min()):
             return inputs
 
 
-def _far_below(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Scores that all lie somewhat below minus a thousand, by a feature that is the same in all tokens."""
-    inputs = _draw(rng, 5, 7, 3, 2)
+def _scores_below_minus_a_thousand(rng):
+    """All of them, by a feature that is the same in all tokens."""
+    inputs = _draw(lambda *shape: rng.normal(size=shape), 5, 7, 3, 2)
     inputs["x"][:, 0], inputs["w_query"][:, 0], inputs["w_key"][:, 0] = 21.0, 0.0, 0.0
     inputs["w_query"][0], inputs["w_key"][0] = [1.0, 0.0, 0.0], [-2.5 * math.sqrt(3.0), 0.0, 0.0]
     return inputs
 
 
-def _unshifted(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, *, shift: bool = False) -> np.ndarray:
-    scores = _scores(x, w_query, w_key)
-    terms = np.exp(scores - scores.max() if shift else scores)
-    return np.asarray(terms / terms.sum(axis=-1, keepdims=True) @ x @ w_value)
+SENTENCES = """
+one sentence: 5 7 3 2
+d_k larger than d_model: 7 3 11 5
+square projections: 5 7 7 7
+a batch of two: 5 11 3 7 2
+two leading axes: 5 7 13 11 2 3
+one token: 1 5 3 2
+"""
 
 
-def _joined(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray) -> np.ndarray:
-    """All sentences as one long one, which comes back as a batch."""
-    return _self_attention(x.reshape(-1, x.shape[-1]), w_query, w_key, w_value).reshape(*x.shape[:-1], -1)
-
-
-SELF_ATTENTION = Task(
-    id="self-attention",
-    title="Self-attention with projections",
-    entry="my_self_attention",
+@asked(
+    "self-attention",
+    "Self-attention with projections",
     kind="write",
     equation="self-attention",
     points=3,
     difficulty=2,
     minutes=12,
     trains="three views of one sequence",
-    answer=_self_attention,
+    judged_by=_reference,
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        Case("one sentence", **_draw(rng, 5, 7, 3, 2)),
-        Case("d_k larger than d_model", **_draw(rng, 7, 3, 11, 5)),
-        Case("square projections", **_draw(rng, 5, 7, 7, 7)),
-        Case("a batch of two", **_draw(rng, 5, 11, 3, 7, 2)),
-        Case("two leading axes", **_draw(rng, 5, 7, 13, 11, 2, 3)),
-        Case("one token", **_draw(rng, 1, 5, 3, 2)),
-        Case("scores beyond a thousand", **_thousands(rng)),
-        Case("scores below minus a thousand", **_far_below(rng)),
-    ],
-    wrong=[
-        Wrong(
-            "no scale",
-            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key) * math.sqrt(w_query.shape[1])) @ x @ w_value,
-            "the scores are not divided by the root of d_k, {eq}`bilinear-score`",
-        ),
-        Wrong(
-            "scaled by the length of a token",
-            lambda x, w_query, w_key, w_value: (
-                softmax(_scores(x, w_query, w_key) * math.sqrt(w_query.shape[1] / w_query.shape[0])) @ x @ w_value
-            ),
-            "queries and keys are compared, and they have d_k entries; the root of d_model is the scale of the form without projections",
-        ),
-        Wrong(
-            "the value inside the softmax",
-            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key) @ x @ w_value),
-            "the softmax closes before the values: as written, each row of the output sums to 1",
-        ),
-        Wrong(
-            "the tokens averaged, not the values",
-            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key)) @ x,
-            "the weights average the values X W_V; you averaged the tokens themselves",
-        ),
-        Wrong(
-            "keys from the projection of the queries",
-            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_query)) @ x @ w_value,
-            "keys are X W_K: what a token answers to is not what it asks",
-        ),
-        Wrong(
-            "softmax over the queries",
-            lambda x, w_query, w_key, w_value: softmax(_scores(x, w_query, w_key), axis=-2) @ x @ w_value,
-            "the weights of one query sum to 1 over the keys, the last axis of the scores",
-        ),
-        Wrong(
-            "all other tokens, not the token itself",
-            lambda x, w_query, w_key, w_value: attention(x @ w_query, x @ w_key, x @ w_value, mask=~np.eye(x.shape[-2], dtype=bool)),
-            "the token itself is one of the keys: nothing is hidden, the diagonal included",
-        ),
-        Wrong(
-            "queries and keys exchanged",
-            lambda x, w_query, w_key, w_value: _self_attention(x, w_key, w_query, w_value),
-            "rows of the scores are queries, X W_Q, and columns keys, X W_K; you have it the other way round",
-        ),
-        Wrong(
-            "a flattened batch",
-            _joined,
-            "with the leading axes joined to that of the tokens, the sentences see each other: `@` carries leading axes along",
-        ),
-        Wrong(
-            "no maximum subtracted",
-            _unshifted,
-            "exp overflows for scores beyond 709: subtract the largest score of each row first, {eq}`stable-softmax`",
-        ),
-        Wrong(
-            "one maximum for all queries",
-            lambda x, w_query, w_key, w_value: _unshifted(x, w_query, w_key, w_value, shift=True),
-            "a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row",
-        ),
-    ],
-    hints=[
-        "Three products first: queries, keys and values, each from the same `x`. Then it is lesson {lesson}`attention`.",
-        "The scale is the root of `w_query.shape[-1]`; `swapaxes(-1, -2)` leaves leading axes alone.",
-        "`scores = (x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / np.sqrt(...)`, softmax over axis -1, then `@ (x @ w_value)`.",
-    ],
+    cases=[tried(_draw, SENTENCES), _scores_beyond_a_thousand, _scores_below_minus_a_thousand],
+    slips="""
+        no scale
+            ` / np.sqrt(query.shape[-1])` ->
+            the scores are not divided by the root of d_k, {eq}`bilinear-score`
+        scaled by the length of a token
+            np.sqrt(query.shape[-1]) -> np.sqrt(x.shape[-1])
+            queries and keys are compared, and they have d_k entries; the root of d_model is the scale of the form without projections
+        the value inside the softmax
+                scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+                ->
+                scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1]) @ value
+                ;;
+                return weights @ value -> return weights
+            the softmax closes before the values: as written, each row of the output sums to 1
+        the tokens averaged, not the values
+            weights @ value -> weights @ x
+            the weights average the values X W_V; you averaged the tokens themselves
+        keys from the projection of the queries
+            x @ w_key -> x @ w_query
+            keys are X W_K: what a token answers to is not what it asks
+        softmax over the queries
+            all axis=-1 -> axis=-2
+            the weights of one query sum to 1 over the keys, the last axis of the scores
+        all other tokens, not the token itself
+                unnormalised = np.exp(scores
+                ->
+                scores = np.where(np.eye(x.shape[-2]) > 0, -np.inf, scores)
+                unnormalised = np.exp(scores
+            the token itself is one of the keys: nothing is hidden, the diagonal included
+        queries and keys exchanged
+            query, key, value = -> key, query, value =
+            rows of the scores are queries, X W_Q, and columns keys, X W_K; you have it the other way round
+        a flattened batch
+                query, key, value = x @ w_query, x @ w_key, x @ w_value
+                ->
+                tokens = x.reshape(-1, x.shape[-1])
+                query, key, value = tokens @ w_query, tokens @ w_key, tokens @ w_value
+                ;;
+                weights @ value -> (weights @ value).reshape(*x.shape[:-1], -1)
+            with the leading axes joined to that of the tokens, the sentences see each other: `@` carries leading axes along
+        no maximum subtracted
+            scores - scores.max(axis=-1, keepdims=True) -> scores
+            exp overflows for scores beyond 709: subtract the largest score of each row first, {eq}`stable-softmax`
+        one maximum for all queries
+            scores.max(axis=-1, keepdims=True) -> scores.max()
+            a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row
+    """,
+    hints="""
+        Three products first: queries, keys and values, each from the same `x`. Then it is lesson {lesson}`attention`.
+        The scale is the root of `w_query.shape[-1]`; `swapaxes(-1, -2)` leaves leading axes alone.
+        `scores = (x @ w_query) @ (x @ w_key).swapaxes(-1, -2) / np.sqrt(...)`, softmax over axis -1, then `@ (x @ w_value)`.
+    """,
+    why="""
+        One input, three views. Everything after the first line is lesson {lesson}`attention`; the number of tokens appears nowhere in
+        the parameters.
+    """,
 )
+def my_self_attention(x, w_query, w_key, w_value):
+    r"""(..., T, d_model), (d_model, d_k), (d_model, d_k), (d_model, d_v) ->
+    (..., T, d_v), {eq}`self-attention`.
+
+    Write self-attention: `my_self_attention(x, w_query, w_key, w_value)` takes tokens `x` of shape `(..., T, d_model)` and the
+    projections `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64, and returns the outputs,
+    `(..., T, d_v)`: softmax over the keys, scale $1/\sqrt{d_k}$, nothing masked.
+
+    There may be none, one or several leading axes; they are separate sentences. Scores may lie beyond a thousand on either
+    side, so use a stable softmax; torch's is welcome.
+    """
+    query, key, value = x @ w_query, x @ w_key, x @ w_value
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    return weights @ value
 
 
-def _log(value: Any) -> Any:
-    import sympy
-
-    return sympy.log(value)
+def _sixteen_points(rng):
+    return {"p": rng.uniform(0.3, 0.95, size=16), "n": rng.integers(5, 60, size=16).astype(float)}
 
 
-def _self_weight_points(rng: np.random.Generator) -> list[Case]:
-    return [Case("16 points", p=rng.uniform(0.3, 0.95, size=16), n=rng.integers(5, 60, size=16).astype(float))]
-
-
-FEATURES_FOR_SELF_WEIGHT = Task(
-    id="features-for-self-weight",
-    title="How many features make a token see itself",
-    entry="my_features",
+@asked(
+    "features-for-self-weight",
+    "How many features make a token see itself",
     kind="derive",
     equation="heavy-diagonal-of-scores",
     points=2,
     difficulty=3,
     minutes=8,
     trains="the heavy diagonal",
-    symbols=("p", "n"),
     functions=("log",),
-    cases=_self_weight_points,
-    answer=lambda p, n: _log((n - 1) * p / (1 - p)) ** 2,
-    wrong=[
-        Wrong("the other tokens forgotten", lambda p, n: _log(p / (1 - p)) ** 2, "there are n - 1 other tokens, with a term of 1 each"),
-        Wrong("the token counted among the others", lambda p, n: _log(n * p / (1 - p)) ** 2, "one of the n tokens is the query's own"),
-        Wrong(
-            "the odds, or the number of others, turned over",
-            lambda p, n: _log(p / ((n - 1) * (1 - p))) ** 2,
-            "e^s is p / (1 - p) times the sum of the other terms, and that sum is n - 1: p and n - 1 stand above the line",
-        ),
-        Wrong("the score itself", lambda p, n: _log((n - 1) * p / (1 - p)), "that is the score on the diagonal; it is the root of v"),
-        Wrong(
-            "the weight in place of its ratio to the rest",
-            lambda p, n: _log((n - 1) * p) ** 2,
-            "p is e^s / (e^s + n - 1): solve for e^s; the rest has the weight 1 - p",
-        ),
-        Wrong("doubled in place of squared", lambda p, n: _log((n - 1) * p / (1 - p)) * 2, "v = s^2, not 2 s: the score is the root of v"),
-    ],
-    hints=[
-        "What is the weight on the diagonal for n terms, one of them e^s and all others 1?",
-        "Solve p = e^s / (e^s + n - 1) for s, as in {eq}`margin-grows-with-context`.",
-        "s is the root of v: square `log((n - 1) * ... / ...)`.",
-    ],
+    cases=[_sixteen_points],
+    slips="""
+        the other tokens forgotten
+            (n - 1) * p -> p
+            there are n - 1 other tokens, with a term of 1 each
+        the token counted among the others
+            n - 1 -> n
+            one of the n tokens is the query's own
+        the odds, or the number of others, turned over
+            (n - 1) * p / (1 - p) -> p / ((n - 1) * (1 - p))
+            e^s is p / (1 - p) times the sum of the other terms, and that sum is n - 1: p and n - 1 stand above the line
+        the score itself
+            ` ** 2` ->
+            that is the score on the diagonal; it is the root of v
+        the weight in place of its ratio to the rest
+            p / (1 - p) -> p
+            p is e^s / (e^s + n - 1): solve for e^s; the rest has the weight 1 - p
+        doubled in place of squared
+            ** 2 -> * 2
+            v = s^2, not 2 s: the score is the root of v
+    """,
+    hints="""
+        What is the weight on the diagonal for n terms, one of them e^s and all others 1?
+        Solve p = e^s / (e^s + n - 1) for s, as in {eq}`margin-grows-with-context`.
+        s is the root of v: square `log((n - 1) * ... / ...)`.
+    """,
+    why=r"""
+        $p = e^s / (e^s + n - 1)$ with $s = \sqrt v$, so $e^s = (n - 1)\, p / (1 - p)$. For 32 tokens a weight of one half
+        is reached at $v = (\ln 31)^2 \approx 12$. (Random tokens need about 16: their other scores are not exactly 0.)
+    """,
 )
+def my_features(p, n):
+    r"""Self-attention **without** projections over $n$ tokens with $v$ features each. Suppose that every token has the squared
+    length $v$, and that different tokens are orthogonal. Then a token's score with itself is $\sqrt{v}$, all others are 0,
+    and the weight on itself is some $p$ that grows with $v$.
+
+    Derive the $v$ at which a given weight $p$ is reached ($1/n < p < 1$), and write it with the symbols `p` and `n`, with
+    arithmetic and `log`, the natural logarithm.
+    """
+    return log((n - 1) * p / (1 - p)) ** 2
 
 
 def _balance_to_read() -> dict[str, Any]:
@@ -210,359 +206,303 @@ def _balance_to_read() -> dict[str, Any]:
     }
 
 
-READ_BALANCE = Task(
-    id="read-balance-of-weights",
-    title="Read who looks at whom",
-    entry="my_reading",
+@asked(
+    "read-balance-of-weights",
+    "Read who looks at whom",
     kind="figure",
     equation="detailed-balance-of-weights",
     points=2,
     difficulty=2,
     minutes=6,
     trains="rows, columns and their balance",
+    figure="charts.heatmap",
     tolerance=1e-3,
     figure_data=_balance_to_read,
-    answer=lambda: (2.0, 2.5, 0.16),
-    wrong=[
-        Wrong(
-            "the ratio upside down",
-            lambda: (2.0, 0.4, 0.16),
-            "p_03 Z_0 = p_30 Z_3: token 3 gives little to token 0 as its row has a large sum",
-        ),
-        Wrong("symmetric weights", lambda: (2.0, 1.0, 0.16), "scores are symmetric here, weights are not: each row has its own normaliser"),
-        Wrong("the row of the value", lambda: (2.0, 2.5, 0.2), "output 3 belongs to row 3; the value that counts belongs to column 2"),
-        Wrong(
-            "the largest cell, or counted from one",
-            lambda: (3.0, 2.5, 0.16),
-            "token 3 has the largest single weight, but that is its own; add up each column (and count from 0, as the axes do)",
-        ),
-        Wrong("rows in place of columns", lambda: (0.0, 2.5, 0.16), "every row sums to 1; what a token collects is the sum of its column"),
-    ],
-    hints=[
-        "Who collects? Go down the columns. Who asks? Go along the rows.",
-        "For the second question use {eq}`detailed-balance-of-weights` with i = 0 and j = 3.",
-        "Z_3 / Z_0 = p_03 / p_30; the third answer is one cell of row 3.",
-    ],
+    slips="""
+        the ratio upside down
+            0.10 / 0.04 -> 0.04 / 0.10
+            p_03 Z_0 = p_30 Z_3: token 3 gives little to token 0 as its row has a large sum
+        symmetric weights
+            0.10 / 0.04 -> 1.0
+            scores are symmetric here, weights are not: each row has its own normaliser
+        the row of the value
+            0.16 -> 0.2
+            output 3 belongs to row 3; the value that counts belongs to column 2
+        the largest cell, or counted from one
+            (2, -> (3,
+            token 3 has the largest single weight, but that is its own; add up each column (and count from 0, as the axes do)
+        rows in place of columns
+            (2, -> (0,
+            every row sums to 1; what a token collects is the sum of its column
+    """,
+    hints="""
+        Who collects? Go down the columns. Who asks? Go along the rows.
+        For the second question use {eq}`detailed-balance-of-weights` with i = 0 and j = 3.
+        Z_3 / Z_0 = p_03 / p_30; the third answer is one cell of row 3.
+    """,
+    why="""
+        Column 2 sums to 1.43, more than any other, although token 3 has the largest single weight: that is its own.
+        $p_{03} Z_0 = p_{30} Z_3$ gives the ratio $0.10 / 0.04 = 2.5$. Output 3 averages with row 3, and only token 2 counts there.
+    """,
 )
+def my_reading():
+    """Run the cell below. It shows the weights of self-attention **without** projections for four tokens, rows and columns
+    counted from 0; the numbers in the cells are exact. Write three numbers as `my_reading = (a, b, c)`:
+
+    - `a`: which token collects the most weight in total, summed over all queries?
+    - `b`: how many times as large as $Z_0$ is $Z_3$? ($Z_i$ is the normaliser of row $i$, {eq}`detailed-balance-of-weights`.)
+    - `c`: suppose the values were replaced by numbers: 1 for token 2, and 0 for all others, with the weights as they are.
+      What would output 3 be?
+    """
+    return (2, 0.10 / 0.04, 0.16)
 
 
-def _layer(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    """Self-attention whose values are the tokens as they are."""
-    return attention(x @ w_query, x @ w_key, x)
+def _stack(normal, n_layers, length, d_model, d_k):
+    maps = {name: normal(n_layers, d_model, d_k) / math.sqrt(d_model) for name in ("w_query", "w_key")}
+    return {"x": normal(length, d_model), **maps}
 
 
-def _stacked(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    for layer in zip(w_query, w_key, strict=True):
-        x = x + _layer(x, *layer)
-    return x
+STACKS = """
+one layer: 1 5 7 3
+two layers: 2 7 5 3
+three layers: 3 5 7 11
+one token: 2 1 5 3
+"""
 
 
-def _stacked_broken(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    """Layers of self-attention one upon the other, each added to what it read."""
-    state = x
-    for query_map, key_map in zip(w_query, w_key, strict=True):
-        query, key = x @ query_map, x @ key_map
-        scores = query @ key.T / np.sqrt(query.shape[1])
-        unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
-        weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
-        state = weights @ x
-    return state
-
-
-def _replacing(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    for layer in zip(w_query, w_key, strict=True):
-        x = _layer(x, *layer)
-    return x
-
-
-def _side_by_side(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    return np.asarray(x + sum(_layer(x, *layer) for layer in zip(w_query, w_key, strict=True)))
-
-
-def _input_added(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    state = x
-    for layer in zip(w_query, w_key, strict=True):
-        state = x + _layer(state, *layer)
-    return state
-
-
-def _values_of_the_input(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    state = x
-    for query_map, key_map in zip(w_query, w_key, strict=True):
-        state = state + attention(state @ query_map, state @ key_map, x)
-    return state
-
-
-def _added_once(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    return x + _replacing(x, w_query, w_key)
-
-
-def _draw_stack(rng: np.random.Generator, n_layers: int, length: int, d_model: int, d_k: int) -> dict[str, np.ndarray]:
-    return {
-        "x": rng.normal(size=(length, d_model)),
-        "w_query": rng.normal(size=(n_layers, d_model, d_k)) / math.sqrt(d_model),
-        "w_key": rng.normal(size=(n_layers, d_model, d_k)) / math.sqrt(d_model),
-    }
-
-
-STACK = Task(
-    id="repair-residual-stack",
-    title="Repair a stack of layers",
-    entry="stacked",
+@asked(
+    "repair-residual-stack",
+    "Repair a stack of layers",
     kind="repair",
     equation="residual-stream",
     points=2,
     difficulty=2,
     minutes=8,
     trains="residuals, and who reads what",
-    answer=_stacked,
-    broken=_stacked_broken,
+    broken="""
+        state @ query_map, state @ key_map -> x @ query_map, x @ key_map ;; state + weights @ state -> weights @ x
+    """,
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        Case("one layer", **_draw_stack(rng, 1, 5, 7, 3)),
-        Case("two layers", **_draw_stack(rng, 2, 7, 5, 3)),
-        Case("three layers", **_draw_stack(rng, 3, 5, 7, 11)),
-        Case("one token", **_draw_stack(rng, 2, 1, 5, 3)),
-    ],
-    wrong=[
-        Wrong(
-            "every layer reads the input",
-            _side_by_side,
-            "each layer must read the state that the layer below left, not the input `x`",
-        ),
-        Wrong("the state replaced, not updated", _replacing, "an update is a sum: the state plus what the layer read"),
-        Wrong(
-            "the input added to every layer",
-            _input_added,
-            "add the output to the state that the layer read; you added it to the input, and lost the layers between",
-        ),
-        Wrong(
-            "the last layer without its residual",
-            lambda x, w_query, w_key: _layer(_stacked(x, w_query[:-1], w_key[:-1]), w_query[-1], w_key[-1]),
-            "every layer adds what it read to its state, the last one too",
-        ),
-        Wrong("the input added once at the end", _added_once, "every layer has a residual of its own, also those in the middle"),
-        Wrong(
-            "only the outputs added up",
-            lambda x, w_query, w_key: _stacked(x, w_query, w_key) - x,
-            "the input itself belongs to the sum, {eq}`residual-stream`",
-        ),
-        Wrong(
-            "the values of the input",
-            _values_of_the_input,
-            "the values are the rows of the state as well; you still average the rows of `x`",
-        ),
-        Wrong(
-            "the first layer again and again",
-            lambda x, w_query, w_key: _stacked(x, w_query[[0] * len(w_query)], w_key[[0] * len(w_key)]),
-            "layer n has projections of its own, `w_query[n]` and `w_key[n]`",
-        ),
-    ],
-    hints=[
-        "Write down for two layers what each of them reads, and what it leaves.",
-        "Inside the loop, `x` should not appear; and what was in `state` must not be lost.",
-        "`query, key = state @ query_map, state @ key_map`, and at the end of the loop `state = state + weights @ ...`.",
-    ],
+    cases=tried(_stack, STACKS),
+    slips="""
+        every layer reads the input
+            state @ query_map, state @ key_map -> x @ query_map, x @ key_map ;; weights @ state -> weights @ x
+            each layer must read the state that the layer below left, not the input `x`
+        the state replaced, not updated
+            state + weights @ state -> weights @ state
+            an update is a sum: the state plus what the layer read
+        the input added to every layer
+            state + weights @ state -> x + weights @ state
+            add the output to the state that the layer read; you added it to the input, and lost the layers between
+        the last layer without its residual
+                query, key = state @ query_map
+                ->
+                before = state
+                    query, key = state @ query_map
+                ;;
+                return state -> return weights @ before
+            every layer adds what it read to its state, the last one too
+        the input added once at the end
+            state + weights @ state -> weights @ state ;; return state -> return x + state
+            every layer has a residual of its own, also those in the middle
+        only the outputs added up
+            return state -> return state - x
+            the input itself belongs to the sum, {eq}`residual-stream`
+        the values of the input
+            weights @ state -> weights @ x
+            the values are the rows of the state as well; you still average the rows of `x`
+        the first layer again and again
+            state @ query_map, state @ key_map -> state @ w_query[0], state @ w_key[0]
+            layer n has projections of its own, `w_query[n]` and `w_key[n]`
+    """,
+    hints="""
+        Write down for two layers what each of them reads, and what it leaves.
+        Inside the loop, `x` should not appear; and what was in `state` must not be lost.
+        `query, key = state @ query_map, state @ key_map`, and at the end of the loop `state = state + weights @ ...`.
+    """,
+    why="""
+        Every layer read `x`, so all layers but the last did nothing at all; and the last one replaced the state. (`state += ...`
+        would change the caller's `x` in the first round.)
+    """,
 )
+def stacked(x, w_query, w_key):
+    """Layers of self-attention one upon the other, each added to what it read.
+
+    The function below should run several layers of self-attention, each added to the state it read, {eq}`residual-stream`, and return
+    the last state, `(T, d_model)`. Layer `n` has the projections `w_query[n]` and `w_key[n]`, each `(d_model, d_k)`; its
+    values are the rows of the state that it reads, without a projection. `x` is `(T, d_model)`; all arrays are float64. It
+    raises no error, and two things are wrong: what the layers read, and what they leave. Repair it.
+    """
+    state = x
+    for query_map, key_map in zip(w_query, w_key, strict=True):
+        query, key = state @ query_map, state @ key_map
+        scores = query @ key.T / np.sqrt(query.shape[1])
+        unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights = unnormalised / unnormalised.sum(axis=1, keepdims=True)
+        state = state + weights @ state
+    return state
 
 
-def _turned(x: np.ndarray, positions: np.ndarray, *, power: float = 2.0, sign: float = 1.0, equal: bool = False) -> np.ndarray:
-    """Turn neighbouring features, with one thing done differently."""
-    n_pairs = x.shape[1] // 2
-    frequencies = np.ones(n_pairs) if equal else 10_000.0 ** (-power * np.arange(n_pairs) / x.shape[1])
-    angles = sign * positions[:, None] * frequencies
-    first, second = x[:, 0::2], x[:, 1::2]
-    turned = np.stack([first * np.cos(angles) - second * np.sin(angles), first * np.sin(angles) + second * np.cos(angles)], axis=-1)
-    return turned.reshape(x.shape)
+def _places(normal, d_k, *positions):
+    return {"x": normal(len(positions), d_k), "positions": np.array(positions)}
 
 
-def _overwritten(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The second of each pair is made from the first after its turn."""
-    angles = positions[:, None] * 10_000.0 ** (-2.0 * np.arange(x.shape[1] // 2) / x.shape[1])
-    turned = x.copy()
-    turned[:, 0::2] = turned[:, 0::2] * np.cos(angles) - turned[:, 1::2] * np.sin(angles)
-    turned[:, 1::2] = turned[:, 0::2] * np.sin(angles) + turned[:, 1::2] * np.cos(angles)
-    return turned
+PLACES = """
+five places in a row: 6 7 8 9 10 11
+places in any order: 10 40 3 3 17 0 250 8
+one pair: 2 2 0 5
+one row: 6 4
+places before 0, and far away: 8 -3 99991 -250 1 -100000 40000 0
+"""
 
 
-def _rope_case(rng: np.random.Generator, name: str, positions: list[int], d_k: int) -> Case:
-    return Case(name, x=rng.normal(size=(len(positions), d_k)), positions=np.array(positions))
-
-
-ROTATE = Task(
-    id="rotary-positions",
-    title="Rotary positions",
-    entry="my_rope",
+@asked(
+    "rotary-positions",
+    "Rotary positions",
     kind="write",
     equation="rotations-compose",
     points=3,
     difficulty=3,
     minutes=15,
     trains="pairs, frequencies and angles",
-    answer=lambda x, positions: rope(x, positions, layout="interleaved"),
-    cases=lambda rng: [
-        _rope_case(rng, "five places in a row", [7, 8, 9, 10, 11], 6),
-        _rope_case(rng, "places in any order", [40, 3, 3, 17, 0, 250, 8], 10),
-        _rope_case(rng, "one pair", [2, 0, 5], 2),
-        _rope_case(rng, "one row", [4], 6),
-        _rope_case(rng, "places before 0, and far away", [-3, 99_991, -250, 1, -100_000, 40_000, 0], 8),
-    ],
-    wrong=[
-        Wrong(
-            "the positions ignored",
-            lambda x, positions: _turned(x, np.arange(len(x))),
-            "row i stands at positions[i], which need not be i: a text may be a part of a longer one",
-        ),
-        Wrong(
-            "pairs of halves",
-            rope,
-            "the pairs are neighbours here, features 2m and 2m + 1; you paired m with m + d_k / 2",
-        ),
-        Wrong(
-            "turned the other way",
-            lambda x, positions: _turned(x, positions, sign=-1.0),
-            "the first of a pair becomes a cos - b sin, the second a sin + b cos; your sines have the other sign",
-        ),
-        Wrong(
-            "frequencies that fall too slowly",
-            lambda x, positions: _turned(x, positions, power=1.0),
-            "the frequency of pair m is 10000 ** (-2m / d_k); yours falls half as fast: is the 2 left out?",
-        ),
-        Wrong(
-            "pairs counted from one",
-            lambda x, positions: _turned(x, positions * 10_000.0 ** (-2.0 / x.shape[1])),
-            "pair 0 has the frequency 1: m runs from 0 to d_k / 2 - 1",
-        ),
-        Wrong(
-            "one frequency for all pairs",
-            lambda x, positions: _turned(x, positions, equal=True),
-            "every pair has a clock of its own: only pair 0 has the frequency 1",
-        ),
-        Wrong(
-            "positions counted from one",
-            lambda x, positions: _turned(x, positions + 1),
-            "position 0 is not turned at all: the angle is the frequency times the position as given",
-        ),
-        Wrong(
-            "the first feature overwritten",
-            _overwritten,
-            "both lines need the features as they came: you made the second from the first after its turn",
-        ),
-        Wrong(
-            "turned features not put back",
-            lambda x, positions: np.concatenate([_turned(x, positions)[:, 0::2], _turned(x, positions)[:, 1::2]], axis=1),
-            "the angles are right; but feature 2m goes back to column 2m and its neighbour to 2m + 1, not into two halves",
-        ),
-    ],
-    hints=[
-        "One angle for each row and each pair: an array (T, d_k / 2). What are its rows, what its columns?",
-        "`frequencies = 10000.0 ** (-2 * np.arange(d_k // 2) / d_k)`, `angles = positions[:, None] * frequencies`.",
-        "`first, second = x[:, 0::2], x[:, 1::2]`; write the two turned halves back to the same columns of a new array.",
-    ],
+    judged_by=lambda x, positions: rope(x, positions, layout="interleaved"),
+    cases=tried(_places, PLACES),
+    slips="""
+        the positions ignored
+            positions[:, None] -> np.arange(len(x))[:, None]
+            row i stands at positions[i], which need not be i: a text may be a part of a longer one
+        pairs of halves
+                x[:, 0::2], x[:, 1::2] -> x[:, : d_k // 2], x[:, d_k // 2 :]
+                ;;
+                turned[:, 0::2] -> turned[:, : d_k // 2] ;; turned[:, 1::2] -> turned[:, d_k // 2 :]
+            the pairs are neighbours here, features 2m and 2m + 1; you paired m with m + d_k / 2
+        turned the other way
+            positions[:, None] -> -positions[:, None]
+            the first of a pair becomes a cos - b sin, the second a sin + b cos; your sines have the other sign
+        frequencies that fall too slowly
+            -2 * np.arange -> -np.arange
+            the frequency of pair m is 10000 ** (-2m / d_k); yours falls half as fast: is the 2 left out?
+        pairs counted from one
+            np.arange(d_k // 2) -> (np.arange(d_k // 2) + 1)
+            pair 0 has the frequency 1: m runs from 0 to d_k / 2 - 1
+        one frequency for all pairs
+            10000.0 ** (-2 * np.arange(d_k // 2) / d_k) -> np.ones(d_k // 2)
+            every pair has a clock of its own: only pair 0 has the frequency 1
+        positions counted from one
+            positions[:, None] -> (positions[:, None] + 1)
+            position 0 is not turned at all: the angle is the frequency times the position as given
+        the first feature overwritten
+            np.empty_like(x) -> x.copy() ;; first * np.sin(angles) + second -> turned[:, 0::2] * np.sin(angles) + second
+            both lines need the features as they came: you made the second from the first after its turn
+        turned features not put back
+            turned[:, 0::2] = -> turned[:, : d_k // 2] = ;; turned[:, 1::2] = -> turned[:, d_k // 2 :] =
+            the angles are right; but feature 2m goes back to column 2m and its neighbour to 2m + 1, not into two halves
+    """,
+    hints="""
+        One angle for each row and each pair: an array (T, d_k / 2). What are its rows, what its columns?
+        `frequencies = 10000.0 ** (-2 * np.arange(d_k // 2) / d_k)`, `angles = positions[:, None] * frequencies`.
+        `first, second = x[:, 0::2], x[:, 1::2]`; write the two turned halves back to the same columns of a new array.
+    """,
+    why="""
+        One angle for each row and each pair. Other code, the `rope` of the lesson included, pairs feature $m$ with
+        $m + d_k / 2$: the same pairs under other column numbers.
+    """,
 )
+def my_rope(x, positions):
+    r"""(T, d_k), (T,) -> (T, d_k): neighbouring features turned by their position,
+    {eq}`rotations-compose`.
+
+    Write RoPE: `my_rope(x, positions)` takes queries or keys `x`, float64 of shape `(T, d_k)` with `d_k` even, and integer
+    `positions` of shape `(T,)`, in any order, and returns the turned array, `(T, d_k)`. A position may be negative, and up to
+    100 000 in size: compute angles in float64, even for a float32 result.
+
+    Pair $m = 0, 1, \ldots$ consists of the **neighbours** $a$ = feature $2m$ and $b$ = feature $2m + 1$. A row at position
+    $t$ has it turned by the angle $\omega_m t$ with $\omega_m = 10000^{-2m/d_k}$: feature $2m$ becomes
+    $a \cos \omega_m t - b \sin \omega_m t$, feature $2m + 1$ becomes $a \sin \omega_m t + b \cos \omega_m t$.
+    """
+    d_k = x.shape[1]
+    frequencies = 10000.0 ** (-2 * np.arange(d_k // 2) / d_k)
+    angles = positions[:, None] * frequencies
+    first, second = x[:, 0::2], x[:, 1::2]
+    turned = np.empty_like(x)
+    turned[:, 0::2] = first * np.cos(angles) - second * np.sin(angles)
+    turned[:, 1::2] = first * np.sin(angles) + second * np.cos(angles)
+    return turned
 
 
-def _projection_gradients(
-    x: np.ndarray,
-    w_query: np.ndarray,
-    w_key: np.ndarray,
-    w_value: np.ndarray,
-    d_query: np.ndarray,
-    d_key: np.ndarray,
-    d_value: np.ndarray,
-    *,
-    paths: tuple[float, float, float] = (1.0, 1.0, 1.0),
-    factor: float = 1.0,
-) -> Gradients:
-    """Eq. gradients-through-projections; `paths` weighs the three parts of dX, `factor` the gradients of W_Q and W_K."""
-    d_x = paths[0] * d_query @ w_query.T + paths[1] * d_key @ w_key.T + paths[2] * d_value @ w_value.T
-    return factor * x.T @ d_query, factor * x.T @ d_key, x.T @ d_value, d_x
+def _gradients(normal, length, d_model, d_k, d_v):
+    gradients = {f"d_{name}": normal(length, width) for name, width in (("query", d_k), ("key", d_k), ("value", d_v))}
+    return {**_draw(normal, length, d_model, d_k, d_v), **gradients}
 
 
-def _gradient_case(rng: np.random.Generator, name: str, length: int, d_model: int, d_k: int, d_v: int) -> Case:
-    inputs = _draw(rng, length, d_model, d_k, d_v)
-    inputs |= {f"d_{name_}": rng.normal(size=(length, width)) for name_, width in (("query", d_k), ("key", d_k), ("value", d_v))}
-    return Case(name, **inputs)
+GRADIENTS = """
+five tokens: 5 7 3 2
+more tokens than features: 11 5 7 3
+one token: 1 3 5 2
+"""
 
 
-def _token_means(*inputs: np.ndarray) -> Gradients:
-    d_w_query, d_w_key, d_w_value, d_x = _projection_gradients(*inputs)
-    return d_w_query / len(inputs[0]), d_w_key / len(inputs[0]), d_w_value / len(inputs[0]), d_x
-
-
-def _transposed_gradients(*inputs: np.ndarray) -> Gradients:
-    d_w_query, d_w_key, d_w_value, d_x = _projection_gradients(*inputs)
-    return d_w_query.T, d_w_key.T, d_w_value.T, d_x
-
-
-PATHS = Task(
-    id="projection-gradients",
-    title="Gradients of three projections",
-    entry="my_projection_gradients",
+@asked(
+    "projection-gradients",
+    "Gradients of three projections",
     kind="write",
     equation="gradients-through-projections",
     points=4,
-    partial=True,
     difficulty=3,
     minutes=10,
     trains="three paths that meet in one input",
-    answer=_projection_gradients,
+    partial=True,
     forbid=(forbidden.AUTOGRAD,),
-    cases=lambda rng: [
-        _gradient_case(rng, "five tokens", 5, 7, 3, 2),
-        _gradient_case(rng, "more tokens than features", 11, 5, 7, 3),
-        _gradient_case(rng, "one token", 1, 3, 5, 2),
-    ],
-    wrong=[
-        Wrong(
-            "only the path through the values",
-            lambda *inputs: _projection_gradients(*inputs, paths=(0.0, 0.0, 1.0)),
-            "a token also asks and is found: dX has three parts, one through each projection",
-        ),
-        Wrong(
-            "the path through the keys forgotten",
-            lambda *inputs: _projection_gradients(*inputs, paths=(1.0, 0.0, 1.0)),
-            "dX lacks the part that comes back through the keys",
-        ),
-        Wrong(
-            "the mean of the three paths",
-            lambda *inputs: _projection_gradients(*inputs, paths=(1 / 3, 1 / 3, 1 / 3)),
-            "gradients of several paths add up; nothing divides them by three",
-        ),
-        Wrong("the mean over the tokens", _token_means, "every token adds its part to dW: a sum over the tokens, not their mean"),
-        Wrong(
-            "gradients of the transposed matrices", _transposed_gradients, "a gradient has the shape of its matrix: (d_model, d_k) for W_Q"
-        ),
-        Wrong(
-            "queries and keys exchanged on the way to X",
-            lambda *inputs: (*_projection_gradients(*inputs)[:3], _projection_gradients(inputs[0], inputs[2], inputs[1], *inputs[3:])[3]),
-            "dQ goes back through W_Q and dK through W_K; in dX you have them the other way round",
-        ),
-        Wrong(
-            "the scale once more",
-            lambda *inputs: _projection_gradients(*inputs, factor=1 / math.sqrt(inputs[1].shape[1])),
-            "the scale of the scores is in dQ and dK already",
-        ),
-    ],
-    hints=[
-        "For one linear map Y = X W: dW = X^T dY, and dX = dY W^T. Check the shapes.",
-        "`x` feeds three maps. What happens to the gradients that come back from them?",
-        "`d_x = d_query @ w_query.T + ...`, one term for each projection, and `d_w_query = x.T @ d_query`.",
-    ],
+    cases=tried(_gradients, GRADIENTS),
+    slips="""
+        only the path through the values
+            `d_query @ w_query.T + d_key @ w_key.T + ` ->
+            a token also asks and is found: dX has three parts, one through each projection
+        the path through the keys forgotten
+            ` + d_key @ w_key.T` ->
+            dX lacks the part that comes back through the keys
+        the mean of the three paths
+            d_query @ w_query.T + d_key @ w_key.T + d_value @ w_value.T -> (d_query @ w_query.T + d_key @ w_key.T + d_value @ w_value.T) / 3
+            gradients of several paths add up; nothing divides them by three
+        the mean over the tokens
+            x.T @ d_query, x.T @ d_key, x.T @ d_value -> x.T @ d_query / len(x), x.T @ d_key / len(x), x.T @ d_value / len(x)
+            every token adds its part to dW: a sum over the tokens, not their mean
+        gradients of the transposed matrices
+            x.T @ d_query, x.T @ d_key, x.T @ d_value -> d_query.T @ x, d_key.T @ x, d_value.T @ x
+            a gradient has the shape of its matrix: (d_model, d_k) for W_Q
+        queries and keys exchanged on the way to X
+            d_query @ w_query.T + d_key @ w_key.T -> d_query @ w_key.T + d_key @ w_query.T
+            dQ goes back through W_Q and dK through W_K; in dX you have them the other way round
+        the scale once more
+            x.T @ d_query, x.T @ d_key -> x.T @ d_query / np.sqrt(w_query.shape[1]), x.T @ d_key / np.sqrt(w_query.shape[1])
+            the scale of the scores is in dQ and dK already
+    """,
+    hints="""
+        For one linear map Y = X W: dW = X^T dY, and dX = dY W^T. Check the shapes.
+        `x` feeds three maps. What happens to the gradients that come back from them?
+        `d_x = d_query @ w_query.T + ...`, one term for each projection, and `d_w_query = x.T @ d_query`.
+    """,
+    why="""
+        Each projection is one linear map. The matrices collect over the tokens, and the token collects over the three
+        roles it plays.
+    """,
 )
+def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value):
+    """Gradients (d_w_query, d_w_key, d_w_value, d_x), {eq}`gradients-through-projections`.
+
+    The gradients `d_query`, `d_key` `(T, d_k)` and `d_value` `(T, d_v)` of a loss with respect to $Q = X W_Q$, $K = X W_K$ and
+    $V = X W_V$ are known. Write `my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)`, which
+    returns the tuple `(d_w_query, d_w_key, d_w_value, d_x)` of gradients, each of the shape of what it belongs to: `x` is
+    `(T, d_model)`, the matrices are `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64. In class marks each
+    of the four gradients that is right in every case counts a quarter of the points.
+    """
+    d_x = d_query @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
+    return x.T @ d_query, x.T @ d_key, x.T @ d_value, d_x
 
 
-def _counts(
-    T: int, d: int, *, flops: int = 2, projections: int = 3, pairs: int = 2, of_state: int = 2, chain: int = 3, waits: float = 1
-) -> tuple[float, ...]:
-    """Operations of self-attention and of an RNN, then the products that wait for one another in each."""
-    return (flops * (projections * T * d**2 + pairs * T**2 * d), flops * of_state * T * d**2, chain, waits * T)
-
-
-COUNTS = Task(
-    id="attention-and-rnn-counts",
-    title="Count before you run",
-    entry="my_counts",
+@asked(
+    "attention-and-rnn-counts",
+    "Count before you run",
     kind="predict",
     equation="attention-and-rnn-flops",
     points=2,
@@ -570,156 +510,173 @@ COUNTS = Task(
     minutes=6,
     trains="operations and waiting",
     variants=every(T=(80, 50, 120), d=(64, 32, 48)),
-    answer=_counts,
-    wrong=[
-        Wrong(
-            "a multiplication with its addition counted as one",
-            partial(_counts, flops=1),
-            "a multiplication and its addition are 2 FLOPs",
-        ),
-        Wrong(
-            "the projections alone",
-            partial(_counts, pairs=0),
-            "scores and output cost as well, and that part grows with the square of T",
-        ),
-        Wrong("no projections", partial(_counts, projections=0), "the layer has three projections of every token"),
-        Wrong(
-            "one matrix in the RNN",
-            partial(_counts, of_state=1),
-            "a step of the RNN multiplies the input by one matrix and the state by another",
-        ),
-        Wrong(
-            "the three projections one after the other",
-            partial(_counts, chain=5),
-            "the three projections need nothing of one another: they count as one step",
-        ),
-        Wrong(
-            "an RNN that waits for nothing",
-            lambda T, d: (*_counts(T, d)[:3], 1),
-            "a state needs the state before it: T products in a row",
-        ),
-        Wrong(
-            "an output projection",
-            partial(_counts, projections=4, chain=4),
-            "this layer has no output projection: three projections, scores, output",
-        ),
-        Wrong(
-            "the products of the input in the chain",
-            partial(_counts, waits=2),
-            "the product of an input with its matrix waits for no state; only the other product of a step does",
-        ),
-    ],
-    hints=[
-        "List the matrix products of the layer with their shapes; an (a, b) by (b, c) product costs 2 a b c.",
-        "Attention: three of (T, d) by (d, d), then (T, d) by (d, T), then (T, T) by (T, d).",
-        "{eq}`attention-and-rnn-flops` for the first two numbers, {eq}`attention-and-rnn-depth` for the last two.",
-    ],
+    slips="""
+        a multiplication with its addition counted as one
+            6 * T * d**2 + 4 * T**2 * d, 4 * T -> 3 * T * d**2 + 2 * T**2 * d, 2 * T
+            a multiplication and its addition are 2 FLOPs
+        the projections alone
+            ` + 4 * T**2 * d` ->
+            scores and output cost as well, and that part grows with the square of T
+        no projections
+            `6 * T * d**2 + ` ->
+            the layer has three projections of every token
+        one matrix in the RNN
+            4 * T * d**2 -> 2 * T * d**2
+            a step of the RNN multiplies the input by one matrix and the state by another
+        the three projections one after the other
+            3, T) -> 5, T)
+            the three projections need nothing of one another: they count as one step
+        an RNN that waits for nothing
+            3, T) -> 3, 1)
+            a state needs the state before it: T products in a row
+        an output projection
+            6 * T -> 8 * T ;; 3, T) -> 4, T)
+            this layer has no output projection: three projections, scores, output
+        the products of the input in the chain
+            3, T) -> 3, 2 * T)
+            the product of an input with its matrix waits for no state; only the other product of a step does
+    """,
+    hints="""
+        List the matrix products of the layer with their shapes; an (a, b) by (b, c) product costs 2 a b c.
+        Attention: three of (T, d) by (d, d), then (T, d) by (d, T), then (T, T) by (T, d).
+        {eq}`attention-and-rnn-flops` for the first two numbers, {eq}`attention-and-rnn-depth` for the last two.
+    """,
+    why="""
+        Here 3 604 480 against 1 310 720 FLOPs: nearly three times the work, with 3 products in a row in place of 80.
+    """,
 )
+def my_counts(T, d):
+    r"""A sentence of $T$ tokens; all widths ($d_{\text{model}}$, $d_k$, $d_v$, hidden size) are $d$, as printed below. Count only
+    matrix products, a multiplication with its addition as 2. Self-attention has three projections, scores and output; the
+    RNN multiplies input and state by a matrix each, every step. Write `my_counts = (a, b, c, d)`:
+
+    - `a`: FLOPs of self-attention; `b`: of the RNN;
+    - `c`: products in the longest chain of self-attention, each in need of the one before;
+    - `d`: the same for the RNN, one for each step.
+    """
+    return (6 * T * d**2 + 4 * T**2 * d, 4 * T * d**2, 3, T)
 
 
-def _feature_weights(
-    table: np.ndarray, *, centred: bool = True, ddof: int = 0, equal: bool = True, divisor: str = "root of m"
-) -> np.ndarray:
-    columns = table - table.mean(axis=0) if centred else table
-    size = np.sqrt((columns**2).sum(axis=0) / (len(table) - ddof)) if equal else 1.0
-    tokens = (columns / size).T
-    root = {"root of m": math.sqrt(len(table)), "root of n": math.sqrt(table.shape[1]), "m": len(table)}[divisor]
-    return softmax(tokens @ tokens.T / root)
+def _features(normal, m, n):
+    return {"table": normal(m, n)}
 
 
-def _without_itself(table: np.ndarray) -> np.ndarray:
-    weights = _feature_weights(table) * (1.0 - np.eye(table.shape[1]))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+def _eleven_individuals_five_features(rng):
+    return {"table": rng.normal(size=(11, 5)) @ rng.normal(size=(5, 5))}
 
 
-FEATURES = Task(
-    id="attention-between-features",
-    title="Features as tokens",
-    entry="my_feature_weights",
+def _features_with_means_and_sizes_of_their_own(rng):
+    return {"table": 4.0 + 3.0 * rng.normal(size=(13, 7)) * np.arange(1, 8)}
+
+
+def _two_opposite_features(rng):
+    return {"table": rng.normal(size=(5, 2)) @ np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 1.0]])}
+
+
+TABLES = """
+seven individuals, thirteen features: 7 13
+one feature: 7 1
+"""
+
+
+@asked(
+    "attention-between-features",
+    "Features as tokens",
     kind="write",
     equation="feature-weights-from-correlations",
     points=3,
     difficulty=4,
     minutes=15,
     trains="saying what a row is",
-    answer=_feature_weights,
     forbid=(forbidden.ATTENTION,),
-    cases=lambda rng: [
-        Case("eleven individuals, five features", table=rng.normal(size=(11, 5)) @ rng.normal(size=(5, 5))),
-        Case("seven individuals, thirteen features", table=rng.normal(size=(7, 13))),
-        Case("features with means and sizes of their own", table=4.0 + 3.0 * rng.normal(size=(13, 7)) * np.arange(1, 8)),
-        Case("one feature", table=rng.normal(size=(7, 1))),
-        Case(
-            "two opposite features",
-            table=rng.normal(size=(5, 2)) @ np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 1.0]]),
-        ),
+    cases=[
+        *(_eleven_individuals_five_features, _features_with_means_and_sizes_of_their_own, _two_opposite_features),
+        tried(_features, TABLES),
     ],
-    wrong=[
-        Wrong(
-            "individuals as tokens",
-            lambda table: softmax(
-                ((table - table.mean(0)) / table.std(0)) @ ((table - table.mean(0)) / table.std(0)).T / table.shape[1] ** 0.5
-            ),
-            "your map relates individuals, the rows of the table; for features the tokens are its columns",
-        ),
-        Wrong(
-            "features not centred",
-            lambda table: _feature_weights(table, centred=False),
-            "subtract from each feature its mean over the individuals; otherwise large means look like likeness",
-        ),
-        Wrong(
-            "features not of equal size",
-            lambda table: _feature_weights(table, equal=False),
-            "divide each feature by the root of its mean square; otherwise the one with the large unit wins",
-        ),
-        Wrong(
-            "the sample standard deviation",
-            lambda table: _feature_weights(table, ddof=1),
-            "the mean square is a sum divided by m; you divided by m - 1",
-        ),
-        Wrong(
-            "scaled by the number of features",
-            lambda table: _feature_weights(table, divisor="root of n"),
-            "tokens are as long as there are individuals: the scale is the root of m",
-        ),
-        Wrong(
-            "softmax of the correlations",
-            lambda table: _feature_weights(table, divisor="m"),
-            "divided by m the scores are the correlations themselves; attention divides by the root of m",
-        ),
-        Wrong(
-            "correlations",
-            lambda table: np.atleast_2d(np.corrcoef(table, rowvar=False)),
-            "correlations have signs and no sum; the weights are the softmax of the root of m times them",
-        ),
-        Wrong(
-            "columns that sum to 1",
-            lambda table: _feature_weights(table).T,
-            "each row is one feature that asks, and sums to 1: the softmax goes along the last axis",
-        ),
-        Wrong(
-            "the feature itself left out",
-            _without_itself,
-            "a feature is one of its own keys: nothing is hidden, the diagonal included",
-        ),
-    ],
-    hints=[
-        "What is one token here, and how many entries has it?",
-        "Standardise along axis 0, then transpose: the rows are features.",
-        "`tokens @ tokens.T / np.sqrt(m)`, then a softmax over each row.",
-    ],
+    slips="""
+        individuals as tokens
+            table.std(axis=0)).T -> table.std(axis=0))
+            your map relates individuals, the rows of the table; for features the tokens are its columns
+        features not centred
+            (table - table.mean(axis=0)) / table.std(axis=0) -> table / np.sqrt((table**2).mean(axis=0))
+            subtract from each feature its mean over the individuals; otherwise large means look like likeness
+        features not of equal size
+            ` / table.std(axis=0)` ->
+            divide each feature by the root of its mean square; otherwise the one with the large unit wins
+        the sample standard deviation
+            table.std(axis=0) -> table.std(axis=0, ddof=1)
+            the mean square is a sum divided by m; you divided by m - 1
+        scaled by the number of features
+            tokens.shape[1] -> len(tokens)
+            tokens are as long as there are individuals: the scale is the root of m
+        softmax of the correlations
+            np.sqrt(tokens.shape[1]) -> tokens.shape[1]
+            divided by m the scores are the correlations themselves; attention divides by the root of m
+        correlations
+            -> return np.atleast_2d(np.corrcoef(table, rowvar=False))
+            correlations have signs and no sum; the weights are the softmax of the root of m times them
+        columns that sum to 1
+            return unnormalised / -> return (unnormalised / ;; sum(axis=1, keepdims=True) -> sum(axis=1, keepdims=True)).T
+            each row is one feature that asks, and sums to 1: the softmax goes along the last axis
+        the feature itself left out
+            max(axis=1, keepdims=True)) -> max(axis=1, keepdims=True)) * (1 - np.eye(len(tokens)))
+            a feature is one of its own keys: nothing is hidden, the diagonal included
+    """,
+    hints="""
+        What is one token here, and how many entries has it?
+        Standardise along axis 0, then transpose: the rows are features.
+        `tokens @ tokens.T / np.sqrt(m)`, then a softmax over each row.
+    """,
+    why=r"""
+        A token is a column, so it has $m$ entries, and $\sqrt m$ is the scale. In the last case two features are exactly opposite:
+        each knows everything about the other, and their weight is next to nothing.
+    """,
 )
+def my_feature_weights(table):
+    r"""(m, n) -> (n, n): softmax of the scaled products of standardised features,
+    {eq}`feature-weights-from-correlations`.
 
-TASKS = [
-    SELF_ATTENTION,
-    FEATURES_FOR_SELF_WEIGHT,
-    READ_BALANCE,
-    STACK,
-    ROTATE,
-    PATHS,
-    COUNTS,
-    FEATURES,
-    SCORE_ASYMMETRY,
-    ROTARY_SCORE,
-    SELF_SCORE_GRADIENT,
+    Write `my_feature_weights(table)`: `table` is float64 of shape `(m, n)`, a row for each of $m$ individuals, a column
+    for each of $n \ge 1$ features, none constant. Return the weights `(n, n)` of self-attention **without** projections, with the
+    **features** as tokens. Each feature is shifted to mean 0 and scaled to mean square 1 over the individuals (a mean
+    divides by $m$). Scores are divided by the root of the number of entries of a token; row $a$ sums to 1 over all features,
+    $a$ included. Torch's softmax is welcome.
+    """
+    tokens = ((table - table.mean(axis=0)) / table.std(axis=0)).T
+    scores = tokens @ tokens.T / np.sqrt(tokens.shape[1])
+    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return unnormalised / unnormalised.sum(axis=1, keepdims=True)
+
+
+ORDER = [
+    note(
+        "title",
+        """
+        Each stands for itself, so take them in any order.
+
+        Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs, nor use
+        the course's own functions (`attn_course.reference`). Rows are tokens.
+    """,
+    ),
+    "self-attention",
+    "features-for-self-weight",
+    "read-balance-of-weights",
+    "repair-residual-stack",
+    "rotary-positions",
+    "projection-gradients",
+    "attention-and-rnn-counts",
+    "attention-between-features",
+    note(
+        "answers-in-latex",
+        r"""
+        ## Answers in LaTeX
+        The last three answers are LaTeX, between `r"` and `"`: the right side of a formula. Any form counts that has the right value
+        in every case. To see how yours is understood, `from attn_course import read` and call
+        `read("asymmetry-of-two-scores", my_asymmetry)`; what cannot be read is no attempt. A sum ends at the next plus or minus, so
+        put parentheses around several terms, `\sum_m (a_m + b_m)`; a transpose is written `^\top`.
+    """,
+    ),
+    "asymmetry-of-two-scores",
+    "rotary-score-by-offset",
+    "gradient-of-self-score",
 ]

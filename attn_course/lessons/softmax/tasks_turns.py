@@ -1,15 +1,14 @@
 """What the lesson on softmax asks its reader before it shows its own."""
 
-import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from attn_course.formulas import derivative, vector
-from attn_course.reference import logsumexp, softmax, softmax_vjp
+from attn_course.reference import softmax, softmax_vjp
 from attn_course.tasks import forbidden
-from attn_course.tasks.core import Case, Task, Wrong, at_sizes
+from attn_course.tasks.asked import asked, asked_formula
+from attn_course.tasks.core import Case, at_sizes
 
 
 def _weights_and_slopes(rng: np.random.Generator, n: int) -> dict[str, Any]:
@@ -22,148 +21,161 @@ def _weights_and_slopes(rng: np.random.Generator, n: int) -> dict[str, Any]:
     return {"s": vector(weights(z)), "a": vector(a), r"\beta": beta, "J": derivative(weights, z)}
 
 
-DERIVATIVE_FORMULA = Task(
-    id="softmax-derivative",
-    title="The derivative with a factor for every entry",
+my_formula = asked_formula(
+    "softmax-derivative",
+    "The derivative with a factor for every entry",
     entry="my_formula",
-    kind="formula",
+    asks=r"""
+        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$. Write a formula
+        in LaTeX for
+
+        $$J_{ij} = \frac{\partial s_i}{\partial z_j}$$
+
+        as it holds for all $i$ and $j$: only the right side, between `r"` and `"`. You may use `s` and `a` with their indices, `\beta`, and
+        the Kronecker delta `\delta_{ij}`; you need not use all of them.
+    """,
     equation="softmax",
     points=1,
     difficulty=2,
     minutes=4,
     trains="two cases in one formula",
+    answer=r"\beta s_i (\delta_{ij} - s_j)",
     your_turn=True,
     symbols=("s", "a", r"\beta"),
     left="J_{ij}",
     cases=at_sizes("n", _weights_and_slopes),
-    answer=r"\beta s_i (\delta_{ij} - s_j)",
-    wrong=[
-        Wrong("beta forgotten", r"s_i (\delta_{ij} - s_j)", "the exponent is beta z_j, and its derivative brings a factor beta"),
-        Wrong(
-            "the factor once more",
-            r"\beta a_i s_i (\delta_{ij} - s_j)",
-            "the factor a_i is inside s_i already: write a_i as e to the power ln a_i, and it is a part of the score",
-        ),
-        Wrong(
-            "each weight on its own",
-            r"\beta \delta_{ij}\, s_i (1 - s_i)",
-            "that is the derivative of the logistic function; here raising z_j also changes every other s_i, through the sum beneath",
-        ),
-        Wrong(
-            "the case i = j for all",
-            r"\beta s_i (1 - s_i)",
-            "that is the case i = j; for every other j the derivative is minus beta s_i s_j, and the delta has to tell the two apart",
-        ),
-        Wrong("the derivative of the logarithm", r"\beta (\delta_{ij} - s_j)", "that is the derivative of ln s_i; multiply it by s_i"),
-        Wrong("the numerator forgotten", r"-\beta s_i s_j", "the numerator of s_i holds z_j too, when i = j: that term is missing"),
-        Wrong("the denominator forgotten", r"\beta \delta_{ij}\, s_i", "the sum beneath holds every z_j: its derivative is missing"),
-        Wrong(
-            "the delta taken for 1",
-            r"\beta s_i (1 - s_j)",
-            "that is the derivative where i = j; for every other j the numerator does not move",
-        ),
-        Wrong("plus for minus", r"\beta s_i (\delta_{ij} + s_j)", "the sum stands beneath, so its derivative comes with a minus"),
-        Wrong(
-            "s_i for s_j",
-            r"\beta s_i (\delta_{ij} - s_i)",
-            "the derivative of the sum by z_j is beta a_j e^{beta z_j}: over the sum that is beta s_j, not beta s_i",
-        ),
-    ],
-    hints=[
-        "Write a_i as e to the power ln a_i. What are the scores of this softmax?",
-        "The softmax of u has the derivative {eq}`softmax-derivative` by u_j. What is the derivative of u_j by z_j?",
-        r"A factor, a weight, and a difference of `\delta_{ij}` and a weight.",
-    ],
+    slips=r"""
+        beta forgotten
+            \beta s_i -> s_i
+            the exponent is beta z_j, and its derivative brings a factor beta
+        the factor once more
+            \beta s_i -> \beta a_i s_i
+            the factor a_i is inside s_i already: write a_i as e to the power ln a_i, and it is a part of the score
+        each weight on its own
+            (\delta_{ij} - s_j) -> \delta_{ij}\, (1 - s_i)
+            that is the derivative of the logistic function; here raising z_j also changes every other s_i, through the sum beneath
+        the case i = j for all
+            \delta_{ij} - s_j -> 1 - s_i
+            that is the case i = j; for every other j the derivative is minus beta s_i s_j, and the delta has to tell the two apart
+        the derivative of the logarithm
+            s_i (\delta -> (\delta
+            that is the derivative of ln s_i; multiply it by s_i
+        the numerator forgotten
+            \delta_{ij} - s_j -> -s_j
+            the numerator of s_i holds z_j too, when i = j: that term is missing
+        the denominator forgotten
+            (\delta_{ij} - s_j) -> \delta_{ij}
+            the sum beneath holds every z_j: its derivative is missing
+        the delta taken for 1
+            \delta_{ij} -> 1
+            that is the derivative where i = j; for every other j the numerator does not move
+        plus for minus
+            \delta_{ij} - -> \delta_{ij} +
+            the sum stands beneath, so its derivative comes with a minus
+        s_i for s_j
+            s_j -> s_i
+            the derivative of the sum by z_j is beta a_j e^{beta z_j}: over the sum that is beta s_j, not beta s_i
+    """,
+    hints=r"""
+        Write a_i as e to the power ln a_i. What are the scores of this softmax?
+        The softmax of u has the derivative {eq}`softmax-derivative` by u_j. What is the derivative of u_j by z_j?
+        A factor, a weight, and a difference of `\delta_{ij}` and a weight.
+    """,
+    why=r"""
+        With $u_i = \beta z_i + \ln a_i$ this is $s = \sigma(u)$. Its derivative by $u_j$ is $s_i (\delta_{ij} - s_j)$, and that of $u_j$ by
+        $z_j$ is $\beta$. The $a_i$ change the weights, but not the formula.
+    """,
 )
 
 
-def _pull(name: str, scores: np.ndarray, gradient: np.ndarray) -> Case:
-    return Case(name, weights=softmax(scores), gradient=gradient)
+def _pulled(scores, gradient):
+    return {"weights": softmax(scores), "gradient": gradient}
 
 
-PULL = Task(
-    id="pull-back-one-row",
-    title="A gradient through softmax",
-    entry="my_pull",
+def _five_weights(rng):
+    return _pulled(rng.normal(size=5), rng.normal(size=5))
+
+
+def _a_saturated_row(rng):
+    return _pulled(40.0 * rng.normal(size=7), rng.normal(size=7))
+
+
+def _a_gradient_that_is_the_same_everywhere(rng):
+    return _pulled(rng.normal(size=3), np.full(3, 2.0))
+
+
+def _one_weight(rng):
+    return _pulled(np.zeros(1), rng.normal(size=1))
+
+
+@asked(
+    "pull-back-one-row",
+    "A gradient through softmax",
     kind="write",
     equation="softmax-derivative",
     points=1,
     difficulty=2,
     minutes=5,
     trains="from a sum with a delta to two lines of code",
+    judged_by=softmax_vjp,
     your_turn=True,
-    answer=softmax_vjp,
     forbid=(forbidden.AUTOGRAD,),
-    cases=lambda rng: [
-        _pull("five weights", rng.normal(size=5), rng.normal(size=5)),
-        _pull("a saturated row", 40.0 * rng.normal(size=7), rng.normal(size=7)),
-        _pull("a gradient that is the same everywhere", rng.normal(size=3), np.full(3, 2.0)),
-        _pull("one weight", np.zeros(1), rng.normal(size=1)),
-    ],
-    wrong=[
-        Wrong(
-            "each weight with its own sigmoid",
-            lambda weights, gradient: weights * (1.0 - weights) * gradient,
-            "that is the term with i = j alone; z_j moves the other weights as well",
-        ),
-        Wrong(
-            "nothing subtracted",
-            lambda weights, gradient: weights * gradient,
-            "that is the sum with the delta; the other sum, which is s_j times one number, is missing",
-        ),
-        Wrong(
-            "the second sum without s_j",
-            lambda weights, gradient: weights * gradient - weights @ gradient,
-            "s_j is a factor of the second sum as well",
-        ),
-        Wrong(
-            "the gradient summed without weights",
-            lambda weights, gradient: weights * (gradient - gradient.sum()),
-            "in the second sum each g_i comes with its own s_i",
-        ),
-        Wrong(
-            "the plain mean subtracted",
-            lambda weights, gradient: weights * (gradient - gradient.mean()),
-            "what is subtracted is the mean of g under the weights s, not its plain mean",
-        ),
-        Wrong(
-            "the sign turned round",
-            lambda weights, gradient: -softmax_vjp(weights, gradient),
-            "the delta comes with a plus, and s_j with a minus",
-        ),
-    ],
-    hints=[
-        "What is left of the sum with the delta?",
-        "In the other sum, s_j comes to the front. What remains is one number for the whole row: a dot product.",
-        "An array minus a number, and an array times that: no loop, no matrix.",
-    ],
+    cases=[_five_weights, _a_saturated_row, _a_gradient_that_is_the_same_everywhere, _one_weight],
+    slips="""
+        each weight with its own sigmoid
+            (gradient - weights @ gradient) -> (1.0 - weights) * gradient
+            that is the term with i = j alone; z_j moves the other weights as well
+        nothing subtracted
+            (gradient - weights @ gradient) -> gradient
+            that is the sum with the delta; the other sum, which is s_j times one number, is missing
+        the second sum without s_j
+            (gradient - weights @ gradient) -> gradient - weights @ gradient
+            s_j is a factor of the second sum as well
+        the gradient summed without weights
+            weights @ gradient -> gradient.sum()
+            in the second sum each g_i comes with its own s_i
+        the plain mean subtracted
+            weights @ gradient -> gradient.mean()
+            what is subtracted is the mean of g under the weights s, not its plain mean
+        the sign turned round
+            return weights -> return -weights
+            the delta comes with a plus, and s_j with a minus
+    """,
+    hints="""
+        What is left of the sum with the delta?
+        In the other sum, s_j comes to the front. What remains is one number for the whole row: a dot product.
+        An array minus a number, and an array times that: no loop, no matrix.
+    """,
 )
+def my_pull(weights, gradient):
+    """The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
+
+    Write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of the same length go in, the weights $s$ and the gradient
+    $g$ with respect to them; the gradient with respect to the scores comes out.
+    """
+    return weights * (gradient - weights @ gradient)
 
 
-def _blockwise(blocks: Sequence[np.ndarray], factor: Callable[[float, float], float]) -> float:
-    """Walk over the blocks with a maximum and a sum; `factor` says by what the old sum is multiplied, from old and new maximum."""
-    row_max, row_sum = -math.inf, 0.0
-    for block in blocks:
-        new_max = max(row_max, float(block.max()))
-        with np.errstate(over="ignore"):
-            kept = row_sum * float(factor(row_max, new_max)) if row_sum else 0.0
-        row_max, row_sum = new_max, kept + float(np.exp(block - new_max).sum())
-    return row_max + math.log(row_sum)
-
-
-def _plain_lse(blocks: Sequence[np.ndarray]) -> float:
-    with np.errstate(over="ignore", divide="ignore"):
-        return float(np.log(sum(np.exp(block).sum() for block in blocks)))
-
-
-def _in_blocks(name: str, scores: np.ndarray, *cuts: int) -> Case:
+def _in_blocks(name, scores, *cuts):
     return Case(name, blocks=np.split(scores, cuts))
 
 
-LSE = Task(
-    id="lse-over-blocks",
-    title="Log-sum-exp, block by block",
-    entry="my_lse",
+def _blocks(rng):
+    far_apart = np.array([-2000.0, -2001.0, 0.5, 1.0, 3000.0]) + rng.normal(size=5)
+    return [
+        _in_blocks("two blocks, the second with the maximum", np.sort(rng.normal(size=7)), 3),
+        _in_blocks("two blocks, the first with the maximum", np.sort(rng.normal(size=7))[::-1].copy(), 3),
+        _in_blocks("one block", rng.normal(size=5)),
+        _in_blocks("scores near a thousand", 1000.0 + 3.0 * rng.normal(size=11), 2, 7),
+        _in_blocks("scores near minus a thousand", -1000.0 + 3.0 * rng.normal(size=11), 5, 6),
+        _in_blocks("scores near minus two thousand million", -2e9 + rng.normal(size=5), 2),
+        _in_blocks("thousands apart", far_apart, 2, 4),
+    ]
+
+
+@asked(
+    "lse-over-blocks",
+    "Log-sum-exp, block by block",
     kind="write",
     equation="online-softmax-update",
     points=1,
@@ -171,54 +183,44 @@ LSE = Task(
     minutes=8,
     trains="one reading with a running maximum",
     your_turn=True,
-    answer=lambda blocks: _blockwise(blocks, lambda old, new: np.exp(old - new)),
     forbid=(forbidden.SOFTMAX, forbidden.JOINING),
-    cases=lambda rng: [
-        _in_blocks("two blocks, the second with the maximum", np.sort(rng.normal(size=7)), 3),
-        _in_blocks("two blocks, the first with the maximum", np.sort(rng.normal(size=7))[::-1].copy(), 3),
-        _in_blocks("one block", rng.normal(size=5)),
-        _in_blocks("scores near a thousand", 1000.0 + 3.0 * rng.normal(size=11), 2, 7),
-        _in_blocks("scores near minus a thousand", -1000.0 + 3.0 * rng.normal(size=11), 5, 6),
-        _in_blocks("scores near minus two thousand million", -2e9 + rng.normal(size=5), 2),
-        _in_blocks("thousands apart", np.array([-2000.0, -2001.0, 0.5, 1.0, 3000.0]) + rng.normal(size=5), 2, 4),
-    ],
-    wrong=[
-        Wrong(
-            "no maximum subtracted",
-            _plain_lse,
-            "e to a score of a thousand is inf, and to minus a thousand 0: measure every sum from a maximum",
-        ),
-        Wrong(
-            "the old sum not rescaled",
-            lambda blocks: _blockwise(blocks, lambda old, new: 1.0),
-            "when the maximum grows, the old sum is still measured from the old one: it needs the factor e^(old - new)",
-        ),
-        Wrong(
-            "rescaled the wrong way",
-            lambda blocks: _blockwise(blocks, lambda old, new: np.exp(new - old)),
-            "the old terms shrink when the maximum grows: the factor is e^(old - new), at most 1",
-        ),
-        Wrong(
-            "the blocks' own log-sum-exps added",
-            lambda blocks: sum(float(logsumexp(block)) for block in blocks),
-            "the sums of exponentials add up, not their logarithms",
-        ),
-        Wrong(
-            "the largest of the blocks' own",
-            lambda blocks: max(float(logsumexp(block)) for block in blocks),
-            "that leaves out what the other blocks add to the sum",
-        ),
-        Wrong(
-            "the maximum not added back",
-            lambda blocks: float(logsumexp(np.concatenate(blocks))) - max(float(block.max()) for block in blocks),
-            "the logarithm of the sum is measured from the maximum, {eq}`shifted-lse`: add it back",
-        ),
-    ],
-    hints=[
-        "Which two numbers must be remembered from one block to the next, and what are they before the first?",
-        "For each block: the new maximum, the old sum brought to it, and the block's own terms measured from it.",
-        "Start with the pair of no scores at all, as the loop above does. At the end one logarithm, and the maximum comes back.",
-    ],
+    cases=_blocks,
+    slips="""
+        no maximum subtracted
+            max(row_max, block.max()) -> 0.0
+            e to a score of a thousand is inf, and to minus a thousand 0: measure every sum from a maximum
+        the old sum not rescaled
+            row_sum * np.exp(row_max - new_max) -> row_sum
+            when the maximum grows, the old sum is still measured from the old one: it needs the factor e^(old - new)
+        rescaled the wrong way
+            row_max - new_max -> new_max - row_max if row_sum else 0.0
+            the old terms shrink when the maximum grows: the factor is e^(old - new), at most 1
+        the blocks' own log-sum-exps added
+            -> return sum(np.log(np.exp(block - block.max()).sum()) + block.max() for block in blocks)
+            the sums of exponentials add up, not their logarithms
+        the largest of the blocks' own
+            -> return max(np.log(np.exp(block - block.max()).sum()) + block.max() for block in blocks)
+            that leaves out what the other blocks add to the sum
+        the maximum not added back
+            return row_max + np.log(row_sum) -> return np.log(row_sum)
+            the logarithm of the sum is measured from the maximum, {eq}`shifted-lse`: add it back
+    """,
+    hints="""
+        Which two numbers must be remembered from one block to the next, and what are they before the first?
+        For each block: the new maximum, the old sum brought to it, and the block's own terms measured from it.
+        Start with the pair of no scores at all, as the loop above does. At the end one logarithm, and the maximum comes back.
+    """,
 )
+def my_lse(blocks):
+    r"""The log-sum-exp of all scores in a list of blocks.
 
-TURNS = [DERIVATIVE_FORMULA, PULL, LSE]
+    Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, none of them empty, as a float.
+    The scores are finite, of any size and either sign. Look at each block once; joining the blocks
+    is not allowed, nor is a library's log-sum-exp.
+    """
+    row_max, row_sum = -np.inf, 0.0
+    for block in blocks:
+        new_max = max(row_max, block.max())
+        row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block - new_max).sum()
+        row_max = new_max
+    return row_max + np.log(row_sum)

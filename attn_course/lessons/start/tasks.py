@@ -1,14 +1,11 @@
-"""The tasks of lesson start: scores and outputs by hand, and what no query can reach."""
+"""The tasks of lesson start: scores and outputs by hand, and what no query can reach; those about our sentence are in tasks_sentence.py."""
 
-import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from attn_course.lessons.start.tasks_sentence import SENTENCE
-from attn_course.sentence import KEY, QUERY, TOKENS
-from attn_course.tasks.core import Case, Task, Wrong, at_sizes, every
+from attn_course.tasks.asked import asked, asked_formula, note, tried
+from attn_course.tasks.core import at_sizes, every
 
 
 def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
@@ -17,87 +14,79 @@ def softmax(scores: np.ndarray, axis: int) -> np.ndarray:
     return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
 
 
-def _score_table(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray) -> np.ndarray:
-    return np.asarray((x.T @ w_query) @ (x.T @ w_key).T)
+def _words(normal, length, d_model, d_k):
+    return {"x": normal(d_model, length), "w_query": normal(d_model, d_k), "w_key": normal(d_model, d_k)}
 
 
-def _words(rng: np.random.Generator, length: int, d_model: int, d_k: int) -> dict[str, np.ndarray]:
-    return {
-        "x": rng.normal(size=(d_model, length)),
-        "w_query": rng.normal(size=(d_model, d_k)),
-        "w_key": rng.normal(size=(d_model, d_k)),
-    }
+WORDS = """
+more words than features: 7 5 3
+more features than words: 3 7 2
+one word: 1 5 2
+one number in a query: 5 3 1
+one feature: 3 1 5
+a square text: as many words as features: 5 5 3
+"""
 
 
-SCORES = Task(
-    id="scores-from-words",
-    title="Who asks whom",
-    entry="my_scores",
+@asked(
+    "scores-from-words",
+    "Who asks whom",
     kind="write",
     equation="score-entry-by-entry",
     points=1,
     difficulty=1,
     minutes=4,
     trains="words in columns turned into rows, queries in the rows of the table",
-    answer=_score_table,
-    cases=lambda rng: [
-        Case("more words than features", **_words(rng, 7, 5, 3)),
-        Case("more features than words", **_words(rng, 3, 7, 2)),
-        Case("one word", **_words(rng, 1, 5, 2)),
-        Case("one number in a query", **_words(rng, 5, 3, 1)),
-        Case("one feature", **_words(rng, 3, 1, 5)),
-        Case("a square text: as many words as features", **_words(rng, 5, 5, 3)),
-    ],
-    wrong=[
-        Wrong(
-            "the keys ask",
-            lambda x, w_query, w_key: _score_table(x, w_query, w_key).T,
-            "your table is turned: row i, column j must hold query i times key j, so the queries stand on the left",
-        ),
-        Wrong(
-            "queries in the place of the keys",
-            lambda x, w_query, w_key: _score_table(x, w_query, w_query),
-            "you compare queries with queries, so that your table is symmetric: the second factor is made with `w_key`",
-        ),
-        Wrong(
-            "keys in the place of the queries",
-            lambda x, w_query, w_key: _score_table(x, w_key, w_key),
-            "you compare keys with keys, so that your table is symmetric: the first factor is made with `w_query`",
-        ),
-        Wrong(
-            "each word with itself alone",
-            lambda x, w_query, w_key: ((x.T @ w_query) * (x.T @ w_key)).sum(axis=1),
-            "every word asks every word, not only itself: the result is a table",
-        ),
-        Wrong(
-            "divided by the root of d_k",
-            lambda x, w_query, w_key: _score_table(x, w_query, w_key) / math.sqrt(w_query.shape[1]),
-            "no scale is asked for here, only the plain dot products",
-        ),
-        Wrong(
-            "weights instead of scores",
-            lambda x, w_query, w_key: softmax(_score_table(x, w_query, w_key), -1),
-            "no softmax yet: scores are the numbers before it",
-        ),
-    ],
-    hints=[
-        "The two matrices are made for words in rows. So turn the text first.",
-        "Then make the queries, one row for each word, and the keys in the same way: each has the shape (T, d_k).",
-        "Two tables of shape (T, d_k) give one of shape (T, T): which of them must be turned with `.T`, so that row i belongs to query i?",
-    ],
+    cases=tried(_words, WORDS),
+    slips="""
+        the keys ask
+            (x.T @ w_query) @ (x.T @ w_key).T -> (x.T @ w_key) @ (x.T @ w_query).T
+            your table is turned: row i, column j must hold query i times key j, so the queries stand on the left
+        queries in the place of the keys
+            x.T @ w_key -> x.T @ w_query
+            you compare queries with queries, so that your table is symmetric: the second factor is made with `w_key`
+        keys in the place of the queries
+            x.T @ w_query -> x.T @ w_key
+            you compare keys with keys, so that your table is symmetric: the first factor is made with `w_query`
+        each word with itself alone
+            (x.T @ w_query) @ (x.T @ w_key).T -> ((x.T @ w_query) * (x.T @ w_key)).sum(axis=1)
+            every word asks every word, not only itself: the result is a table
+        divided by the root of d_k
+            w_key).T -> w_key).T / np.sqrt(w_query.shape[1])
+            no scale is asked for here, only the plain dot products
+        weights instead of scores
+                return (x.T @ w_query) @ (x.T @ w_key).T
+                ->
+                terms = np.exp((x.T @ w_query) @ (x.T @ w_key).T)
+                return terms / terms.sum(axis=1, keepdims=True)
+            no softmax yet: scores are the numbers before it
+    """,
+    hints="""
+        The two matrices are made for words in rows. So turn the text first.
+        Then make the queries, one row for each word, and the keys in the same way: each has the shape (T, d_k).
+        Two tables of shape (T, d_k) give one of shape (T, T): which of them must be turned with `.T`, so that row i belongs to query i?
+    """,
+    why=r"""
+        Turned, the text has a word in each row, and its matrix stands on the right. Row $i$ of the left factor meets column $j$ of the
+        right one, and column $j$ of $K^\top$ is row $j$ of $K$. The word that asks stands on the left, so its number is the row. If the
+        text has as many words as features, `x @ w_query` does not fail, and is wrong. The two matrices may also meet first, `x.T @ (w_query
+        @ w_key.T) @ x`: lesson {lesson}`absorption` lives on that.
+    """,
 )
+def my_scores(x, w_query, w_key):
+    """x (d_model, T), w_query and w_key (d_model, d_k) -> (T, T), rows ask.
+
+    Here a word is a **column**: column $i$ of `x`, of shape `(d_model, T)`, is word $i$. The two matrices of shape `(d_model, d_k)` are
+    made for rows, as in the lesson: a word as a row times `w_query` is its query, and times `w_key` its key. All are float64. Write
+    `my_scores(x, w_query, w_key)`: it returns the table of shape `(T, T)` whose row $i$, column $j$ holds the dot product of query $i$
+    with key $j$. No scale, no softmax.
+    """
+    return (x.T @ w_query) @ (x.T @ w_key).T
 
 
-def _by_hand(*, query: str = "tired", sign: int = 1) -> tuple[float, ...]:
-    """The scores of a word with cat, sat and tired; with sign 0 as they come out without any minus."""
-    asked, keys = QUERY[0, TOKENS.index(query)], KEY[0, [TOKENS.index(word) for word in ("cat", "sat", "tired")]]
-    return tuple((keys @ asked if sign else abs(keys) @ abs(asked)).tolist())
-
-
-BY_HAND = Task(
-    id="scores-by-hand",
-    title="Three scores by hand",
-    entry="my_three",
+@asked(
+    "scores-by-hand",
+    "Three scores by hand",
     kind="predict",
     equation=None,
     points=1,
@@ -105,22 +94,28 @@ BY_HAND = Task(
     minutes=2,
     trains="the dot product of a query with a key",
     your_turn=True,
-    answer=_by_hand,
-    wrong=[
-        Wrong("signs forgotten", partial(_by_hand, sign=0), "some entries of the keys are negative: their products are subtracted"),
-        Wrong("the query of it", partial(_by_hand, query="it"), "these are the scores of “it”; the query of “tired” is (2, 1, 0, 2)"),
-        Wrong(
-            "the key of tired for its query",
-            lambda: tuple((KEY[0, [1, 2, 6]] @ KEY[0, 6]).tolist()),
-            "you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (2, 1, 0, 2)",
-        ),
-    ],
-    hints=[
-        "Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the four products.",
-        "A minus in the key makes its product negative.",
-        "With “it”, whose key is (0, 0, 2, 0), it would be 2 · 0 + 1 · 0 + 0 · 2 + 2 · 0. Do the same with the other three keys.",
-    ],
+    slips="""
+        signs forgotten
+            8, -2, 2 -> 8, 6, 6
+            some entries of the keys are negative: their products are subtracted
+        the query of it
+            8, -2, 2 -> 8, -4, 0
+            these are the scores of “it”; the query of “tired” is (2, 1, 0, 2)
+        the key of tired for its query
+            8, -2, 2 -> 0, 6, 6
+            you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (2, 1, 0, 2)
+    """,
+    hints="""
+        Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the four products.
+        A minus in the key makes its product negative.
+        With “it”, whose key is (0, 0, 2, 0), it would be 2 · 0 + 1 · 0 + 0 · 2 + 2 · 0. Do the same with the other three keys.
+    """,
 )
+def my_three():
+    """The query of "tired" is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and "tired", whose keys are $(2, 0, 0, 2)$,
+    $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$. Answer with three whole numbers.
+    """
+    return (8, -2, 2)
 
 
 def _averages(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> dict[str, Any]:
@@ -129,90 +124,115 @@ def _averages(rng: np.random.Generator, T_q: int, T_k: int, d_v: int) -> dict[st
     return {"P": weights, "V": value, "Z": output, "T_q": T_q, "T_k": T_k, "d_v": d_v}
 
 
-OUTPUT = Task(
-    id="output-as-formula",
-    title="An output as a formula",
+my_output = asked_formula(
+    "output-as-formula",
+    "An output as a formula",
     entry="my_output",
-    kind="formula",
+    asks="""
+        Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and $V_{ja}$ number $a$ of value $j$.
+        Write number $a$ of the output of query $i$, $Z_{ia}$, with $P$ and $V$, in LaTeX.
+    """,
     equation=None,
     points=1,
     difficulty=1,
     minutes=3,
     trains="which index a sum runs over",
+    answer=r"\sum_{j=1}^{T_k} P_{ij} V_{ja}",
     your_turn=True,
     symbols=("P", "V", "T_q", "T_k", "d_v"),
     left="Z_{ia}",
     cases=at_sizes("T_q T_k d_v", _averages),
-    answer=r"\sum_{j=1}^{T_k} P_{ij} V_{ja}",
-    wrong=[
-        Wrong("the weights left out", r"\sum_{j=1}^{T_k} V_{ja}", "each value counts with its weight, P_{ij}"),
-        Wrong(
-            "the values left out", r"\sum_{j=1}^{T_k} P_{ij}", "that is the sum of the weights, which is 1; each of them multiplies a value"
-        ),
-        Wrong("a plain mean", r"\frac{1}{T_k} \sum_{j=1}^{T_k} V_{ja}", "that gives every value the same weight; the weights are P_{ij}"),
-        Wrong(
-            "divided by the number of keys",
-            r"\frac{1}{T_k} \sum_{j=1}^{T_k} P_{ij} V_{ja}",
-            "the weights sum to 1 already, so the sum is an average as it stands: do not divide by T_k",
-        ),
-    ],
-    hints=[
-        "Whose weights are they, and over what do they sum to 1? The sum runs over that.",
-        "The index i of the query stays on P, and the index a of the feature stays on V.",
-        "It is a sum over j, from 1 to the number of keys, of a weight times a number of a value.",
-    ],
+    slips=r"""
+        the weights left out
+            P_{ij} ->
+            each value counts with its weight, P_{ij}
+        the values left out
+            V_{ja} ->
+            that is the sum of the weights, which is 1; each of them multiplies a value
+        a plain mean
+            \sum_{j=1}^{T_k} P_{ij} -> \frac{1}{T_k} \sum_{j=1}^{T_k}
+            that gives every value the same weight; the weights are P_{ij}
+        divided by the number of keys
+            \sum -> \frac{1}{T_k} \sum
+            the weights sum to 1 already, so the sum is an average as it stands: do not divide by T_k
+    """,
+    hints="""
+        Whose weights are they, and over what do they sum to 1? The sum runs over that.
+        The index i of the query stays on P, and the index a of the feature stays on V.
+        It is a sum over j, from 1 to the number of keys, of a weight times a number of a value.
+    """,
 )
 
 
-def _most(corners: int, eggs: int) -> float:
-    return 1 / (corners + eggs)
-
-
-MIDDLE = Task(
-    id="key-in-the-middle",
-    title="A key in the middle",
-    entry="my_bound",
+@asked(
+    "key-in-the-middle",
+    "A key in the middle",
     kind="predict",
     equation="score-entry-by-entry",
     points=2,
     difficulty=3,
     minutes=7,
     trains="showing what no query can reach",
-    tolerance=1e-6,
     variants=every(corners=(5, 6, 7), eggs=(2, 4)),
-    answer=_most,
-    wrong=[
-        Wrong(
-            "one egg only",
-            lambda corners, eggs: 1 / (corners + 1),
-            "there are more eggs than one; they have the same key, so they have the same weight, and all weights together are 1",
-        ),
-        Wrong(
-            "the eggs alone",
-            lambda corners, eggs: 1 / eggs,
-            "no query makes all other weights small: the score of “egg” is the average of those of the long keys, so one is as large",
-        ),
-        Wrong(
-            "the long keys alone",
-            lambda corners, eggs: 1 / corners,
-            "the weights of the eggs are a part of the sum as well",
-        ),
-        Wrong(
-            "all words",
-            lambda corners, eggs: 1 / (corners + eggs + 3),
-            "that is what a query of zeros gives; a better one makes the weights of the words with keys of zeros as small as you like",
-        ),
-        Wrong(
-            "as halfway between two",
-            lambda corners, eggs: 1 / 3,
-            "a third is for one word whose key lies halfway between two others; here more words share",
-        ),
-    ],
-    hints=[
-        "What is the score of “egg”, written with the scores of the words with the long keys? And its power of $e$, written with theirs?",
-        "The geometric mean of $n$ positive numbers, the $n$-th root of their product, is at most their average: equal if they are.",
-        "Compare an egg with the long keys in this way; all weights sum to 1, and all eggs have the same. Which query comes near?",
-    ],
+    digits=6,
+    slips="""
+        one egg only
+            eggs -> 1
+            there are more eggs than one; they have the same key, so they have the same weight, and all weights together are 1
+        the eggs alone
+            corners + eggs -> eggs
+            no query makes all other weights small: the score of “egg” is the average of those of the long keys, so one is as large
+        the long keys alone
+            corners + eggs -> corners
+            the weights of the eggs are a part of the sum as well
+        all words
+            eggs -> eggs + 3
+            that is what a query of zeros gives; a better one makes the weights of the words with keys of zeros as small as you like
+        as halfway between two
+            corners + eggs -> 3
+            a third is for one word whose key lies halfway between two others; here more words share
+    """,
+    hints="""
+        What is the score of “egg”, written with the scores of the words with the long keys? And its power of $e$, written with theirs?
+        The geometric mean of $n$ positive numbers, the $n$-th root of their product, is at most their average: equal if they are.
+        Compare an egg with the long keys in this way; all weights sum to 1, and all eggs have the same. Which query comes near?
+    """,
+    why=r"""
+        The key of "egg" is the average of the $n$ long keys. So its score is the average of theirs, and its power the $n$-th root of the
+        product of their powers. After the division by the sum of all powers, $p_\text{egg} = (p_1 \cdots p_n)^{1/n}$. This geometric mean
+        is at most the average, so $n\, p_\text{egg} \le p_1 + \dots + p_n$. All $m$ eggs have the same weight, and three other weights are
+        positive, so the right side is less than $1 - m\, p_\text{egg}$. Together, $(n + m)\, p_\text{egg} < 1$. The query $(c, \dots, c)$
+        with a large $c$ comes near: the eggs and the words with long keys have the score $n c$, the three others 0. With $n = 2$ and $m =
+        1$ this is the third of the lesson.
+    """,
 )
+def my_bound(corners, eggs):
+    r"""A text has $n$ words with long keys: $(n, 0, \dots, 0)$, then $(0, n, 0, \dots, 0)$, and so on until $(0, \dots, 0, n)$. The word
+    "egg" stands in it several times, always with the key $(1, 1, \dots, 1)$, and three more words have keys of zeros. Scores are
+    divided by $\sqrt n$, and the softmax over all words makes weights of them. Whatever the query, the weight of a single egg stays
+    below a certain number, and some queries bring it as near to that number as you like. Which number is it? The cell below prints
+    $n$ as `corners`, and the number of eggs. Write `my_bound`.
+    """
+    return 1 / (corners + eggs)
 
-TASKS = [SCORES, BY_HAND, OUTPUT, *SENTENCE, MIDDLE]
+
+ORDER = [
+    note(
+        "title",
+        """
+        For most of them a pencil is enough. Each stands on its own.
+
+        Answers are numbers, or NumPy or torch arrays of float32 or float64, made without the course's own functions. A function must
+        not change its inputs.
+    """,
+    ),
+    "scores-from-words",
+    "taken-home-by-hand",
+    "what-cat-hands-over",
+    "repair-taking-home",
+    "share-for-sat",
+    "weight-between-two",
+    "key-in-the-middle",
+    "scores-by-hand",
+    "output-as-formula",
+]

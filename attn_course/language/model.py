@@ -252,7 +252,9 @@ class LanguageModel:
         return self.network
 
     def ids(self, text: str) -> Tensor:
-        """Return the numbers of the tokens of a text; ValueError if it has none."""
+        """Return the numbers of the tokens of a text; ValueError if it has none, ModelMissing where only stored answers are here."""
+        if self.tokenizer is None:
+            raise ModelMissing(f"the language model is needed for this: {HOW}")
         ids = self.tokenizer.encode(text).ids
         if not ids:
             raise ValueError("text must have a token at least; got none")

@@ -582,7 +582,7 @@ figures.prompt_flops(new, flops)
 
 # %% [markdown] id="rotary-predict"
 # For one pair, and $\sin\theta \ne 0$, they may only if $W$ commutes with the quarter turn $J$, that is, if $W$ is a rotation times a
-# number. A learned $W_{UK}$, which is not even square, is none. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
+# number. A learned $W_{UK}$ is not even square. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
 # query, then rotate lifted query and latent vectors.
 
 # %% id="rotary-verify"
@@ -602,8 +602,8 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in equal])
 # cancel: a test with one token, or with all positions the same, would have passed.
 
 # %% [markdown] id="real"
-# RoPE also takes gauge freedom of queries and keys away. SmolLM2 (lesson {lesson}`attention`) turns them. We gave every key head of its 30
-# layers, with its queries, another gauge, $W_Q G$ and $W_K G^{-\top}$, and let it guess each next token of four texts. A perplexity of 16
+# RoPE also takes most gauge freedom of queries and keys away. SmolLM2 (lesson {lesson}`attention`) turns them. We gave every key head of its 30
+# layers, with its queries, another gauge, $W_Q G$ and $W_K G^{-\top}$, and let it guess the tokens 65 to 256 of four texts. A perplexity of 16
 # means that a token is as hard to guess as one of 16 equally likely ones. **Predict** for which kinds of $G$ it stays as it was.
 
 # %% id="real-code" tags=["predicted"]
@@ -615,8 +615,8 @@ for kind in ("pairs turned and stretched", "orthogonal", "any"):
 # %% [markdown] id="real-answer" tags=["answer"]
 # It stays for the $G$ that turns and stretches each pair by itself, since this commutes with every rotation: no logit moves by more than
 # 0.0002. The two other kinds, drawn at random in every layer, ruin the model (the better of two draws is printed). It is the rotations that
-# forbid them: with these switched off, none of the three moves a logit by more than 0.001. If all frequencies differ, a $G$ that commutes
-# with every rotation is one turn and one stretch for each pair. So of the $d_k^2 = 4096$ idle numbers of a key head RoPE leaves
+# forbid them: with these switched off (a much worse model), none of the three moves its logits by more than 0.001. If all frequencies differ
+# and none is 0, a $G$ that commutes with every rotation is one turn and one stretch for each pair. So of the $d_k^2 = 4096$ idle numbers of a key head RoPE leaves
 # $d_k = 64$.
 
 # %% [markdown] id="decoupled"

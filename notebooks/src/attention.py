@@ -311,15 +311,15 @@ figures.who_looked_where(words[:-1], looks(words[:-1]))
 # When "was" asks, one head gives "cat" 0.75 of its weight, and the other gives "sat" 0.87.
 
 # %% [markdown] id="writer-try"
-# If a clock sat, "was" gives "clock" only 0.08 in the first head, and the sentence still ends as it should, with "heavy". So a small weight
-# on a word does not mean that the head plays no part. The keys and values that are kept here are the **KV cache** of large models; in exercise
+# If a clock sat, "was" gives "clock" only 0.08 in the first head, and the sentence still ends as it should, with "heavy"; without that head
+# it would not. So a small weight does not mean that a head plays no part. The keys and values that are kept here are the **KV cache** of large models; in exercise
 # {task}`step-with-kept-keys` you write such a step.
 
 # %% [markdown] id="real"
 # ### Your function writes English
 #
 # Does it also run a model that people use? The smallest SmolLM2 has 135 million learned numbers (most of 4 bits here) and 49,152 pieces of
-# words, and was tuned to follow instructions. `make lab` has put it on your machine, unless you left it out.
+# words, and was tuned to follow instructions. The course's setup has put it on your machine, unless you left it out.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -327,7 +327,7 @@ from attn_course import language_model
 model = language_model()
 
 # %% [markdown] id="real-steps"
-# It has 30 layers of nine heads, and will call your function in each of them for one token at a time, as `write` does. (Places are in
+# It has 30 layers of nine heads, and each layer will call your function for one token at a time, as `write` does. (Places are in
 # queries and keys already, as rotations, lesson {lesson}`self_attention`.) What a layer makes of a token never depends on a later one, so
 # keys can be kept in every layer. We hand the model your function:
 
@@ -344,9 +344,9 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is here, your lines were called 330 times for the first sentence alone, in each of 30 layers for each of 11 tokens. Now
-# break them: hand over `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and let the model write again.
-# (It is a small model: do not trust the facts it states.)
+# If the model is here (else this compares nothing), your lines were called 330 times for the first sentence, in each of 30 layers for each
+# of 11 tokens. Then break them: hand over `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and let the model write again.
+# (It is small: do not trust its facts.)
 
 # %% [markdown] id="padding"
 # ## Padding, and three mistakes

@@ -690,8 +690,9 @@ for kind in MASKS:
 # are different functions.
 
 # %% [markdown] id="real"
-# And in a real model? SmolLM2 (lesson {lesson}`attention`) guesses each next token of four texts. A perplexity of 13 means that a token is as
-# hard to guess as one of 13 equally likely ones. **Predict** which helps it more: no mask in any of its 30 layers, or none in layer 20 alone?
+# And in a real model? SmolLM2 (lesson {lesson}`attention`) guesses the tokens 65 to 512 of four texts. A perplexity of 13 means that a token
+# is as hard to guess as one of 13 equally likely ones. **Predict** which helps it more: no mask in any of its 30 layers, or none in layer 20
+# alone? (*Next token visible* means in every layer, so 30 tokens ahead in all.)
 
 # %% id="real-code" tags=["predicted"]
 real = SMOLLM2.load()
@@ -701,10 +702,10 @@ alone = real.values("no mask in one layer", "20")
 print(f"{'none in layer 20':22}", alone.round(1))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without a mask in layer 20 the perplexity of every text falls, by 18 to 42 percent (we picked this layer; in many others it rises). Without
-# any mask it rises in three of the four, and with the next token visible it falls most. So a leak can look like progress, although no later
-# token will be there when the model writes, and it can look like harm. A loss cannot tell whether a mask leaks. The leak test of section
-# {section}`leak` can.
+# Without a mask in layer 20 the perplexity of every text falls, by 18 to 42 percent (we picked this layer; in eight others it rises in every
+# text). Without any mask it rises in three of the four, and with the next token visible it falls most. So a leak can look like progress,
+# although no later token will be there when the model writes, and it can look like harm. Where no bound is known, a loss cannot show a leak.
+# The leak test of section {section}`leak` can.
 
 # %% [markdown] id="break"
 # ### Break the machine

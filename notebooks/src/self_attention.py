@@ -461,7 +461,7 @@ figures.levelling(curves)
 #
 # $$-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2 \label{wanted-value-gains-score}$$
 #
-# Never negative: a step against the gradient raises the score of the token whose value is needed, as long as $z \ne v_n$.
+# Never negative: a step of the scores raises that of the token whose value is needed, if $z \ne v_n$ and $p_n > 0$. (Others may rise more.)
 
 # %% id="pronoun-verify"
 verify("wanted-value-gains-score")
@@ -489,8 +489,8 @@ figures.pronouns_right(
 # %% [markdown] id="pronoun-answer" tags=["answer"]
 # *Free* and *words as values* beat one half in every seed, and the other two do not. *No positions* cannot: mirror images are the same
 # set of words, so by {eq}`permutation-equivariance` "it" gets the same output for both, and at least one of the two answers is wrong.
-# *One layer* did not pass one half by more than a hundredth: its "it" cannot choose where to look by the adjective, and so cannot be right in all
-# four of a sentence, its mirror image and both endings. With two layers "it" can read the adjective first, and ask for the right noun then.
+# *One layer* did not pass one half by more than a hundredth. Its "it" cannot choose where to look by the adjective, and so is right in at most
+# three of the four of a sentence, its mirror image and both endings; that it stays near one half is only measured. With two layers "it" can read the adjective first, and ask for the right noun then.
 
 # %% [markdown] id="pronoun-notice"
 # Now look inside *free* and *words as values*. **Predict** the row of "it" in the last layer of each of them: how much of its weight
@@ -525,7 +525,7 @@ for kind in MODELS[1::-1]:
 # ### In a real model
 #
 # So in its last layer *free* may name the noun without giving it weight, because another word has fetched it. And SmolLM2 (lesson {lesson}`attention`), with its 30 layers of nine heads? What does
-# "it" see in layer 13, head 8, both counted from 0?
+# "it" see in the head, of all 270, that gives "cat" most (layer 13, head 8, counted from 0)?
 
 # %% id="real-load" tags=["live"]
 model = language_model()
@@ -537,7 +537,7 @@ row = model.maps(text)[13, 8, tokens.index(" it")]
 print(*(f"{token} {weight:.2f}" for token, weight in zip(tokens[:5], row[:5], strict=True)), sep=",")
 
 # %% [markdown] id="real-predict"
-# That is the favourite picture. (In this head "sat" and "because" look at "cat" as well.) Is the head the reason for what the model says?
+# That is the favourite picture. (In this head every later word gives "cat" 0.8 or more.) Is the head the reason for what the model says?
 # Below, the model completes a sentence: as it is, with this head silenced, and with "cat" having, in layers 22 to 24, the *values* that
 # "dog" would have in its place. **Predict** what becomes of "cat".
 
@@ -554,12 +554,12 @@ for name, view in views.items():
     print(f"{name:26} cat {p[' cat']:.2f}  dog {p[' dog']:.2f}")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Without the head the model says "cat" a little more surely. With the exchanged values "dog" leads, and most of that stays (0.30 against
-# 0.08) if all weights are held as they were. We tried ten such sentences, in which the model gave the noun at least a tenth. The silence
+# Without the head the model says "cat" a little more surely. With the exchanged values "dog" leads, and it still leads, 0.30 to 0.08, if all
+# weights are held as they were. We tried twelve such sentences and kept the ten in which the noun got at least a tenth. Silencing the head
 # never cost the noun more than 3 percent of its probability, and raised it by about a third in three of them. The exchange cost it
-# something in all ten, two thirds and more in nine, and the other noun then led in eight. Layers 1 to 27 make nine groups of three; in the
-# eight others the exchange never cost more than 18 percent. So what the model says here hangs on values that are read late, and not on the
-# head whose map is so clear.
+# something in all ten, two thirds and more in nine, and the other noun was then the likelier in eight. Layers 1 to 27 make nine groups of
+# three; in the eight others the exchange never cost more than 18 percent. So the answer hangs on values that are read late. The head it
+# hardly needs: no other animal is there, so nobody must know what "it" is.
 
 # %% [markdown] id="explanation"
 # Even in one layer a map need not tell why. The output and the row sums are $d_v + 1$ conditions on $T$ weights; with

@@ -43,3 +43,18 @@ def test_the_lesson_is_right_about_the_weights_of_was_and_about_heads_that_are_s
     assert max(record.results[SHOWN]["one head silent"]) * 28 == pytest.approx(1, abs=0.01)
     cat, clock = (looks(["the", noun, "sat", "because", "it", "was"])[:, -1].round(2) for noun in ("cat", "clock"))
     assert (cat[0, 1], cat[1, 2], clock[0, 1]) == (0.75, 0.87, 0.08)
+
+
+def test_a_sentence_in_which_the_first_head_gives_its_noun_little_does_not_end_right_without_it():
+    words_table, places, _, _, w_value, w_output = matrices()
+    words = ["the", "clock", "sat", "because", "it", "was"]
+    x = words_table[[NUMBER[word] for word in words]] + places[: len(words)]
+    ends = {}
+    for silent in (None, 0):
+        stream = x[-1].copy()
+        for head, columns in enumerate((slice(0, 6), slice(6, 12))):
+            weights = looks(words)[head, -1]
+            stream += 0 if head == silent else weights @ (x @ w_value[:, columns]) @ w_output[columns]
+        ends[silent] = WORDS[(words_table @ stream).argmax()]
+    assert ends[None] == "heavy"
+    assert ends[0] != "heavy"

@@ -233,8 +233,9 @@ def test_without_a_file_only_stored_answers_are_given():
     assert not model.is_here
     with pytest.raises(ModelMissing, match=r"needed for write\(text='x', tokens=3\): `attn-course model` fetches it"):
         model.write("x", tokens=3)
-    with pytest.raises(ModelMissing, match="needed for this"):
-        model.layer(1)
+    for needs_it in (lambda: model.layer(1), lambda: model.logits("a")):
+        with pytest.raises(ModelMissing, match="needed for this"):
+            needs_it()
     with pytest.raises(ValueError, match=r"layers 0 to 29 and heads 0 to 8; got \(30, 0\)"):
         model.silenced((30, 0))
 

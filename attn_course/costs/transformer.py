@@ -107,20 +107,20 @@ def generation_flops(sizes: TransformerSizes, prompt_len: int, n_new: int, *, us
 
     .. math:: F(T, T) + \sum_{t=1}^{n-1} F(1, T + t) \qquad \text{against} \qquad \sum_{t=0}^{n-1} F(T + t, T + t)
 
-    F is `transformer_flops`. Without a cache (`use_cache`) everything is read again at each step. The last token is written, not
-    read.
+    F is `transformer_flops` with the logits of the last position alone. Without a cache (`use_cache`) everything is read again at each
+    step. The last token is written, not read.
 
     Decoding step by step: Shazeer (2019), arXiv:1911.02150.
 
     >>> gpt2 = TransformerSizes(50257, 768, 12, 12, n_positions=1024, bias=True)
     >>> round(generation_flops(gpt2, 100, 100, use_cache=False) / generation_flops(gpt2, 100, 100), 1)
-    75.5
+    62.0
     """
     prompt_len, n_new = require_counts(prompt_len=prompt_len, n_new=n_new)
     lengths = range(prompt_len, prompt_len + n_new)
     if not require_flag("use_cache", use_cache):
-        return sum(transformer_flops(sizes, length, length) for length in lengths)
-    return sum(transformer_flops(sizes, prompt_len if length == prompt_len else 1, length) for length in lengths)
+        return sum(transformer_flops(sizes, length, length, logits_len=1) for length in lengths)
+    return sum(transformer_flops(sizes, prompt_len if length == prompt_len else 1, length, logits_len=1) for length in lengths)
 
 
 def decoding_bytes(sizes: TransformerSizes, kv_len: int, *, n_sequences: int = 1, bytes_per_number: int = 2) -> int:

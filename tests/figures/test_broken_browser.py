@@ -575,7 +575,7 @@ def test_what_is_pressed_stays_under_the_finger(game, machine, width, height):
     expect(game.locator("[data-next] button")).to_have_text("Go on")
     assert abs(cell.bounding_box()["y"] - before) < 2
     said = game.get_by_text("The query of it now has its largest score", exact=False)
-    assert sum(one.is_visible() for one in said.all()) == 1, "said once"
+    expect(said.filter(visible=True)).to_have_count(1)  # said once
     game.get_by_role("button", name="Level 1:").click()
     expose(game, machine["levels"][0])
     lamp = game.locator(f".brk-lamp[data-id={machine['levels'][0]['lamp']}]")

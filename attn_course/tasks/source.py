@@ -49,6 +49,22 @@ def binds(cell: str, name: str) -> bool:
         return False
 
 
+def unread(entry: str, cells: Sequence[str]) -> SyntaxError | None:
+    """Return what keeps the newest cell that would define a name from being Python, so that the name still means something older."""
+    defines = re.compile(rf"^\s*(async\s+def|def|class)\s+{entry}\b|^\s*{entry}\s*(:[^=\n]*)?=(?!=)", re.MULTILINE)
+    for cell in reversed(cells):
+        if defines.search(cell):
+            try:
+                compile(cell, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            except SyntaxError as error:
+                return error
+            except (ValueError, RecursionError, MemoryError):  # a null byte; nested beyond measure
+                return None
+        if binds(cell, entry):
+            return None
+    return None
+
+
 def import_what_is_named(source: str) -> None:
     """Import what a text imports, so that the clock of a case does not run meanwhile: torch may take longer than a case is given."""
     for path in _imports(ast.parse(source)).values():

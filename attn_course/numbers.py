@@ -121,8 +121,17 @@ def lesson_in(name: str) -> str | None:
 
 def lesson_modules(room: str, slug: str, package: Path = PACKAGE) -> list[str]:
     """Return the modules that a lesson adds to a room: `equations` and `equations_word` of lessons/SLUG, say, by their dotted names."""
+    return [*_own_modules(room, slug)] if package == PACKAGE else _modules(room, slug, package)
+
+
+def _modules(room: str, slug: str, package: Path) -> list[str]:
     paths = [path for path in sorted((package / "lessons" / slug).glob(f"{room}*.py")) if path.stem.split("_")[0] == room]
     return [f"attn_course.lessons.{slug}.{path.stem}" for path in paths]
+
+
+@cache  # of this package, which stays what it is while it runs: a class asks for each submission
+def _own_modules(room: str, slug: str) -> list[str]:
+    return _modules(room, slug, PACKAGE)
 
 
 def lessons_with(room: str) -> list[str]:

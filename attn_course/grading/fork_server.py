@@ -219,7 +219,7 @@ def _share_large_pages() -> None:
 
 
 _LARGE_PAGE, _COLLAPSE = 2 << 20, 25  # MADV_COLLAPSE
-_WORTH_LARGE_PAGES = 16  # workers; they take as long to make as the forks of so many take longer without
+_WORTH_LARGE_PAGES = 24  # workers; they take as long to make as the forks of so many take longer without
 
 
 class _Server:

@@ -111,6 +111,7 @@ class Grader:
             raise Unconfined(f"untrusted work is not run here: {self.probe}; --allow-unsafe runs it all the same")
         self._cases: dict[str, list[Case]] = {}
         self._expected: dict[tuple[str, str, int, str], list[Result]] = {}
+        self._right: dict[tuple[str, ...], Verdict] = {}  # by task, its numbers and the lines: the same text is right in every notebook
 
     def __enter__(self) -> "Grader":
         return self
@@ -199,7 +200,10 @@ class Grader:
 
     def _evaluate(self, sitting: "_Sitting", until: float) -> None:
         """Judge the answers in LaTeX of a submission; a process that is lost over one of them is followed by a fresh one."""
-        left = [task for task in sitting.submission.tasks if task.id in sitting.latex]
+        asked = [task for task in sitting.submission.tasks if task.id in sitting.latex]
+        texts = {task.id: (task.id, repr(task.numbers), *sitting.latex[task.id]) for task in asked}
+        sitting.verdicts |= {task_id: self._right[text] for task_id, text in texts.items() if text in self._right}
+        left = [task for task in asked if texts[task.id] not in self._right]
         while left:
             if time.monotonic() >= until:
                 sitting.verdicts |= {task.id: _failed(task, "not judged: the time for the notebook was over") for task in left}
@@ -221,6 +225,7 @@ class Grader:
             if gone:
                 task = left.pop(0)
                 sitting.verdicts[task.id] = _failed(task, f"{task.entry} could not be evaluated: its process {gone}")
+        self._right |= {text: sitting.verdicts[task_id] for task_id, text in texts.items() if sitting.verdicts[task_id].passed}
         self._explain(sitting, until)
 
     def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> tuple[Verdict, Search | None]:

@@ -39,7 +39,8 @@ BOMBS = (
 
 @pytest.fixture
 def grade(grader, root, tmp_path):
-    """Grades the two answers in LaTeX; those not told are right."""
+    """Grades the two answers in LaTeX; those not told are right. Nothing is remembered of other tests."""
+    grader._right.clear()
 
     def graded(formula=RIGHT["entropy-as-scores-sharpen"], derivation=RIGHT["shift-invariance-of-softmax"], *, by=grader):
         answers = {"entropy-as-scores-sharpen": formula, "shift-invariance-of-softmax": derivation}
@@ -133,6 +134,7 @@ def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submis
 
     monkeypatch.setattr(Worker, "tell", watched)
     grade()
+    grader._right.clear()
     grade()
     assert len(sent) == 4
     assert workers[0] is workers[1]
@@ -143,6 +145,20 @@ def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submis
     secret = grader.cases(get_task("entropy-as-scores-sharpen"))[0].inputs
     assert np.array_equal(sent[0]["cases"][0]["s"]["raw"], secret["s"].raw)
     assert np.any(secret["D"].raw)
+
+
+def test_a_text_that_was_right_is_right_in_the_next_notebook_and_not_evaluated_again(grade, monkeypatch):
+    asked, judge = [], Grader._judge_latex
+
+    def watched(self, task, lines, worker):
+        asked.append(task.kind)
+        return judge(self, task, lines, worker)
+
+    monkeypatch.setattr(Grader, "_judge_latex", watched)
+    first = grade("my_cooling = r'-s_i s_j'")
+    assert (asked, [points for points, _ in said_of_the_two(first)]) == (["formula", "derivation"], [0, 2])
+    assert grade("my_cooling = r'-s_i s_j'").verdicts == first.verdicts
+    assert asked == ["formula", "derivation", "formula"]  # a wrong one is
 
 
 WHAT_WOULD_MEND = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attn_course.authoring.course import units
 from attn_course.authoring.problems import AuthoringError
-from attn_course.figures.broken import page_of_the_machine
+from attn_course.game.card import page_of_the_machine
 
 TEMPLATES = Path(__file__).with_name("page_template")
 MATHJAX = "mathjax/MathJax.js?config=TeX-AMS-MML_HTMLorMML-full,Safe"

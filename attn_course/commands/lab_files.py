@@ -97,7 +97,7 @@ def copy_states(root: Path) -> dict[str, str]:
 
 def _copies(root: Path) -> dict[Path, Path]:
     """Each exercise, and its place in work/: a copy made before its lesson got another number is still the one."""
-    from attn_course.grading.cells import NotebookError, exercise_files
+    from attn_course.checking.cells import NotebookError, exercise_files
 
     with refusing(NotebookError):
         there = exercise_files(root / "work")

@@ -14,7 +14,7 @@ FOLDER = Path("work", "lessons")
 
 def lesson_copies(root: Path) -> dict[Path, Path]:
     """Return each lesson, and its place in work/lessons/: a copy made before the lesson got another number is still the one."""
-    from attn_course.grading.cells import NotebookError, exercise_files
+    from attn_course.checking.cells import NotebookError, exercise_files
 
     with refusing(NotebookError):
         there = exercise_files(root / FOLDER, "*.ipynb")

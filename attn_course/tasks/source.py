@@ -55,7 +55,8 @@ def unread(entry: str, cells: Sequence[str]) -> SyntaxError | None:
     for cell in reversed(cells):
         if defines.search(cell):
             try:
-                compile(cell, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+                for node in ast.parse(cell).body:  # one after the other, as IPython does: a __future__ may stand behind other lines
+                    compile(ast.Module([node], []), "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
             except SyntaxError as error:
                 return error
             except (ValueError, RecursionError, MemoryError):  # a null byte; nested beyond measure

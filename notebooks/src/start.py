@@ -394,7 +394,7 @@ verify("scores-in-columns")
 # mistake in a broken machine.
 
 # %% id="game-card"
-from attn_course.figures.broken import break_the_machine
+from attn_course.game.card import break_the_machine
 
 break_the_machine()
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading.grader import Grader
+from attn_course.classroom.grader import Grader
 from attn_course.tasks import get_task
 from attn_course.tasks.gates import bench_of
+from tests.classroom import notebooks
 from tests.exercises.answers import notebook
-from tests.grading import notebooks
 from tests.notebooks.chapters import ROOT
 
 HERE = Path(__file__).parent

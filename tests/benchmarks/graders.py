@@ -145,7 +145,7 @@ def ours(paths: dict[str, Path], scratch: Path) -> list[Run]:
 
 def grade_twice(paths: dict[str, Path], others: dict[str, Path]) -> list[Run]:
     """Grade all with one grader, and when it is warm as many others."""
-    from attn_course.grading.grader import Grader
+    from attn_course.classroom.grader import Grader
 
     runs: list[Run] = []
     with Grader(seed=SEED) as grader:
@@ -160,11 +160,11 @@ def grade_twice(paths: dict[str, Path], others: dict[str, Path]) -> list[Run]:
 
 def warm_class(paths: dict[str, Path], others: dict[str, Path], jobs: int = 2) -> Run:
     """Grade all as a class run does, on processes that have graded others before."""
-    from attn_course.grading.classroom.engines import Pool
-    from attn_course.grading.classroom.hand_ins import find_submissions
-    from attn_course.grading.classroom.process import Setup
-    from attn_course.grading.classroom.run import ClassRun
-    from attn_course.grading.grader import Grader
+    from attn_course.classroom.engines import Pool
+    from attn_course.classroom.grader import Grader
+    from attn_course.classroom.hand_ins import find_submissions
+    from attn_course.classroom.process import Setup
+    from attn_course.classroom.run import ClassRun
 
     points: Points = {}
     runs: list[Run] = []

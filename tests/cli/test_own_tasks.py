@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from attn_course import numbers
-from attn_course.grading.cells import NoTasks
-from attn_course.grading.classroom.process import course_fingerprint
-from attn_course.grading.notebook_check import plan_check
-from attn_course.grading.sandbox import probe
-from attn_course.grading.submission import read_exercise
+from attn_course.checking.cells import NoTasks
+from attn_course.checking.notebook_check import plan_check
+from attn_course.classroom.process import course_fingerprint
+from attn_course.classroom.sandbox import probe
+from attn_course.classroom.submission import read_exercise
 from attn_course.tasks import registry
-from tests.grading.classroom import platforms
+from tests.classroom import platforms
 
 RIGHT = "def my_largest(weights):\n    return np.max(weights / weights.sum(axis=-1, keepdims=True), axis=-1)"
 WRONG = "def my_largest(weights):\n    return weights.max(axis=-1)"

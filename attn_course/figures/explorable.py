@@ -41,22 +41,11 @@ class Explorable:
 def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterable[Path] = ()) -> str:
     """Return a card as one piece of HTML that loads nothing from elsewhere; the same arguments always give the same text.
 
-    Parameters
-    ----------
-    card : Path
-        Its parts without their endings, e.g. Path("explorables/softmax").
-    slug : str
-        Lower-case words joined by hyphens; all ids of the card begin with "attn-" and it. Two cards of one page
-        need two slugs.
-    data : plain data, optional
-        What the card shows, as JSON holds it; its script finds it under the name DATA.
-    scripts : iterable of Path, optional
-        What the card's own script builds on, in this order.
+    `card`: its parts without their endings, e.g. Path("explorables/softmax"). `slug`: lower-case words joined by hyphens; all ids
+    of the card begin with "attn-" and it. Two cards of one page need two slugs. `data`: what the card shows, as JSON holds it;
+    its script finds it under the name DATA. `scripts`: what the card's own script builds on, in this order.
 
-    Raises
-    ------
-    ValueError
-        If `slug` has another form, or there is no such card.
+    Raises ValueError if `slug` has another form, or there is no such card.
     """
     if not SLUG.fullmatch(slug):
         raise ValueError(f"slug must be lower-case words joined by hyphens, such as 'softmax-2'; got {slug!r}")
@@ -90,18 +79,8 @@ def _read(part: Path) -> str:
 def publish_explorable(card: Path, alt: str, data: Any = None) -> None:
     """Show a card; its text/plain form, which is compared, is "[explorable] " and `alt`.
 
-    Parameters
-    ----------
-    card : Path
-        Its parts without their endings; its name is the slug.
-    alt : str
-        What can be moved and what is to be seen, in at least eight words on one line.
-    data : plain data, optional
-        What the card shows, if not only its own formulas.
-
-    Raises
-    ------
-    ValueError
-        If there is no such card, or `alt` is not as it should be.
+    `card`: its parts without their endings; its name is the slug. `alt`: what can be moved and what is to be seen, in at least
+    eight words on one line. `data`: what the card shows, if not only its own formulas. Raises ValueError if there is no such
+    card, or `alt` is not as it should be.
     """
     display(Explorable(explorable_html(card, card.name, data), require_alt(alt)))

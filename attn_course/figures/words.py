@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 def number(value: float, digits: int = 2) -> str:
     """Return a short form of a number, without a sign on zero and with a real minus.
 
-    Examples
-    --------
     >>> number(-0.001), number(-1.25, 1), number(3)
     ('0.00', '−1.2', '3.00')
     """
@@ -21,8 +19,6 @@ def number(value: float, digits: int = 2) -> str:
 def listed(values: ArrayLike, digits: int = 2) -> str:
     """Return numbers as a list in prose.
 
-    Examples
-    --------
     >>> listed([0.5, 0.25, 0.25])
     '0.50, 0.25 and 0.25'
     """
@@ -33,8 +29,6 @@ def listed(values: ArrayLike, digits: int = 2) -> str:
 def short(value: float) -> str:
     """Return two significant digits, with a power of ten where zeros would hide them.
 
-    Examples
-    --------
     >>> short(0.2512), short(3.42e-5), short(100.0)
     ('0.25', '3.4 · 10⁻⁵', '100')
     """
@@ -47,8 +41,6 @@ def short(value: float) -> str:
 def power(base: int, exponent: int) -> str:
     """Return a power as it is written.
 
-    Examples
-    --------
     >>> power(2, 14), power(10, -3)
     ('2¹⁴', '10⁻³')
     """

@@ -20,17 +20,7 @@ CARDS = Path(__file__).parent / "explorables"
 def outer_products(keys: ArrayLike, values: ArrayLike) -> None:
     """Show each outer product of a key and its value, and their sum, the state.
 
-    Parameters
-    ----------
-    keys : (n, d_k) array_like
-        One key a row.
-    values : (n, d_v) array_like
-        Its values.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many keys as values.
+    `keys` (n, d_k): one key a row. `values` (n, d_v). Raises ValueError if there are not as many keys as values.
     """
     k, v = as_numbers("keys", keys, 2), as_numbers("values", values, 2)
     if len(k) != len(v):
@@ -53,17 +43,8 @@ def outer_products(keys: ArrayLike, values: ArrayLike) -> None:
 def feature_errors(degrees: ArrayLike, positive: ArrayLike, waves: ArrayLike) -> None:
     """Show how far one random feature is off, against the angle between query and key of length 1.
 
-    Parameters
-    ----------
-    degrees : (n,) array_like
-        Angles, ascending.
-    positive, waves : (n,) array_like
-        Standard deviation over kernel, of positive features and of sines and cosines.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `degrees` (n,): angles, ascending. `positive`, `waves` (n,): standard deviation over kernel, of positive features and of sines
+    and cosines. Raises ValueError if lengths differ.
     """
     angles = as_numbers("degrees", degrees, 1)
     curves = {
@@ -85,19 +66,9 @@ def feature_errors(degrees: ArrayLike, positive: ArrayLike, waves: ArrayLike) ->
 def brackets(lengths: ArrayLike, width: int, plain: ArrayLike, softmax: ArrayLike) -> None:
     """Show what scores first costs over state first: counted, measured, and measured with a softmax.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Numbers of positions, ascending.
-    width : int
-        Features of keys and of values, and the length at which the FLOPs of both orders are equal.
-    plain, softmax : (n,) array_like
-        Ratios of CPU times, without and with a softmax.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `lengths` (n,): numbers of positions, ascending. `width`: features of keys and of values, and the length at which the FLOPs of
+    both orders are equal. `plain`, `softmax` (n,): ratios of CPU times, without and with a softmax. Raises ValueError if lengths
+    differ.
     """
     positions = as_numbers("lengths", lengths, 1)
     curves = {
@@ -121,19 +92,8 @@ def brackets(lengths: ArrayLike, width: int, plain: ArrayLike, softmax: ArrayLik
 def reading_errors(counts: ArrayLike, errors: Mapping[str, ArrayLike], d_k: int) -> None:
     """Show the error of reading values back against the pairs in a memory.
 
-    Parameters
-    ----------
-    counts : (n,) array_like
-        Numbers of pairs, ascending.
-    errors : mapping of str to (n,) array_like
-        Error over size of the values, by the name of the state.
-    d_k : int
-        Rows of the state.
-
-    Raises
-    ------
-    ValueError
-        If a state has another number of errors, or there is none.
+    `counts` (n,): numbers of pairs, ascending. `errors`, each (n,): error over size of the values, by the name of the state.
+    `d_k`: rows of the state. Raises ValueError if a state has another number of errors, or there is none.
     """
     pairs = as_numbers("counts", counts, 1)
     curves = each_of_shape("errors", errors, len(pairs))
@@ -152,17 +112,8 @@ def reading_errors(counts: ArrayLike, errors: Mapping[str, ArrayLike], d_k: int)
 def recall_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """Show the share of questions answered right against the pairs that were written once.
 
-    Parameters
-    ----------
-    pairs : (n,) array_like
-        Numbers of pairs, ascending.
-    shares : mapping of str to (n,) array_like
-        Shares by the name of the layer.
-
-    Raises
-    ------
-    ValueError
-        If a layer has another number of shares, or there is none.
+    `pairs` (n,): numbers of pairs, ascending. `shares`, each (n,): shares by the name of the layer. Raises ValueError if a layer
+    has another number of shares, or there is none.
     """
     written = as_numbers("pairs", pairs, 1)
     curves = each_of_shape("shares", shares, len(written))
@@ -181,17 +132,8 @@ def recall_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
 def overwriting_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """Show the share of questions answered right where every key was written twice.
 
-    Parameters
-    ----------
-    pairs : (n,) array_like
-        Numbers of pairs.
-    shares : mapping of str to (n,) array_like
-        Shares by the name of the layer.
-
-    Raises
-    ------
-    ValueError
-        If a layer has another number of shares, or there is none.
+    `pairs` (n,). `shares`, each (n,): shares by the name of the layer. Raises ValueError if a layer has another number of shares,
+    or there is none.
     """
     written = as_numbers("pairs", pairs, 1)
     heights = each_of_shape("shares", shares, len(written))

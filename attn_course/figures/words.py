@@ -1,5 +1,7 @@
 """Numbers as a reader expects them in titles, labels and alternative texts."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,6 +26,15 @@ def listed(values: ArrayLike, digits: int = 2) -> str:
     """
     texts = [number(float(value), digits) for value in np.asarray(values).ravel()]
     return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def each_listed(rows: Mapping[str, ArrayLike], digits: int = 2) -> str:
+    """Return a sentence for each name, with its numbers as a list.
+
+    >>> each_listed({"scaled": [0.5, 0.25], "unscaled": [1.0]}, 1)
+    'scaled: 0.5 and 0.2. unscaled: 1.0.'
+    """
+    return " ".join(f"{name}: {listed(row, digits)}." for name, row in rows.items())
 
 
 def short(value: float) -> str:

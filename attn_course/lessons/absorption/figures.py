@@ -13,7 +13,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.latent import latent_flow as latent_flow
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import NEUTRAL_STYLES
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 UNITS = ("B", "KiB", "MiB", "GiB")
@@ -218,7 +218,7 @@ def step_times(lengths: ArrayLike, naive: ArrayLike, absorbed: ArrayLike) -> Non
         curves,
         title="Rebuilding the past slows a step much more than attending in the latent space",
         alt=f"CPU milliseconds of one step, mean of three seeds, against {listed(cached, 0)} cached tokens, logarithmic axes. "
-        + " ".join(f"{form}: {listed(times, 1)}." for form, times in curves.items()),
+        f"{each_listed(curves, 1)}",
         x_label="cached tokens",
         y_label="CPU milliseconds",
         x_log=True,

@@ -15,7 +15,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.aligner import aligner as aligner
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, SHADE, SIGNED_MAP
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 LEVELS = 15
@@ -120,8 +120,7 @@ def spread_of_scores(widths: ArrayLike, spread: Mapping[str, ArrayLike]) -> None
         features,
         deviations,
         title="Additive scores spread alike at every width, and so do dot products once they are scaled",
-        alt=f"Deviation of scores against the width d = {listed(features, 0)}, logarithmic axes. "
-        + " ".join(f"{name}: {listed(values)}." for name, values in deviations.items()),
+        alt=f"Deviation of scores against the width d = {listed(features, 0)}, logarithmic axes. {each_listed(deviations)}",
         x_label="width d",
         y_label="deviation of the scores",
         x_log=True,
@@ -141,8 +140,7 @@ def steps_until_learnt(widths: Sequence[int], steps: Mapping[str, ArrayLike]) ->
         [str(width) for width in widths],
         needed,
         title="Wider learns faster, but not without the scale (451: not within 450 steps)",
-        alt=f"Median steps until learnt for d_h = {listed(widths, 0)}; 451 means not within 450. "
-        + " ".join(f"{name}: {listed(values, 0)}." for name, values in needed.items()),
+        alt=f"Median steps until learnt for d_h = {listed(widths, 0)}; 451 means not within 450. {each_listed(needed, 0)}",
         x_label="hidden width $d_h$",
         y_label="steps until learnt",
         digits=0,
@@ -161,9 +159,7 @@ def accuracy_by_length(lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, l
     bands = each_of_shape("shares", shares, seeds, len(x))
     curves = {name: band.mean(axis=0) for name, band in bands.items()}
     title = "One fixed vector fades with every word; an aligner holds on as far as it was trained"
-    alt = f"Share of right words for sentences of {listed(x, 0)} words, trained up to {number(longest_trained, 0)}. " + " ".join(
-        f"{name}: {listed(values)}." for name, values in curves.items()
-    )
+    alt = f"Share of right words for sentences of {listed(x, 0)} words, trained up to {number(longest_trained, 0)}. {each_listed(curves)}"
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         ax.axvspan(longest_trained, float(x.max()), color=SHADE, linewidth=0, zorder=0)
         ax.text(longest_trained + 0.15, 0.02, "longer than any\nin the training", fontsize=LABEL_POINTS, color=INK, va="bottom")

@@ -34,7 +34,7 @@ from attn_course.figures.machines.layer import layer_tensors as layer_tensors
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
 from attn_course.figures.ticks import double
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 CONTOURS = 9
@@ -263,9 +263,7 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     x = as_numbers("lengths", lengths, 1)
     curves = each_of_shape("shares", shares, len(x))
     title = "One output: every bit up to T = d_v, but not at 2 d_v and beyond; one output per question: nearly all"
-    alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. " + " ".join(
-        f"{name}: {listed(values)}." for name, values in curves.items()
-    )
+    alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. {each_listed(curves)}"
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         draw_lines(ax, x, curves, points=True)
         draw_level(ax, x, 0.5, "guessing")

@@ -20,7 +20,7 @@ from attn_course.figures.machines.memory import memory as memory
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, NEUTRAL_STYLES, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 MEASUREMENTS = Path(__file__).parents[2] / "gpu" / "measurements"
@@ -73,7 +73,7 @@ def eager_over_sdpa(lengths: ArrayLike, ratios: Mapping[str, ArrayLike]) -> None
         curves,
         title="Stored scores cost most at the longest text, and most for the narrowest head",
         alt=f"Time of eager attention over that of sdpa for {listed(positions, 0)} positions, medians of three runs. "
-        + " ".join(f"{name}: {listed(curve, 1)}." for name, curve in curves.items()),
+        f"{each_listed(curves, 1)}",
         x_label="positions",
         y_label="time of eager / time of sdpa",
         x_log=True,
@@ -94,7 +94,7 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
         heights,
         title="In float16 tiles are more exact than stored scores, if their state is float32",
         alt=f"Bars of the relative error of float16, in units of 0.0001, for scores of standard deviation {listed(deviations, 0)}. "
-        + " ".join(f"{way}: {listed(found, 1)}." for way, found in heights.items()),
+        f"{each_listed(heights, 1)}",
         x_label="standard deviation of the scores",
         y_label="relative error / 0.0001",
         digits=1,

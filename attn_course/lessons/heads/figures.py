@@ -16,7 +16,7 @@ from attn_course.figures.machines.heads import split_and_merge as split_and_merg
 from attn_course.figures.machines.heads import three_definitions as three_definitions
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, KEY, LIGHT, QUERY
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 ASKED = ("symbol before", "symbol after", "both")
@@ -94,8 +94,7 @@ def neighbours_named(shares: Mapping[str, ArrayLike]) -> None:
         ASKED,
         named,
         title="Two heads name both neighbours; one head needs a network behind it",
-        alt="Share named right, mean of three seeds, for the symbol before, the symbol after, and both. "
-        + " ".join(f"{name}: {listed(row)}." for name, row in named.items()),
+        alt=f"Share named right, mean of three seeds, for the symbol before, the symbol after, and both. {each_listed(named)}",
         x_label="",
         y_label="share named right",
         y_limits=(0.0, 1.18),

@@ -12,7 +12,7 @@ from attn_course.figures.drawing import as_numbers, count_cells, draw_heatmap, e
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.orders import orders as orders
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.words import listed, number
+from attn_course.figures.words import each_listed, listed, number
 
 CARDS = Path(__file__).parent / "explorables"
 
@@ -81,7 +81,7 @@ def brackets(lengths: ArrayLike, width: int, plain: ArrayLike, softmax: ArrayLik
         curves,
         title="The count predicts the crossover; a softmax moves it to shorter texts",
         alt=f"FLOPs, and CPU time on one thread, of scores first divided by state first at width {width}, against {listed(positions, 0)} "
-        "positions; dotted line at 1. " + " ".join(f"{name}: {listed(curve, 1)}." for name, curve in curves.items()),
+        f"positions; dotted line at 1. {each_listed(curves, 1)}",
         x_label=f"length T (width {width})",
         y_label="scores first / state first",
         points=True,
@@ -101,8 +101,7 @@ def reading_errors(counts: ArrayLike, errors: Mapping[str, ArrayLike], d_k: int)
         pairs,
         curves,
         title=f"Sums suffer from the second pair on; up to {d_k} pairs would fit in {d_k} rows",
-        alt=f"Error of reading back, in units of the values, for {listed(pairs, 0)} pairs in {d_k} rows. "
-        + " ".join(f"{name}: {listed(curve)}." for name, curve in curves.items()),
+        alt=f"Error of reading back, in units of the values, for {listed(pairs, 0)} pairs in {d_k} rows. {each_listed(curves)}",
         x_label=f"pairs in the memory (d_k = {d_k})",
         y_label="error of reading / size of values",
         points=True,
@@ -121,7 +120,7 @@ def recall_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
         written,
         curves,
         title="Beyond d_k = 8 pairs every state loses; softmax loses nothing",
-        alt=f"Share of questions answered right for {listed(written, 0)} pairs, mean of three seeds. {_shares(curves)}",
+        alt=f"Share of questions answered right for {listed(written, 0)} pairs, mean of three seeds. {each_listed(curves)}",
         x_label="pairs written (head of width 8)",
         y_label="share answered right",
         points=True,
@@ -142,15 +141,11 @@ def overwriting_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> Non
         heights,
         title="Only the delta rule overwrites by itself; softmax needs to know what is near",
         alt="Share of questions answered right when every key is written twice, mean of three seeds, "
-        f"for {listed(written, 0)} pairs. {_shares(heights)}",
+        f"for {listed(written, 0)} pairs. {each_listed(heights)}",
         x_label="",
         y_label="share answered right",
         y_limits=(0.0, 1.15),
     )
-
-
-def _shares(shares: Mapping[str, np.ndarray]) -> str:
-    return " ".join(f"{name}: {listed(row)}." for name, row in shares.items())
 
 
 def memory_explorable() -> None:

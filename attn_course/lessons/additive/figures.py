@@ -1,4 +1,4 @@
-"""Figures of the lesson additive: what an additive score looks like, and what an aligner is worth. They draw the numbers they are given."""
+"""Figures of the lesson additive: what an additive score looks like, and what an aligner is worth."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

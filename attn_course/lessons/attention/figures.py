@@ -1,7 +1,4 @@
-"""Figures of the lesson attention: the machine, the three steps of attention, and attention as a function of its query.
-
-They draw numbers they are given.
-"""
+"""Figures of the lesson attention: the machine, the three steps of attention, and attention as a function of its query."""
 
 import math
 from collections.abc import Mapping, Sequence

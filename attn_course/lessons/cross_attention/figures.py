@@ -1,4 +1,4 @@
-"""Figures of the lesson cross_attention: who looks where in a translation. They draw numbers they are given."""
+"""Figures of the lesson cross_attention: who looks where in a translation."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Figures of the lesson gradients: the machine read backwards, what a row of scores gets, and the error of a difference quotient.
-
-They draw the numbers they are given.
-"""
+"""Figures of the lesson gradients: the machine read backwards, what a row of scores gets, and the error of a difference quotient."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Figures of the lesson heads: how features are cut into heads, and what each head looks at. They draw numbers they are given."""
+"""Figures of the lesson heads: how features are cut into heads, and what each head looks at."""
 
 from collections.abc import Mapping
 from pathlib import Path

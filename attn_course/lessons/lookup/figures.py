@@ -1,4 +1,4 @@
-"""Figures of the lesson lookup: recall at a distance, maps of a lookup, kernel regression, the hull. They draw numbers they are given."""
+"""Figures of the lesson lookup: recall at a distance, maps of a lookup, kernel regression, the hull."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Figures of the lesson masking: masks side by side, and what leaks through them. They draw what they are given."""
+"""Figures of the lesson masking: masks side by side, and what leaks through them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,4 @@
-"""Figures of the lesson scaling: how scores are spread, what that does to the weights, and to a training.
-
-They draw the numbers they are given.
-"""
+"""Figures of the lesson scaling: how scores are spread, what that does to the weights, and to a training."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Figures of the lesson self_attention: maps of weights, what positions and layers do to them, the clocks of rotary positions.
-
-They draw numbers they are given.
-"""
+"""Figures of the lesson self_attention: maps of weights, what positions and layers do to them, the clocks of rotary positions."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

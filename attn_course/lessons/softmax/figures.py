@@ -1,4 +1,4 @@
-"""Figures of the lesson softmax: the map, log-sum-exp, the derivative, temperature. They draw the numbers they are given."""
+"""Figures of the lesson softmax: the map, log-sum-exp, the derivative, temperature."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

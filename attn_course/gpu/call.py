@@ -102,8 +102,8 @@ def validate(
     Query, key and value get their common dtype. Under `torch.autocast` they first become what they become for torch's own
     function, and so does a mask of floats: all but float64 is cast to the dtype of autocast.
 
-    The arguments are those of `attn_course.gpu.attention`. Raises TypeError if a tensor has a wrong dtype, or an option is of the wrong type;
-    ValueError if shapes or devices do not fit, or an option is out of range.
+    The arguments are those of `attn_course.gpu.attention`. Raises TypeError if a tensor has a wrong dtype, or an option is of the
+    wrong type; ValueError if shapes or devices do not fit, or an option is out of range.
     """
     flags = {
         "is_causal": is_causal,

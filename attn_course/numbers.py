@@ -110,8 +110,6 @@ def eq(label: str) -> str:
 def lesson_in(name: str) -> str | None:
     """Return the slug that the name of a file holds; the number in it does not count.
 
-    Examples
-    --------
     >>> lesson_in("ex_02_softmax.ipynb"), lesson_in("07_softmax-Copy1.ipynb"), lesson_in("notes.ipynb")
     ('softmax', 'softmax', None)
     """
@@ -142,22 +140,10 @@ def lessons_with(room: str) -> list[str]:
 def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | None = None) -> str:
     """Put numbers in the place of roles: {eq}`label`, {task}`id`, {lesson}`slug` and, in sources of notebooks, {section}`id`.
 
-    Parameters
-    ----------
-    text : str
-        What will be shown.
-    known : mapping, optional
-        The numbers to use; those of `numbers.json` by default.
-    sections : mapping of str to str, optional
-        Id of a section (with "slug/" before it, one of another lesson) -> number.
+    `text`: what will be shown. `known`: the numbers to use; those of `numbers.json` by default. `sections`: id of a section (with
+    "slug/" before it, one of another lesson) -> number. Raises UnknownName if a role names nothing, or something that has no
+    number yet.
 
-    Raises
-    ------
-    UnknownName
-        If a role names nothing, or something that has no number yet.
-
-    Examples
-    --------
     >>> cite("Rows sum to 0, see chapter {lesson}`softmax`.")
     'Rows sum to 0, see chapter 02.'
     """
@@ -189,8 +175,6 @@ def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | N
 def counted(number: int, noun: str) -> str:
     """Return a number with a noun, of which there may be one or more.
 
-    Examples
-    --------
     >>> counted(1, "notebook"), counted(0, "notebook")
     ('1 notebook', '0 notebooks')
     """

@@ -30,24 +30,9 @@ def check(
 
     Stored outputs are compared by running the notebooks under nbval; here they are only held to be there, small, repeatable and described.
 
-    Parameters
-    ----------
-    root : path
-        The course's root.
-    only : iterable of str, optional
-        Slugs ("softmax") or numbers ("2"); None checks all, and that no notebook lacks a source.
-    get_task, gate : callable, optional
-        Stand-ins for `attn_course.tasks.get_task` and `attn_course.authoring.gates.lesson_problems`.
-
-    Returns
-    -------
-    problems : list of Problem
-        Empty if all is well.
-
-    Raises
-    ------
-    AuthoringError
-        If the course has no sources, or `only` matches nothing.
+    `only`: slugs ("softmax") or numbers ("2"); None checks all, and that no notebook lacks a source. `get_task`, `gate`:
+    stand-ins for `attn_course.tasks.get_task` and `attn_course.authoring.gates.lesson_problems`. The list is empty if all is
+    well. Raises AuthoringError if the course has no sources, or `only` matches nothing.
     """
     root = Path(root).resolve()
     only = None if only is None else list(only)

@@ -23,12 +23,8 @@ LISTINGS = ("lesson_table", "chapter_map")  # who calls them shows which lessons
 class Fingerprints:
     """Fingerprints of units; package files are read once.
 
-    Parameters
-    ----------
-    graph : ImportGraph
-        Who needs whom in the package.
-    numbering : Numbering
-        The numbers of the course. A notebook depends on those it cites, not on all.
+    `graph`: who needs whom in the package. `numbering`: the numbers of the course. A notebook depends on those it cites, not on
+    all.
     """
 
     graph: ImportGraph
@@ -38,10 +34,7 @@ class Fingerprints:
     def of(self, unit: Unit) -> str:
         """Return the hash of the unit's source and of every package file its code needs.
 
-        Raises
-        ------
-        AuthoringError
-            If the source, or a package file, is no Python.
+        Raises AuthoringError if the source, or a package file, is no Python.
         """
         text = unit.read_source() if unit.is_sheet else self.text(unit)
         return _digest(f"builder {BUILDER}", unit.source_name, text, self._package_digest(unit))

@@ -26,15 +26,7 @@ class Lesson(NamedTuple):
 def lessons(root: Path) -> list[Lesson]:
     """Return the lessons of a course in their order.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-
-    Returns
-    -------
-    found : list of Lesson
-        The title is the H1 of the source; the slug, if that has no H1 of the form "# {lesson}`slug` Title".
+    The title is the H1 of the source; the slug, if that has no H1 of the form "# {lesson}`slug` Title".
     """
     return [Lesson(lesson.stem, _title(lesson), exercise.stem if exercise else "") for lesson, exercise in _pairs(root)]
 
@@ -42,17 +34,8 @@ def lessons(root: Path) -> list[Lesson]:
 def lesson_table(root: Path | None = None, *, questions: Mapping[str, str] | None = None) -> str:
     """Return a Markdown table of all lessons, with links.
 
-    Parameters
-    ----------
-    root : Path, optional
-        The course's root; by default the folder that this package lies in.
-    questions : mapping of str to str, optional
-        Slug -> the question that the lesson answers, for a column of its own.
-
-    Returns
-    -------
-    table : str
-        Links lead from the folder notebooks/.
+    `root`: the course's root; by default the folder that this package lies in. `questions`: slug -> the question that the lesson
+    answers, for a column of its own. Its links lead from the folder notebooks/.
     """
     asked = questions or {}
     header = ["lesson", *(["the question it answers"] if asked else []), "exercises"]

@@ -35,22 +35,9 @@ class _Own(Written):
 def build_own(folder: Path) -> tuple[str, Path]:
     """Hold a teacher's own tasks to the gates of all tasks, and write their exercise into the folder.
 
-    Parameters
-    ----------
-    folder : Path
-        Holds tasks.py with TASKS, and exercise.py, the source of a solution as for a lesson of the course.
-
-    Returns
-    -------
-    lesson : str
-        The slug of their lesson: the folder's name.
-    path : Path
-        The exercise, which holds no answers; its checks say that they are judged in class.
-
-    Raises
-    ------
-    AuthoringError
-        If a file is missing or cannot be used, or a gate finds something.
+    `folder`: holds tasks.py with TASKS, and exercise.py, the source of a solution as for a lesson of the course. Returns
+    `lesson`: the slug of their lesson: the folder's name; `path`: the exercise, which holds no answers; its checks say that they
+    are judged in class. Raises AuthoringError if a file is missing or cannot be used, or a gate finds something.
     """
     try:
         slug = add_own(folder)

@@ -19,24 +19,8 @@ _LINK = re.compile(r'(href=")(?:\.\./(?:work/lessons|work|notebooks|exercises)/)
 def write_pages(root: Path, out: Path, *, only: Iterable[str] | None = None) -> list[Path]:
     """Write lessons and exercises as HTML, with the MathJax they use and the page "Break the machine" beside them.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    out : Path
-        Folder to write to; made if it is not there.
-    only : iterable of str, optional
-        Slugs ("softmax") or numbers ("2").
-
-    Returns
-    -------
-    pages : list of Path
-        What was written.
-
-    Raises
-    ------
-    AuthoringError
-        If a notebook has not been built, or `only` matches nothing.
+    `out`: folder to write to; made if it is not there. `only`: slugs ("softmax") or numbers ("2"). Returns what was written.
+    Raises AuthoringError if a notebook has not been built, or `only` matches nothing.
     """
     from nbconvert import HTMLExporter
 

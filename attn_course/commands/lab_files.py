@@ -52,20 +52,8 @@ def copy_exercises(root: Path) -> list[str]:
     What an exercise said when it was copied is remembered in `work/.lab/copies.json`, so that a later start can tell
     an exercise that the course has changed from one that the learner has changed.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-
-    Returns
-    -------
-    messages : list of str
-        What was copied, and what a learner may want to do about copies that are older than the course's exercise.
-
-    Raises
-    ------
-    BadInput
-        If work/ cannot be written.
+    Returns what was copied, and what a learner may want to do about copies that are older than the course's exercise. Raises
+    BadInput if work/ cannot be written.
     """
     try:
         (root / PROFILE).mkdir(parents=True, exist_ok=True)
@@ -169,15 +157,7 @@ def built_notebooks(root: Path) -> list[Path]:
 def trust_built(root: Path) -> list[str]:
     """Mark what the course built as trusted, and remember it: the next start then has nothing to sign, and is a second quicker.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-
-    Returns
-    -------
-    problems : list of str
-        One line for each notebook that could not be marked.
+    Returns one line for each notebook that could not be marked.
     """
     digests = {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in built_notebooks(root)}
     database = Path(jupyter_data_dir(), "nbsignatures.db")
@@ -193,15 +173,7 @@ def trust_built(root: Path) -> list[str]:
 def trust(paths: list[Path]) -> list[str]:
     """Mark notebooks as trusted, so that the scripts in their outputs (the explorables) run.
 
-    Parameters
-    ----------
-    paths : list of Path
-        Notebooks the course built.
-
-    Returns
-    -------
-    problems : list of str
-        One line for each notebook that could not be marked.
+    `paths`: notebooks the course built. Returns one line for each notebook that could not be marked.
     """
     import nbformat
 

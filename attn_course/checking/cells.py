@@ -28,20 +28,9 @@ class NoTasks(NotebookError):
 class Cell:
     """One code cell.
 
-    Attributes
-    ----------
-    source : str
-        Its text.
-    role : {"check", "answer", "other"}
-        What it is for.
-    task : str or None
-        Id of the task it belongs to, such as "stable-softmax".
-    tags : tuple of str
-        The cell's tags, if it has any.
-    number : int
-        Its place among the notebook's code cells, from 1; 0 if it stands in no notebook.
-    expected : mapping of str to str, or None
-        What it must display under nbval, by MIME type; None compares nothing.
+    `role`: "check", "answer" or "other". `task`: id of the task it belongs to, such as "stable-softmax". `number`: its place
+    among the notebook's code cells, from 1; 0 if it stands in no notebook. `expected`: what it must display under nbval, by MIME
+    type; None compares nothing.
     """
 
     source: str
@@ -62,10 +51,7 @@ class Cell:
 def exercise_files(folder: Path, names: str = "ex_*.ipynb") -> dict[str, Path]:
     """Return the exercises in a folder by the slugs of their lessons; the numbers in their names do not count, copies neither.
 
-    Raises
-    ------
-    NotebookError
-        If two are named for one lesson.
+    Raises NotebookError if two are named for one lesson.
     """
     found: dict[str, Path] = {}
     for path in sorted(folder.glob(names)):
@@ -80,22 +66,8 @@ def exercise_files(folder: Path, names: str = "ex_*.ipynb") -> dict[str, Path]:
 def read_code_cells(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Cell]:
     """Return the code cells of a notebook, each with its role.
 
-    Parameters
-    ----------
-    path : Path
-        A notebook of format 4, as JupyterLab, VS Code and Colab write it.
-    max_bytes : int, optional
-        Largest size of the file.
-
-    Returns
-    -------
-    cells : list of Cell
-        In the notebook's order.
-
-    Raises
-    ------
-    NotebookError
-        If the file is missing, too large, or not a Python notebook of format 4.
+    `path`: a notebook of format 4, as JupyterLab, VS Code and Colab write it. `max_bytes`: largest size of the file. They come in
+    the notebook's order. Raises NotebookError if the file is missing, too large, or not a Python notebook of format 4.
     """
     notebook = _read_json(path, max_bytes)
     version = notebook.get("nbformat")
@@ -208,10 +180,7 @@ def _role(source: str, metadata: dict[str, Any], cell_id: Any) -> tuple[str, str
 def lesson_of_cells(cells: Iterable[Cell], path: Path) -> Counter[str]:
     """Return how many cells belong to tasks of each lesson.
 
-    Raises
-    ------
-    NotebookError
-        If the notebook is one of the course's first version, whose tasks had numbers for names.
+    Raises NotebookError if the notebook is one of the course's first version, whose tasks had numbers for names.
     """
     tasks = [cell.task for cell in cells if cell.task]
     if old := [task for task in tasks if _OLD.fullmatch(task)]:

@@ -33,20 +33,8 @@ class NotInClass(RuntimeError):
 def to_python(cell: str) -> str:
     """Return the text of a cell as Python.
 
-    Parameters
-    ----------
-    cell : str
-        As it stands in the notebook.
-
-    Returns
-    -------
-    text : str
-        Python, if the cell is sound; line magics that are left are calls of `get_ipython()`.
-
-    Raises
-    ------
-    UnknownMagic
-        If its first line is a cell magic that does not run the rest as Python.
+    `cell`: as it stands in the notebook. It is Python if the cell is sound; line magics that are left are calls of
+    `get_ipython()`. Raises UnknownMagic if its first line is a cell magic that does not run the rest as Python.
     """
     while match := _FIRST_LINE.match(cell):
         if match[1] in ONLY_SHOW:
@@ -80,13 +68,7 @@ def refuse(message: str, written: str) -> None:
 
 
 class Shell:
-    """What `get_ipython()` gives: an audience for magics, which does nothing.
-
-    Parameters
-    ----------
-    user_ns : dict
-        The names of the notebook.
-    """
+    """What `get_ipython()` gives: an audience for magics, which does nothing."""
 
     def __init__(self, user_ns: dict[str, Any]) -> None:
         self.user_ns = user_ns
@@ -126,13 +108,7 @@ class Shell:
 
 
 class History:
-    """`In`, `Out`, `_` and their like, as IPython keeps them; a cell has its number among the notebook's code cells.
-
-    Parameters
-    ----------
-    names : dict
-        The names of the notebook.
-    """
+    """`In`, `Out`, `_` and their like, as IPython keeps them; a cell has its number among the notebook's code cells."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names, self._number, self._shown = names, 0, ["", "", ""]

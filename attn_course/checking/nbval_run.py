@@ -25,20 +25,10 @@ class EngineError(RuntimeError):
 class Outcome:
     """How one cell went.
 
-    Attributes
-    ----------
-    problem : str or None
-        "exception", "timeout", "died" (the kernel has ended), "differs" (another output), "no kernel"; None if all is well.
-    alive : bool
-        Whether the kernel could go on.
-    seconds : float
-        Wall time.
-    stdout : str
-        What the cell printed, and the plain text of what it displayed.
-    error_name, error_text : str
-        Type and first line of the exception; empty without one.
-    verdict : object
-        What `check` attached to its failure, unverified; None otherwise.
+    `problem`: "exception", "timeout", "died" (the kernel has ended), "differs" (another output), "no kernel"; None if all is
+    well. `alive`: whether the kernel could go on. `seconds`: wall time. `stdout`: what the cell printed, and the plain text of
+    what it displayed. `error_name`, `error_text`: type and first line of the exception; empty without one. `verdict`: what
+    `check` attached to its failure, unverified; None otherwise.
     """
 
     problem: str | None
@@ -59,26 +49,11 @@ def run_nbval(
 ) -> dict[int, Outcome]:
     """Run cells under nbval in a fresh kernel of this environment.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        They are written to a notebook in a temporary directory.
-    folder : Path
-        The kernel's working directory.
-    cell_timeout_s : float
-        Longest time for one cell, in seconds.
-    on_cell : callable, optional
-        Called with the number of cells that are done.
+    `cells`: they are written to a notebook in a temporary directory. `folder`: the kernel's working directory. `cell_timeout_s`:
+    longest time for one cell, in seconds. `on_cell`: called with the number of cells that are done.
 
-    Returns
-    -------
-    outcomes : dict of int to Outcome
-        By position of the cell; cells after the death of the kernel are absent.
-
-    Raises
-    ------
-    EngineError
-        If nbval or the kernel does not start, or nbval ends before its cells.
+    They come by position of the cell; cells after the death of the kernel are absent. Raises EngineError if nbval or the kernel
+    does not start, or nbval ends before its cells.
     """
     with tempfile.TemporaryDirectory(prefix="attn-course-check-") as name:
         place = Path(name)

@@ -24,18 +24,9 @@ _COURSE = "_attn_course_of_this_check"  # a name no learner gives to anything: t
 class Plan:
     """The code cells of the copy, and which of them belongs to which task.
 
-    Attributes
-    ----------
-    cells : tuple of Cell
-        The learner's cells, with pristine check cells in place of theirs.
-    tasks : tuple of str
-        Ids of all tasks of the chapter, in order.
-    notes : tuple of str
-        What the learner should know about the copy.
-    untouched : frozenset of str
-        Ids of the tasks whose function to repair is as the exercise hands it out.
-    strayed : mapping of str to str
-        By id of a task whose answer cell is no code any more, what is said of it.
+    `cells`: the learner's cells, with pristine check cells in place of theirs. `tasks`: ids of all tasks of the chapter, in
+    order. `notes`: what the learner should know about the copy. `untouched`: ids of the tasks whose function to repair is as the
+    exercise hands it out. `strayed`: by id of a task whose answer cell is no code any more, what is said of it.
     """
 
     cells: tuple[Cell, ...]
@@ -59,28 +50,12 @@ def check_notebook(
 ) -> NotebookReport:
     """Run a notebook in a fresh kernel and judge each task of its chapter.
 
-    Parameters
-    ----------
-    path : Path
-        The learner's notebook; it is only read. Its folder is the kernel's working directory.
-    exercises : Path
-        Folder of the pristine exercise notebooks, which the check cells are taken from.
-    cell_timeout_s : float, optional
-        Longest time for one cell, in seconds.
-    on_cell : callable, optional
-        Called with the number of cells done and their total, every moment; what it raises ends the run.
+    `path`: the learner's notebook; it is only read. Its folder is the kernel's working directory. `exercises`: folder of the
+    pristine exercise notebooks, which the check cells are taken from. `cell_timeout_s`: longest time for one cell, in seconds.
+    `on_cell`: called with the number of cells done and their total, every moment; what it raises ends the run.
 
-    Returns
-    -------
-    report : NotebookReport
-        One verdict for each task of the chapter, also for those that the notebook lacks.
-
-    Raises
-    ------
-    NotebookError
-        If the file is no notebook, or holds no tasks, or those of another chapter.
-    EngineError
-        If the kernel or nbval does not start.
+    Returns one verdict for each task of the chapter, also for those that the notebook lacks. Raises NotebookError if the file is
+    no notebook, or holds no tasks, or those of another chapter; EngineError if the kernel or nbval does not start.
     """
     start = time.monotonic()
     plan = plan_check(path, exercises=exercises)
@@ -120,20 +95,8 @@ def _not_recorded(outcomes: Mapping[int, Outcome]) -> list[str]:
 def plan_check(path: Path, *, exercises: Path) -> Plan:
     """Read a notebook and put pristine check cells in the place of the learner's.
 
-    Parameters
-    ----------
-    path, exercises : Path
-        As for `check_notebook`.
-
-    Returns
-    -------
-    plan : Plan
-        A check cell the notebook lacks is appended; of several for one task only the last is kept.
-
-    Raises
-    ------
-    NotebookError
-        As for `check_notebook`.
+    `path`, `exercises`: as for `check_notebook`. A check cell the notebook lacks is appended; of several for one task only the
+    last is kept. Raises NotebookError as for `check_notebook`.
     """
     cells = read_code_cells(path)
     pristine, asked = _pristine(_lesson(cells, path), path, exercises)

@@ -18,23 +18,11 @@ STATUSES = ("passed", "failed", "unanswered", "missing", "not judged")
 class TaskReport:
     """The verdict on one task.
 
-    Attributes
-    ----------
-    id, title, equation
-        Of the task.
-    status : {"passed", "failed", "unanswered", "missing", "not judged"}
-        "unanswered": its cell is as the exercise hands it out. "missing": no cell answers it. "not judged": another cell kept it
-        from being judged.
-    points, max_points : int
-        Reached, and to be had.
-    mistake : str or None
-        Name of the known mistake that was recognised.
-    message : str
-        One or more sentences: what is wrong; the fixed success line of a passed task.
-    hint : str or None
-        That of the recognised mistake, else the first hint of the task; None once it passes.
-    seconds : float
-        Time its cells took.
+    `id`, `title`, `equation`: of the task. `status`: "unanswered": its cell is as the exercise hands it out. "missing": no cell
+    answers it. "not judged": another cell kept it from being judged. `points`, `max_points`: reached, and to be had. `mistake`:
+    name of the known mistake that was recognised. `message`: one or more sentences: what is wrong; the fixed success line of a
+    passed task. `hint`: that of the recognised mistake, else the first hint of the task; None once it passes. `seconds`: time its
+    cells took.
     """
 
     id: str
@@ -58,14 +46,7 @@ class TaskReport:
 class CellProblem:
     """A cell outside the tasks that did not run.
 
-    Attributes
-    ----------
-    cell : int
-        Its number among the code cells, from 1.
-    first_line : str
-        What the cell starts with.
-    message : str
-        The error in one line.
+    `cell`: its number among the code cells, from 1. `first_line`: what the cell starts with. `message`: the error in one line.
     """
 
     cell: int
@@ -77,18 +58,9 @@ class CellProblem:
 class NotebookReport:
     """The verdicts on all tasks of one notebook.
 
-    Attributes
-    ----------
-    notebook, lesson
-        Which notebook, and what it is about.
-    tasks, problems
-        Verdicts on the tasks; cells outside them that did not run.
-    seconds : float
-        Time taken in all.
-    notes : tuple of str
-        What else the learner should know.
-    counted : bool
-        Whether the totals count it: of two notebooks on the same tasks they count the better one.
+    `notebook`, `lesson`: which notebook, and what it is about. `tasks`, `problems`: verdicts on the tasks; cells outside them
+    that did not run. `seconds`: time taken in all. `notes`: what else the learner should know. `counted`: whether the totals
+    count it: of two notebooks on the same tasks they count the better one.
     """
 
     notebook: str

@@ -9,17 +9,9 @@ _NBGRADERS_STUB = ast.dump(ast.parse("raise NotImplementedError()").body[0])
 def is_untouched(answers: Collection[str], asked: str | None) -> bool:
     """Return whether all cells that answer a task are the one that the exercise hands out.
 
-    Parameters
-    ----------
-    answers : collection of str
-        Texts of the cells that are marked as the answer, or define its name.
-    asked : str or None
-        Text of the answer cell in the exercise, if it has one.
-
-    Returns
-    -------
-    untouched : bool
-        Blanks, blank lines and comments do not count, nor does the line that nbgrader puts under a function to repair.
+    `answers`: texts of the cells that are marked as the answer, or define its name. `asked`: text of the answer cell in the
+    exercise, if it has one. Blanks, blank lines and comments do not count, nor does the line that nbgrader puts under a function
+    to repair.
     """
     return bool(answers) and asked is not None and all(_same_code(answer, asked) for answer in answers)
 
@@ -27,8 +19,6 @@ def is_untouched(answers: Collection[str], asked: str | None) -> bool:
 def untouched_message(entry: str) -> str:
     """Return what the learner is told.
 
-    Examples
-    --------
     >>> untouched_message("my_update")
     'my_update has no answer yet: its cell is as the exercise hands it out'
     """

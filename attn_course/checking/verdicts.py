@@ -28,27 +28,12 @@ def make_report(
 ) -> NotebookReport:
     """Return the verdict on each task, and the cells outside the tasks that did not run.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        The code cells that ran.
-    tasks : sequence of str
-        Ids of the chapter's tasks.
-    outcomes : mapping of int to Outcome
-        By position among `cells`.
-    notebook : str
-        The notebook's name, for the report.
-    timeout_s, seconds : float
-        Time limit of a cell; time taken in all.
-    untouched : collection of str, optional
-        Ids of the tasks whose function to repair is as the exercise hands it out.
-    strayed : mapping of str to str, optional
-        By id of a task whose answer cell is no code any more, what is said of it.
+    `cells`: the code cells that ran. `tasks`: ids of the chapter's tasks. `outcomes`: by position among `cells`. `notebook`: the
+    notebook's name, for the report. `timeout_s`, `seconds`: time limit of a cell; time taken in all. `untouched`: ids of the
+    tasks whose function to repair is as the exercise hands it out. `strayed`: by id of a task whose answer cell is no code any
+    more, what is said of it.
 
-    Returns
-    -------
-    report : NotebookReport
-        The verdicts, in the order of `tasks`.
+    Returns the verdicts, in the order of `tasks`.
     """
     problems = [
         CellProblem(cell.number or position + 1, cell.first_line, _failure(outcomes[position], timeout_s))

@@ -22,10 +22,8 @@ def _limit(default: float, unit: str, beyond: str) -> Any:
 class Budget:
     """The limits of `attn-course grade`, in the units that the metadata of the fields name.
 
-    Raises
-    ------
-    LimitError
-        If a limit is not a positive number, `copies` is not a whole one, or a student has less time than one notebook.
+    Raises LimitError if a limit is not a positive number, `copies` is not a whole one, or a student has less time than one
+    notebook.
     """
 
     cell: float = _limit(20.0, "seconds for a code cell", "it is stopped, and the next one runs")

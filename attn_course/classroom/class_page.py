@@ -37,18 +37,8 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
 def runs(lessons: Sequence[str]) -> str:
     """Return the numbers of lessons as text, three or more in a row by their ends; one without a number by its name.
 
-    Parameters
-    ----------
-    lessons : sequence of str
-        In their order, each once.
+    `lessons`: in their order, each once.
 
-    Returns
-    -------
-    text : str
-        With an en dash.
-
-    Examples
-    --------
     >>> runs(["start", "lookup", "softmax"]), runs(["softmax", "attention"])
     ('0–2', '2, 4')
     """
@@ -63,15 +53,8 @@ def runs(lessons: Sequence[str]) -> str:
 def hardest(marked: Sequence[Marked]) -> list[tuple[str, int, int]]:
     """Return the tasks, those first of which the smallest share of the graded notebooks holds a right answer.
 
-    Parameters
-    ----------
-    marked : sequence of Marked
-        The marks. A missing notebook says nothing about its tasks, nor does one that could not be judged.
-
-    Returns
-    -------
-    tasks : list of (str, int, int)
-        Number and title, in how many notebooks it is passed, and of how many; ties in the order of the tasks.
+    `marked`: the marks. A missing notebook says nothing about its tasks, nor does one that could not be judged. Each is number
+    and title, in how many notebooks it is passed, and of how many; ties in the order of the tasks.
     """
     asked, passed = Counter[tuple[tuple[int, ...], str]](), Counter[tuple[tuple[int, ...], str]]()
     for verdict in (verdict for each in marked if each.status == "graded" for verdict in each.verdicts):
@@ -85,15 +68,7 @@ def hardest(marked: Sequence[Marked]) -> list[tuple[str, int, int]]:
 def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
     """Return the known mistakes, those first that most students made.
 
-    Parameters
-    ----------
-    marked : sequence of Marked
-        The marks.
-
-    Returns
-    -------
-    mistakes : list of (str, int)
-        Number of the task with the mistake's name, and how many students made it; ties in the order of the tasks.
+    Each is the number of the task with the mistake's name, and how many students made it; ties in the order of the tasks.
     """
     made = {
         (each.student, place("tasks", verdict.task), f"{task_number(verdict.task)} {verdict.mistake}")

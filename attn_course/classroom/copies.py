@@ -10,12 +10,7 @@ from attn_course.numbers import lesson_number
 def at_most(found: Class, copies: int) -> Class:
     """Return the class with a problem for each notebook beyond so many of one student on one chapter, in the order of their names.
 
-    Parameters
-    ----------
-    found : Class
-        What was handed in.
-    copies : int
-        How many may be graded; those that have a problem already do not count.
+    `copies`: how many may be graded; those that have a problem already do not count.
     """
     there = Counter((each.student, each.lesson) for each in found.hand_ins if not each.problem)
     taken: defaultdict[tuple[str, str | None], int] = defaultdict(int)

@@ -24,18 +24,8 @@ _DECISION = ("student", "what", "points", "comment", "due")
 class Decision:
     """What the teacher says of a student's work.
 
-    Attributes
-    ----------
-    student : str
-        Whose.
-    task, lesson : str
-        What it is about: a task and its lesson, a lesson, or with both empty all lessons.
-    points : float or None
-        What counts, in place of the grader's points.
-    comment : str
-        For the student.
-    due : datetime or None
-        The extension.
+    `task`, `lesson`: what it is about: a task and its lesson, a lesson, or with both empty all lessons. `points`: what counts, in
+    place of the grader's points. `comment`: for the student. `due`: the extension.
     """
 
     student: str
@@ -50,14 +40,8 @@ class Decision:
 class Papers:
     """The tables as they came, to be kept with the run: text and name of each, and what else is laid down.
 
-    Attributes
-    ----------
-    tables : mapping of str to (str, str)
-        For some of `TABLES` their names and texts.
-    assignment : str or None
-        The column of Canvas's gradebook.
-    anonymous : bool
-        Whether pages name nobody.
+    `tables`: for some of `TABLES` their names and texts. `assignment`: the column of Canvas's gradebook. `anonymous`: whether
+    pages name nobody.
     """
 
     tables: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -83,16 +67,8 @@ class Papers:
 class Desk:
     """What the tables say.
 
-    Attributes
-    ----------
-    roster : Roster or None
-        Who is in the class: the teacher's roster, else the students of the gradebook.
-    gradebook : Gradebook or None
-        The table to fill in.
-    worth : mapping of str to float
-        Points of some tasks, in place of the course's.
-    rows : tuple of (Row, Decision)
-        The decisions, with where they stand.
+    `roster`: who is in the class: the teacher's roster, else the students of the gradebook. `gradebook`: the table to fill in.
+    `worth`: points of some tasks, in place of the course's. `rows`: the decisions, with where they stand.
     """
 
     roster: Roster | None = None
@@ -103,17 +79,8 @@ class Desk:
     def decisions(self, students: Collection[str], most: Mapping[str, float]) -> tuple[Decision, ...]:
         """Return the decisions, once it is known who is in the class, and what is asked.
 
-        Parameters
-        ----------
-        students : collection of str
-            Everyone.
-        most : mapping of str to float
-            The points of each task that is asked for.
-
-        Raises
-        ------
-        TableError
-            If one is about a student who is not there, about what is not asked, or gives more points than there are.
+        `students`: everyone. `most`: the points of each task that is asked for. Raises TableError if one is about a student who
+        is not there, about what is not asked, or gives more points than there are.
         """
         lessons = {task: str(lesson_of("tasks", task)) for task in most}
         seen: dict[tuple[str, str, str], int] = {}
@@ -141,10 +108,7 @@ class Desk:
 def read_desk(papers: Papers) -> Desk:
     """Read all tables.
 
-    Raises
-    ------
-    TableError
-        If one cannot be used.
+    Raises TableError if one cannot be used.
     """
     roster = read_roster(papers.tables["roster"][1], papers.tables["roster"][0]) if "roster" in papers.tables else None
     gradebook = None

@@ -51,8 +51,6 @@ def is_junk(name: str) -> bool:
 def of_file(name: str) -> Found | None:
     """Return what the name of a file says, if it is one of Canvas or Moodle.
 
-    Examples
-    --------
     >>> found = of_file("lovelaceada_LATE_12345_67890_02_softmax-1.ipynb")
     >>> found.owner.number, found.file, found.late
     ('12345', '02_softmax-1.ipynb', 'Canvas marks it as late')
@@ -69,8 +67,6 @@ def of_file(name: str) -> Found | None:
 def of_folder(name: str) -> Found:
     """Return whose folder it is: a student's of Moodle, or one that is called like the student.
 
-    Examples
-    --------
     >>> of_folder("Ada Lovelace_12345_assignsubmission_file_").owner.name, of_folder("ada").owner.label
     ('Ada Lovelace', 'ada')
     """
@@ -90,11 +86,8 @@ def opened(submissions: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     further than to just beyond the largest notebook that is graded; links are left out. Other files are made without their content, so
     that whoever handed in nothing else has a row too; what a system left in the archive is not.
 
-    Raises
-    ------
-    SubmissionsError
-        If an archive is damaged, has a password, or holds more than may be unpacked; what is raised within about the folder then
-        names the archive.
+    Raises SubmissionsError if an archive is damaged, has a password, or holds more than may be unpacked; what is raised within
+    about the folder then names the archive.
     """
     if submissions.is_dir() or not submissions.exists():
         yield submissions, ()

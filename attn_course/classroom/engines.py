@@ -50,10 +50,7 @@ class Pool:
 class Cluster:
     """Workers of a dask cluster, which see the same files.
 
-    Parameters
-    ----------
-    address : str
-        Of the scheduler, such as tcp://host:8786.
+    `address`: of the scheduler, such as tcp://host:8786.
     """
 
     def __init__(self, address: str) -> None:

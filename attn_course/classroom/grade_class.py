@@ -30,34 +30,18 @@ from attn_course.tasks import registry
 class Order:
     """What is to be graded, and how.
 
-    Attributes
-    ----------
-    submissions, out : Path
-        Where the class's notebooks lie, a folder or a zip archive; where everything is written.
-    engine : Engine
-        Where to grade.
-    grader : callable
-        Makes a grader.
-    seed : int or None
-        Draws the cases; None draws a new seed, or takes that of the run that goes on.
-    lessons : tuple of str or None
-        Those asked for; None asks for all that anybody handed in, or for those of the run that goes on.
-    due : datetime or None
-        When notebooks were due; None takes it from the run that goes on.
-    tasks : tuple of str or None
-        The tasks asked for; None asks for all, or for those of the run that goes on.
-    papers : Papers
-        Roster, gradebook, decisions and points; what is left out is as in the run that goes on.
-    again : tuple of str
-        Students of a run that goes on, whose notebooks alone are graded, and graded again; all others stay as they are.
-    variants : bool
-        Judge each student by numbers of their own; a run that goes on keeps to what it was begun with.
-    own : Path or None
-        The folder of the teacher's own tasks; None takes it from the run that goes on.
-    limits : tuple of str
-        Those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
-    resume, allow_unsafe : bool
-        Go on with the run in `out`; grade without confinement.
+    `submissions`, `out`: where the class's notebooks lie, a folder or a zip archive; where everything is written.
+    `grader`: makes a grader.
+    `seed`: draws the cases; None draws a new seed, or takes that of the run that goes on.
+    `lessons`: those asked for; None asks for all that anybody handed in, or for those of the run that goes on.
+    `due`: when notebooks were due; None takes it from the run that goes on.
+    `tasks`: the tasks asked for; None asks for all, or for those of the run that goes on.
+    `papers`: roster, gradebook, decisions and points; what is left out is as in the run that goes on.
+    `again`: students of a run that goes on, whose notebooks alone are graded, and graded again; all others stay as they are.
+    `variants`: judge each student by numbers of their own; a run that goes on keeps to what it was begun with.
+    `own`: the folder of the teacher's own tasks; None takes it from the run that goes on.
+    `limits`: those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
+    `resume`, `allow_unsafe`: go on with the run in `out`; grade without confinement.
     """
 
     submissions: Path
@@ -81,18 +65,9 @@ class Order:
 class Started:
     """How a run begins.
 
-    Attributes
-    ----------
-    total, kept : int
-        Notebooks to grade; those of them that an earlier run had graded.
-    sandbox : str
-        One line on what confines.
-    due : datetime or None
-        When notebooks were due.
-    begun : bool
-        Whether it goes on with a run that was there.
-    changed, gone : tuple of str
-        Notebooks that an earlier run had graded, and that are no longer as they were then; that are no longer there.
+    `total`, `kept`: notebooks to grade; those of them that an earlier run had graded. `sandbox`: one line on what confines.
+    `due`: when notebooks were due. `begun`: whether it goes on with a run that was there. `changed`, `gone`: notebooks that an
+    earlier run had graded, and that are no longer as they were then; that are no longer there.
     """
 
     total: int
@@ -108,18 +83,7 @@ class Started:
 class GradedClass:
     """What a run gave.
 
-    Attributes
-    ----------
-    marked : tuple of Marked
-        The marks.
-    found : Class
-        What was handed in.
-    lessons : tuple of str
-        The lessons asked for.
-    seconds : float
-        Time the run took.
-    tables : tuple of str
-        Which tables were written for learning platforms.
+    `seconds`: time the run took. `tables`: which tables were written for learning platforms.
     """
 
     marked: tuple[Marked, ...]
@@ -137,34 +101,11 @@ def grade_class(
 ) -> GradedClass:
     """Grade a class and write everything below `order.out`.
 
-    Parameters
-    ----------
-    order : Order
-        What and how.
-    on_start : callable, optional
-        Called once before the first notebook.
-    on_result : callable, optional
-        Called with each result.
+    `order`: what and how. `on_start`: called once before the first notebook. `on_result`: called with each result.
 
-    Returns
-    -------
-    graded : GradedClass
-        The marks.
-
-    Raises
-    ------
-    SubmissionsError
-        If there is no class to grade.
-    TableError
-        If a table of the teacher's cannot be used.
-    LimitError
-        If a limit cannot be as it is asked for.
-    OwnTasksError
-        If the folder of the teacher's own tasks holds none.
-    StoreError
-        If `order.out` cannot be used or written.
-    ClassError
-        If grading cannot go on.
+    Raises SubmissionsError if there is no class to grade; TableError if a table of the teacher's cannot be used; LimitError if a
+    limit cannot be as it is asked for; OwnTasksError if the folder of the teacher's own tasks holds none; StoreError if
+    `order.out` cannot be used or written; ClassError if grading cannot go on.
     """
     begun = time.monotonic()
     _apart(order.submissions, order.out)

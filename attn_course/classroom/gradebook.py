@@ -41,22 +41,9 @@ class Mark:
 class Gradebook:
     """A table of a platform, to be filled in.
 
-    Attributes
-    ----------
-    platform : {"canvas", "moodle"}
-        Whose.
-    table : Table
-        As it was given out.
-    students : tuple of Student
-        Its students, with the platform's number.
-    numbers : tuple of str
-        For each row the student's number; empty for rows of nobody.
-    column : int
-        Where the marks go.
-    maximum : int or None
-        The column of the largest mark of each row; of Canvas the row of the largest marks.
-    comments : int or None
-        Where comments go.
+    `platform`: "canvas" or "moodle". `table`: as it was given out. `students`: its students, with the platform's number.
+    `numbers`: for each row the student's number; empty for rows of nobody. `column`: where the marks go. `maximum`: the column of
+    the largest mark of each row; of Canvas the row of the largest marks. `comments`: where comments go.
     """
 
     platform: str
@@ -85,19 +72,9 @@ class Gradebook:
 def read_gradebook(text: str, name: str, assignment: str | None = None) -> Gradebook:
     """Return the gradebook that a platform gave out.
 
-    Parameters
-    ----------
-    text : str
-        Canvas's gradebook or Moodle's grading worksheet, in English.
-    name : str
-        What errors call it.
-    assignment : str, optional
-        The column of Canvas's that is meant, with or without its number; not needed if there is one only.
-
-    Raises
-    ------
-    TableError
-        If it is neither, or the column cannot be told.
+    `text`: Canvas's gradebook or Moodle's grading worksheet, in English. `name`: what errors call it. `assignment`: the column of
+    Canvas's that is meant, with or without its number; not needed if there is one only. Raises TableError if it is neither, or
+    the column cannot be told.
     """
     table = parse_table(text, name)
     if _place(table, "Identifier") is not None and _place(table, "Grade") is not None:
@@ -127,12 +104,8 @@ def blank(platform: str, students: Sequence[tuple[Student, str]], assignment: st
 def filled(gradebook: Gradebook, marks: Mapping[str, Mark]) -> tuple[str, list[str]]:
     """Return the table with marks, all else as it was, and what the teacher should know.
 
-    Parameters
-    ----------
-    gradebook : Gradebook
-        Of the platform.
-    marks : mapping of str to Mark
-        By the student's number. Where the platform has other points in all, marks are scaled to them; who is excused stays so.
+    `gradebook`: of the platform. `marks`: by the student's number. Where the platform has other points in all, marks are scaled
+    to them; who is excused stays so.
     """
     rows = [list(cells) for _, cells in gradebook.table.lines]
     scaled: set[tuple[float, float]] = set()

@@ -43,18 +43,9 @@ class Unconfined(RuntimeError):
 class Graded:
     """What the grader found in one submission.
 
-    Attributes
-    ----------
-    verdicts : tuple of Verdict
-        One for each task that is asked for, in order, whatever became of the submission.
-    notes : tuple of str
-        What a teacher should know.
-    lesson : str or None
-        The lesson; None if it cannot be told, and there are no verdicts then.
-    seconds : float
-        Time taken.
-    problem : str
-        Why the file could not be judged at all; empty if it was.
+    `verdicts`: one for each task that is asked for, in order, whatever became of the submission. `notes`: what a teacher should
+    know. `lesson`: the lesson; None if it cannot be told, and there are no verdicts then. `seconds`: time taken. `problem`: why
+    the file could not be judged at all; empty if it was.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -67,26 +58,15 @@ class Graded:
 class Grader:
     """Grades notebooks; a context manager that owns the process its workers are forked from, and must be closed.
 
-    Parameters
-    ----------
-    seed : int
-        Draws the cases, the same for every student, so that a run can be repeated.
-    allow_unsafe : bool, optional
-        Grade where nothing confines the work.
-    limits : Budget, optional
-        What a cell, a call and a notebook may use: whatever passes in the learner's notebook is to pass here.
-    exercises : Path, optional
-        Folder of the pristine exercises.
-    variants : bool, optional
-        Whether each student has numbers of their own where a task's numbers differ, by the name that `grade` is given; else all have
-        those of the solution.
-    fork : bool, optional
-        Whether workers are forked from a warm process; by default wherever that is to be had.
+    `seed`: draws the cases, the same for every student, so that a run can be repeated.
+    `allow_unsafe`: grade where nothing confines the work.
+    `limits`: what a cell, a call and a notebook may use: whatever passes in the learner's notebook is to pass here.
+    `exercises`: folder of the pristine exercises.
+    `variants`: whether each student has numbers of their own where a task's numbers differ, by the name that `grade` is given;
+    else all have those of the solution.
+    `fork`: whether workers are forked from a warm process; by default wherever that is to be had.
 
-    Raises
-    ------
-    Unconfined
-        If the sandbox is below "limits only" and `allow_unsafe` is not given.
+    Raises Unconfined if the sandbox is below "limits only" and `allow_unsafe` is not given.
     """
 
     def __init__(
@@ -128,25 +108,13 @@ class Grader:
     ) -> Graded:
         """Grade one notebook.
 
-        Parameters
-        ----------
-        path : Path
-            The submitted file.
-        student : str
-            Whose it is; seeds the random generators of the learner's own code, and chooses the numbers where they differ.
-        lesson : str, optional
-            Whose tasks to judge, if the notebook is not to say it.
-        tasks : collection of str, optional
-            Which of them to judge; all by default.
-        within_s : float, optional
-            Time that the student has left for this and all further notebooks, in seconds, above 0.
+        `path`: the submitted file. `student`: whose it is; seeds the random generators of the learner's own code, and chooses the
+        numbers where they differ. `lesson`: whose tasks to judge, if the notebook is not to say it. `tasks`: which of them to
+        judge; all by default. `within_s`: time that the student has left for this and all further notebooks, in seconds, above 0.
 
-        Returns
-        -------
-        graded : Graded
-            A task is judged on what its name stands for where its check cell stands; a function to repair that is as it was
-            handed out counts as unanswered, not as a mistake. If the notebook ends Python or runs too long, the tasks judged
-            until then keep their points, and the later ones get none.
+        A task is judged on what its name stands for where its check cell stands; a function to repair that is as it was handed
+        out counts as unanswered, not as a mistake. If the notebook ends Python or runs too long, the tasks judged until then keep
+        their points, and the later ones get none.
         """
         start = time.monotonic()
         try:

@@ -30,26 +30,15 @@ _DEEPEST = 4  # folders below a student's that are looked through, to say that a
 class HandIn:
     """One file that a student handed in.
 
-    Attributes
-    ----------
-    student, assignment, notebook : str
-        Printable names; `assignment` is empty until it is known (no folder of nbgrader's, and no lesson found).
-    path : Path
-        Where it lies.
-    place : str
-        Its path below the folder of all submissions, printable; unique.
-    lesson : str or None
-        The slug of the lesson it answers, if that can be told.
-    sha256 : str
-        Of its content; empty if it was not read.
-    problem : str
-        Why it is not graded; empty if it is.
-    notes : tuple of str
-        What the teacher should know about it.
-    handed_in : datetime or None
-        From nbgrader's timestamp.txt.
-    late : str
-        What a learning platform says of its lateness, in words; empty if nothing.
+    `student`, `assignment`, `notebook`: printable names; `assignment` is empty until it is known (no folder of nbgrader's, and no
+    lesson found).
+    `place`: its path below the folder of all submissions, printable; unique.
+    `lesson`: the slug of the lesson it answers, if that can be told.
+    `sha256`: of its content; empty if it was not read.
+    `problem`: why it is not graded; empty if it is.
+    `notes`: what the teacher should know about it.
+    `handed_in`: from nbgrader's timestamp.txt.
+    `late`: what a learning platform says of its lateness, in words; empty if nothing.
     """
 
     student: str
@@ -74,18 +63,10 @@ class HandIn:
 class Class:
     """All that a class handed in.
 
-    Attributes
-    ----------
-    students : tuple of str
-        Everyone who handed in or stands on the roster, sorted.
-    hand_ins : tuple of HandIn
-        Sorted by student, assignment (`assignment_place`) and notebook.
-    notes : tuple of str
-        What lies beside the students' folders, and who is not on the roster.
-    roster : mapping of str to Student
-        What the roster says of them; empty without one.
-    owners : mapping of str to Owner
-        By student, what a learning platform calls those whose hand-ins it gave out.
+    `students`: everyone who handed in or stands on the roster, sorted. `hand_ins`: sorted by student, assignment
+    (`assignment_place`) and notebook. `notes`: what lies beside the students' folders, and who is not on the roster. `roster`:
+    what the roster says of them; empty without one. `owners`: by student, what a learning platform calls those whose hand-ins it
+    gave out.
     """
 
     students: tuple[str, ...]
@@ -98,25 +79,13 @@ class Class:
 def find_submissions(folder: Path, *, lessons: Collection[str], roster: Roster | None = None) -> Class:
     """Return what a class handed in.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of the students' folders, a course folder of nbgrader that holds submitted/, or what Canvas or Moodle gave out.
-    lessons : collection of str
-        Lessons that have tasks. Where no folder names an assignment, it is called like its lesson.
-    roster : Roster, optional
-        Who is in the class: who is on it has the roster's id for a name, and stands in the class also with nothing handed in. Who is
-        not on it is graded all the same, and a note says so.
+    `folder`: the folder of the students' folders, a course folder of nbgrader that holds submitted/, or what Canvas or Moodle
+    gave out. `lessons`: lessons that have tasks. Where no folder names an assignment, it is called like its lesson. `roster`: who
+    is in the class: who is on it has the roster's id for a name, and stands in the class also with nothing handed in. Who is not
+    on it is graded all the same, and a note says so.
 
-    Returns
-    -------
-    found : Class
-        Every student and every notebook, also those that cannot be graded, with the reason.
-
-    Raises
-    ------
-    SubmissionsError
-        If the folder is missing, cannot be read, or holds no student's folder.
+    Returns every student and every notebook, also those that cannot be graded, with the reason. Raises SubmissionsError if the
+    folder is missing, cannot be read, or holds no student's folder.
     """
     root = students_folder(folder)
     entries: list[tuple[os.DirEntry[str], Found]] = []
@@ -187,20 +156,7 @@ def _names(entries: Sequence[tuple[os.DirEntry[str], Found]], roster: Roster | N
 def students_folder(folder: Path) -> Path:
     """Return the folder that holds the students' folders: this one, nbgrader's submitted/ in it, or the only one in it, with a download.
 
-    Parameters
-    ----------
-    folder : Path
-        What the teacher names.
-
-    Returns
-    -------
-    folder : Path
-        The folder itself or the one in it.
-
-    Raises
-    ------
-    SubmissionsError
-        If it is missing or cannot be read.
+    `folder`: what the teacher names. Raises SubmissionsError if it is missing or cannot be read.
     """
     if not folder.is_dir():
         raise SubmissionsError(f"{folder}: is no folder of submissions")
@@ -216,8 +172,6 @@ def students_folder(folder: Path) -> Path:
 def printable(name: str) -> str:
     """Return a name that any file, page and terminal can show: bytes that are no UTF-8 and control signs stand as escapes.
 
-    Examples
-    --------
     >>> printable("anna\\udcff\\n")
     'anna\\\\xff\\\\n'
     """

@@ -17,14 +17,8 @@ def notes_on_times(hand_ins: Sequence[HandIn], lessons: Collection[str], due: da
     nbgrader's `submit` writes timestamp.txt in the student's own process (nbgrader/exchange/default/submit.py), and `collect` copies it:
     whoever can write to the exchange can write another time.
 
-    Parameters
-    ----------
-    hand_ins : sequence of HandIn
-        What was handed in.
-    lessons : collection of str
-        The lessons asked for; other notebooks are passed over.
-    due : datetime or None
-        When notebooks were due; without it times do not matter.
+    `lessons`: the lessons asked for; other notebooks are passed over. `due`: when notebooks were due; without it times do not
+    matter.
     """
     wanted = [each for each in hand_ins if each.lesson in lessons and not each.late] if due is not None else []
     unknown = [each.place for each in wanted if each.handed_in is None]

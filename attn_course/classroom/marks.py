@@ -22,12 +22,7 @@ GRADES = ("student", "assignment", "task", "points", "max_points", "status", "di
 class Decided:
     """What the teacher decided about a notebook or one of its tasks, and the points that the grader gave.
 
-    Attributes
-    ----------
-    decision : Decision
-        The teacher's.
-    before : float
-        The grader's points.
+    `before`: the grader's points.
     """
 
     decision: Decision
@@ -45,32 +40,17 @@ class Decided:
 class Marked:
     """One notebook with its marks, or the lack of one.
 
-    Attributes
-    ----------
-    student, assignment, notebook : str
-        `notebook` is empty where none was handed in.
-    lesson : str or None
-        The lesson it answers.
-    status : {"graded", "missing", "not judged", "duplicate", "not asked for"}
-        The first three count.
-    verdicts : tuple of Verdict
-        One for each task of the chapter.
-    notes : tuple of str
-        What the teacher should know.
-    late_by : timedelta or None
-        How long after the due date it came.
-    sandbox : str
-        What confined it while it was graded.
-    place : str
-        Path of the notebook below the folder of all submissions.
-    name : str
-        The student's name, if a roster says it.
-    late : str
-        What a learning platform says of its lateness.
-    decided : tuple of Decided
-        What the teacher decided about it.
-    handed_in : datetime or None
-        When it came, by its timestamp.txt.
+    `student`, `assignment`, `notebook`: `notebook` is empty where none was handed in.
+    `status`: "graded", "missing", "not judged", "duplicate" or "not asked for"; the first three count.
+    `verdicts`: one for each task of the chapter.
+    `notes`: what the teacher should know.
+    `late_by`: how long after the due date it came.
+    `sandbox`: what confined it while it was graded.
+    `place`: path of the notebook below the folder of all submissions.
+    `name`: the student's name, if a roster says it.
+    `late`: what a learning platform says of its lateness.
+    `decided`: what the teacher decided about it.
+    `handed_in`: when it came, by its timestamp.txt.
     """
 
     student: str
@@ -131,28 +111,12 @@ def mark(
 ) -> list[Marked]:
     """Return the marks of every student in every chapter.
 
-    Parameters
-    ----------
-    found : Class
-        What was handed in.
-    results : mapping of str to NotebookResult
-        By place; a notebook with a problem has none.
-    lessons : sequence of str
-        The lessons asked for.
-    due : datetime, optional
-        When notebooks were due, unless the roster or a decision says otherwise.
-    worth : mapping of str to float, optional
-        Points of some tasks, in place of the course's.
-    decisions : sequence of Decision, optional
-        The teacher's, about students of this class.
-    tasks : collection of str, optional
-        The tasks asked for; all by default.
+    `results`: by place; a notebook with a problem has none. `due`: when notebooks were due, unless the roster or a decision says
+    otherwise. `worth`: points of some tasks, in place of the course's. `decisions`: the teacher's, about students of this class.
+    `tasks`: the tasks asked for; all by default.
 
-    Returns
-    -------
-    marked : list of Marked
-        Sorted by student, assignment, chapter. Of several notebooks of one student on one chapter, in whatever folders,
-        the one with most points counts, the first of these.
+    They are sorted by student, assignment, chapter. Of several notebooks of one student on one chapter, in whatever folders, the
+    one with most points counts, the first of these.
     """
     usual = _usual_names(found.hand_ins, lessons)
     marked: list[Marked] = []
@@ -211,15 +175,7 @@ def status_of(verdict: Verdict, marked: Marked) -> str:
 def grades_csv(marked: Sequence[Marked]) -> str:
     """Return grades.csv: a row for each task, and one without points for whatever else is to be said of a notebook.
 
-    Parameters
-    ----------
-    marked : sequence of Marked
-        The marks of the class.
-
-    Returns
-    -------
-    text : str
-        UTF-8 with commas and line feeds, as RFC 4180 but for the carriage returns.
+    It is UTF-8 with commas and line feeds, as RFC 4180 but for the carriage returns.
     """
     rows: list[list[Any]] = []
     for each in marked:
@@ -254,21 +210,8 @@ def summary_csv(
 
     A chapter stands in the column of the assignment that most of the class handed it in for, whatever a student calls the folder.
 
-    Parameters
-    ----------
-    marked : sequence of Marked
-        The marks of the class.
-    students : sequence of str
-        Everyone, also who handed in nothing.
-    roster : mapping of str to Student, optional
-        What adds name, e-mail address and section.
-    aliases : mapping of str to str, optional
-        What pages call them.
-
-    Returns
-    -------
-    text : str
-        As for `grades_csv`.
+    `students`: everyone, also who handed in nothing. `roster`: what adds name, e-mail address and section. `aliases`: what pages
+    call them. It is written as `grades_csv` writes it.
     """
     counting = [each for each in marked if each.counts and each.verdicts]
     usual = _usual_names(counting, {str(each.lesson) for each in counting})

@@ -27,20 +27,8 @@ class MarksError(ValueError):
 def read_report(path: Path) -> dict[str, Any]:
     """Return report.json of a graded class.
 
-    Parameters
-    ----------
-    path : Path
-        The file, or the folder that `attn-course grade` wrote it to.
-
-    Returns
-    -------
-    report : dict
-        Its data.
-
-    Raises
-    ------
-    MarksError
-        If it is missing, cut short, or of another version.
+    `path`: the file, or the folder that `attn-course grade` wrote it to. Raises MarksError if it is missing, cut short, or of
+    another version.
     """
     path = path / "report.json" if path.is_dir() else path
     try:
@@ -61,23 +49,14 @@ def export_marks(report: Mapping[str, Any], gradebook: Path) -> int:
     An assignment on several chapters has a notebook for each. All marks are written or, if anything fails, none: a gradebook
     that is there stays as it was, and one that is not there is not made.
 
-    Parameters
-    ----------
-    report : mapping
-        As `read_report` returns it.
-    gradebook : Path
-        nbgrader's SQLite file; it is made if it is missing. Marks that stand there for the same cells are replaced.
+    `report`: as `read_report` returns it. `gradebook`: nbgrader's SQLite file; it is made if it is missing. Marks that stand
+    there for the same cells are replaced.
 
-    Returns
-    -------
-    marks : int
-        How many cells were marked. Who handed in one chapter of an assignment and not another gets zeros for the other, as
-        from nbgrader; who handed in nothing has no submission.
+    Returns how many cells were marked. Who handed in one chapter of an assignment and not another gets zeros for the other, as
+    from nbgrader; who handed in nothing has no submission.
 
-    Raises
-    ------
-    MarksError
-        If nbgrader is not installed or does not run, the file is no gradebook, or an assignment stands in it with other tasks.
+    Raises MarksError if nbgrader is not installed or does not run, the file is no gradebook, or an assignment stands in it with
+    other tasks.
     """
     try:
         from nbgrader.api import InvalidEntry

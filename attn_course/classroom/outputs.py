@@ -36,22 +36,9 @@ def write_outputs(
 ) -> None:
     """Write grades.csv, summary.csv, report.json, the tables of learning platforms, feedback/ and class.html.
 
-    Parameters
-    ----------
-    store : Store
-        The folder of the run.
-    found : Class
-        What was handed in.
-    marked : sequence of Marked
-        The marks.
-    about : mapping
-        Seed, version, lessons, due date and sandbox.
-    times : mapping of str to float
-        Seconds; they go to the entry "times" of report.json and nowhere else.
-    tables : mapping of str to str
-        Tables of learning platforms, by file name.
-    anonymous : bool, optional
-        Whether the pages name nobody; summary.csv then says who is who.
+    `store`: the folder of the run. `about`: seed, version, lessons, due date and sandbox. `times`: seconds; they go to the entry
+    "times" of report.json and nowhere else. `tables`: tables of learning platforms, by file name. `anonymous`: whether the pages
+    name nobody; summary.csv then says who is who.
     """
     aliases = aliases_of(found.students, about["seed"]) if anonymous else {}
     store.write("grades.csv", grades_csv(marked))
@@ -125,17 +112,8 @@ def _mark(own: Sequence[Marked]) -> Mark:
 def feedback_names(marked: Sequence[Marked]) -> Iterator[tuple[str, Marked]]:
     """Yield the place of each feedback page below the folder of the run, and what it is about; no two are the same.
 
-    Parameters
-    ----------
-    marked : sequence of Marked
-        The marks; who handed in nothing gets no page.
-
-    Yields
-    ------
-    name : str
-        feedback/<student>/<notebook>.html, with nbgrader's folder of the assignment between if there was one.
-    each : Marked
-        The notebook.
+    `marked`: the marks; who handed in nothing gets no page. Returns `name`: feedback/<student>/<notebook>.html, with nbgrader's
+    folder of the assignment between if there was one.
     """
     taken: set[str] = set()
     for each in marked:
@@ -158,15 +136,7 @@ def _shortened(name: str) -> str:
 def report(found: Class, marked: Sequence[Marked], about: Mapping[str, Any]) -> dict[str, Any]:
     """Return report.json but for the times.
 
-    Parameters
-    ----------
-    found, marked, about
-        As for `write_outputs`.
-
-    Returns
-    -------
-    report : dict
-        Plain data.
+    `found`, `marked`, `about`: as for `write_outputs`.
     """
     return {
         "report_version": REPORT_VERSION,

@@ -43,8 +43,6 @@ def environment() -> Environment:
 def sentence(text: str, entry: str = "") -> str:
     """Return a message or hint with a capital letter in front, unless it begins with code, mathematics or the answer's name.
 
-    Examples
-    --------
     >>> sentence("rows sum to 1"), sentence("my_softmax is not right"), sentence("exp overflows"), sentence("s (1 - s) is small")
     ('Rows sum to 1', 'my_softmax is not right', 'exp overflows', 's (1 - s) is small')
     """

@@ -62,24 +62,10 @@ def course_fingerprint(own: Path | None = None) -> str:
 class Setup:
     """What every grading process needs to know; it travels between processes.
 
-    Attributes
-    ----------
-    seed : int
-        Draws the cases.
-    allow_unsafe : bool
-        Grade without confinement.
-    grader : callable
-        Makes a grader: `Grader` of attn_course.classroom.grader, or a stand-in with the same methods.
-    limits : Budget
-        What a cell, a notebook and a student may use.
-    course : str
-        Fingerprint of the course in the process that asks.
-    tasks : tuple of str or None
-        The tasks asked for; None for all.
-    variants : bool
-        Whether each student has numbers of their own.
-    own : Path or None
-        The folder of the teacher's own tasks.
+    `seed`: draws the cases. `allow_unsafe`: grade without confinement. `grader`: makes a grader: `Grader` of
+    attn_course.classroom.grader, or a stand-in with the same methods. `limits`: what a cell, a notebook and a student may use.
+    `course`: fingerprint of the course in the process that asks. `tasks`: the tasks asked for; None for all. `variants`: whether
+    each student has numbers of their own. `own`: the folder of the teacher's own tasks.
     """
 
     seed: int
@@ -117,24 +103,8 @@ def probe_here(setup: Setup) -> str:
 def grade_here(setup: Setup, hand_in: HandIn, within_s: float) -> NotebookResult:
     """Grade one notebook in this process.
 
-    Parameters
-    ----------
-    setup : Setup
-        How to grade.
-    hand_in : HandIn
-        What to grade.
-    within_s : float
-        Seconds that its student has left.
-
-    Returns
-    -------
-    result : NotebookResult
-        One verdict for each task of its chapter.
-
-    Raises
-    ------
-    NoGrader
-        If this process cannot grade, whatever the notebook.
+    `within_s`: seconds that its student has left. Returns one verdict for each task of its chapter. Raises NoGrader if this
+    process cannot grade, whatever the notebook.
     """
     from attn_course.classroom.grader import Unconfined
     from attn_course.tasks import all_tasks

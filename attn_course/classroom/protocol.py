@@ -33,20 +33,8 @@ class ProtocolError(ValueError):
 def encode(message: Mapping[str, Any]) -> bytes:
     """Return a message as a frame.
 
-    Parameters
-    ----------
-    message : mapping
-        Names to None, bools, numbers, text, arrays of plain numbers, and lists, tuples and dicts of these.
-
-    Returns
-    -------
-    frame : bytes
-        Lengths, header and body.
-
-    Raises
-    ------
-    TypeError
-        If a value is of another type.
+    `message`: names to None, bools, numbers, text, arrays of plain numbers, and lists, tuples and dicts of these. Returns
+    lengths, header and body. Raises TypeError if a value is of another type.
     """
     body: list[bytes] = []
     header = json.dumps({name: _pack(value, body) for name, value in message.items()}).encode()
@@ -76,20 +64,8 @@ def receive(read: Callable[[int], bytes], *, max_header: int = MAX_HEADER_BYTES)
 def decode(header: bytes, body: bytes) -> dict[str, Any]:
     """Return the message of a frame.
 
-    Parameters
-    ----------
-    header, body : bytes
-        As they came.
-
-    Returns
-    -------
-    message : dict
-        As it was given to `encode`; arrays are fresh and writable.
-
-    Raises
-    ------
-    ProtocolError
-        If the frame is not of the agreed form.
+    `header`, `body`: as they came. It is as it was given to `encode`; arrays are fresh and writable. Raises ProtocolError if the
+    frame is not of the agreed form.
     """
     try:
         packed = json.loads(header)

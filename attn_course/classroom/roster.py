@@ -21,16 +21,8 @@ COLUMNS = ("id", "name", "email", "section", "due", *PLATFORMS)
 class Student:
     """Someone on the roster.
 
-    Attributes
-    ----------
-    id : str
-        What all tables call the student.
-    name, email, section : str
-        Empty if not known.
-    due : datetime or None
-        When notebooks of this student are due, if not with all others.
-    canvas, moodle : str
-        The student's number there; empty if not known.
+    `id`: what all tables call the student. `name`, `email`, `section`: empty if not known. `due`: when notebooks of this student
+    are due, if not with all others. `canvas`, `moodle`: the student's number there; empty if not known.
     """
 
     id: str
@@ -46,14 +38,9 @@ class Student:
 class Owner:
     """Whose hand-in it is, as far as its folder or its file says.
 
-    Attributes
-    ----------
-    label : str
-        What the student is called if no roster knows better.
-    name, number : str
-        What a platform calls the student; empty if it does not say.
-    platform : {"", "canvas", "moodle"}
-        Where it was downloaded; empty for a folder that is called like the student.
+    `label`: what the student is called if no roster knows better. `name`, `number`: what a platform calls the student; empty if
+    it does not say. `platform`: "", "canvas" or "moodle"; where it was downloaded; empty for a folder that is called like the
+    student.
     """
 
     label: str
@@ -131,17 +118,8 @@ class Roster:
 def read_roster(text: str, name: str) -> Roster:
     """Return the roster that a table holds.
 
-    Parameters
-    ----------
-    text : str
-        CSV with the columns of `COLUMNS`; all but `id` may be missing.
-    name : str
-        What errors call it.
-
-    Raises
-    ------
-    TableError
-        If an id is missing or comes twice, a number comes twice, or a due time is none.
+    `text`: CSV with the columns of `COLUMNS`; all but `id` may be missing. `name`: what errors call it. Raises TableError if an
+    id is missing or comes twice, a number comes twice, or a due time is none.
     """
     students: list[Student] = []
     lines: dict[tuple[str, str], int] = {}
@@ -170,16 +148,8 @@ def is_id(text: str) -> bool:
 def merged(roster: Roster, others: Sequence[Student], platform: str, ids: Callable[[Student], Sequence[str]]) -> Roster:
     """Return a roster with the numbers that a platform gives to its students.
 
-    Parameters
-    ----------
-    roster : Roster
-        The teacher's.
-    others : sequence of Student
-        Those of the platform.
-    platform : {"canvas", "moodle"}
-        Which.
-    ids : callable
-        What of a student of the platform may be the id or the e-mail address on the roster.
+    `others`: those of the platform. `platform`: "canvas" or "moodle"; which. `ids`: what of a student of the platform may be the
+    id or the e-mail address on the roster.
     """
     owners = {}
     known = {getattr(student, platform) for student in roster.students} - {""}

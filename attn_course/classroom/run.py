@@ -19,15 +19,8 @@ _MOST_GIVEN_UP_IN_A_ROW = 10
 class ClassRun:
     """Grades notebooks on an engine; a context manager.
 
-    Parameters
-    ----------
-    engine : Engine
-        Where to grade.
-    setup : Setup
-        What the grading processes need to know.
+    `setup`: what the grading processes need to know.
 
-    Notes
-    -----
     When a process dies, every notebook under way is suspect, because nobody can tell which of them ended it. Suspects
     are graded again one at a time; one that ends its process twice when alone is given up. No notebook pays for another.
 
@@ -51,10 +44,7 @@ class ClassRun:
     def probe(self) -> str:
         """Return one line on what confines learners' code where the class is to be graded.
 
-        Raises
-        ------
-        NoGrader
-            If no grading process can start there.
+        Raises NoGrader if no grading process can start there.
         """
         try:
             return self._open().submit(probe_here, self.setup).result()
@@ -66,19 +56,9 @@ class ClassRun:
     def grade(self, hand_ins: Sequence[HandIn], on_result: OnResult, used: Iterable[tuple[str, float]] = ()) -> None:
         """Grade notebooks; each result is handed over as it ends.
 
-        Parameters
-        ----------
-        hand_ins : sequence of HandIn
-            The notebooks, none with a problem.
-        on_result : callable
-            Takes the notebook and its result, in this process.
-        used : iterable of (str, float), optional
-            Students, and seconds that notebooks of theirs took before.
-
-        Raises
-        ------
-        ClassError
-            If grading cannot go on; results handed over so far stand.
+        `hand_ins`: the notebooks, none with a problem. `on_result`: takes the notebook and its result, in this process. `used`:
+        students, and seconds that notebooks of theirs took before. Raises ClassError if grading cannot go on; results handed over
+        so far stand.
         """
         waiting = list(hand_ins)
         self._used.clear()
@@ -149,19 +129,7 @@ class ClassRun:
 def given_up(hand_in: HandIn, problem: str, tasks: Collection[str] | None = None) -> NotebookResult:
     """Return the result of a notebook that could not be judged: no points, and the reason.
 
-    Parameters
-    ----------
-    hand_in : HandIn
-        The notebook.
-    problem : str
-        Why.
-    tasks : collection of str, optional
-        The tasks asked for; all by default.
-
-    Returns
-    -------
-    result : NotebookResult
-        With one verdict for each task, if its chapter is known.
+    `problem`: why. `tasks`: the tasks asked for; all by default. It has one verdict for each task, if its chapter is known.
     """
     verdicts = no_points(hand_in.lesson, f"not judged: {problem}", tasks)
     return NotebookResult(hand_in.place, hand_in.sha256, verdicts, hand_in.notes, hand_in.lesson, problem=problem)
@@ -170,19 +138,8 @@ def given_up(hand_in: HandIn, problem: str, tasks: Collection[str] | None = None
 def no_points(lesson: str | None, message: str, asked: Collection[str] | None = None) -> tuple[Verdict, ...]:
     """Return a verdict of no points for each task of a lesson.
 
-    Parameters
-    ----------
-    lesson : str or None
-        None has no tasks.
-    message : str
-        The reason.
-    asked : collection of str, optional
-        The tasks asked for; all by default.
-
-    Returns
-    -------
-    verdicts : tuple of Verdict
-        In the order of the tasks.
+    `lesson`: None has no tasks. `message`: the reason. `asked`: the tasks asked for; all by default. They come in the order of
+    the tasks.
     """
     from attn_course.tasks import all_tasks
 

@@ -31,14 +31,8 @@ _GAP = 4  # lines, the docstring of a short function for one, that do not part a
 class Passage:
     """Lines of one submission that the other has too.
 
-    Attributes
-    ----------
-    cell : int
-        Place of the cell in the list that was given, from 0.
-    first, last : int
-        Lines in this cell, from 1.
-    text : str
-        These lines.
+    `cell`: place of the cell in the list that was given, from 0. `first`, `last`: lines in this cell, from 1. `text`: these
+    lines.
     """
 
     cell: int
@@ -51,19 +45,9 @@ class Passage:
 class Pair:
     """Two submissions that are alike.
 
-    Attributes
-    ----------
-    students : tuple of two str
-        In alphabetical order.
-    share : float
-        Part of the shorter one's own code that the other has, in [0, 1]; what was given, and what is common and short, is no
-        part of either.
-    rows : int
-        How many rows of tokens they share.
-    lines : int
-        On how many lines these stand, in the notebook where they are fewer.
-    passages : tuple of two tuples of Passage
-        What they share, as it stands in each.
+    `students`: in alphabetical order. `share`: part of the shorter one's own code that the other has, in [0, 1]; what was given,
+    and what is common and short, is no part of either. `rows`: how many rows of tokens they share. `lines`: on how many lines
+    these stand, in the notebook where they are fewer. `passages`: what they share, as it stands in each.
     """
 
     students: tuple[str, str]
@@ -77,16 +61,8 @@ class Pair:
 class Common:
     """Code that did not count because many share it: mostly short, else of notebooks that differ in most else.
 
-    Attributes
-    ----------
-    name : str
-        What it defines, such as "my_softmax"; empty for other statements.
-    students : tuple of str
-        Who share it.
-    text : str
-        It, as the first of them wrote it.
-    lines : int
-        On how many lines it stands there.
+    `name`: what it defines, such as "my_softmax"; empty for other statements. `students`: who share it. `text`: it, as the first
+    of them wrote it. `lines`: on how many lines it stands there.
     """
 
     name: str
@@ -99,14 +75,8 @@ class Common:
 class Comparison:
     """What comparing a class brought.
 
-    Attributes
-    ----------
-    pairs : tuple of Pair
-        The most alike first.
-    left_out : tuple of Common
-        What did not count because many share it, and is no part of any pair; the largest group first.
-    unread : mapping of str to int
-        By student, how many cells are no Python and were not compared; only of those who have any.
+    `pairs`: the most alike first. `left_out`: what did not count because many share it, and is no part of any pair; the largest
+    group first. `unread`: by student, how many cells are no Python and were not compared; only of those who have any.
     """
 
     pairs: tuple[Pair, ...]
@@ -119,26 +89,9 @@ def compare(
 ) -> Comparison:
     """Compare every submission with every other.
 
-    Parameters
-    ----------
-    submissions : mapping of str to sequence of str
-        Each student's code cells; a cell that is no Python is passed over.
-    shown : sequence of str, optional
-        Cells that everybody was given.
-    threshold : float, optional
-        Smallest share to report, in (0, 1].
-    least_rows : int, optional
-        Smallest number of shared rows to report.
-
-    Returns
-    -------
-    comparison : Comparison
-        The pairs that are alike, and what was left out because many share it.
-
-    Raises
-    ------
-    ValueError
-        If the threshold is not in (0, 1].
+    `submissions`: each student's code cells; a cell that is no Python is passed over. `shown`: cells that everybody was given.
+    `threshold`: smallest share to report, in (0, 1]. `least_rows`: smallest number of shared rows to report. Returns the pairs
+    that are alike, and what was left out because many share it. Raises ValueError if the threshold is not in (0, 1].
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold must lie in (0, 1]; got {threshold:g}")
@@ -172,15 +125,8 @@ def compare(
 def groups(pairs: Sequence[Pair]) -> list[tuple[tuple[str, ...], list[Pair]]]:
     """Put pairs together whose students hang together, so that ten copies of one notebook are one finding and not 45.
 
-    Parameters
-    ----------
-    pairs : sequence of Pair
-        The most alike first.
-
-    Returns
-    -------
-    groups : list of tuple
-        The students of each in alphabetical order, and its pairs in the order given. Pairs that share less than WHOLE stay alone.
+    `pairs`: the most alike first. Each has its students in alphabetical order, and its pairs in the order given. Pairs that share
+    less than WHOLE stay alone.
     """
     members: dict[str, set[str]] = {}
     for pair in pairs:

@@ -9,14 +9,8 @@ from attn_course.classroom.similarity import Comparison, groups
 def similarity_page(chapters: Mapping[str, Comparison], n_submissions: int, tasks: Mapping[str, Mapping[str, str]]) -> str:
     """Return the report as HTML.
 
-    Parameters
-    ----------
-    chapters : mapping of str to Comparison
-        For each assignment what comparing it brought.
-    n_submissions : int
-        How many notebooks were compared.
-    tasks : mapping of str to mapping of str to str
-        For each assignment and name of an answer, such as "my_softmax", its task, such as "stable-softmax".
+    `chapters`: for each assignment what comparing it brought. `n_submissions`: how many notebooks were compared. `tasks`: for
+    each assignment and name of an answer, such as "my_softmax", its task, such as "stable-softmax".
     """
     found = [(name, groups(comparison.pairs), comparison.left_out) for name, comparison in chapters.items()]
     return page("similarity.html", title="Similar submissions", n_submissions=n_submissions, chapters=found, tasks=tasks)

@@ -20,16 +20,9 @@ _MAGIC = re.compile(r"^[ \t]*[%!].*$", re.MULTILINE)
 class Row:
     """Where SPAN tokens in a row stand.
 
-    Attributes
-    ----------
-    cell : int
-        Place of the cell in the list that was given, from 0.
-    lines : frozenset of int
-        Lines in this cell, from 1.
-    name : str
-        What the statement defines or assigns; may be empty.
-    place : int
-        Rows that follow each other in a statement have places that follow each other; others do not.
+    `cell`: place of the cell in the list that was given, from 0. `lines`: lines in this cell, from 1. `name`: what the statement
+    defines or assigns; may be empty. `place`: rows that follow each other in a statement have places that follow each other;
+    others do not.
     """
 
     cell: int
@@ -48,17 +41,8 @@ class _Token:
 def rows_of(cells: Sequence[str]) -> tuple[dict[tuple[str, ...], Row], int]:
     """Return every row of SPAN tokens of code cells with the place where it first stands, and how many cells are no Python.
 
-    Parameters
-    ----------
-    cells : sequence of str
-        Code; a cell that is no Python is passed over.
-
-    Returns
-    -------
-    rows : dict of tuple of str to Row
-        By their tokens. Cells, and the statements at their top, have no row in common.
-    unread : int
-        Cells that were passed over.
+    `cells`: code; a cell that is no Python is passed over. Returns `rows`: by their tokens. Cells, and the statements at their
+    top, have no row in common; `unread`: cells that were passed over.
     """
     found: dict[tuple[str, ...], Row] = {}
     place = 0

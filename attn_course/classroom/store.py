@@ -27,22 +27,9 @@ class OtherRun(StoreError):
 class NotebookResult:
     """What grading one notebook gave.
 
-    Attributes
-    ----------
-    place, sha256 : str
-        Which notebook, and which state of it.
-    verdicts : tuple of Verdict
-        One for each task of its chapter.
-    notes : tuple of str
-        What the teacher should know.
-    lesson : str or None
-        The lesson it was graded by.
-    sandbox : str
-        What confined it: "full", "no network namespace", "limits only" or "none".
-    problem : str
-        Why it could not be judged; empty if it was.
-    seconds : float
-        Time it took.
+    `place`, `sha256`: which notebook, and which state of it. `verdicts`: one for each task of its chapter. `notes`: what the
+    teacher should know. `lesson`: the lesson it was graded by. `sandbox`: what confined it: "full", "no network namespace",
+    "limits only" or "none". `problem`: why it could not be judged; empty if it was. `seconds`: time it took.
     """
 
     place: str
@@ -72,12 +59,7 @@ def _clean(text: str) -> str:
 class Store:
     """The folder of one class run; a context manager that keeps a second run out of it.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    resume : bool
-        Whether a run that is there is to go on. Otherwise the folder must be empty or missing.
+    `resume`: whether a run that is there is to go on. Otherwise the folder must be empty or missing.
     """
 
     def __init__(self, folder: Path, *, resume: bool) -> None:
@@ -149,12 +131,7 @@ class Store:
     def tidy(self, folder: str, written: Collection[str]) -> None:
         """Remove the pages below a folder that were not written now: their notebooks are gone.
 
-        Parameters
-        ----------
-        folder : str
-            Path below the folder of the run.
-        written : collection of str
-            What was, as paths below the folder of the run.
+        `folder`: path below the folder of the run. `written`: what was, as paths below the folder of the run.
         """
         with _clear(self.folder / folder):
             for path in sorted((self.folder / folder).rglob("*"), reverse=True):  # what is inside a folder comes first
@@ -167,10 +144,7 @@ class Store:
     def write(self, name: str, text: str, *, durable: bool = True) -> None:
         """Write a file of the folder, named by its path below it: whole, or not at all. What can be made again need not be durable.
 
-        Raises
-        ------
-        StoreError
-            If it cannot be written; nothing half-written stays behind.
+        Raises StoreError if it cannot be written; nothing half-written stays behind.
         """
         with _clear(self.folder / name):
             write_atomically(self.folder / name, text, durable=durable)

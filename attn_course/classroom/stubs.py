@@ -36,10 +36,7 @@ class Refused(BaseException):
 class Stubs:
     """The stubs of one worker.
 
-    Attributes
-    ----------
-    caught : str
-        The forbidden function called last while a rule was in force, or "".
+    `caught`: the forbidden function called last while a rule was in force, or "".
     """
 
     __slots__ = ("_done", "_loaded", "_rules", "caught")
@@ -53,15 +50,7 @@ class Stubs:
     def install(self, forbid: Collection[str]) -> bool:
         """Put a stub before each function of these names whose module is loaded; one that stands already stays.
 
-        Parameters
-        ----------
-        forbid : collection of str
-            As `tasks.forbidden` describes them.
-
-        Returns
-        -------
-        new : bool
-            Whether a stub was put up.
+        `forbid`: as `tasks.forbidden` describes them. Returns whether a stub was put up.
         """
         rules = frozenset(forbid)
         loaded = [sys.modules.get(name) for name in _homes(rules)]
@@ -97,12 +86,7 @@ class Stubs:
     def forbidding(self, rules: Sequence[str], *, gradients: bool = False) -> Iterator[None]:
         """Let the stubs of these rules refuse, and notice what they refuse.
 
-        Parameters
-        ----------
-        rules : sequence of str
-            As for `install`.
-        gradients : bool, optional
-            Whether the engine itself takes gradients meanwhile.
+        `rules`: as for `install`. `gradients`: whether the engine itself takes gradients meanwhile.
         """
         self.caught, self._rules = "", (held := frozenset(rules))
         watched = THREADS in held and hasattr(signal, "SIGALRM")  # without it, a time limit is a thread of our own

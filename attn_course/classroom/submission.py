@@ -27,12 +27,8 @@ class SubmissionError(ValueError):
 class Exercise:
     """What the pristine exercise of a lesson gives and asks.
 
-    Attributes
-    ----------
-    setup, given : tuple of str
-        Cells that import, and cells of helper functions and symbols.
-    answers, checks : dict
-        By task id: its answer cell as it is handed out, and its check cell.
+    `setup`, `given`: cells that import, and cells of helper functions and symbols. `answers`, `checks`: by task id: its answer
+    cell as it is handed out, and its check cell.
     """
 
     setup: tuple[str, ...]
@@ -45,22 +41,10 @@ class Exercise:
 class Submission:
     """A notebook as the grader sees it.
 
-    Attributes
-    ----------
-    lesson : str
-        The slug of the lesson whose tasks it is judged by.
-    cells : tuple of Cell
-        Its code cells without the checks.
-    judged_after : dict of str to int
-        By task id: how many of these cells run before it is judged, if a check cell says so.
-    answers : dict of str to tuple of int
-        By id of each task that is asked for: the positions of the cells that are marked as its answer.
-    notes : tuple of str
-        What a teacher should know.
-    key : str
-        Whose numbers it is judged by; "" for those that all have.
-    strayed : mapping of str to str
-        By id of a task whose answer cell is no code any more, what is said of it.
+    `lesson`: the slug of the lesson whose tasks it is judged by. `cells`: its code cells without the checks. `judged_after`: by
+    task id: how many of these cells run before it is judged, if a check cell says so. `answers`: by id of each task that is asked
+    for: the positions of the cells that are marked as its answer. `notes`: what a teacher should know. `key`: whose numbers it is
+    judged by; "" for those that all have. `strayed`: by id of a task whose answer cell is no code any more, what is said of it.
     """
 
     lesson: str
@@ -88,28 +72,12 @@ def read_submission(
 ) -> Submission:
     """Read a submitted notebook.
 
-    Parameters
-    ----------
-    path : Path
-        The file; nothing in it is run, and a link is not followed.
-    lesson : str, optional
-        Whose tasks to judge; by default the lesson its cells are marked with, else that of its name.
-    exercises : Path, optional
-        Folder of the pristine exercises.
-    tasks : collection of str, optional
-        Which of them to judge; all by default.
-    key : str, optional
-        Whose numbers it is judged by, whatever the notebook says.
+    `path`: the file; nothing in it is run, and a link is not followed. `lesson`: whose tasks to judge; by default the lesson its
+    cells are marked with, else that of its name. `exercises`: folder of the pristine exercises. `tasks`: which of them to judge;
+    all by default. `key`: whose numbers it is judged by, whatever the notebook says.
 
-    Returns
-    -------
-    submission : Submission
-        Check cells are taken out, whatever they hold: a task is judged where its last check cell stands.
-
-    Raises
-    ------
-    SubmissionError
-        If it cannot be graded.
+    Check cells are taken out, whatever they hold: a task is judged where its last check cell stands. Raises SubmissionError if it
+    cannot be graded.
     """
     try:
         if path.is_symlink():

@@ -42,10 +42,7 @@ class OutOfTime(WorkerGone):
 class Printed:
     """What a worker prints: counted, its first words kept, the rest thrown away, so that it neither waits nor fails for having printed.
 
-    Parameters
-    ----------
-    descriptor : int
-        Of the pipe that it prints to, which is closed here at its end.
+    `descriptor`: of the pipe that it prints to, which is closed here at its end.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -76,21 +73,9 @@ class Printed:
 class Worker:
     """One confined process that runs one submission.
 
-    Parameters
-    ----------
-    line : socket
-        To the process.
-    home : Path
-        Its own temporary folder.
-    printed : Printed
-        What it prints.
-    watched : bool
-        Whether that is taken in here, while the worker is waited for, and not in a thread.
-
-    Attributes
-    ----------
-    until : float
-        When its time is over in any case, by the monotonic clock; never, unless set.
+    `line`: to the process. `home`: its own temporary folder. `printed`: what it prints. `watched`: whether that is taken in here,
+    while the worker is waited for, and not in a thread. `until`: when its time is over in any case, by the monotonic clock;
+    never, unless set.
     """
 
     def __init__(self, line: socket.socket, home: Path, printed: Printed, *, watched: bool) -> None:
@@ -118,19 +103,8 @@ class Worker:
     def tell(self, do: str, within_s: float, **message: Any) -> None:
         """Send a request; `hear` returns what comes back, of which there may be several pieces.
 
-        Parameters
-        ----------
-        do : str
-            What to do: "begin", "cells", "calls" or "latex"; of one for formulas "formula".
-        within_s : float
-            Longest time to send it in.
-        **message : object
-            Arguments.
-
-        Raises
-        ------
-        WorkerGone
-            If the worker does not take it.
+        `do`: what to do: "begin", "cells", "calls" or "latex"; of one for formulas "formula". `within_s`: longest time to send it
+        in. `**message`: arguments. Raises WorkerGone if the worker does not take it.
         """
         self._nonce = secrets.token_hex(8)
         self._send(encode({"nonce": self._nonce, "do": do, **message}), min(time.monotonic() + within_s, self.until))
@@ -138,20 +112,8 @@ class Worker:
     def hear(self, within_s: float) -> dict[str, Any]:
         """Return the next piece of the reply to the last request.
 
-        Parameters
-        ----------
-        within_s : float
-            Longest time until it is here.
-
-        Returns
-        -------
-        reply : dict
-            Well-formed, and otherwise not to be trusted.
-
-        Raises
-        ------
-        WorkerGone
-            If there is no such reply in time.
+        `within_s`: longest time until it is here. The reply is well-formed, and otherwise not to be trusted. Raises WorkerGone if
+        there is no such reply in time.
         """
         deadline = min(time.monotonic() + within_s, self.until)
         try:
@@ -232,10 +194,7 @@ def how_it_ended(code: int | None) -> str:
 class ForkServer:
     """The process that workers are forked from, which is started when first needed and again when it has died.
 
-    Attributes
-    ----------
-    layers : collection of str or None
-        What each worker is confined by, as for `sandbox.confine`.
+    `layers`: what each worker is confined by, as for `sandbox.confine`.
     """
 
     def __init__(self) -> None:
@@ -268,26 +227,9 @@ class ForkServer:
     def start(self, limits: Limits, exercise: Mapping[str, Any], *, formulas: bool = False) -> Worker:
         """Return a fresh worker.
 
-        Parameters
-        ----------
-        limits : Limits
-            Of this worker.
-        exercise : mapping
-            Arguments of the worker's `Session`.
-        formulas : bool, optional
-            Whether it only evaluates LaTeX, and has no session.
-
-        Returns
-        -------
-        worker : Worker
-            In which nothing has begun yet.
-
-        Raises
-        ------
-        RuntimeError
-            If the exercise's own cells do not run.
-        OSError
-            If no process starts.
+        `limits`: of this worker. `exercise`: arguments of the worker's `Session`. `formulas`: whether it only evaluates LaTeX,
+        and has no session. Nothing has begun in it yet. Raises RuntimeError if the exercise's own cells do not run; OSError if no
+        process starts.
         """
         for _attempt in range(3):
             self.prepare()

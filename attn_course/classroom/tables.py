@@ -56,18 +56,9 @@ class Row:
 class Table:
     """A table as it stands in its file.
 
-    Attributes
-    ----------
-    name : str
-        What errors call it.
-    header : tuple of str
-        The names of its columns, as they are.
-    lines : tuple of (int, tuple of str)
-        For each row the line it begins on, and its cells as they are, as many as there are columns. Empty lines are left out.
-    delimiter : str
-        What stands between cells.
-    marked : bool
-        Whether it begins with the mark of UTF-8.
+    `name`: what errors call it. `header`: the names of its columns, as they are. `lines`: for each row the line it begins on, and
+    its cells as they are, as many as there are columns. Empty lines are left out. `delimiter`: what stands between cells.
+    `marked`: whether it begins with the mark of UTF-8.
     """
 
     name: str
@@ -79,17 +70,8 @@ class Table:
     def rows(self, *, needed: Sequence[str], known: Sequence[str] | None = None) -> Iterator[Row]:
         """Yield the rows by the names of their columns, in lower case.
 
-        Parameters
-        ----------
-        needed : sequence of str
-            Columns that must be there.
-        known : sequence of str, optional
-            The only columns that may be there; by default, others are passed over.
-
-        Raises
-        ------
-        TableError
-            If a column is missing, unknown, or there twice.
+        `needed`: columns that must be there. `known`: the only columns that may be there; by default, others are passed over.
+        Raises TableError if a column is missing, unknown, or there twice.
         """
         names = [name.strip().lower() for name in self.header]
         where = f"{self.name}, line 1"
@@ -113,13 +95,8 @@ def plain(text: str) -> str:
 def points(text: str) -> float:
     """Return a number of points, 0 or more, as people write it: "2.5", "2,5", "1000", "1,000.00", "1.000,00", "1 000", "1'000".
 
-    Raises
-    ------
-    ValueError
-        If it is none, or may be two: "1.000".
+    Raises ValueError if it is none, or may be two: "1.000".
 
-    Examples
-    --------
     >>> points("2,5"), points("1,000.00"), points("1.000,00"), points("1,000")
     (2.5, 1000.0, 1000.0, 1000.0)
     """
@@ -140,10 +117,7 @@ def points(text: str) -> float:
 def read_text(path: Path) -> str:
     """Return the text of a table.
 
-    Raises
-    ------
-    TableError
-        If it cannot be read, is huge, or is not UTF-8.
+    Raises TableError if it cannot be read, is huge, or is not UTF-8.
     """
     try:
         content = path.read_bytes()
@@ -161,10 +135,7 @@ def read_text(path: Path) -> str:
 def parse_table(text: str, name: str) -> Table:
     """Return the table that a text holds: RFC 4180, with commas, semicolons or tabs between cells.
 
-    Raises
-    ------
-    TableError
-        If it is empty, a row has more cells than there are columns, or quotes do not close.
+    Raises TableError if it is empty, a row has more cells than there are columns, or quotes do not close.
     """
     marked = text.startswith("\ufeff")
     text = text.removeprefix("\ufeff")
@@ -200,8 +171,6 @@ def write_table(rows: Sequence[Sequence[Any]], *, delimiter: str = ",", marked: 
 def cell(value: Any) -> Any:
     """Return a value for a CSV cell: text that a spreadsheet would run as a formula gets an apostrophe before it.
 
-    Examples
-    --------
     >>> cell("=1+1"), cell("anna"), cell(-1)
     ("'=1+1", 'anna', -1)
     """
@@ -216,8 +185,6 @@ def uncell(text: str) -> str:
 def tidy(points: float) -> float:
     """Return points to two digits behind the point, and whole ones as whole numbers.
 
-    Examples
-    --------
     >>> tidy(2.0), tidy(0.1 + 0.2), tidy(5)
     (2, 0.3, 5)
     """

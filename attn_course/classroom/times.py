@@ -7,26 +7,10 @@ from zoneinfo import ZoneInfo
 def parse_time(text: str, *, last_of_day: bool = False) -> datetime:
     """Return the time that a text means, in UTC.
 
-    Parameters
-    ----------
-    text : str
-        As nbgrader writes it, "2026-11-20 23:59:00.000000 UTC" or with a zone such as Europe/Berlin, or ISO 8601.
-        Without a zone it is UTC.
-    last_of_day : bool, optional
-        What a day without a time means: its last second, rather than its first.
+    `text`: as nbgrader writes it, "2026-11-20 23:59:00.000000 UTC" or with a zone such as Europe/Berlin, or ISO 8601. Without a
+    zone it is UTC. `last_of_day`: what a day without a time means: its last second, rather than its first. Raises ValueError if
+    the text is no time.
 
-    Returns
-    -------
-    time : datetime
-        With its zone, UTC.
-
-    Raises
-    ------
-    ValueError
-        If the text is no time.
-
-    Examples
-    --------
     >>> parse_time("2026-11-20 23:59 Europe/Berlin").isoformat()
     '2026-11-20T22:59:00+00:00'
     >>> parse_time("2026-11-20", last_of_day=True).isoformat()

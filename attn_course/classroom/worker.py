@@ -102,12 +102,8 @@ class Session:
     What the exercise gives is run here, before anything of a learner's is known: a fork server makes one session, and each worker that
     is forked from it goes on from there.
 
-    Parameters
-    ----------
-    setup, given : sequence of str, optional
-        Cells of the pristine exercise: imports; helper functions and symbols.
-    forbid : collection of str, optional
-        Rules of all its tasks, as in `Task.forbid`.
+    `setup`, `given`: cells of the pristine exercise: imports; helper functions and symbols. `forbid`: rules of all its tasks, as
+    in `Task.forbid`.
     """
 
     def __init__(self, setup: Sequence[str] = (), given: Sequence[str] = (), forbid: Collection[str] = ()) -> None:
@@ -151,24 +147,17 @@ class Session:
 
         Nothing of the learner's has run when this returns, so what it says can be trusted.
 
-        Parameters
-        ----------
-        cells : list of str
-            The learner's cells, as they stand in the notebook.
-        numbers : list of int
-            Of these cells, for messages.
-        tasks : list of dict
-            Of each task id, entry, kind, symbols, functions, module, forbid; `at` is the number of cells run before it is put to the
-            cases, and `answers` the cells that are to answer it. Without `at` that is after the last cell that defines the entry.
-        seed : int
-            Of the random generators that the learner's code may use.
-        questions : mapping, optional
-            By task id, the numbers of this learner by name: they are there from the start, and `attn_course.question` returns them.
+        `cells`: the learner's cells, as they stand in the notebook.
+        `numbers`: of these cells, for messages.
+        `tasks`: of each task id, entry, kind, symbols, functions, module, forbid; `at` is the number of cells run before it is
+        put to the cases, and `answers` the cells that are to answer it. Without `at` that is after the last cell that defines the
+        entry.
+        `seed`: of the random generators that the learner's code may use.
+        `questions`: by task id, the numbers of this learner by name: they are there from the start, and `attn_course.question`
+        returns them.
 
-        Returns
-        -------
-        found : dict
-            By task id: `at` the number of cells, `refusals` what is forbidden in its text, `defined` the cells that bind its entry.
+        Returns by task id `at`, the number of cells, `refusals` what is forbidden in its text, `defined` the cells that bind its
+        entry.
         """
         _seed(seed)
         self._module.__dict__["_attn_course_is_absent"].question = lambda task: tuple(questions[task].values())
@@ -368,12 +357,8 @@ class Serving(Protocol):
 def serve(session: Serving, line: socket.socket) -> None:
     """Answer the grader's requests until it hangs up; what is asked in one request is answered piece by piece.
 
-    Parameters
-    ----------
-    session : Serving
-        Where nothing has begun yet.
-    line : socket
-        To the grader. Whatever the learner's code does to it, the grader gets arrays and text, or loses the worker.
+    `session`: where nothing has begun yet. `line`: to the grader. Whatever the learner's code does to it, the grader gets arrays
+    and text, or loses the worker.
     """
     while True:
         try:

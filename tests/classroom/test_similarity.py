@@ -244,7 +244,7 @@ def test_a_threshold_out_of_range_is_refused(threshold):
 
 @pytest.mark.parametrize("lesson", ["attention", "cross_attention"])
 def test_two_right_notebooks_written_apart_share_less_than_a_tenth(lesson):
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     files = (exercise_files(root / folder, "*.ipynb")[lesson] for folder in ("exercises", "solutions"))
     shown, ours = ([cell.source for cell in read_code_cells(path)] for path in files)
     other = (root / "tests" / "exercises" / "right_answers" / f"{lesson}.py").read_text(encoding="utf-8")

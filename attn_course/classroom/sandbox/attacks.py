@@ -129,17 +129,7 @@ REFUSED_BY: dict[str, tuple[Act, ...]] = {
 def verdict(scene: Scene, forbidden: tuple[Act, ...]) -> str:
     """Try the honest acts and the forbidden ones; return what went wrong, or nothing.
 
-    Parameters
-    ----------
-    scene : Scene
-        What to attack.
-    forbidden : tuple of functions
-        The acts that must be refused.
-
-    Returns
-    -------
-    complaint : str
-        Empty if all is as it should be.
+    `forbidden`: the acts that must be refused.
     """
     for act in HONEST:
         try:

@@ -31,31 +31,14 @@ def confine(
     It does not hide the course from `import`: the fork server takes it off sys.path and sys.meta_path, or an attempt is a PermissionError
     where it should be a ModuleNotFoundError.
 
-    Parameters
-    ----------
-    readable : sequence of Path, optional
-        Files and folders to read. None: `landlock.interpreter_paths()`, best computed once in the fork server.
-    writable : Path
-        The worker's own temporary directory, which exists. With the layer namespaces it is covered by an empty memory disk.
-    limits : Limits, optional
-        Resource limits. None: `Limits()`.
-    layers : collection of str, optional
-        Names of layers, each of which must work (those that hold of `probe()`). None: all, and a missing one is left out.
-    keep : sequence of int
-        Descriptors to leave open.
+    `readable`: files and folders to read. None: `landlock.interpreter_paths()`, best computed once in the fork server.
+    `writable`: the worker's own temporary directory, which exists. With the layer namespaces it is covered by an empty memory
+    disk. `limits`: resource limits. None: `Limits()`. `layers`: names of layers, each of which must work (those that hold of
+    `probe()`). None: all, and a missing one is left out. `keep`: descriptors to leave open.
 
-    Returns
-    -------
-    layers : tuple of str
-        The layers that were put on.
-
-    Raises
-    ------
-    SandboxError
-        If the process has more than one thread, or a layer of `layers` cannot be put on: the process must end then. A layer asked for
-        is never left out silently.
-    ValueError
-        If a name in `layers` is unknown.
+    Returns the layers that were put on. Raises SandboxError if the process has more than one thread, or a layer of `layers`
+    cannot be put on: the process must end then. A layer asked for is never left out silently; ValueError if a name in `layers` is
+    unknown.
     """
     unknown = sorted(set(layers or ()) - set(LAYERS))
     if unknown:

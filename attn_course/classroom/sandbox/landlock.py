@@ -37,10 +37,7 @@ _HIDDEN = "attn_course"  # tasks and right answers, where the course is installe
 def abi() -> int:
     """Return which version of its interface the running kernel offers, by asking it.
 
-    Raises
-    ------
-    SandboxError
-        If it has none, or keeps it off.
+    Raises SandboxError if it has none, or keeps it off.
     """
     return system_call("landlock_create_ruleset", None, 0, _CREATE_RULESET_VERSION)
 
@@ -52,18 +49,9 @@ def allow_only(readable: Iterable[Path], writable: Path) -> None:
     TCP; with ABI 6 abstract sockets and signals to processes outside. Stops no stat or access (a worker can see that a file exists, and
     its size), no chmod or chown, no descriptor that is open already, no UDP: seccomp and the namespaces do.
 
-    Parameters
-    ----------
-    readable : iterable of Path
-        Files and folders (with all beneath) to read and to execute; those that do not exist or that this user may not
-        open are left out.
-    writable : Path
-        The one folder to do anything in.
-
-    Raises
-    ------
-    SandboxError
-        If the kernel has no Landlock, or refuses a rule.
+    `readable`: files and folders (with all beneath) to read and to execute; those that do not exist or that this user may not
+    open are left out. `writable`: the one folder to do anything in. Raises SandboxError if the kernel has no Landlock, or refuses
+    a rule.
     """
     version = abi()
     handled = 0

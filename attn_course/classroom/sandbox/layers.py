@@ -20,18 +20,9 @@ class SandboxError(RuntimeError):
 def level_of(holding: tuple[str, ...] | list[str] | set[str]) -> str:
     """Return the level that these layers make.
 
-    Parameters
-    ----------
-    holding : collection of str
-        Names of layers that hold.
+    `holding`: names of layers that hold. Returns one of `LEVELS`. Files are out of reach at the first two; the network is too,
+    since seccomp refuses every socket.
 
-    Returns
-    -------
-    level : str
-        One of `LEVELS`. Files are out of reach at the first two; the network is too, since seccomp refuses every socket.
-
-    Examples
-    --------
     >>> level_of(["limits", "landlock", "seccomp"])
     'no network namespace'
     """

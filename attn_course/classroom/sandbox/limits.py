@@ -21,18 +21,13 @@ MIB = 1 << 20
 class Limits:
     """What one worker may use; its kernel holds all of them.
 
-    Parameters
-    ----------
-    address_space_bytes : int
-        Memory on top of what the process has when it is confined: a fork of a process that imported torch starts with gigabytes.
-    cpu_s : float
-        Seconds of processor time, which the kernel rounds up to whole seconds; it adds one before it kills.
-    file_bytes, directory_bytes : int
-        The largest file, and all files of the temporary directory together (the latter only with the layer namespaces).
-    open_files : int
-        Open descriptors, the three standard ones included.
-    processes : int
-        Processes and threads of the worker; root's are not counted by Linux, there the address space bounds the threads.
+    `address_space_bytes`: memory on top of what the process has when it is confined: a fork of a process that imported torch
+    starts with gigabytes.
+    `cpu_s`: seconds of processor time, which the kernel rounds up to whole seconds; it adds one before it kills.
+    `file_bytes`, `directory_bytes`: the largest file, and all files of the temporary directory together (the latter only with the
+    layer namespaces).
+    `open_files`: open descriptors, the three standard ones included.
+    `processes`: processes and threads of the worker; root's are not counted by Linux, there the address space bounds the threads.
     """
 
     address_space_bytes: int = 1536 * MIB
@@ -70,19 +65,8 @@ def set_limits(limits: Limits, before: Before, *, own_user_namespace: bool) -> N
     Stops memory bombs, endless loops, huge files and hoarded descriptors; where the user is not root, also floods of threads and
     processes. Stops no reading, no writing of small files, no network, no signals.
 
-    Parameters
-    ----------
-    limits : Limits
-        The limits.
-    before : Before
-        What `measure` said just before.
-    own_user_namespace : bool
-        Whether processes are counted in a user namespace of the worker's own, or together with all others of the user.
-
-    Raises
-    ------
-    SandboxError
-        If the system has no rlimits, or refuses one.
+    `before`: what `measure` said just before. `own_user_namespace`: whether processes are counted in a user namespace of the
+    worker's own, or together with all others of the user. Raises SandboxError if the system has no rlimits, or refuses one.
     """
     if resource is None:
         raise SandboxError("this system has no resource limits")

@@ -29,10 +29,7 @@ def leave_for_own_namespaces() -> bool:
     The new process is number 1 of its namespace: signals from inside do not end it, from outside only SIGKILL does. Every worker
     inherits the empty network, and `fork_alone` can give each a pid namespace of its own.
 
-    Returns
-    -------
-    done : bool
-        False where the system does not let it: nothing has changed then, and `fork_alone` is a plain fork.
+    Returns False where the system does not let it: nothing has changed then, and `fork_alone` is a plain fork.
     """
     try:
         _unshare(_NEW_PIDS | _NEW_NETWORK)
@@ -71,10 +68,7 @@ def fork_alone() -> int:
     A pid namespace takes effect for children only: that is why it is made before the fork, here, and not by `confine`.
     Stops signals to the fork server, the grader and other workers, and any view of them; what the child starts ends with it.
 
-    Returns
-    -------
-    pid : int
-        As os.fork: 0 in the child, the child's number in the fork server.
+    Returns as os.fork does: 0 in the child, the child's number in the fork server.
     """
     seccomp.prepare()
     if _ForkServer.pids is None:
@@ -99,17 +93,8 @@ def isolate(writable: Path, directory_bytes: int) -> None:
     disk: `writable` becomes a memory disk of limited size, empty, seen by this process alone and gone with it. Stops no reading of files
     (Landlock does), nothing on descriptors that are open already, and no signals: for those see `fork_alone`.
 
-    Parameters
-    ----------
-    writable : Path
-        An existing folder.
-    directory_bytes : int
-        How much it may hold.
-
-    Raises
-    ------
-    SandboxError
-        If the system forbids it, as containers and Ubuntu may.
+    `writable`: an existing folder. `directory_bytes`: how much it may hold. Raises SandboxError if the system forbids it, as
+    containers and Ubuntu may.
     """
     _unshare(_NEW_MOUNTS | _NEW_IPC | _NEW_NAMES | (0 if _ForkServer.no_network else _NEW_NETWORK))
     _mount(None, "/", _RECURSIVE | _PRIVATE)

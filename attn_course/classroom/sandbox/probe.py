@@ -61,15 +61,8 @@ class Probe:
 def probe(layers: Collection[str] = (*LAYERS, PIDS)) -> Probe:
     """Try each layer alone, then those that hold together, in throw-away processes of a fresh interpreter (about 0.2 s).
 
-    Parameters
-    ----------
-    layers : collection of str
-        Layers to try; the others count as missing, so that every level can be tested on one machine.
-
-    Returns
-    -------
-    probe : Probe
-        One entry for each layer, and one for the pid namespace of the fork server.
+    `layers`: layers to try; the others count as missing, so that every level can be tested on one machine. Returns one entry for
+    each layer, and one for the pid namespace of the fork server.
     """
     here = Path(__file__).resolve().parent
     command = [sys.executable, "-I", "-S", "-c", _RUN.format(package=here.name), str(here.parent), ",".join(layers)]

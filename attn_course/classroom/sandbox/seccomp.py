@@ -139,10 +139,7 @@ def refuse_calls() -> None:
     Stops no threads (the address space bounds them), no reading and writing of files (Landlock does), and nothing on descriptors that
     are open already.
 
-    Raises
-    ------
-    SandboxError
-        If the kernel has no seccomp filters, or refuses this one.
+    Raises SandboxError if the kernel has no seccomp filters, or refuses this one.
     """
     put_on(program(os.getpid()))
 
@@ -150,15 +147,7 @@ def refuse_calls() -> None:
 def put_on(words: bytes) -> None:
     """Put a filter on this process, for good.
 
-    Parameters
-    ----------
-    words : bytes
-        Machine words of classic BPF.
-
-    Raises
-    ------
-    SandboxError
-        If the kernel has no seccomp filters, or refuses this one.
+    `words`: machine words of classic BPF. Raises SandboxError if the kernel has no seccomp filters, or refuses this one.
     """
     memory = ctypes.create_string_buffer(words, len(words))
     header = struct.pack("@HP", len(words) // 8, ctypes.addressof(memory))

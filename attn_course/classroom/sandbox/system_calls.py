@@ -150,10 +150,7 @@ _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column ab
 def machine() -> tuple[int, int]:
     """Return the column of `NUMBERS` and seccomp's name of this machine.
 
-    Raises
-    ------
-    SandboxError
-        If this is not Linux on a machine whose numbers are known.
+    Raises SandboxError if this is not Linux on a machine whose numbers are known.
     """
     if sys.platform != "linux":
         raise SandboxError(f"{sys.platform} is not Linux")
@@ -184,22 +181,8 @@ def _syscall() -> Any:
 def system_call(name: str, *arguments: int | bytes | None) -> int:
     """Make one system call.
 
-    Parameters
-    ----------
-    name : str
-        A key of `NUMBERS`.
-    *arguments : int, bytes or None
-        Numbers and flags; bytes and None are passed as pointers.
-
-    Returns
-    -------
-    result : int
-        What the kernel returned, not negative.
-
-    Raises
-    ------
-    SandboxError
-        If the kernel refuses, or this machine has no such call.
+    `name`: a key of `NUMBERS`. `*arguments`: numbers and flags; bytes and None are passed as pointers. Returns what the kernel
+    returned, not negative. Raises SandboxError if the kernel refuses, or this machine has no such call.
     """
     which = number(name)
     if which is None:

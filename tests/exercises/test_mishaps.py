@@ -13,7 +13,6 @@ from attn_course.tasks.core import CHECK_SEED
 from tests.exercises.answers import DERIVE_TASKS, FUNCTION_TASKS, right_answers, run_and_judge
 
 
-
 def form(task):
     """What the engine treats apart: a repair, several results, lists among the inputs, inputs that are plain numbers only."""
     (first, *_) = task.cases(np.random.default_rng(CHECK_SEED))

@@ -223,7 +223,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "a change of what the equation does not say": (
         [(EQUATIONS_PY, r"(x_i - \bar{x}) ->", r"(x_i + \bar{x}) ->")],
-        [f"{EQUATIONS_PY}: cannot be loaded: ValueError: Eq. centred-sum: the wrong form “the mean is subtracted only once” wanted `(x_i + "],
+        [f"{EQUATIONS_PY}: cannot be loaded: ValueError: Eq. centred-sum: the wrong form “the mean is subtracted only once” wanted"],
     ),
     "something else is given": (
         [(EQUATIONS_PY, "np.mean(x)", "np.sum(x)")],

@@ -8,21 +8,16 @@ from typing import Any
 import numpy as np
 
 from attn_course.equations.core import about
-from attn_course.equations.drawing import Normal, narrow_factors
+from attn_course.equations.drawing import Normal, named, narrow_factors
 from attn_course.formulas import column, function, index, row, rows
 from attn_course.reference import absorb_query_key, attention
 
 claim = about("J1")
 
 
-def drawn(normal: Normal, **shapes: tuple[int, ...]) -> dict[str, Any]:
-    """Return random arrays of these shapes, by name."""
-    return {name: normal(*shape) for name, shape in shapes.items()}
-
-
 def projections(normal: Normal, d: int, d_k: int) -> dict[str, Any]:
     """Return W_Q and W_K of one head, and the one matrix that the package makes of them."""
-    W = drawn(normal, W_Q=(d, d_k), W_K=(d, d_k))
+    W = named(normal, W_Q=(d, d_k), W_K=(d, d_k))
     return W | {"W": absorb_query_key(W["W_Q"], W["W_K"])[0]}
 
 
@@ -35,7 +30,7 @@ def _(normal, d, d_k):
         key and query exchanged: W_Q^\top W_K\, -> W_K^\top W_Q\,
         the product of the other convention: W_Q^\top W_K\, -> W_Q W_K^\top\,
     """
-    return {**drawn(normal, W_Q=(d_k, d), W_K=(d_k, d)), "z": column(normal(d)), "z'": column(normal(d))}
+    return {**named(normal, W_Q=(d_k, d), W_K=(d_k, d)), "z": column(normal(d)), "z'": column(normal(d))}
 
 
 @claim("absorbed-score", rests_on="bilinear-score absorbed-inner-product")
@@ -59,7 +54,7 @@ def _(normal, T, d, d_k):
 
     So the matrix in the middle is the transpose of that in Eq. absorbed-inner-product.
     """
-    given = drawn(normal, X=(d, T), W_Q=(d_k, d), W_K=(d_k, d))
+    given = named(normal, X=(d, T), W_Q=(d_k, d), W_K=(d_k, d))
     queries, keys = ([given[W] @ x for x in given["X"].T] for W in ("W_Q", "W_K"))
     return {**given, "S": [[query @ key for query in queries] for key in keys]}
 
@@ -73,7 +68,7 @@ def _(normal, T, d, d_k, d_v):
         X9: the scale outside the softmax:
             \mathrm{attention}(X W_Q,\, X W_K,\, X W_V) = \frac{1}{\sqrt{d_k}}\, \mathrm{softmax}_{\mathrm{rows}}(X W X^\top)\, X W_V
     """
-    return {**projections(normal, d, d_k), **drawn(normal, X=(T, d), W_V=(d, d_v)), r"\mathrm{attention}": function(attention), "d_k": d_k}
+    return {**projections(normal, d, d_k), **named(normal, X=(T, d), W_V=(d, d_v)), r"\mathrm{attention}": function(attention), "d_k": d_k}
 
 
 @claim(
@@ -87,7 +82,7 @@ def _(normal, T, d, d_k):
         X9: the scale outside the softmax: Z = \frac{1}{\sqrt{d_k}}\, X\, \mathrm{softmax}_{\mathrm{columns}}(X^\top W_K^\top W_Q\, X)
         softmax along the rows: columns -> rows
     """
-    given = drawn(normal, X=(d, T), W_Q=(d_k, d), W_K=(d_k, d))
+    given = named(normal, X=(d, T), W_Q=(d_k, d), W_K=(d_k, d))
     X, W_Q, W_K = given.values()
     Z = [attention((W_Q @ x)[None], (W_K @ X).T, X.T)[0] for x in X.T]  # one token after the other
     return {**given, "Z": np.stack(Z, axis=1), "d_k": d_k}
@@ -144,7 +139,7 @@ def _(normal, d, d_k):
         the same G on both: G^{-\top} -> G
         the inverse without the transpose: -\top -> -1
     """
-    return drawn(normal, W_Q=(d, d_k), W_K=(d, d_k), G=(d_k, d_k))
+    return named(normal, W_Q=(d, d_k), W_K=(d, d_k), G=(d_k, d_k))
 
 
 @claim("effective-query-key-parameters", rests_on="query-key-rank-bound query-key-gauge-freedom")
@@ -156,7 +151,7 @@ def _(normal, rng, draw):
         only d_k numbers idle: d_k^2 -> d_k
     """
     d_k, d = 2 + draw, 2 + draw + int(rng.integers(3))  # small: there are d^2 times 2 d d_k derivatives
-    return {**drawn(normal, W_Q=(d, d_k), W_K=(d, d_k)), "d": d, "d_k": d_k}
+    return {**named(normal, W_Q=(d, d_k), W_K=(d, d_k)), "d": d, "d_k": d_k}
 
 
 @claim("frobenius-bounds-nuclear-norm", rests_on="query-key-gauge-freedom", sizes="d d_k, d >= d_k")

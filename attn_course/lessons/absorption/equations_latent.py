@@ -10,9 +10,10 @@ import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import about
-from attn_course.equations.counting import multiplications
-from attn_course.formulas import index, matrices, of, row, rows, vector
-from attn_course.lessons.absorption.equations import drawn
+from attn_course.equations.counting import by_size, multiplications
+from attn_course.equations.drawing import named
+from attn_course.formulas import index, matrices, row, rows, vector
+from attn_course.formulas.givens import Of
 
 claim = about("J3")
 
@@ -104,13 +105,12 @@ def _(rng, draw, T, H, d_c, d_k, d_v):
 
 
 def flops_by_length(count: Callable[[int], tuple[int, int]]) -> dict[str, Any]:
-    """Return both costs as polynomials in T, of degree 2 at most as every product of matrices is: through those counted at 1, 2 and 3."""
+    """Return both costs as polynomials in T."""
 
-    def cost(one: int, two: int, three: int) -> Callable[[float], float]:
-        return lambda T: one + (two - one) * (T - 1) + (three - 2 * two + one) * (T - 1) * (T - 2) / 2
+    def cost(way: int) -> Of:
+        return by_size(lambda T: count(T)[way], "T")
 
-    naive, absorbed = zip(*map(count, (1, 2, 3)), strict=True)
-    return {r"F_{\mathrm{naive}}": of(cost(*naive), "T"), r"F_{\mathrm{absorbed}}": of(cost(*absorbed), "T")}
+    return {r"F_{\mathrm{naive}}": cost(0), r"F_{\mathrm{absorbed}}": cost(1)}
 
 
 @claim("absorption-gain-at-decoding", rests_on="latent-decoding-flops")
@@ -191,7 +191,7 @@ def _(normal, d_head, d_R):
         the parts multiplied: [\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = (q^C \cdot k^C)\, (q^R \cdot k^R)
         the parts added first: [\,q^C,\, q^R\,] \cdot [\,k^C,\, k^R\,] = (q^C + q^R) \cdot (k^C + k^R)
     """
-    parts = drawn(normal, **{"q^C": (d_head,), "q^R": (d_R,), "k^C": (d_head,), "k^R": (d_R,)})
+    parts = named(normal, **{"q^C": (d_head,), "q^R": (d_R,), "k^C": (d_head,), "k^R": (d_R,)})
     return {name: row(part) for name, part in parts.items()}
 
 
@@ -245,8 +245,7 @@ def _(rng, draw, T, d_c, d_R, H_kv, d_head):
 def _(rng, n):
     r"""\frac{d_c + d_R}{2\, d_{\mathrm{head}}} = \frac{9}{4} = H_{kv}, \qquad
         d_c = 4\, d_{\mathrm{head}}, \quad d_R = \tfrac{1}{2}\, d_{\mathrm{head}}
-    where H_kv: key heads that would fill the same cache ;; the sizes of DeepSeek-V2 (arXiv:2405.04434): d_head = 128, d_c = 512, d_R =
-        64
+    where H_kv: key heads that would fill the same cache ;; the sizes of DeepSeek-V2 (arXiv:2405.04434): d_head = 128, d_c = 512, d_R = 64
     How many key heads of grouped-query attention would fill the same cache: 2.25, where multi-head attention has 128.
         as small as multi-query attention: \frac{9}{4} -> 1
         a group holds keys only: 2\, d -> d

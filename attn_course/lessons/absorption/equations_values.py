@@ -2,8 +2,9 @@
 
 from attn_course.equations.core import claim
 from attn_course.equations.counting import multiplications
+from attn_course.equations.drawing import named
 from attn_course.formulas import function, matrices, row
-from attn_course.lessons.absorption.equations import biased, drawn
+from attn_course.lessons.absorption.equations import biased
 from attn_course.reference import absorb_query_key, absorb_value_output, multi_head_attention, softmax, split_heads
 
 
@@ -32,7 +33,7 @@ def _(normal, T, d, d_v):
         the factors exchanged: W_V W_O -> W_O W_V
         averaged once more: X\, -> P\, X\,
     """
-    return {**drawn(normal, X=(T, d), W_V=(d, d_v), W_O=(d_v, d)), "P": softmax(normal(T, T))}
+    return {**named(normal, X=(T, d), W_V=(d, d_v), W_O=(d_v, d)), "P": softmax(normal(T, T))}
 
 
 @claim("absorbed-multi-head-attention", serves="J2 J4", rests_on="sum-of-head-maps absorbed-self-attention absorbed-value-projection")
@@ -43,7 +44,7 @@ def _(normal, T, H, d, d_k, d_v):
         the keys of one head for all: (h)\top -> (1)\top
         the scale of the whole width: d_k -> H d_k
     """
-    X, *wide = drawn(normal, X=(T, d), W_Q=(d, H * d_k), W_K=(d, H * d_k), W_V=(d, H * d_v), W_O=(H * d_v, d)).values()
+    X, *wide = named(normal, X=(T, d), W_Q=(d, H * d_k), W_K=(d, H * d_k), W_V=(d, H * d_v), W_O=(H * d_v, d)).values()
     W_Q, W_K, W_V, W_O = wide
     heads = {rf"W_{letter}^{{(h)}}": split_heads(W, H) for letter, W in zip("QKV", wide, strict=False)}
     heads |= {"W_O^{(h)}": W_O.reshape(H, d_v, d), "W": absorb_query_key(W_Q, W_K, H), "U": absorb_value_output(W_V, W_O, H)}
@@ -59,7 +60,7 @@ def _(normal, T, d, d_ff):
         X28: W_V absorbed into a following feed-forward network: X W_1 + ->
         X28: one matrix for both paths: X W_1 + P X\, -> (X + P X)\,
     """
-    return {**drawn(normal, X=(T, d), U=(d, d), W_1=(d, d_ff)), "P": softmax(normal(T, T))}
+    return {**named(normal, X=(T, d), U=(d, d), W_1=(d, d_ff)), "P": softmax(normal(T, T))}
 
 
 @claim("value-bias-becomes-constant", serves="J5", rests_on="softmax-inside-the-simplex absorbed-value-projection")
@@ -71,7 +72,7 @@ def _(normal, T, d, d_v):
         also with squared weights: (P \odot P)\, (X W_V + \mathbf{1}\, b_V)\, W_O = (P \odot P)\, X\, W_V W_O + \mathbf{1}\, (b_V W_O)
     """
     weights = {"P": softmax(normal(T, T)), "b_V": row(normal(d_v))}
-    return {**drawn(normal, X=(T, d), W_V=(d, d_v), W_O=(d_v, d)), **weights}
+    return {**named(normal, X=(T, d), W_V=(d, d_v), W_O=(d_v, d)), **weights}
 
 
 # ---- when not to absorb

@@ -7,7 +7,7 @@ import numpy as np
 
 from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import Normal, tables
 from attn_course.formulas import column, columns, function, independent, index, normal_nodes, of, outcomes, row, vector
 from attn_course.formulas.givens import Outcomes
 from attn_course.reference import additive_scores, softmax
@@ -19,8 +19,7 @@ SIZES = "T_q T_k d_q d_k d_h"
 
 def network(normal: Normal, T_q: int, T_k: int, d_q: int, d_k: int, d_h: int) -> list[np.ndarray]:
     """Return queries, keys, W_Q, W_K, and v."""
-    shapes = (T_q, d_q), (T_k, d_k), (d_q, d_h), (d_k, d_h)
-    return [normal(*shape) for shape in (*shapes, (d_h,))]
+    return tables(normal, (T_q, d_q), (T_k, d_k), (d_q, d_h), (d_k, d_h), (d_h,))
 
 
 def pair(normal: Normal, **sizes: int) -> Givens:
@@ -277,8 +276,7 @@ def _(rng, d):
 def _(normal, T_q, T_k, **sizes):
     r"""c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_{l=1}^{T_k} e^{e_{il}}}, \qquad
         e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr)
-    where s_{i-1}: state of the decoder before it writes word i ;; h_j: annotation of source word j ;; T_k real words: padding is left
-        out
+    where s_{i-1}: state of the decoder before it writes word i ;; h_j: annotation of source word j ;; T_k real words: padding is left out
     Keys and values are the same annotations: what is compared is what is passed on.
         X33: the similarity itself as a weight, without a softmax:
             c_i = \sum_{j=1}^{T_k} e_{ij}\, h_j, \qquad e_{ij} = v^\top \tanh(W_Q^\top s_{i-1} + W_K^\top h_j)

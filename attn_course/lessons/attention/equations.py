@@ -3,19 +3,12 @@
 Rows are queries, columns are keys: p_ij is the weight of input j in output i. Outputs and weights come from the reference.
 """
 
-import numpy as np
-
 from attn_course import reference
 from attn_course.equations.core import about
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import inputs
 from attn_course.formulas import function, matrices, row, rows
 
 claim = about("D1")
-
-
-def inputs(normal: Normal, T_q: int, T_k: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return random queries, keys and values."""
-    return normal(T_q, d_k), normal(T_k, d_k), normal(T_k, d_v)
 
 
 # ---- One query, all queries, all examples

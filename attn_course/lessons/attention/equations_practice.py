@@ -8,9 +8,9 @@ import numpy as np
 from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import Traced, multiplications, traced
+from attn_course.equations.drawing import inputs
 from attn_course.formulas import column, columns, function, independent, of, opaque, outcomes, row, rows
 from attn_course.formulas.givens import Given
-from attn_course.lessons.attention.equations import inputs
 
 claim = about("L2")
 

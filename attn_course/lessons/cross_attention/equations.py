@@ -9,29 +9,18 @@ import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
-from attn_course.equations.drawing import Normal, normalisers, tables
+from attn_course.equations.drawing import normalisers, one_head, projections, tables
 from attn_course.formulas import column, columns, function, of, row, rows, vector
 from attn_course.reference import (
     additive_scores,
     attention,
     attention_backward,
-    multi_head_attention,
     padding_mask,
     scaled_dot_scores,
     softmax,
 )
 
 claim = about("I1")
-
-
-def attend(X: np.ndarray, Y: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-    """Return what the package computes for two sequences, with one head and no output projection."""
-    return np.asarray(multi_head_attention(X, Y, W_Q, W_K, W_V, np.eye(W_V.shape[1]), n_heads=1, mask=mask))
-
-
-def projections(normal: Normal, d_x: int, d_y: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
-    """Return W_Q, W_K and W_V."""
-    return dict(zip(("W_Q", "W_K", "W_V"), tables(normal, (d_x, d_k), (d_y, d_k), (d_y, d_v)), strict=True))
 
 
 # ---- two sequences
@@ -44,7 +33,7 @@ def _(normal, T_q, T_k, d_x, d_y, d_k, d_v):
         without the root: \sqrt{d_k} -> d_k
     """
     (X, Y), weights = tables(normal, (T_q, d_x), (T_k, d_y)), projections(normal, d_x, d_y, d_k, d_v)
-    return {"X": X, "Y": Y, **weights, "Z": attend(X, Y, **weights), "T_q": T_q, "d_k": d_k, "d_v": d_v}
+    return {"X": X, "Y": Y, **weights, "Z": one_head(X, Y, **weights), "T_q": T_q, "d_k": d_k, "d_v": d_v}
 
 
 @claim("rectangular-bilinear-score", rests_on="cross-attention")
@@ -67,7 +56,7 @@ def _(normal, T, d, d_k, d_v):
         without the root: \sqrt{d_k} -> d_k
     """
     weights = projections(normal, d, d, d_k, d_v)
-    return {"Z": function(lambda X, Y: attend(X, Y, **weights)), "X": normal(T, d), **weights, "d_k": d_k}
+    return {"Z": function(lambda X, Y: one_head(X, Y, **weights)), "X": normal(T, d), **weights, "d_k": d_k}
 
 
 @claim("cross-attention-by-masking", rests_on="masked-attention cross-attention")
@@ -81,7 +70,7 @@ def _(normal, T_q, T_k, d, d_k, d_v):
             Z_{\mathrm{self}}(A)_{T_k + i} = \mathrm{softmax}\Bigl(\frac{x_i W_Q (A W_K)^\top}{\sqrt{d_k}}\Bigr) A W_V, \qquad A = [Y; X]
     """
     (X, Y), weights = tables(normal, (T_q, d), (T_k, d)), projections(normal, d, d, d_k, d_v)
-    masked = function(lambda both: attend(both, both, **weights, mask=(np.arange(len(both)) < T_k)[None]))
+    masked = function(lambda both: one_head(both, both, **weights, mask=(np.arange(len(both)) < T_k)[None]))
     return {r"Z_{\mathrm{self}}": masked, "X": X, "Y": Y, "x": rows(X), **weights, "T_k": T_k, "d_k": d_k}
 
 
@@ -97,7 +86,7 @@ def _(normal, rng, T_q, d_x, d_y, d_k, d_v, draw):
     X, weights = normal(T_q, d_x), projections(normal, d_x, d_y, d_k, d_v)
     T_k = (1, *rng.integers(2, 4, size=2))[draw]  # one word, repeated, several
     Y = np.tile(normal(d_y), (T_k, 1)) if draw < 2 else normal(T_k, d_y)
-    return {"T_k": len(Y), "y": rows(Y), "W_V": weights["W_V"], "z": rows(attend(X, Y, **weights))}
+    return {"T_k": len(Y), "y": rows(Y), "W_V": weights["W_V"], "z": rows(one_head(X, Y, **weights))}
 
 
 CONTEXT, SCORE = r"c_i = \sum_{j=1}^{T_k} \alpha_{ij}\, h_j, \qquad \alpha_{ij} = ", r", \qquad e_{ij} = a(s_{i-1}, h_j)"
@@ -164,7 +153,7 @@ def _(normal, T_q, T_k, d_x, d_y, d_k, d_v):
     """
     (X, Y), weights = tables(normal, (T_q, d_x), (T_k, d_y)), projections(normal, d_x, d_y, d_k, d_v)
     moves = {r"\Pi": np.roll(np.eye(T_q), 1, axis=0), r"\Pi'": np.roll(np.eye(T_k), 2, axis=0)}
-    return {"Z": function(lambda X, Y: attend(X, Y, **weights)), "X": X, "Y": Y, **moves}
+    return {"Z": function(lambda X, Y: one_head(X, Y, **weights)), "X": X, "Y": Y, **moves}
 
 
 @claim("padding-on-both-sides", rests_on="key-padding-changes-nothing cross-attention")
@@ -179,7 +168,7 @@ def _(normal, rng, T_q, T_k, n_q, n_k, d_x, d_y, d_k, d_v):
     weights, drawn = projections(normal, d_x, d_y, d_k, d_v), tables(normal, (T_q, d_x), (n_q, d_x), (T_k, d_y), (n_k, d_y))
     common = rng.choice([0, -50, 30], size=(T_q + n_q, 1))
     M = np.where(padding_mask(np.full(T_q + n_q, T_k), T_k + n_k)[:, 0], common, -np.inf)
-    Z = function(lambda X, Y, M=None: attend(X, Y, **weights, mask=M))
+    Z = function(lambda X, Y, M=None: one_head(X, Y, **weights, mask=M))
     return {"Z": Z, **dict(zip(("X", "X'", "Y", "Y'"), drawn, strict=True)), "M": M, "T_q": T_q, "T_k": T_k}
 
 

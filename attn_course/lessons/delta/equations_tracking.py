@@ -3,16 +3,11 @@
 import numpy as np
 
 from attn_course.equations.core import about
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import unit
 from attn_course.formulas import column, columns, vector
 from attn_course.reference import delta_product_attention, delta_rule_attention
 
 claim = about("O7")
-
-
-def _unit(normal: Normal, d_k: int) -> np.ndarray:
-    key = normal(d_k)
-    return key / np.linalg.norm(key)
 
 
 # ---- the same key again and again
@@ -25,7 +20,7 @@ def _(normal, rng, n, d_k, draw):
         never past zero: (1 - \beta)^n \bigr) -> |1 - \beta|^n \bigr)
         erased at once: \bigl( 1 - (1 - \beta)^n \bigr)\, k k^\top -> k k^\top
     """
-    return {"k": column(_unit(normal, d_k)), r"\beta": (rng.uniform(0.2, 0.9), rng.uniform(1.1, 1.8), 2.0)[draw], "n": n}
+    return {"k": column(unit(normal(d_k))), r"\beta": (rng.uniform(0.2, 0.9), rng.uniform(1.1, 1.8), 2.0)[draw], "n": n}
 
 
 @claim("steps-below-one-settle", rests_on="powers-of-an-erasure")
@@ -41,7 +36,7 @@ def _(normal, rng, n, d_k, draw):
     at beta = 2 it tells by its sign. Below 1 / (e n) for every n, so numbers of few digits soon round the difference away.
     """
     alpha, beta = ((rng.uniform(0.2, 0.7), rng.uniform(0, 1)), (1, 1 / (n + 1)), (n / (n + 1), 1))[draw]
-    return {"k": column(_unit(normal, d_k)), r"\alpha": alpha, r"\beta": beta, "n": n}
+    return {"k": column(unit(normal(d_k))), r"\alpha": alpha, r"\beta": beta, "n": n}
 
 
 # ---- steps of 2

@@ -1,15 +1,13 @@
 """Attention over several devices: what merges, what travels, and who waits."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import about
-from attn_course.equations.counting import multiplications
+from attn_course.equations.counting import by_size, multiplications
 from attn_course.formulas import derivative, matrix, of, row, rows, vector
-from attn_course.formulas.givens import Of
 
 claim = about("M3")
 
@@ -222,20 +220,14 @@ def _(rng, n, c):
 @claim("zigzag-causal-pairs", rests_on="causal-pair-count contiguous-causal-time")
 def _(rng, n, h):
     r"""N_{sr} = 2\, h^2 + h\, [\, s = 0 \,]
-    where 2 n runs of h positions, device r holds the r-th from the front and from the back ;; N_sr: pairs of device r at step s, both
-        from 0
+    where 2 n runs of h positions, device r holds the r-th from the front and from the back
+        ;; N_sr: pairs of device r at step s, both from 0
     Of four squares two are seen: both runs see the front one, or the back run sees both. Every device, at every step.
         the diagonal costs nothing: N_{sr} = 2\, h^2
         all steps alike: h\, [\, s = 0 \,] -> h
         two diagonals and nothing between: + h\, -> \, [\, s > 0 \,] + h\, (h + 1)\,
     """
     return {"N": matrix(step_pairs("zigzag", n, 2 * n * h), start=(0, 0)), "h": h}
-
-
-def by_run(count: Callable[[int], int]) -> Of:
-    """Return a count as a polynomial in c, of degree 2 as of pairs of positions: through its values at 1, 2 and 3."""
-    one, two, three = (count(c) for c in (1, 2, 3))
-    return of(lambda c, _n: one + (two - one) * (c - 1) + (three - 2 * two + one) * (c - 1) * (c - 2) / 2, "c", "n")
 
 
 @claim("contiguous-busy-share", rests_on="contiguous-causal-time")
@@ -248,7 +240,7 @@ def _(rng, n):
         blocks on the diagonal computed in full: \frac{n}{2\, n - 1} -> \frac{n + 1}{2\, n}
     """
     counts = {
-        "N": by_run(lambda c: int(step_pairs("contiguous", n, n * c).sum())),
-        "t": by_run(lambda c: int(step_pairs("contiguous", n, n * c).max(axis=1).sum())),
+        "N": by_size(lambda c: int(step_pairs("contiguous", n, n * c).sum()), "c", "n"),
+        "t": by_size(lambda c: int(step_pairs("contiguous", n, n * c).max(axis=1).sum()), "c", "n"),
     }
     return counts | {"n": n, "c": rng.uniform(3, 9)}

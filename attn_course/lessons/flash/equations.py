@@ -3,13 +3,11 @@
 The state of a set of keys is (m, l, a): a reference, the sum of e^{s_j - m}, and the same sum times the values.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import about
-from attn_course.equations.counting import Traced, multiplications, traced
+from attn_course.equations.counting import Traced, by_size, multiplications, traced
 from attn_course.formulas import function, matrix, of, row, rows, vector
 from attn_course.formulas.givens import Of
 
@@ -73,28 +71,14 @@ def _(rng, draw):
     return {"t": t, "F": F, "M": M, r"\pi": pi, r"\beta": beta}
 
 
-def by_length(count: Callable[[int], int], *names: str, step: int = 1) -> Of:
-    """Return a cost as a polynomial in T, of degree 2 as of a product of matrices: through its counts at 1, 2 and 3 steps.
-
-    `names`: other givens that it was counted with.
-    """
-    one, two, three = (count(step * times) for times in (1, 2, 3))
-
-    def cost(T: float, *_: float) -> float:
-        n = T / step
-        return one + (two - one) * (n - 1) + (three - 2 * two + one) * (n - 1) * (n - 2) / 2
-
-    return of(cost, "T", *names)
-
-
 def square_flops(d: int) -> Of:
     """Return the FLOPs of attention for T queries, T keys and one width, as counted."""
-    return by_length(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, *3 * [(T, d)]), "d")
+    return by_size(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, *3 * [(T, d)]), "T", "d")
 
 
 def square_bytes(d: int, b: int) -> Of:
     """Return what the three kernels move for T queries, T keys and one width, as counted."""
-    return by_length(lambda T: b * traced(three_kernels, *3 * [(T, d)])[0], "d", "b")
+    return by_size(lambda T: b * traced(three_kernels, *3 * [(T, d)])[0], "T", "d", "b")
 
 
 @claim("plain-attention-intensity", rests_on="attention-forward-flops plain-attention-bytes")
@@ -123,8 +107,8 @@ def _(normal, rng, g, d, b):
         query, key, value = (normal(length, d) for length in (g, T, T))
         return b * sum(array.size for array in (query, key, value, reference.attention(query, key, value)))
 
-    flops = by_length(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (g, d), (T, d), (T, d)), "g", "d")
-    return {"T": rng.uniform(3, 9), "g": g, "d": d, "b": b, "F": flops, "M": by_length(moved, "g", "d", "b")}
+    flops = by_size(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (g, d), (T, d), (T, d)), "T", "g", "d")
+    return {"T": rng.uniform(3, 9), "g": g, "d": d, "b": b, "F": flops, "M": by_size(moved, "T", "g", "d", "b")}
 
 
 # ---- softmax over blocks of keys

@@ -8,17 +8,16 @@ import numpy as np
 from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import Normal, tables
 from attn_course.formulas import columns, derivative, matrices, matrix, of, rows, vector
 from attn_course.formulas.givens import Given, Of
 
 claim = about("M1")
 
 
-def drawn(normal: Normal, T_q: int, T_k: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def drawn(normal: Normal, T_q: int, T_k: int, d_k: int, d_v: int) -> list[np.ndarray]:
     """Return Q, K, V and dO."""
-    Q, K, V, dO = (normal(*shape) for shape in ((T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v)))
-    return Q, K, V, dO
+    return tables(normal, (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v))
 
 
 def loss(weights: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> float:

@@ -4,10 +4,10 @@ import numpy as np
 
 from attn_course import costs, reference
 from attn_course.equations.core import about
-from attn_course.equations.counting import multiplications
+from attn_course.equations.counting import by_size, multiplications
 from attn_course.formulas import function, of, subset
 from attn_course.formulas.givens import Of
-from attn_course.lessons.flash.equations import by_length, square_bytes, square_flops
+from attn_course.lessons.flash.equations import square_bytes, square_flops
 
 claim = about("M1")
 
@@ -57,7 +57,7 @@ def _(rng, T_q, T_k, d_k, d_v, B_q):
 
 def tiled_bytes(d: int, B_q: int, b: int) -> Of:
     """Return what tiles move for T queries, T keys and one width, as counted; T is a multiple of B_q."""
-    return by_length(lambda T: b * sum(moved_by_tiles(T, T, d, d, B_q).values()), "d", "B_q", "b", step=B_q)
+    return by_size(lambda T: b * sum(moved_by_tiles(T, T, d, d, B_q).values()), "T", "d", "B_q", "b", step=B_q)
 
 
 @claim("plain-to-tiled-bytes", rests_on="plain-attention-bytes tiled-attention-bytes")
@@ -92,8 +92,8 @@ def _(rng, d, b):
 @claim("bytes-by-fast-memory", rests_on="tiled-attention-bytes")
 def _(rng, B, d, n, draw):
     r"""4\, B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}
-    where fast memory holds N numbers: blocks of B queries, keys, values and outputs ;; B_q = B divides T ;; M_KV: bytes of keys and
-        values read, the rest is of order T d
+    where fast memory holds N numbers: blocks of B queries, keys, values and outputs ;; B_q = B divides T
+        ;; M_KV: bytes of keys and values read, the rest is of order T d
     Twice the fast memory, half the traffic: the T^2 d^2 / N of Theorem 2 (Dao et al. 2022, arXiv:2205.14135).
         T^2 d / N: T^2 d^2 -> T^2 d
         only the block of queries stays: 4\, B -> B
@@ -171,8 +171,8 @@ def _(rng, B_q, B_k, d):
 @claim("overlapped-tile-time", rests_on="exponential-to-matmul-time")
 def _(rng, n, draw):
     r"""t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2)
-    where n > 1 tiles; t_1: products of one tile, t_2: its exponentials, on two units ;; the products of the next tile do not wait for
-        the exponentials of this one
+    where n > 1 tiles; t_1: products of one tile, t_2: its exponentials, on two units
+        ;; the products of the next tile do not wait for the exponentials of this one
     For many tiles the slower unit alone sets the pace: a factor of 2 at most, at t_1 = t_2, which is why d = 64 needs it most.
         as without overlap: t(n) = n\, (t_1 + t_2)
         the faster unit sets the pace: \max(t_1, t_2) -> \min(t_1, t_2)

@@ -8,15 +8,10 @@ import numpy as np
 from attn_course import reference
 from attn_course.equations.core import Givens, about
 from attn_course.equations.counting import multiplications
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import Normal, inputs
 from attn_course.formulas import column, derivative, function, matrix, of, rows, vector
 
 claim = about("D2")
-
-
-def inputs(normal: Normal, T_q: int, T_k: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return random queries, keys and values."""
-    return normal(T_q, d_k), normal(T_k, d_k), normal(T_k, d_v)
 
 
 def backward(normal: Normal, T_q: int, T_k: int, d_k: int, d_v: int, *wanted: str) -> dict[str, Any]:
@@ -238,8 +233,8 @@ def _(normal, T_q, T_k, d_k, d_v):
 @claim("central-difference-error", rests_on="gradient-collects-all-outputs")
 def _(normal, rng, n):
     r"""\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) + O(h^4)
-    where f has five continuous derivatives near x ;; tried on polynomials of degree 6, for which O(h^4) is h^4 / 120 times the fifth
-        derivative
+    where f has five continuous derivatives near x
+        ;; tried on polynomials of degree 6, for which O(h^4) is h^4 / 120 times the fifth derivative
     Expand f(x + h) and f(x - h): even powers of h cancel in the difference, and the first that is left is h^3.
         exact but for O(h^4): \frac{h^2}{6}\, -> 0
         divided by one step: 2\, h -> h

@@ -6,14 +6,14 @@ import numpy as np
 
 from attn_course.equations.core import claim
 from attn_course.equations.counting import multiplications
-from attn_course.equations.drawing import Normal, narrow_factors
+from attn_course.equations.drawing import Normal, narrow_factors, tables
 from attn_course.formulas import function, matrices
 from attn_course.reference import attention, multi_head_attention, softmax, split_heads
 
 
 def _weights(normal: Normal, d: int, H: int, d_k: int, d_v: int) -> list[np.ndarray]:
     """Draw W_Q, W_K, W_V and W_O, with the heads side by side."""
-    return [normal(*shape) for shape in ((d, H * d_k), (d, H * d_k), (d, H * d_v), (H * d_v, d))]
+    return tables(normal, (d, H * d_k), (d, H * d_k), (d, H * d_v), (H * d_v, d))
 
 
 def _heads(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray, H: int) -> tuple[np.ndarray, np.ndarray]:

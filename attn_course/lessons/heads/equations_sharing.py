@@ -4,6 +4,7 @@ import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
+from attn_course.equations.drawing import tables
 from attn_course.formulas import function, index, matrices, rows
 from attn_course.reference import KeyValueCache, attention
 
@@ -67,7 +68,7 @@ def _(normal, H, g, H_kv, T, d_k):
         the queries shared, too: Q_h -> Q_r
         all heads share the first key head: \frac{h}{g} -> \frac{h}{H\,g}
     """
-    Q, K, V = (normal(*shape) for shape in ((H, T, d_k), (H_kv, T, d_k), (H_kv, T, 2)))
+    Q, K, V = tables(normal, (H, T, d_k), (H_kv, T, d_k), (H_kv, T, 2))
     lists = {"Q": Q, "K": K, "V": V, "Z": attention(Q, K, V, enable_gqa=True)}
     named = {name: matrices(arrays, start=0) for name, arrays in lists.items()}
     return {r"\mathrm{attention}": function(attention), "H": H, "H_{kv}": H_kv, **named}

@@ -5,20 +5,16 @@ from typing import Any
 import numpy as np
 
 from attn_course.equations.core import Givens, about
+from attn_course.equations.drawing import unit
 from attn_course.formulas import column, columns, index, matrices, of, row, rows, vector
 from attn_course.reference import attention, delta_rule_attention, dot_scores, linear_attention, softmax
 
 claim = about("K2")
 
 
-def _unit(keys: np.ndarray) -> np.ndarray:
-    """Return the keys with length 1."""
-    return keys / np.linalg.norm(keys, axis=-1, keepdims=True)
-
-
 def _pair(rng: np.random.Generator, d_k: int, d_v: int) -> dict[str, Any]:
     """Return a key that is not of length 1, a value and a step size; written again and again they do not blow up."""
-    k = rng.uniform(1.1, 1.4) * _unit(rng.normal(size=d_k))
+    k = rng.uniform(1.1, 1.4) * unit(rng.normal(size=d_k))
     return {"k": column(k), "v": column(rng.normal(size=d_v)), r"\beta": rng.choice([-1, 1]) * rng.uniform(0.2, 0.9)}
 
 
@@ -109,7 +105,7 @@ def _(normal, rng, d_k, draw):
         as for a unit key: \beta\, \|k\|^2 -> \beta
     """
     length, beta = ((0.6, 0.7), (1.7, -1.3), (4, 0.8))[draw]
-    return {"k": column(length * _unit(normal(d_k))), r"\beta": beta * rng.uniform(0.9, 1.1)}
+    return {"k": column(length * unit(normal(d_k))), r"\beta": beta * rng.uniform(0.9, 1.1)}
 
 
 def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, Any]:
@@ -203,12 +199,12 @@ def _(normal, rng, n, d, draw):
         the root of n - 1: (n - 1) -> \sqrt{n - 1}
         least overlap: \max -> \min
     """
-    keys, own, beta = _unit(normal(n, d)), rng.integers(n), rng.uniform(1, 4)
+    keys, own, beta = unit(normal(n, d)), rng.integers(n), rng.uniform(1, 4)
     q = keys[own].copy()
     if draw > 0:  # all other keys on a cone around the query: equal overlaps attain the bound
         overlap, others = rng.uniform(0.2, 0.8), np.arange(n) != own
         across = keys[others] - np.outer(keys[others] @ q, q)
-        keys[others] = overlap * q + np.sqrt(1 - overlap**2) * _unit(across)
+        keys[others] = overlap * q + np.sqrt(1 - overlap**2) * unit(across)
         if draw == 1:  # the query beside its key, nearer to the others
-            q += 0.005 * _unit(_unit(across).sum(axis=0))
+            q += 0.005 * unit(unit(across).sum(axis=0))
     return {"q": row(q), "k": rows(keys), "p": vector(softmax(beta * dot_scores(q[None], keys))[0]), "n": n, r"\beta": beta}

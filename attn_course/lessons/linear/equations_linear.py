@@ -8,16 +8,11 @@ import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import inputs, named
 from attn_course.formulas import columns, function, matrices, outcomes
 from attn_course.reference import elu_features, linear_attention
 
 claim = about("K2")
-
-
-def _sequence(normal: Normal, T: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return query, key and value."""
-    return normal(T, d_k), normal(T, d_k), normal(T, d_v)
 
 
 # ---- brackets
@@ -30,7 +25,7 @@ def _(normal, T_q, T_k, d_k, d_v):
         the features of the keys forgotten: \phi(K)^\top V -> K^\top V
         the products in another order: \phi(K)^\top V -> V\, \phi(K)^\top
     """
-    _, K, V = _sequence(normal, T_k, d_k, d_v)
+    _, K, V = inputs(normal, T_k, T_k, d_k, d_v)
     return {"Q": normal(T_q, d_k), "K": K, "V": V, r"\phi": function(elu_features)}
 
 
@@ -46,8 +41,7 @@ def _(normal, T, d, d_k, d_v):
         queries and keys exchanged: W_Q W_K -> W_K W_Q
         a fixed matrix: X^\top X\, ->
     """
-    shapes = {"X": (T, d), "W_Q": (d, d_k), "W_K": (d, d_k), "W_V": (d, d_v)}
-    return {name: normal(*shape) for name, shape in shapes.items()}
+    return named(normal, X=(T, d), W_Q=(d, d_k), W_K=(d, d_k), W_V=(d, d_v))
 
 
 @claim(
@@ -109,7 +103,7 @@ def _(normal, T, d_k, d_v):
         X29: exponentials are most of the work: F < N_{\exp} = T^2 < 2\, T^2 (d_k + d_v)
         X29: without exp it grows like T: 2\, T^2 -> 2\, T ;; 1 -> T
     """
-    Q, K, _ = _sequence(normal, T, d_k, d_v)
+    Q, K, _ = inputs(normal, T, T, d_k, d_v)
     taken = [math.exp(q @ k) for q in Q for k in K]
     return {r"N_{\exp}": len(taken), "F": _flops(T, d_k, d_v)[0], "T": T, "d_k": d_k, "d_v": d_v}
 
@@ -129,7 +123,7 @@ def _(normal, T, d_k, d_v, draw):
         the state read before it is written: S_t^\top \phi(q_t) = \sum_{j \le t} -> S_{t-1}^\top \phi(q_t) = \sum_{j < t}
         without the causal mask: \sum_{j \le t} -> \sum_j
     """
-    Q, K, V = _sequence(normal, T, d_k, d_v)
+    Q, K, V = inputs(normal, T, T, d_k, d_v)
     phi = np.tanh if draw == 2 else elu_features
     o, S = _outputs_and_states(range(T + 1), Q, K, V, feature_map=phi)
     lists = {"q": columns(Q), "k": columns(K), "v": columns(V), "o": columns(o)}
@@ -144,7 +138,7 @@ def _(normal, T, d_k, d_v):
         only the last key is counted: n_{t-1} + ->
         the denominator of the step before: n_t \cdot -> n_{t-1} \cdot
     """
-    Q, K, V = _sequence(normal, T, d_k, d_v)
+    Q, K, V = inputs(normal, T, T, d_k, d_v)
     o, ends = _outputs_and_states(range(T + 1), Q, K, V, feature_map=elu_features, normalize=True)
     S, n = zip(*ends, strict=True)
     states = {"S": matrices(S, start=0, states=True), "n": columns(n, start=0, states=True)}
@@ -160,7 +154,7 @@ def _(normal, n, C, d_k, d_v):
         written before it is read: O_c = Q_c\, S_{c+1} + ( Q_c K_c^\top \odot M ) V_c, \qquad S_{c+1} = S_c + K_c^\top V_c
         the mask looks ahead: M -> M^\top
     """
-    Q, K, V = _sequence(normal, n * C, d_k, d_v)
+    Q, K, V = inputs(normal, n * C, n * C, d_k, d_v)
     outputs, S = _outputs_and_states(range(0, n * C + 1, C), Q, K, V, form="recurrent", initial_state=normal(d_k, d_v))
     chunks = {name: matrices(array.reshape(n, C, -1)) for name, array in {"O": outputs, "Q": Q, "K": K, "V": V}.items()}
     return chunks | {"S": matrices(S, states=True), "M": np.tri(C)}
@@ -175,7 +169,7 @@ def _(normal, rng, T, d_k, d_v):
         the gate of step j counted too: j+1 -> j
         the gate after the write: S_{t-1} + k_t v_t^\top -> \bigl( S_{t-1} + k_t v_t^\top \bigr)
     """
-    Q, K, V = _sequence(normal, T, d_k, d_v)
+    Q, K, V = inputs(normal, T, T, d_k, d_v)
     a = rng.uniform(0.05, 1, size=(T, d_k))
     o = linear_attention(Q, K, V, log_decay=np.log(a), form="recurrent")
     S = [linear_attention(Q[:t], K[:t], V[:t], log_decay=np.log(a[:t]), return_state=True)[1] for t in range(T + 1)]
@@ -191,7 +185,7 @@ def _(normal, n, d_k, d_v):
         the value alone: v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j -> v_i
         the value once: |k_i|^2\, v_i -> v_i
     """
-    _, K, V = _sequence(normal, n, d_k, d_v)
+    _, K, V = inputs(normal, n, n, d_k, d_v)
     return {"S": linear_attention(K, K, V, return_state=True)[1], "k": columns(K), "v": columns(V)}
 
 

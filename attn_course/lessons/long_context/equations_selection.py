@@ -102,8 +102,8 @@ def _(normal, T_q, T_k, H, d):
 @claim("gated-branches", rests_on="selection-error pooled-score-bound window-pair-count")
 def _(normal, b, d_k, d_v, draw):
     r"""Z_t = g_{t1}\, M_t + g_{t2}\, B_t + g_{t3}\, W_t
-    where M = attention to means of blocks that ended ;; B = to the keys of blocks that have the largest weights there ;; W = to a
-        window ;; g = gates, a row for each position
+    where M = attention to means of blocks that ended ;; B = to the keys of blocks that have the largest weights there ;; W = to a window
+        ;; g = gates, a row for each position
     Coarse and everywhere, fine and far, fine and near: each is attention of its own, with its own softmax.
         the branches only averaged: g_{t1}\, M_t + g_{t2}\, B_t + g_{t3}\, W_t -> \tfrac{1}{3}\, (M_t + B_t + W_t)
         gates of the first position for all: g_{t1} -> g_{11}

@@ -4,6 +4,7 @@ import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import claim
+from attn_course.equations.drawing import named
 from attn_course.formulas import function, matrix, of, row, rows, vector
 from attn_course.lessons.lookup.equations import inputs
 
@@ -111,8 +112,7 @@ def _(normal, m, d_model, d_k, d_v):
         X10: features gathered first: ( X W_Q W_K^\top X^\top ) X W_V = X ( X^\top X W_Q W_K^\top W_V )
         softmax in between: \mathrm{softmax}(X W_Q W_K^\top X^\top)\, X W_V = X\, \mathrm{softmax}(W_Q W_K^\top X^\top X)\, W_V
     """
-    shapes = {"X": (m, d_model), "W_Q": (d_model, d_k), "W_K": (d_model, d_k), "W_V": (d_model, d_v)}
-    return {name: normal(*shape) for name, shape in shapes.items()}
+    return named(normal, X=(m, d_model), W_Q=(d_model, d_k), W_K=(d_model, d_k), W_V=(d_model, d_v))
 
 
 @claim("opposite-query-inverts-ratios", serves="A1", rests_on="normalised-similarities")

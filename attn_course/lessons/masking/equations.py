@@ -4,7 +4,7 @@ import numpy as np
 
 from attn_course import reference
 from attn_course.equations.core import about
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import inputs
 from attn_course.formulas import function, index, matrix, of, rows, subset
 from attn_course.reference import attention, softmax
 
@@ -89,15 +89,10 @@ def _(normal, rng, T_q, T_k, d_k, d_v):
             all \in -> \notin
         the sum below runs over all keys: {\sum_{j \in A_i} e^{q_i \cdot k_j / \sqrt{d_k}}} -> {\sum_j e^{q_i \cdot k_j / \sqrt{d_k}}}
     """
-    Q, K, V, mask = (*_qkv(normal, T_q, T_k, d_k, d_v), random_mask(rng, T_q, T_k))
+    Q, K, V, mask = (*inputs(normal, T_q, T_k, d_k, d_v), random_mask(rng, T_q, T_k))
     Z = attention(Q, K, V, mask=mask)
     as_rows = {"q": rows(Q), "k": rows(K), "v": rows(V), "z": rows(Z)}
     return {"Q": Q, "K": K, "V": V, "Z": Z, "M": added(mask), "A": subset(mask), "d_k": d_k, **as_rows}
-
-
-def _qkv(normal: Normal, q_len: int, kv_len: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw queries, keys and values."""
-    return normal(q_len, d_k), normal(kv_len, d_k), normal(kv_len, d_v)
 
 
 # ---- nothing to attend to, and masks that are merely large
@@ -146,7 +141,7 @@ def _(normal, rng, T_q, T_k, d_k, d_v):
     """
     mask = random_mask(rng, T_q, T_k)
     mask[rng.integers(T_q)] = False
-    Z, P, L = attention(*_qkv(normal, T_q, T_k, d_k, d_v), mask=mask, return_weights=True, return_lse=True)
+    Z, P, L = attention(*inputs(normal, T_q, T_k, d_k, d_v), mask=mask, return_weights=True, return_lse=True)
     return {"A": subset(mask), "p": P, "z": rows(Z), "L": L}
 
 
@@ -194,7 +189,7 @@ def _(normal, T, d, d_k, d_v):
         off by one: the row of the next token:
             Z(X_{1:t})_t = Z(X)_{t+1}
     """
-    W_Q, W_K, W_V = _qkv(normal, d, d, d_k, d_v)
+    W_Q, W_K, W_V = inputs(normal, d, d, d_k, d_v)
     layer = function(lambda X: attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=True))
     return {"Z": layer, "X": normal(T, d), "t": index(1, T - 1)}
 

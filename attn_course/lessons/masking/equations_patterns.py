@@ -81,8 +81,8 @@ def _(normal, T_q, n, m, d_k, d_v, draw):
 @claim("packed-documents-stay-apart", rests_on="masked-attention")
 def _(normal, rng, n, m, d, d_k, d_v, draw):
     r"""Z(X,\, A) = \bigl[\, Z(X^{(1)});\; Z(X^{(2)}) \,\bigr], \qquad A_i = \{\, j : g_j = g_i \,\}
-    where g_i = number of the document that token i belongs to ;; X = [X^(1); X^(2)] ;; Z(X, A) = self-attention, causal or not, in
-        which token i sees A_i only
+    where g_i = number of the document that token i belongs to ;; X = [X^(1); X^(2)]
+        ;; Z(X, A) = self-attention, causal or not, in which token i sees A_i only
     A block-diagonal mask: documents packed into one sequence do not see each other.
         a causal mask alone keeps documents apart: = g_i -> \le g_i
         inverted polarity: other documents are seen:

@@ -7,10 +7,10 @@ distribution.
 import numpy as np
 
 from attn_course.equations.core import about
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import Normal, uncorrelated
 from attn_course.formulas import matrix, outcomes, row, rows
 from attn_course.formulas.givens import Outcomes
-from attn_course.lessons.scaling.equations import directions, normal_vectors
+from attn_course.lessons.scaling.equations import normal_vectors
 
 claim = about("C1")
 
@@ -112,17 +112,10 @@ def _(normal, d_k):
 
 
 # ---- What LayerNorm fixes, and what it does not
-def uncorrelated(normal: Normal, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and weights of entries with mean 0 and variance 1 that are uncorrelated, which is all that a variance sees."""
-    chances = rng.dirichlet(np.full(count, 9.0))
-    points = directions(normal, count) / np.sqrt(chances)[:, None]  # the rarer, the longer
-    return np.vstack([points, -points]), np.tile(chances / 2, 2)
-
-
 def weights_of_variance(normal: Normal, rng: np.random.Generator, shape: tuple[int, int], deviation: float, name: str) -> Outcomes:
     """Return a random matrix: mean 0, uncorrelated entries of one deviation."""
-    points, chances = uncorrelated(normal, rng, shape[0] * shape[1])
-    return outcomes(chances, matrix(deviation * points.reshape(-1, *shape)), name)
+    points, chances = uncorrelated(normal, rng, *shape)
+    return outcomes(chances, matrix(deviation * points), name)
 
 
 @claim("variance-after-projection", serves="C3")

@@ -6,21 +6,11 @@ from functools import cache
 import numpy as np
 
 from attn_course.equations.core import about
-from attn_course.equations.drawing import Normal, normalisers, tables
+from attn_course.equations.drawing import normalisers, one_head, projections, tables
 from attn_course.formulas import derivative, function, independent, matrix, normal_nodes, outcomes, rows
-from attn_course.reference import attention, attention_backward, multi_head_attention, scaled_dot_scores, softmax
+from attn_course.reference import attention, attention_backward, scaled_dot_scores, softmax
 
 claim = about("E1")
-
-
-def projections(normal: Normal, d_model: int, d_k: int, d_v: int) -> dict[str, np.ndarray]:
-    """Return W_Q, W_K and W_V."""
-    return dict(zip(("W_Q", "W_K", "W_V"), tables(normal, (d_model, d_k), (d_model, d_k), (d_model, d_v)), strict=True))
-
-
-def attend(X: np.ndarray, W_Q: np.ndarray, W_K: np.ndarray, W_V: np.ndarray) -> np.ndarray:
-    """Return what the package computes for one sequence, with one head and no output projection."""
-    return np.asarray(multi_head_attention(X, X, W_Q, W_K, W_V, np.eye(W_V.shape[1]), n_heads=1))
 
 
 def shuffle(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -128,8 +118,8 @@ def _(normal, T, d_model, d_k, d_v):
         X12: W_Q and W_K taken for Q and K: X W_Q\, W_K^\top X -> W_Q\, W_K
         X13: queries and keys one set: W_Q\, W_K -> W_K\, W_Q
     """
-    X, weights = normal(T, d_model), projections(normal, d_model, d_k, d_v)
-    return {"X": X, **weights, "Z": attend(X, **weights), "d_k": d_k}
+    X, weights = normal(T, d_model), projections(normal, d_model, d_model, d_k, d_v)
+    return {"X": X, **weights, "Z": one_head(X, X, **weights), "d_k": d_k}
 
 
 @claim("bilinear-score", rests_on="scaled-score self-attention")
@@ -165,8 +155,8 @@ def _(normal, T, d_model, d_k, d_v):
         the values counted twice: 2\,d_k + -> d_k + 2\,
         with a bias for each feature: d_{\text{model}} -> (d_{\text{model}} + 1)
     """
-    weights = projections(normal, d_model, d_k, d_v)
-    assert attend(normal(T, d_model), **weights).shape == (T, d_v), "nothing else is needed"
+    weights = projections(normal, d_model, d_model, d_k, d_v)
+    assert one_head(*2 * [normal(T, d_model)], **weights).shape == (T, d_v), "nothing else is needed"
     counted = {r"\#\{\text{parameters}\}": sum(weight.size for weight in weights.values())}
     return {**counted, r"d_{\text{model}}": d_model, "d_k": d_k, "d_v": d_v}
 
@@ -180,7 +170,7 @@ def _(normal, T, d_model, d_k, d_v):
         queries and keys go each other's way: W_Q^\top + dK\, W_K -> W_K^\top + dK\, W_Q
         the gradient of the keys: dQ, -> dK,
     """
-    (X, dZ), weights = tables(normal, (T, d_model), (T, d_v)), projections(normal, d_model, d_k, d_v)
+    (X, dZ), weights = tables(normal, (T, d_model), (T, d_v)), projections(normal, d_model, d_model, d_k, d_v)
     W_Q, W_K, W_V = weights.values()
     dQ, dK, dV = attention_backward(X @ W_Q, X @ W_K, X @ W_V, dZ)
 
@@ -224,8 +214,8 @@ def _(normal, rng, T, d_model, d_k, d_v):
             \Pi\, Z -> Z
         X25: where a token stands changes its output: = \Pi -> \ne \Pi
     """
-    weights = projections(normal, d_model, d_k, d_v)
-    return {"Z": function(lambda X: attend(X, **weights)), r"\Pi": shuffle(rng, T), "X": normal(T, d_model)}
+    weights = projections(normal, d_model, d_model, d_k, d_v)
+    return {"Z": function(lambda X: one_head(X, X, **weights)), r"\Pi": shuffle(rng, T), "X": normal(T, d_model)}
 
 
 @claim("score-with-added-positions", rests_on="bilinear-score permutation-equivariance")

@@ -70,8 +70,7 @@ def _(rng, T, h):
 )
 def _(rng, T, draw):
     r"""\theta(0) = 0,\;\; \theta(s + 1) - \theta(s) = \omega \quad \Longrightarrow \quad \theta(t) = \omega\, t
-    where queries and keys at t are turned by theta(t) ;; a score may depend on t and u through t - u only, so steps are equal, for all
-        s
+    where queries and keys at t are turned by theta(t) ;; a score may depend on t and u through t - u only, so steps are equal, for all s
     theta(s + 1) - theta(s) is the angle between neighbours; if it is the same everywhere, angles grow in proportion to the position.
         one angle for all: \omega\, t -> \omega
         geometric growth: \omega\, t -> \omega^t

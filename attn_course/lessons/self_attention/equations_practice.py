@@ -6,9 +6,8 @@ import numpy as np
 
 from attn_course.equations.core import about
 from attn_course.equations.counting import Traced, multiplications, traced
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import Normal, one_head, projections
 from attn_course.formulas import function, index, matrices, of, row, rows, vector
-from attn_course.lessons.self_attention.equations import attend, projections
 from attn_course.reference import attention, softmax
 
 claim = about("E4")
@@ -23,12 +22,17 @@ def _(normal, L, T, d_model, d_k):
         attention updates the token by itself: X_{l-1} + Z_l -> Z_l
         every layer reads the input: all (X_{l-1}) -> (X_0)
     """
-    layers = [projections(normal, d_model, d_k, d_model) for _ in range(L)]
+    layers = [projections(normal, d_model, d_model, d_k, d_model) for _ in range(L)]
     X = [normal(T, d_model)]
     for layer in layers:
         layer["W_V"] /= d_model
-        X.append(X[-1] + attend(X[-1], **layer))
-    return {"X": matrices(np.stack(X), start=0), "Z": function(lambda number, x: attend(x, **layers[number - 1])), "L": L, "l": index(1, L)}
+        X.append(X[-1] + one_head(X[-1], X[-1], **layer))
+    return {
+        "X": matrices(np.stack(X), start=0),
+        "Z": function(lambda number, x: one_head(x, x, **layers[number - 1])),
+        "L": L,
+        "l": index(1, L),
+    }
 
 
 OUTPUTS, VALUES = r"\max_i z_i - \min_i z_i \le", r"\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad "
@@ -207,8 +211,8 @@ def traced_rnn(T: int, d: int) -> tuple[int, int]:
 @claim("attention-and-rnn-traffic", rests_on="attention-traffic attention-and-rnn-depth")
 def _(rng, T, d, draw):
     r"""\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d
-    where numbers, not bytes ;; each operation reads its inputs from memory and writes its result there ;; sizes as in
-        {eq}`attention-and-rnn-flops`
+    where numbers, not bytes ;; each operation reads its inputs from memory and writes its result there
+        ;; sizes as in {eq}`attention-and-rnn-flops`
     The RNN reads its matrices again at every step, attention reads its own once and moves the T x T weights four times instead.
         the RNN reads its matrices once: 2\,T d^2 -> 2\, d^2
         nothing of size T^2: d + 4\, T^2 -> d

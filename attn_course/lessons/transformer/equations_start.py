@@ -7,26 +7,19 @@ import numpy as np
 from attn_course.costs import TransformerSizes, transformer_parameters
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
+from attn_course.equations.drawing import uncorrelated
 from attn_course.formulas import function, matrices, matrix, normal_nodes, outcomes, row, rows
 from attn_course.reference import gelu
 
 claim = about("M2")
 
 
-def uncorrelated(rng: np.random.Generator, *shape: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and weights of a table of entries with mean 0 and variance 1 that are uncorrelated, which is all a variance sees."""
-    count = int(np.prod(shape))
-    chances = rng.dirichlet(np.full(count, 9.0))
-    points = np.linalg.qr(rng.normal(size=(count, count)))[0] / np.sqrt(chances)[:, None]  # the rarer, the longer
-    return np.vstack([points, -points]).reshape(-1, *shape), np.tile(chances / 2, 2)
-
-
 # ---- first weights
 @claim("stream-variance-by-depth", rests_on="variance-after-projection stream-is-a-sum")
 def _(normal, rng, n, m, d):
     r"""\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{n} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{n} \|u_l\|^2
-    where n parts, 2 L of L blocks, add u_l W_l to the stream: W_l is the last matrix of a part, u_l what it reads ;; entries of the W_l
-        uncorrelated, mean 0, variance sigma^2
+    where n parts, 2 L of L blocks, add u_l W_l to the stream: W_l is the last matrix of a part, u_l what it reads
+        ;; entries of the W_l uncorrelated, mean 0, variance sigma^2
     Variances of uncorrelated parts add up.
         the deviations add up: \sum_{l=1}^{n} \|u_l\|^2 -> \Bigl( \sum_{l=1}^{n} \|u_l\| \Bigr)^2
         the same at every depth: \sum_{l=1}^{n} \|u_l -> \, \|u_1
@@ -37,7 +30,7 @@ def _(normal, rng, n, m, d):
     With |u_l|^2 = m and sigma^2 = 1 / (2 L m) the 2 L parts bring 1 to each feature, at any depth: the last matrix of each part is
     divided by sqrt(2 L).
     """
-    (points, chances), sigma = uncorrelated(rng, n, m, d), rng.uniform(0.3, 0.8)
+    (points, chances), sigma = uncorrelated(normal, rng, n, m, d), rng.uniform(0.3, 0.8)
     return {"u": rows(normal(n, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "n": n}
 
 
@@ -61,23 +54,23 @@ def _(rng):
     rests_on="variance-after-projection gelu-moments",
     whatever={"a": "any activation loses its own share of the variance"},
 )
-def _(rng, m, d):
+def _(normal, rng, m, d):
     r"""\mathrm{Var}\bigl[ (a(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ a(z)^2 \bigr]
-    where h_1 ... h_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in ;; entries of V uncorrelated,
-        mean 0, variance sigma^2, independent of h
+    where h_1 ... h_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in
+        ;; entries of V uncorrelated, mean 0, variance sigma^2, independent of h
     V has mean 0, so squares count, also of a mean that is not 0: sigma^2 = 1 / (m E[a(z)^2]) gives back a variance of 1.
         the variance of the activation: \mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathrm{Var}\bigl[ a(z) \bigr]
         as without an activation: \, \mathbb{E}\bigl[ a(z)^2 \bigr] ->
         the square of the mean: \mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathbb{E}[ a(z) ]^2
     """
-    (nodes, weights), (points, chances) = normal_nodes(40), uncorrelated(rng, m, d)
+    (nodes, weights), (points, chances) = normal_nodes(40), uncorrelated(normal, rng, m, d)
     signs, sigma = rng.choice([-1.0, 1.0], size=m), rng.uniform(0.3, 0.8)
     random = {"h": outcomes(weights, row(np.outer(nodes, signs)), "h"), "V": outcomes(chances, matrix(sigma * points), "V")}
     return random | {"z": outcomes(weights, nodes, "z"), "a": function(gelu, entrywise=True), r"\sigma": sigma, "m": m}
 
 
 @claim("tied-logit-means", rests_on="variance-after-projection logits-by-part")
-def _(rng, n, d):
+def _(normal, rng, n, d):
     r"""\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,]
     where e_v, e_w: rows of the table of tokens, entries uncorrelated, mean 0, variance sigma^2
     One table to write and to read: the stream still holds the token read, whose logit therefore starts higher than all others.
@@ -85,7 +78,7 @@ def _(rng, n, d):
         mean 0 for all: \sigma^2\, d\, [\, v = w \,] -> 0
         the deviation: \sigma^2\, d -> \sigma\, \sqrt{d}
     """
-    (points, chances), sigma = uncorrelated(rng, n, d), rng.uniform(0.3, 0.8)
+    (points, chances), sigma = uncorrelated(normal, rng, n, d), rng.uniform(0.3, 0.8)
     return {"e": outcomes(chances, rows(sigma * points)), r"\sigma": sigma, "d": d}
 
 

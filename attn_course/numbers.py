@@ -137,6 +137,21 @@ def lessons_with(room: str) -> list[str]:
     return [slug for slug in lessons() if lesson_modules(room, slug)]
 
 
+def lesson_table(questions: Mapping[str, str] | None = None) -> str:
+    """Return a Markdown table of the lessons that are written, with links as from the folder notebooks/.
+
+    `questions`: slug -> the question that the lesson answers, for a column of its own.
+    """
+    header = ["lesson", *(["the question it answers"] if questions else []), "exercises"]
+    rows = [header, ["---"] * len(header)]
+    for slug, entry in tables()["slugs"].items():
+        if entry["number"] is not None:
+            stem = f"{entry['number']:02d}_{slug}"
+            link = f"[exercises](../work/ex_{stem}.ipynb)" if tables()["tasks"].get(slug) else ""
+            rows.append([f"[{stem[:2]} {entry['title']}]({stem}.ipynb)", *([questions.get(slug, "")] if questions else []), link])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | None = None) -> str:
     """Put numbers in the place of roles: {eq}`label`, {task}`id`, {lesson}`slug` and, in sources of notebooks, {section}`id`.
 

@@ -17,12 +17,13 @@ class Problem:
     """One thing that is wrong with a lesson.
 
     `file`: path relative to the course's root, with forward slashes. `cell`: id of the cell, the label or the task; None if the
-    file as a whole is meant. `message`: what was wanted and what was found.
+    file as a whole is meant. `message`: what was wanted and what was found. `by_build`: whether a build mends it, and no author need.
     """
 
     file: str
     cell: str | None
     message: str
+    by_build: bool = False
 
     @classmethod
     def of_error(cls, error: AuthoringError) -> "Problem":

@@ -448,7 +448,7 @@ print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 # %% id="map-table"
 from IPython.display import Markdown, display
 
-from attn_course.authoring.lessons import lesson_table
+from attn_course.numbers import lesson_table
 
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from attn_course.notation.checks import require_array, require_integer
+from attn_course.costs.checks import require_count
+from attn_course.notation.checks import require_array
 
 
 def invert_mask(mask: np.ndarray) -> np.ndarray:
@@ -37,7 +38,7 @@ def from_torch_masks(
     array([[1, 0],
            [1, 1]])
     """
-    heads = require_integer("n_heads", n_heads, 1)
+    heads = require_count("n_heads", n_heads, 1)
     parts = []
     if attn_mask is not None:
         parts.append(_split_batch(_require_mask("attn_mask", attn_mask, (2, 3)), heads))

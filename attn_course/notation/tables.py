@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Literal
 
-from attn_course.notation.checks import require_choice
+from attn_course.costs.checks import require_choice
 from attn_course.notation.glossary import DIALECTS, GLOSSARY
 from attn_course.notation.meanings import LETTERS
 

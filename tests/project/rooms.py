@@ -29,7 +29,7 @@ ROOMS = {
     "reference": Room(("numpy", "jaxtyping")),
     "costs": Room(("numpy",)),
     "formulas": Room(("numpy", "sympy")),
-    "notation": Room(("numpy",)),
+    "notation": Room(("numpy", f"{COURSE}.costs.checks")),
     "gpu": Room(("torch", "triton", f"{COURSE}.costs")),  # triton: see kernel files below
     "modules": Room(("torch", "jaxtyping", f"{COURSE}.gpu.ops"), in_functions=("gguf", "numpy")),  # a file of weights is read with NumPy
     "language": Room(

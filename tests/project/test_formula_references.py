@@ -15,13 +15,14 @@ def test_every_public_function_of_the_reference_names_a_registered_equation():
     assert without_equation(attn_course.reference, KNOWN) == []
 
 
-@pytest.mark.parametrize("name", attn_course.reference.__all__)
-def test_a_function_that_loses_its_equations_is_named(name, monkeypatch):
+def test_a_function_that_loses_its_equations_is_named():
     room = ModuleType("toy_room")
-    stripped = ModuleType("toy_function")
-    stripped.__doc__ = (getattr(attn_course.reference, name).__doc__ or "").replace("Eq", "See")
-    room.__all__, room.lost = ["lost"], stripped
-    assert without_equation(room, KNOWN) == ["lost"]
+    room.__all__ = attn_course.reference.__all__
+    for name in room.__all__:
+        stripped = ModuleType("toy_function")
+        stripped.__doc__ = (getattr(attn_course.reference, name).__doc__ or "").replace("Eq", "See")
+        setattr(room, name, stripped)
+    assert sorted(without_equation(room, KNOWN)) == sorted(room.__all__)
 
 
 @pytest.mark.parametrize("label", KNOWN[:1] + KNOWN[-1:])

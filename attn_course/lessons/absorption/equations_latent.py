@@ -68,7 +68,7 @@ def _(normal, H, g, H_kv, T, d_head):
         K_h = C\, E_r, \quad V_h = C\, E_{H_{kv} + r}, \quad d_c = 2\, H_{kv}\, d_{\mathrm{head}}, \qquad r = \lfloor h / g \rfloor
     where C: rows c_t ;; E_r = columns r d_head to (r + 1) d_head - 1 of the identity ;; g = H / H_kv ;; heads counted from 0
     Grouped-query attention is latent attention whose up-projections only copy; learned ones can do more with the same cache.
-        heads tiled, the remainder for the quotient: r = -> r = h - g
+        heads tiled, the remainder for the quotient: \lfloor h / g \rfloor -> h - g \lfloor h / g \rfloor
         values from the keys' half: H_{kv} + ->
         the width of the keys alone: = 2\, -> =
     """
@@ -202,7 +202,9 @@ def _(normal, draw, T, H, d, d_q, d_c, d_head, d_v, m):
     where C^Q, C: latent vectors of queries and of keys and values ;; M: causal mask
     Eqs. absorbed-latent-keys, absorbed-latent-values and decoupled-rope-score together: no key and no value is ever formed.
         one rotary query for all heads: Q_h^R -> Q_1^R
-        each part with a scale of its own: C^\top -> C^\top}{\sqrt{d_{\mathrm{head}}}} ;; Q_h^R -> \frac{Q_h^R ;; d_{\mathrm{head}} + ->
+        each part with a scale of its own:
+            \frac{C^Q W_h C^\top + Q_h^R K^{R\top}}{\sqrt{d_{\mathrm{head}} + d_R}}
+            -> \frac{C^Q W_h C^\top}{\sqrt{d_{\mathrm{head}}}} + \frac{Q_h^R K^{R\top}}{\sqrt{d_R}}
         the future seen, the past hidden: M -> M^\top
     """
     d_R, positions, X = 2 * m, np.arange(T), normal(T, d)

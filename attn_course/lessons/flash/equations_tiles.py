@@ -110,7 +110,7 @@ def _(rng, n, B, draw):
     r"""\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}
     where causal, p = 0 ;; square tiles, B divides T
     Tiles above the diagonal are skipped, those on it cost in full: a little more than half, and only they need the mask.
-        exactly half: n\, (n + 1) -> n^2 ;; \frac{n + 1} -> \frac{1} ;; 2\, n -> 2
+        exactly half: \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n} -> \frac{n^2 / 2}{n^2} = \frac{1}{2}
         the tiles on the diagonal skipped too: all n + 1 -> n - 1
         the share of the pairs: \frac{\text{tiles visited}}{\text{tiles}} = \frac{T\, (T + 1) / 2}{T^2} = \frac{T + 1}{2\, T}
     """

@@ -64,7 +64,7 @@ def _(normal, H, g, H_kv, T, d_k):
     where heads counted from 0 ;; H_kv divides H
     Neighbouring query heads share one key head: H_kv = H is multi-head, H_kv = 1 multi-query attention.
         r = h mod H_kv: heads tiled instead of repeated:
-            r = -> r = h - H_{kv} ;; \frac{h} -> \frac{g\,h} ;; {g} -> {H}
+            \Bigl\lfloor \frac{h}{g} \Bigr\rfloor -> h - H_{kv} \Bigl\lfloor \frac{g\,h}{H} \Bigr\rfloor
         the queries shared, too: Q_h -> Q_r
         all heads share the first key head: \frac{h}{g} -> \frac{h}{H\,g}
     """

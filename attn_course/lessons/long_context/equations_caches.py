@@ -167,8 +167,8 @@ def _worst(n: int, largest: float) -> tuple[np.ndarray, np.ndarray]:
 
 @claim("quantised-output-error", rests_on="weights-under-score-errors quantised-score-error quantisation-error")
 def _(normal, rng, T, d_v, draw):
-    r"""|z'_c - z_c| \le \max_j |\hat{v}_{jc} - v_{jc}| + \tanh\Bigl( \frac{\varepsilon}{2} \Bigr) \bigl( \max_j \hat{v}_{jc}
-        - \min_j \hat{v}_{jc} \bigr), \qquad \varepsilon = \max_j |\hat{s}_j - s_j|
+    r"""|z'_c - z_c| \le \max_j |\hat{v}_{jc} - v_{jc}| + \tanh\Bigl( \frac{\varepsilon}{2} \Bigr)
+        \bigl( \max_j \hat{v}_{jc} - \min_j \hat{v}_{jc} \bigr), \qquad \varepsilon = \max_j |\hat{s}_j - s_j|
     where z' = attention with the scores and values of the cache, z = with those that were rounded
     Values are averaged, so their errors do not grow; errors of scores move weight, from one end of the values to the other at worst.
         errors of the keys forgotten: + \tanh\Bigl( \frac{\varepsilon}{2} \Bigr) \bigl( \max_j \hat{v}_{jc} - \min_j \hat{v}_{jc} \bigr) ->
@@ -189,8 +189,8 @@ def _(normal, rng, T, d_v, draw):
 
 @claim("quantised-cache-bytes", rests_on="kv-cache-bytes quantised-number")
 def _(normal, d_k, d_v, g, draw):
-    r"""\text{bytes} = G\, d_k \Bigl( \frac{g\,B}{8} + 2\,b \Bigr) + (T - G\,g)\, d_k\, b + T\, \Bigl( \frac{d_v\,B}{8}
-        + 2\,b \Bigr), \qquad G = \Bigl\lfloor \frac{T}{g} \Bigr\rfloor
+    r"""\text{bytes} = G\, d_k \Bigl( \frac{g\,B}{8} + 2\,b \Bigr) + (T - G\,g)\, d_k\, b
+        + T\, \Bigl( \frac{d_v\,B}{8} + 2\,b \Bigr), \qquad G = \Bigl\lfloor \frac{T}{g} \Bigr\rfloor
     where one head; B bits for a number, b bytes for one in full ;; keys by channel in groups of g tokens, values by token
     Two bits are not an eighth of sixteen: each group keeps two numbers in full, which a group of 32 makes one bit for each number.
         B / 16 of it: steps and least numbers forgotten:

@@ -187,8 +187,8 @@ def _(normal, rng, m, d_k, d_v):
 
 @claim("duplicated-pair-counts-twice", serves="A8", rests_on="soft-lookup")
 def _(normal, m, d_k, d_v):
-    r"""\mathrm{Attention}\bigl(q,\, [K;\, k_1],\, [V;\, v_1]\bigr) = \frac{2\,s_1 v_1 + \sum_{i \ge 2} s_i v_i}{2\,s_1 + \sum_{i
-        \ge 2} s_i}
+    r"""\mathrm{Attention}\bigl(q,\, [K;\, k_1],\, [V;\, v_1]\bigr)
+        = \frac{2\,s_1 v_1 + \sum_{i \ge 2} s_i v_i}{2\,s_1 + \sum_{i \ge 2} s_i}
     where s_i = s(q, k_i)
     A pair that occurs twice has two terms in each sum: a multiset, since a set would not count it again.
         a set ignores duplicates: \mathrm{Attention}\bigl(q,\, [K;\, k_1],\, [V;\, v_1]\bigr) = \frac{\sum_{i} s_i v_i}{\sum_{i} s_i}

@@ -153,7 +153,8 @@ def _(rng, T, d, draw):
     r"""\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2
     where d = d_model = d_k = d_v = hidden size ;; a multiplication and its addition count 2; matrix products only
     Three projections of T tokens and Eq. attention-flops; for the RNN two matrices, applied to T vectors each.
-        cheaper because parallel: d, \qquad -> d < 4\,T d^2 = ;; = 4\,T d^2 ->
+        cheaper because parallel:
+            \text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d < 4\,T d^2 = \text{FLOPs}_{\text{RNN}}
         linear in T: the projections alone:
             + 4\,T^2 d ->
     """

@@ -186,8 +186,8 @@ def _(normal, d):
 
 @claim("post-norm-jacobian", rests_on="rms-norm-jacobian")
 def _(normal, d):
-    r"""\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr) \Bigl( I
-        + \frac{\partial f}{\partial x} \Bigr)
+    r"""\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
+        \Bigl( I + \frac{\partial f}{\partial x} \Bigr)
     where z = RMS(y), y = x + f(x): the norm behind the sum, as in 2017 ;; epsilon = 0
     Every norm stands in the way of the whole gradient: over L blocks 2 L such factors, with the norm first none.
         the stream passes by: \Bigl( I + \frac{\partial f}{\partial x} \Bigr) -> \frac{\partial f}{\partial x}

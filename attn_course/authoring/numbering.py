@@ -31,7 +31,7 @@ _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
 _REGISTERED = re.compile(r'^@claim\(\s*"([^"]+)"', re.MULTILINE)
-_ASKED = re.compile(r'\b(?:Task\(\s*id=|asked(?:_formula|_cell)?\(\s*)"([^"]+)"')
+_ASKED = re.compile(r'\basked(?:_formula|_cell)?\(\s*"([^"]+)"')
 _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
 
 

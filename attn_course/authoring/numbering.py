@@ -30,7 +30,7 @@ _DEEPER = re.compile(r"^# ## Deeper: .*?(?=^# ## Sources|\Z)", re.MULTILINE | re
 _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
-_REGISTERED = re.compile(r'^@equation\(\s*"([^"]+)"', re.MULTILINE)
+_REGISTERED = re.compile(r'^@claim\(\s*"([^"]+)"', re.MULTILINE)
 _ASKED = re.compile(r'\b(?:Task\(\s*id=|asked(?:_formula|_cell)?\(\s*)"([^"]+)"')
 _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import attn_course
-from attn_course.commands.lab_files import copy_states, exercises, lessons, notary
+from attn_course.commands.lab_files import copy_states, exercises, lessons
+from attn_course.commands.lab_trust import notary
 
 Status = Literal["ok", "note", "problem"]
 GIGABYTE = 1_000_000_000

@@ -54,7 +54,7 @@ def _show_one(label: str, verify: bool) -> None:
         equation = get_equation(label)
     parts: list[tuple[str, Sequence[str]]] = [
         ("", [equation.latex]),
-        ("Why", [equation.doc]),
+        ("Why", [equation.why]),
         ("Assumes", list(map(cite, equation.assumes))),
         ("Uses", [f"{eq(used)} {used}" for used in equation.uses]),
         ("Used by", [f"{eq(other.label)} {other.label}" for other in all_equations() if label in other.uses]),

@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, require_course, trust_built
+from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, require_course
 from attn_course.commands.lab_lessons import FOLDER, copy_lessons, lesson_copies
 from attn_course.commands.lab_profile import environment, server_options, write_profile
 from attn_course.commands.lab_server import (
@@ -24,6 +24,7 @@ from attn_course.commands.lab_server import (
     usable_port,
     wait_until_it_answers,
 )
+from attn_course.commands.lab_trust import trust_built
 from attn_course.commands.terminal import BadInput, signals_interrupt
 
 LOG = PROFILE / "lab.log"

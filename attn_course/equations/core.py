@@ -3,7 +3,6 @@
 import functools
 import importlib
 import itertools
-import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
 from attn_course.equations.untested import complain_of_untested
+from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
 from attn_course.formulas.tree import bounds_only
@@ -29,21 +29,13 @@ DRAWS = 3  # of the givens, at each set of sizes
 
 
 @dataclass(frozen=True)
-class WrongForm:
-    """A mistake somebody makes, as a formula of the same symbols; `trap` is its id in the mission's table of traps."""
-
-    name: str
-    latex: str
-    trap: str | None = None
-
-
-@dataclass(frozen=True)
 class Equation:
     """An equation of a lesson: its LaTeX, what is given for its symbols, and where it belongs."""
 
     label: str
     latex: str
     make: Maker
+    why: str
     topics: tuple[str, ...]
     sizes: str = ""
     uses: tuple[str, ...] = ()
@@ -51,7 +43,7 @@ class Equation:
     wrongs: tuple[WrongForm, ...] = ()
     loose: str = ""
     kind: Kind = "claim"
-    why: str = ""
+    unread: str = ""
     equivalent: Mapping[str, str] = field(default_factory=dict)
     whatever: Mapping[str, str] = field(default_factory=dict)
     registered: str = ""
@@ -73,12 +65,7 @@ class Equation:
     @property
     def name(self) -> str:
         """What the equation is called, in words."""
-        return self.make.__name__.strip("_").replace("_", " ")
-
-    @property
-    def doc(self) -> str:
-        """Why it holds, in a line."""
-        return (self.make.__doc__ or "").strip().split("\n\n")[0]
+        return self.label.replace("-", " ")
 
     @property
     def traps(self) -> tuple[str, ...]:
@@ -89,7 +76,7 @@ class Equation:
     def checked(self) -> str:
         """How it is checked, in a few words: as printed, at which sizes; or why it is not."""
         if self.kind == "transcribed":
-            return f"transcribed, not read: {self.why}"
+            return f"transcribed, not read: {self.unread}"
         letters, sets = self.sizes.partition(",")[0].split(), self.size_sets()
         if len(letters) == 1:
             tried = f"{letters[0]} = {', '.join(str(size) for size in sorted({sizes[letters[0]] for sizes in sets}))}"
@@ -169,21 +156,20 @@ class Equation:
 @lru_cache(maxsize=512)
 def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
     seeds = ([zlib.crc32(label.encode()), number] for number in itertools.count())
-    return [
-        [make(np.random.default_rng(next(seeds)), **numbered(make, draw), **given) for draw in range(DRAWS)]
-        for given in formulas.size_sets(sizes)
-    ]
+    return [[drawn(make, np.random.default_rng(next(seeds)), draw, given) for draw in range(DRAWS)] for given in formulas.size_sets(sizes)]
 
 
-def numbered(make: Maker, draw: int) -> dict[str, int]:
-    """Return the number of a draw as a function that makes givens takes it, if it does."""
-    return {"draw": draw} if "draw" in signature(make).parameters else {}
+def drawn(make: Maker, rng: np.random.Generator, draw: int, sizes: Mapping[str, int]) -> Givens:
+    """Return what a function makes of some sizes, with what else it asks for: see `Registry.add`."""
+    offered = {"normal": lambda *shape: rng.normal(size=shape or None), "rng": rng, "draw": draw}
+    taken = signature(make).parameters
+    return make(**{name: thing for name, thing in offered.items() if name in taken}, **sizes)
 
 
 def _letters(make: Maker) -> list[str]:
-    """Return the sizes that a function takes: its parameters, but for the generator and the number of the draw."""
+    """Return the sizes that a function takes: its parameters, but for what draws and the number of the draw."""
     parameters = signature(make).parameters.values() if isfunction(make) else ()
-    return [one.name for one in parameters if one.kind != one.VAR_KEYWORD and one.name not in ("rng", "draw")]
+    return [one.name for one in parameters if one.kind != one.VAR_KEYWORD and one.name not in ("rng", "normal", "draw")]
 
 
 def _smallest(draws: list[list[Givens]]) -> list[Givens]:
@@ -202,7 +188,7 @@ def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formul
 
 @lru_cache(maxsize=512)
 def _made(make: Maker, sizes: str) -> set[str]:
-    return saying.made(functools.partial(make, **numbered(make, 0), **formulas.size_sets(sizes)[0]))
+    return saying.made(lambda rng: drawn(make, rng, 0, formulas.size_sets(sizes)[0]))
 
 
 def _links(judged: Iterable[Judged]) -> Iterable[list[Judged]]:
@@ -258,16 +244,6 @@ def _is_close(one: Any, two: Any) -> bool:
     return bool(one == two)
 
 
-def _wrong_form(name: str, form: str, latex: str) -> WrongForm:
-    """Return a wrong form; it may be told as a change of the formula."""
-    trap, colon, rest = name.partition(": ")
-    old, arrow, new = form.partition(" -> ")
-    if arrow and old not in latex:
-        raise ValueError(f"a wrong form changes {old}, which does not stand in {latex}")
-    form = latex.replace(old, new) if arrow else form
-    return WrongForm(rest, form, trap) if colon and re.fullmatch(r"X\d+", trap) else WrongForm(name, form)
-
-
 class Registry:
     """All equations, by label; lessons are loaded when they are first asked for."""
 
@@ -275,61 +251,48 @@ class Registry:
         self._equations: dict[str, Equation] = {}
         self._of_the_course = of_the_course
 
-    def equation(
-        self,
-        label: str,
-        latex: str,
-        *,
-        topics: Iterable[str],
-        sizes: str = "",
-        uses: Iterable[str] = (),
-        assumes: Iterable[str] = (),
-        wrong: Mapping[str, str] | None = None,
-        loose: str = "",
-        kind: Kind = "claim",
-        why: str = "",
-        equivalent: Mapping[str, str] | None = None,
+    def claim(self, label: str, **facts: Any) -> Callable[[Maker], Equation]:
+        """Register the function below as an equation: its docstring claims, and its body makes what the symbols stand for.
+
+        What it says is read by `equations.written`; what else is said of it is told at `add`.
+        """
+        return lambda make: self.add(label, make.__doc__, make, **facts)
+
+    def add(
+        self, label: str, says: str | None, make: Maker, *, serves: str = "", rests_on: str = "", sizes: str = "",
+        loose: str = "", kind: Kind = "claim", unread: str = "", equivalent: Mapping[str, str] | None = None,
         whatever: Mapping[str, str] | None = None,
-    ) -> Callable[[Maker], Equation]:
-        r"""Register an equation; the decorated function makes the givens, and its docstring says why the equation holds.
+    ) -> Equation:  # fmt: skip
+        r"""Register an equation: what it says, and the function that makes its givens.
 
         `label`: at most four lower-case words joined by hyphens, such as "softmax-jacobian".
-        `latex`: the formula as the lesson shows it, without \label; what it means is said in `attn_course.formulas`.
-        `topics`: ids of the topics of the syllabus that it serves.
-        `sizes`: the letters that are drawn, then what binds them: "T_q T_k d_k, T_k >= T_q". The function takes `rng` and these
-        letters, and `draw` (0, 1 or 2) if it wants to make one draw special, such as the one in which a bound is attained. If nothing
-        binds them, its own parameters say which they are.
-        `uses`: labels of earlier equations its derivation rests on.
-        `assumes`: what must hold, in words.
-        `wrong`: name of a mistake, behind the id of its trap if it has one ("X9: W transposed") -> its LaTeX; "a -> b" is the formula with
-        b in the place of every a.
+        `says`: the formula as lessons show it, without \label, what must hold, why it holds, and the mistakes people make, as
+        `equations.written` reads it.
+        `serves`: ids of the topics of the syllabus, "A1 B2". `rests_on`: labels of earlier equations that its derivation needs.
+        `sizes`: the letters that are drawn, then what binds them: "T_q T_k d_k, T_k >= T_q". If nothing binds them, the parameters of
+        the function say which they are. It takes these letters and, by their names, what it needs of three more: `normal`, which draws a
+        table of normal numbers, normal(T, d); `rng`, a generator; and `draw` (0, 1 or 2), to make one draw special, such as the one in
+        which a bound is attained.
         `loose`: why a bound is not attained in some draw and strict in another, as is otherwise demanded.
         `kind`: a "definition" has nothing to be compared with; "transcribed" is what cannot be read: its function returns
-        name -> (measured, lowest, highest), and `why` says why.
+        name -> (measured, lowest, highest), and `unread` says why.
         `equivalent`: a change of the formula that means the same, as the gate prints it ("k_i -> k_j") -> the property it rests on.
         `whatever`: a given whose value comes from the others, although the formula holds for any other value too -> why.
 
-        Raises ValueError if the label is malformed or taken, a list of ids is a bare string, or the formula has no such a.
+        Raises ValueError if the label is malformed or taken, or what it says cannot be read.
         """
         if not isinstance(label, str) or not numbers.NAME.fullmatch(label):
             raise ValueError(f'label wants at most four lower-case words joined by hyphens, such as "softmax-jacobian"; got {label!r}')
         if label in self._equations:
             raise ValueError(f"label {label} is registered twice")
-        for name, ids in (("topics", topics), ("uses", uses), ("assumes", assumes)):
-            if isinstance(ids, str):
-                raise ValueError(f"{name} wants a list of strings; got the string {ids!r}")
-        wrongs = tuple(_wrong_form(name, form, latex) for name, form in (wrong or {}).items())
-
-        def register(make: Maker) -> Equation:
-            belongs = tuple(topics), sizes or " ".join(_letters(make)), tuple(uses), tuple(assumes)
-            return self.add(Equation(label, latex, make, *belongs, wrongs, loose, kind, why, equivalent or {}, whatever or {}, latex))
-
-        return register
-
-    def add(self, equation: Equation) -> Equation:
-        """Register an equation under its label."""
-        self._equations[equation.label] = equation
-        return equation
+        try:
+            latex, assumes, why, wrongs = told(says)
+        except ValueError as error:
+            raise ValueError(f"Eq. {label}: {error}") from None
+        belongs = tuple(serves.split()), sizes or " ".join(_letters(make)), tuple(rests_on.split())
+        found = Equation(label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, equivalent or {}, whatever or {}, latex)
+        self._equations[label] = found
+        return found
 
     def lessons(self) -> list[str]:
         """Return the slugs of the lessons that have equations, in their order."""
@@ -370,9 +333,9 @@ class Registry:
 REGISTRY = Registry(of_the_course=True)
 """The course's own equations."""
 
-equation = REGISTRY.equation
+claim = REGISTRY.claim
 
 
 def about(*topics: str) -> Callable[..., Callable[[Maker], Equation]]:
-    """Return `equation` for a file whose equations serve these topics, but where one names others."""
-    return functools.partial(REGISTRY.equation, topics=topics)
+    """Return `claim` for a file whose equations serve these topics, but where one names others."""
+    return functools.partial(REGISTRY.claim, serves=" ".join(topics))

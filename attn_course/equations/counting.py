@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.formulas.givens import Of, of
+
 
 class Number:
     """A number that only tells its tally when it is multiplied."""
@@ -68,3 +70,17 @@ def traced(function: Callable[..., Traced], *shapes: tuple[int, ...]) -> tuple[i
     traffic = [0]
     result = function(*(Traced(shape, traffic) for shape in shapes))
     return traffic[0], result.depth
+
+
+def by_size(count: Callable[[int], int], size: str, *names: str, step: int = 1) -> Of:
+    """Return a count as a polynomial in a size, of degree 2 as of a product of matrices: through its values at 1, 2 and 3 steps.
+
+    `names`: other givens that it was counted with.
+    """
+    one, two, three = (count(step * times) for times in (1, 2, 3))
+
+    def cost(length: float, *_: float) -> float:
+        n = length / step
+        return one + (two - one) * (n - 1) + (three - 2 * two + one) * (n - 1) * (n - 2) / 2
+
+    return of(cost, size, *names)

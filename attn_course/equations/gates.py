@@ -102,11 +102,11 @@ def reference_problems(equation: Equation, registry: Registry) -> list[str]:
     ]
     problems += [f"Eq. {equation.label} names the unknown trap {trap!r}" for trap in equation.traps if trap not in TRAPS]
     if not equation.topics:
-        problems.append(f"Eq. {equation.label} serves no topic: wanted one or more in topics=[...]")
+        problems.append(f"Eq. {equation.label} serves no topic: wanted one or more in serves=")
     if "\\tag" in equation.latex or "\\label" in equation.latex:
         problems.append(f"Eq. {equation.label}: the LaTeX holds its own \\tag or \\label; the lesson adds it")
-    if not equation.doc:
-        problems.append(f"Eq. {equation.label} does not say why it holds: its function has no docstring")
+    if not equation.why:
+        problems.append(f"Eq. {equation.label} does not say why it holds: wanted a line below the formula")
     problems += [f"Eq. {equation.label}: the LaTeX opens and closes {kind} unequally often" for kind in unpaired(equation.latex)]
     return problems
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attn_course import formulas
-from attn_course.equations.core import DRAWS, Equation, Givens, Maker, numbered
+from attn_course.equations.core import DRAWS, Equation, Givens, Maker, drawn
 from attn_course.formulas import Formula, FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.sizes import in_order, parsed, with_products
@@ -145,7 +145,7 @@ def _drawn(make: Maker, latex: str, label: str, sizes: tuple[tuple[str, int], ..
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            givens = make(rng, **numbered(make, draw), **dict(sizes))
+            givens = drawn(make, rng, draw, dict(sizes))
         formula = formulas.formula_of(latex, givens)
         if not any(one.counted for one in formulas.judge(formula, givens)):
             return None

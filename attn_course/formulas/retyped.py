@@ -9,6 +9,7 @@ from typing import Any
 
 WRAPPERS = {"row", "rows", "column", "columns", "vector", "matrix", "matrices", "array", "asarray", "float", "copy", "of"}
 OWN_WAY = {"linalg", "fft"}  # solvers of NumPy
+DRAWS = {"rng", "normal"}  # what a function draws with
 LOOPS = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
@@ -75,7 +76,7 @@ def _is_operators(parts: list[ast.expr], helpers: set[str]) -> bool:
 
 def _is_another_way(part: ast.AST) -> bool:
     """Whether a call goes to a solver, to the reference, or is drawn."""
-    return getattr(part, "attr", "") in OWN_WAY or getattr(part, "id", "") in ("reference", "costs", "rng")
+    return getattr(part, "attr", "") in OWN_WAY or getattr(part, "id", "") in ("reference", "costs", *DRAWS)
 
 
 def _source(make: Callable[..., Any]) -> ast.FunctionDef:
@@ -163,4 +164,4 @@ def _drawn(parts: list[ast.expr], values: Mapping[str, ast.expr]) -> set[str]:
 
 
 def _is_drawn(value: ast.expr) -> bool:
-    return "rng" in _symbols([value])
+    return not DRAWS.isdisjoint(_symbols([value]))

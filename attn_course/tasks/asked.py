@@ -15,16 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from attn_course.tasks.changed import (
-    ChangeError,
-    Definition,
-    Slips,
-    blocks,
-    changed,
-    definition,
-    mistakes,
-    place_of,
-)
+from attn_course.changes import ChangeError, blocks, changed
+from attn_course.tasks.changed import Definition, Slips, definition, mistakes, place_of
 from attn_course.tasks.core import Case, Note, Sheet, Task, Wrong
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"

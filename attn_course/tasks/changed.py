@@ -1,7 +1,7 @@
 """A mistake is a change of the right answer: what somebody types in the place of a piece of it.
 
-Slips are read from text: a name, indented below it the change, and below that the hint. A change says `old -> new`, more of them stand
-behind ` ;; `. Blanks at the ends count between backticks. What is deeper indented than the hint is a change of several lines.
+Slips are read from text: a name, indented below it the change, as `attn_course.changes` reads it, and below that the hint. What is deeper
+indented than the hint is a change of several lines.
 
     divided by d_k
         np.sqrt(d_k) -> d_k
@@ -10,8 +10,7 @@ behind ` ;; `. Blanks at the ends count between backticks. What is deeper indent
         ` / np.sqrt(d_k)` ->
         the scores are not divided by the root of d_k
 
-The old piece must stand exactly once in the answer; `all old -> new` changes it wherever it stands. With nothing before the arrow all of
-the answer is another. In a derivation a change begins with its line, `line 2: old -> new`.
+In a derivation a change begins with its line, `line 2: old -> new`.
 """
 
 import ast
@@ -26,10 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attn_course.changes import ChangeError, blocks, changed
 from attn_course.tasks.core import Wrong
 
-_ARROW = re.compile(r"(?s)(?:(?P<old>.*?)(?: |\n))?->(?:(?: |\n)(?P<new>.*))?")
-_PARTS = re.compile(r" ;; |\n;;\n")
 _LINE = re.compile(r"line (\d+): ")
 _PACKAGE = Path(__file__).resolve().parents[1]
 _NUMBERS = itertools.count()
@@ -44,14 +42,6 @@ class Slip:
     hint: str
 
 
-class ChangeError(ValueError):
-    """A change does not apply, or cannot be read; `slip` is what it belongs to, if that is known."""
-
-    def __init__(self, message: str, slip: Slip | None = None) -> None:
-        super().__init__(message)
-        self.slip = slip
-
-
 @dataclass(frozen=True)
 class Slips:
     """Known mistakes in text, and the right form that they change, where that is not the solution itself."""
@@ -63,21 +53,6 @@ class Slips:
 def slips(text: str, *, of: Any) -> Slips:
     """Return mistakes that come from another way of writing: changes of a right form that is not the solution, a function or LaTeX."""
     return Slips(text, of)
-
-
-def blocks(text: str) -> Iterator[list[str]]:
-    """Yield the lines of each part of a text: one that is not indented, and those below it that are, without that indentation.
-
-    >>> list(blocks("one\\n    more\\ntwo"))
-    [['one', 'more'], ['two']]
-    """
-    found: list[list[str]] = []
-    for line in textwrap.dedent(text).strip().splitlines():
-        if not line.startswith(" ") and line.strip():
-            found.append([line])
-        else:
-            found[-1].append(line.removeprefix("    "))
-    yield from found
 
 
 def read_slips(text: str) -> list[Slip]:
@@ -94,45 +69,6 @@ def read_slips(text: str) -> list[Slip]:
             raise ChangeError(f"the slip “{name}”: wanted a line `old -> new` and a hint below it, got {rest[:2]}")
         found.append(Slip(name, change, hint))
     return found
-
-
-def changed(text: str, change: str) -> str:
-    """Return a text with other pieces in the place of some of its own.
-
-    Raises ChangeError if a piece does not stand there once, or nothing is another.
-
-    >>> changed("x / np.sqrt(d_k)", "np.sqrt(d_k) -> d_k")
-    'x / d_k'
-    """
-    new = text
-    for part in _PARTS.split(change):
-        read = _ARROW.fullmatch(part)
-        if read is None:
-            raise ChangeError(f"wanted `old -> new`, got `{part}`")
-        old, instead = _piece(read["old"] or ""), _piece(read["new"] or "")
-        if not old:
-            new = instead
-            continue
-        everywhere = old.startswith("all ") and new.count(old) == 0
-        old = _piece(old.removeprefix("all ")) if everywhere else old
-        if not (count := new.count(old)) or (count > 1 and not everywhere):
-            times = f"{count} times" if count else "not there"
-            raise ChangeError(f"wanted `{old}` once (or all before it) in what it changes, got it {times}")
-        new = new.replace(old, instead)
-    if new == text:
-        raise ChangeError("changes nothing")
-    return new
-
-
-def changes_text(change: str) -> bool:
-    """Whether a change keeps some of the text: it names a piece of it."""
-    return bool(change) and all((read := _ARROW.fullmatch(part)) and _piece(read["old"] or "") for part in _PARTS.split(change))
-
-
-def _piece(text: str) -> str:
-    """A side of a change; between backticks blanks count."""
-    bare = text.strip(" ")
-    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == "`" else text if "\n" in text else bare
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from attn_course import numbers
+from attn_course.changes import changes_text
 from attn_course.formulas import alike, unrelated
 from attn_course.formulas.givens import as_given
 from attn_course.formulas.retyped import is_written_down, retyped
 from attn_course.tasks.again import first_name
 from attn_course.tasks.cards import plain
-from attn_course.tasks.changed import changes_text
 from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks

@@ -90,7 +90,7 @@ def test_an_equation_in_the_middle_moves_those_behind_it(course):
 
 def test_an_equation_in_the_middle_changes_two_files_of_its_lesson_and_what_is_built(course):
     equations = "attn_course/lessons/double/equations.py"
-    course.write(equations, '@equation("twice-is-a-sum", "2x = x + x")\ndef twice():\n    return 2 * x, x + x\n')
+    course.write(equations, '@claim("twice-is-a-sum")\ndef _():\n    """2x = x + x"""\n    return {}\n')
     course.edit("notebooks/src/double.py", "print(double(21))", 'verify("twice-is-a-sum")\nprint(double(21))')
     course.write("notebooks/src/triple.py", '# %% [markdown] id="title"\n# # Thrice\n# More than {eq}`twice-is-a-sum`.\n')
     course.write("notebooks/src/one.py", '# %% [markdown] id="title"\n# # Once\n# Before all of it.\n')
@@ -98,7 +98,7 @@ def test_an_equation_in_the_middle_changes_two_files_of_its_lesson_and_what_is_b
     course.runs.clear()
     before = {path: path.read_bytes() for path in course.root.rglob("*") if path.is_file()}
     course.edit("notebooks/src/double.py", "# Twice is a sum:", "# $$x = x \\label{itself}$$ and\n# twice is a sum:")
-    course.write(equations, '@equation("itself", "x = x")\ndef itself():\n    return x, x\n\n\n' + course.read(equations))
+    course.write(equations, '@claim("itself")\ndef _():\n    """x = x"""\n    return {}\n\n\n' + course.read(equations))
     report = course.build()
     changed = {path.relative_to(course.root).as_posix() for path, old in before.items() if path.read_bytes() != old}
     assert changed == {

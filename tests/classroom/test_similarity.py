@@ -248,5 +248,4 @@ def test_two_right_notebooks_written_apart_share_less_than_a_tenth(lesson):
     files = (exercise_files(root / folder, "*.ipynb")[lesson] for folder in ("exercises", "solutions"))
     shown, ours = ([cell.source for cell in read_code_cells(path)] for path in files)
     other = (root / "tests" / "exercises" / "right_answers" / f"{lesson}.py").read_text(encoding="utf-8")
-    (pair,) = similar_pairs({"al": ours, "bo": [other]}, shown=shown, threshold=0.001, least_rows=1)
-    assert pair.share < 0.1
+    assert all(pair.share < 0.1 for pair in similar_pairs({"al": ours, "bo": [other]}, shown=shown, threshold=0.001, least_rows=1))

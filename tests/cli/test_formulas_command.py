@@ -82,7 +82,7 @@ def test_one_equation_is_shown_with_all_that_is_known_of_it(attn_course):
     equation = get_equation("softmax-jacobian")
     assert said.code == 0
     assert said.out.splitlines()[0] == f"{numbers.eq('softmax-jacobian')} {equation.name}"
-    for part in (equation.latex, equation.doc, *equation.uses, *(wrong.latex for wrong in equation.wrongs), equation.checked):
+    for part in (equation.latex, equation.why, *equation.uses, *(wrong.latex for wrong in equation.wrongs), equation.checked):
         assert part in said.out
     assert "Used by" in said.out
     assert numbers.ROLE.findall(said.out) == []

@@ -21,13 +21,12 @@ def toy(monkeypatch) -> Registry:
     return Registry()
 
 
-def two_numbers(rng):
-    """Multiply out."""
-    return {"x": rng.normal(), "y": rng.normal()}
+def two_numbers(normal):
+    return {"x": normal(), "y": normal()}
 
 
-def register(registry: Registry, label: str, latex: str = SQUARE, make=two_numbers, **options) -> Equation:
-    return registry.equation(label, latex, **{"topics": ["A1"], **options})(make)
+def register(registry: Registry, label: str, latex: str = SQUARE, make=two_numbers, says: str = "\nMultiply out.", **options) -> Equation:
+    return registry.add(label, latex + says, make, **{"serves": "A1", **options})
 
 
 def test_an_equation_without_a_wrong_form_is_reported(toy: Registry):
@@ -35,31 +34,30 @@ def test_an_equation_without_a_wrong_form_is_reported(toy: Registry):
 
 
 def test_a_wrong_form_that_is_right_is_reported(toy: Registry):
-    equation = register(toy, "first", wrong={"factored": "(x + y)^2 = x (x + 2 y) + y^2", "the sign": "(x + y)^2 = x^2 - 2 x y + y^2"})
+    equation = register(toy, "first", says="\nMultiply out.\n    factored: (x + y)^2 = x (x + 2 y) + y^2\n    the sign: + 2 -> - 2")
     assert gates.wrong_form_problems(equation) == ['Eq. first: the wrong form "factored" holds']
 
 
 def blind(rng, n):
-    """All weights are alike, so that no index matters."""
+    # all weights are alike, so that no index matters
     p, v = np.full((n, n), 1 / n), np.full(n, rng.normal())
     return {"p": matrix(p), "v": vector(v), "z": vector([sum(p[i, j] * v[j] for j in range(n)) for i in range(n)])}
 
 
 def seeing(rng, n):
-    """Each output mixes the values."""
     p, v = rng.normal(size=(n, n)), rng.normal(size=n)
     return {"p": matrix(p), "v": vector(v), "z": vector([sum(p[i, j] * v[j] for j in range(n)) for i in range(n)])}
 
 
 def test_givens_that_cannot_tell_a_change_from_the_formula_are_reported(toy: Registry):
     formula = r"z_i = \sum_j p_{ij} v_j"
-    problems = gates.mutant_problems(register(toy, "first", formula, blind, sizes="n"))
+    problems = gates.mutant_problems(register(toy, "first", formula, blind))
     assert "Eq. first: what is given cannot tell it from the change p_{i j} -> p_{j i}" in problems
-    assert gates.mutant_problems(register(toy, "second", formula, seeing, sizes="n")) == []
+    assert gates.mutant_problems(register(toy, "second", formula, seeing)) == []
 
 
 def test_a_change_that_means_the_same_is_told_by_machine(toy: Registry):
-    judged = list(mutants(register(toy, "first", r"z_i = \sum_j p_{ij} v_j", seeing, sizes="n")))
+    judged = list(mutants(register(toy, "first", r"z_i = \sum_j p_{ij} v_j", seeing)))
     fates = {str(mutant.change): mutant.fate for mutant in judged}
     assert fates["p_{i j}\\, v_{j} -> v_{j}\\, p_{i j}"] == "equivalent"
     assert fates["p_{i j} -> p_{j i}"] == "refuted"
@@ -67,7 +65,6 @@ def test_a_change_that_means_the_same_is_told_by_machine(toy: Registry):
 
 
 def jacobian(rng, n):
-    """Row i, column j."""
     z = rng.normal(size=n)
     return {"s": softmax(z), "J": derivative(softmax, z)}
 
@@ -77,18 +74,17 @@ def test_a_change_that_rests_on_a_property_is_named_with_it_and_only_then(toy: R
     named = dict.fromkeys(("J_{i j} -> J_{j i}", "j -> i"), "the Jacobian of softmax is symmetric")
 
     def make(rng, n):
-        """Rows sum to nothing."""
         return {"J": jacobian(rng, n)["J"]}
 
-    assert gates.mutant_problems(register(toy, "first", formula, make, sizes="n"))
-    problems = gates.mutant_problems(register(toy, "second", formula, make, sizes="n", equivalent=named))
+    assert gates.mutant_problems(register(toy, "first", formula, make))
+    problems = gates.mutant_problems(register(toy, "second", formula, make, equivalent=named))
     assert problems == []
-    stale = register(toy, "third", formula, make, sizes="n", equivalent={**named, "0 -> 7": "no such thing"})
+    stale = register(toy, "third", formula, make, equivalent={**named, "0 -> 7": "no such thing"})
     assert gates.mutant_problems(stale) == ["Eq. third: equivalent={...} names 0 -> 7, which does not survive"]
 
 
 def test_of_a_sample_of_the_changes_those_that_were_tried_are_judged(toy: Registry):
-    equation = register(toy, "first", r"z_i = \sum_j p_{ij} v_j", blind, sizes="n")
+    equation = register(toy, "first", r"z_i = \sum_j p_{ij} v_j", blind)
     assert len([*mutants(equation, every=2)]) == -(-len([*mutants(equation)]) // 2)
     assert 0 < len(gates.mutant_problems(equation, every=2)) < len(gates.mutant_problems(equation))
 
@@ -126,7 +122,7 @@ def filled(rng, n):
 
 @pytest.mark.parametrize(("make", "found"), [(plain, ["S"]), (behind_names, ["S"]), (by_a_loop, []), (filled, [])])
 def test_a_claim_that_is_typed_again_is_found(toy: Registry, make, found):
-    assert retyped(register(toy, "first", "S = Q K", make, sizes="n")) == found
+    assert retyped(register(toy, "first", "S = Q K", make)) == found
 
 
 def false_gradient(rng, n, m):
@@ -136,11 +132,11 @@ def false_gradient(rng, n, m):
 
 def test_a_false_formula_with_matching_givens_is_refused(toy: Registry):
     """DV = P dO without the transpose holds for such givens; what refuses it is that they retype it."""
-    equation = register(toy, "first", "dV = P dO", false_gradient, sizes="n m", wrong={"the other way": "dV = dO P"})
+    equation = register(toy, "first", "dV = P dO", false_gradient, says="\nIt would fit.\n    the other way: dV = dO P")
     equation.check()
     (problem,) = gates.retyping_problems(equation)
     assert problem.startswith("Eq. first: dV is only operators on the other givens")
-    assert gates.retyping_problems(register(toy, "second", "dV = P dO", false_gradient, sizes="n m", kind="definition")) == []
+    assert gates.retyping_problems(register(toy, "second", "dV = P dO", false_gradient, kind="definition")) == []
 
 
 def test_names_of_a_premise_are_no_claim(toy: Registry):
@@ -148,7 +144,7 @@ def test_names_of_a_premise_are_no_claim(toy: Registry):
         k = rng.normal(size=(n, 3))
         return {"q": row(k[1]), "k": rows(k), "s": vector([sum(k[1] * one) for one in k]), "i": 2}
 
-    assert retyped(register(toy, "first", r"q = k_2: \quad s_j = q \cdot k_j", make, sizes="n")) == []
+    assert retyped(register(toy, "first", r"q = k_2: \quad s_j = q \cdot k_j", make)) == []
 
 
 def test_a_few_definitions_and_no_more(toy: Registry):
@@ -162,30 +158,29 @@ def test_a_few_definitions_and_no_more(toy: Registry):
 
 
 def test_using_an_unknown_or_later_equation_is_reported(toy: Registry):
-    first = register(toy, "first", uses=["second", "nowhere"])
-    second = register(toy, "second", make=lambda rng: {}, uses=["first"])
+    first = register(toy, "first", rests_on="second nowhere")
+    second = register(toy, "second", make=dict, says="", rests_on="first")
     unknown = "Eq. first uses an unknown equation: there is no equation 'nowhere'"
     assert gates.reference_problems(first, toy) == ["Eq. first uses Eq. second, which does not come before it", unknown]
-    assert gates.reference_problems(second, toy)[:1] == ["Eq. second does not say why it holds: its function has no docstring"]
+    assert gates.reference_problems(second, toy)[:1] == ["Eq. second does not say why it holds: wanted a line below the formula"]
 
 
 def test_unknown_topics_and_traps_and_a_tag_in_the_latex_are_reported(toy: Registry):
-    wrong = {"X99: a trap nobody knows": "x = y"}
-    equation = toy.equation("first", r"\bigl( x = y \tag{1.1}", topics=["Z9"], wrong=wrong)(two_numbers)
+    says = "\nMultiply out.\n    X99: a trap nobody knows: x = y"
+    equation = register(toy, "first", r"\bigl( x = y \tag{1.1}", says=says, serves="Z9")
     assert gates.reference_problems(equation, toy) == [
         "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",
         "Eq. first names the unknown trap 'X99'",
         "Eq. first: the LaTeX holds its own \\tag or \\label; the lesson adds it",
         r"Eq. first: the LaTeX opens and closes \bigl \bigr unequally often",
     ]
-    assert gates.reference_problems(register(toy, "second", topics=[]), toy) == [
-        "Eq. second serves no topic: wanted one or more in topics=[...]"
+    assert gates.reference_problems(register(toy, "second", serves=""), toy) == [
+        "Eq. second serves no topic: wanted one or more in serves="
     ]
 
 
 def test_an_equation_that_does_not_hold_is_reported_and_no_more_is_asked(toy: Registry):
     def breaks(rng):
-        """Multiply out."""
         return {"x": nowhere}  # the name that is missing
 
     (problem,) = gates.equation_problems(register(toy, "first", "(x + y)^2 = x^2 + y^2"), toy)
@@ -195,10 +190,10 @@ def test_an_equation_that_does_not_hold_is_reported_and_no_more_is_asked(toy: Re
 
 
 def test_everything_that_is_wrong_with_an_equation_is_said(toy: Registry):
-    equation = register(toy, "first", "y = 2 x", lambda rng: {"x": (x := rng.normal()), "y": 2 * x}, topics=["Z9"])
+    equation = register(toy, "first", "y = 2 x", lambda normal: {"x": (x := normal()), "y": 2 * x}, says="", serves="Z9")
     assert gates.equation_problems(equation, toy) == [
         "Eq. first names the unknown topic 'Z9'; topics go from A1 to N1",
-        "Eq. first does not say why it holds: its function has no docstring",
+        "Eq. first does not say why it holds: wanted a line below the formula",
         "Eq. first has no planted wrong form",
         "Eq. first: y is only operators on the other givens: take another way, or call it a definition",
     ]
@@ -207,7 +202,7 @@ def test_everything_that_is_wrong_with_an_equation_is_said(toy: Registry):
 def test_a_topic_that_no_equation_of_its_lessons_deals_with_is_owed_by_each(monkeypatch):
     monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(softmax=["weights"]))
     registry = Registry()
-    registry.equation("weights", "x = y", topics=["B1"])(two_numbers)
+    registry.add("weights", "x = y", two_numbers, serves="B1")
     owed = gates.coverage_problems("softmax", registry)
     assert owed[0].startswith("no equation deals with B2 (softmax in practice: ")
     assert gates.coverage_problems("lookup", registry) == []

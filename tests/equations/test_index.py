@@ -21,7 +21,7 @@ def test_the_index_lists_every_equation_as_plain_data():
 def test_an_assumption_that_names_an_equation_is_shown_with_its_number(monkeypatch):
     monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(early=["first", "second"]))
     registry = Registry()
-    registry.equation("second", "x = y", topics=["A2"], assumes=["x real", "y as in {eq}`first`"])(dict)
+    registry.add("second", "x = y\nwhere x real ;; y as in {eq}`first`", dict, serves="A2")
     (formula,) = formulas_table(registry=registry)
     assert formula["assumes"] == ("x real", "y as in Eq. (1.1)")
 
@@ -56,7 +56,7 @@ def test_the_softmax_rows_and_traps_are_covered():
 def test_a_row_is_missing_only_once_all_of_its_lessons_exist(monkeypatch):
     monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(lookup=["pairs"]))
     registry = Registry()
-    registry.equation("pairs", "x = y", topics=["A2"])(dict)
+    registry.add("pairs", "x = y", dict, serves="A2")
     states = {entry["id"]: entry["state"] for entry in coverage(registry)}
     assert (states["A2"], states["A3"], states["A1"], states["B1"]) == ("covered", "missing", "later", "later")
 

@@ -14,13 +14,13 @@ def registry(monkeypatch) -> Registry:
     monkeypatch.setattr(numbers, "tables", lambda: counted)
     new = Registry()
     for label, uses in (
-        ("ones", []),
-        ("twos", ["ones"]),
-        ("sums", ["ones", "twos"]),
-        ("means", ["sums", "ones"]),
-        ("spreads", ["sums", "means"]),
+        ("ones", ""),
+        ("twos", "ones"),
+        ("sums", "ones twos"),
+        ("means", "sums ones"),
+        ("spreads", "sums means"),
     ):
-        new.equation(label, "x = y", topics=["A1"], uses=uses)(dict)
+        new.add(label, "x = y", dict, rests_on=uses)
     return new
 
 

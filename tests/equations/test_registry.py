@@ -17,14 +17,12 @@ from attn_course.formulas import subset, vector
 SQUARE = "(x + y)^2 = x^2 + 2 x y + y^2"
 
 
-def two_numbers(rng):
-    """Multiply out."""
-    return {"x": rng.normal(), "y": rng.normal()}
+def two_numbers(normal):
+    return {"x": normal(), "y": normal()}
 
 
-def some_numbers(rng, n):
-    """Numbers and their sum."""
-    x = rng.normal(size=n)
+def some_numbers(normal, n):
+    x = normal(n)
     return {"x": vector(x), "s": sum(x), "n": n}
 
 
@@ -37,7 +35,7 @@ def toy(monkeypatch) -> Registry:
     }
     monkeypatch.setattr(numbers, "tables", lambda: counted)
     registry = Registry()
-    registry.equation("binomial", SQUARE, topics=["A1"], assumes=["x, y real"])(two_numbers)
+    registry.add("binomial", f"{SQUARE}\nwhere x, y real\nMultiply out.", two_numbers, serves="A1")
     return registry
 
 
@@ -46,7 +44,7 @@ def test_a_true_equation_prints_one_fixed_line(toy: Registry):
 
 
 def test_several_equations_share_a_line_that_opens(toy: Registry):
-    toy.equation("freshman", SQUARE, topics=["A1"], wrong={"no mixed term": "(x + y)^2 = x^2 + y^2"})(two_numbers)
+    toy.add("freshman", f"{SQUARE}\nMultiply out.\n    no mixed term: 2 x y + ->", two_numbers)
     found = verified("binomial", "freshman", registry=toy)
     assert str(found) == "Eqs. (7.1) and (7.2) hold as printed on random numbers; 1 known mistake does not"
     summary, _, first, second, wrong, *_ = found._repr_markdown_().splitlines()
@@ -62,17 +60,17 @@ def test_several_equations_share_a_line_that_opens(toy: Registry):
         ({}, "holds as printed (n = 3, 5, 6, 7)"),  # the parameters of the function
         ({"sizes": "n", "kind": "definition"}, "holds as printed (definition, n = 3, 5, 6, 7)"),
         ({"sizes": "T d H d_k, d = H d_k"}, "holds as printed (T, d, H, d_k from 3 to 36)"),
-        ({"kind": "transcribed", "why": "a figure of a paper"}, "is transcribed, not read: a figure of a paper"),
+        ({"kind": "transcribed", "unread": "a figure of a paper"}, "is transcribed, not read: a figure of a paper"),
     ],
 )
 def test_the_line_says_at_which_sizes_and_how(toy: Registry, options, line):
-    equation = toy.equation("freshman", "?", topics=["A1"], **options)(some_numbers)
+    equation = toy.add("freshman", "?", some_numbers, **options)
     assert equation.success_line == f"Eq. (7.2) {line}"
 
 
 def test_an_equation_knows_its_place_and_its_reason(toy: Registry):
     equation = toy.get_equation("binomial")
-    assert (equation.lesson, equation.number, equation.name, equation.doc) == ("toy", (7, 1), "two numbers", "Multiply out.")
+    assert (equation.lesson, equation.number, equation.name, equation.why) == ("toy", (7, 1), "binomial", "Multiply out.")
     assert (equation.topics, equation.assumes, equation.traps) == (("A1",), ("x, y real",), ())
 
 
@@ -90,7 +88,7 @@ def test_the_latex_alone_decides(toy: Registry, wrong):
 
 
 def test_a_counterexample_is_in_the_symbols_of_the_formula(toy: Registry, capsys):
-    toy.equation("freshman", r"s = \sum_{i=1}^{n} x_i^2", topics=["A1"], sizes="n")(some_numbers)
+    toy.add("freshman", r"s = \sum_{i=1}^{n} x_i^2", some_numbers)
     with pytest.raises(Refuted, match=r"^Eq\. \(7\.2\) is not confirmed: left -?[\d.]+, right [\d.]+$"):
         verified("freshman", registry=toy)
     with pytest.raises(Refuted, match=r"left .*, right .* at i = [123]"):
@@ -99,7 +97,7 @@ def test_a_counterexample_is_in_the_symbols_of_the_formula(toy: Registry, capsys
 
 
 def maximum(rng, n, draw):
-    """Every entry is at most the largest; in the last draw all are alike."""
+    # every entry is at most the largest; in the last draw all are alike
     x = np.full(n, rng.normal()) if draw == 2 else rng.normal(size=n)
     return {"x": vector(x), "m": max(x)}
 
@@ -113,7 +111,7 @@ def maximum(rng, n, draw):
     ],
 )
 def test_a_bound_is_as_sharp_as_it_is_printed(toy: Registry, latex, says):
-    equation = toy.equation("freshman", r"x_i \le m", topics=["A1"], sizes="n")(maximum)
+    equation = toy.add("freshman", r"x_i \le m", maximum)
     equation.check()
     with pytest.raises(EquationError, match=says):
         equation.check(latex)
@@ -122,25 +120,23 @@ def test_a_bound_is_as_sharp_as_it_is_printed(toy: Registry, latex, says):
 
 
 def test_a_side_that_never_varies_tests_nothing(toy: Registry):
-    equation = toy.equation("freshman", "c = k", topics=["A1"])(lambda rng: {"c": 2.0, "k": 2.0})
+    equation = toy.add("freshman", "c = k", lambda: {"c": 2.0, "k": 2.0})
     with pytest.raises(Malformed, match=r"a side is always 2\.0"):
         equation.check()
-    toy.equation("first", r"\sum_i x_i - s = 0", topics=["A1"], sizes="n")(
-        lambda rng, n: {"x": (x := rng.normal(size=n)), "s": sum(x)}
-    ).check()
+    toy.add("first", r"\sum_i x_i - s = 0", lambda normal, n: {"x": (x := normal(n)), "s": sum(x)}).check()
 
 
 def test_a_premise_that_never_holds_tests_nothing(toy: Registry):
     def empty(rng, n):
         return {"x": vector(rng.normal(size=n)), "A": subset(np.zeros(n, bool))}
 
-    equation = toy.equation("freshman", r"i \in A \;\Rightarrow\; x_i = 0", topics=["A1"], sizes="n")(empty)
+    equation = toy.add("freshman", r"i \in A \;\Rightarrow\; x_i = 0", empty)
     with pytest.raises(Malformed, match="nothing is tested"):
         equation.check()
 
 
 def test_the_givens_are_the_same_in_every_run_and_differ_from_draw_to_draw(toy: Registry):
-    one, two = (Registry().equation("freshman", "?", topics=["A1"], sizes="n")(some_numbers).draws() for _ in range(2))
+    one, two = (Registry().add("freshman", "?", some_numbers).draws() for _ in range(2))
     assert [len(draws) for draws in one] == [3, 3, 3, 3]
     assert all(np.array_equal(a["x"].raw, b["x"].raw) for x, y in zip(one, two, strict=True) for a, b in zip(x, y, strict=True))
     assert len({draw["s"] for draws in one for draw in draws}) == 12
@@ -148,10 +144,10 @@ def test_the_givens_are_the_same_in_every_run_and_differ_from_draw_to_draw(toy: 
 
 
 def test_what_is_transcribed_is_held_to_what_was_measured(toy: Registry):
-    equation = toy.equation("freshman", "?", topics=["A1"], kind="transcribed", why="three samples")
-    equation(lambda rng: {"the mean": (0.5, 0.4, 0.6)}).check()
+    facts = {"kind": "transcribed", "unread": "three samples"}
+    toy.add("first", "?", lambda: {"the mean": (0.5, 0.4, 0.6)}, **facts).check()
     with pytest.raises(Refuted, match=r"the mean is 0\.7, not from 0\.4 to 0\.6"):
-        equation(lambda rng: {"the mean": (0.7, 0.4, 0.6)}).check()
+        toy.add("freshman", "?", lambda: {"the mean": (0.7, 0.4, 0.6)}, **facts).check()
 
 
 def test_an_error_shows_one_line_in_a_notebook():
@@ -160,14 +156,14 @@ def test_an_error_shows_one_line_in_a_notebook():
 
 
 def test_a_trap_is_claimed_only_by_the_wrong_form_that_shows_it(toy: Registry):
-    wrong = {"X1: no middle term": "(x + y)^2 = x^2 + y^2", "X1: the middle term once": "2 x y -> x y"}
-    equation = toy.equation("freshman", SQUARE, topics=["A1"], wrong={**wrong, "the sign": "(x + y)^2 = -x^2 + y^2"})(two_numbers)
+    wrong = "\n    X1: no middle term: 2 x y + ->\n    X1: the middle term once: 2 x -> x\n    the sign: = x^2 -> = -x^2"
+    equation = toy.add("freshman", f"{SQUARE}\nMultiply out.{wrong}", two_numbers)
     assert equation.traps == ("X1",)
     assert [form.name for form in equation.wrongs] == ["no middle term", "the middle term once", "the sign"]
 
 
 def test_an_equation_of_a_planned_lesson_is_verified_under_its_label(toy: Registry):
-    toy.equation("planned", SQUARE, topics=["A1"])(two_numbers)
+    toy.add("planned", SQUARE, two_numbers)
     assert str(verified("planned", registry=toy)) == "Eq. planned holds as printed (12 draws)"
     assert toy.get_equation("planned").number is None
 
@@ -175,17 +171,71 @@ def test_an_equation_of_a_planned_lesson_is_verified_under_its_label(toy: Regist
 @pytest.mark.parametrize("label", ["7", "7.1", "Binomial", "the_binomial", "one-two-three-four-five", "binomial ", "-binomial", "", 7])
 def test_a_label_that_is_no_few_words_with_hyphens_cannot_be_registered(toy: Registry, label):
     with pytest.raises(ValueError, match="label wants at most four lower-case words joined by hyphens"):
-        toy.equation(label, "", topics=["A1"])
+        toy.add(label, SQUARE, two_numbers)
 
 
 def test_a_label_cannot_be_taken_twice(toy: Registry):
     with pytest.raises(ValueError, match=r"label binomial is registered twice"):
-        toy.equation("binomial", "", topics=["A1"])
+        toy.add("binomial", SQUARE, two_numbers)
 
 
-def test_a_bare_string_is_no_list_of_topics(toy: Registry):
-    with pytest.raises(ValueError, match="topics wants a list of strings; got the string 'A1'"):
-        toy.equation("freshman", "", topics="A1")
+WRITTEN = r"""
+    x^2 - y^2
+        = (x - y) (x + y)
+    where x, y real;
+        not 0 ;; x > y
+    Multiply out: the mixed terms cancel.
+        the sign: - y^2 -> + y^2
+        X1: told with a colon: the square:
+            (x - y) (x + y) -> (x - y)^2
+        X2: all minus: all y -> -
+            y
+
+    A remark
+    of two lines.
+"""
+
+
+def test_a_docstring_says_formula_premises_reason_and_mistakes(toy: Registry):
+    def make(normal):
+        return {"x": normal(), "y": normal()}
+
+    make.__doc__ = WRITTEN
+    found = toy.claim("freshman", serves="A1 A2", rests_on="first binomial")(make)
+    assert found is toy.get_equation("freshman")
+    assert (found.latex, found.why) == ("x^2 - y^2 = (x - y) (x + y)", "Multiply out: the mixed terms cancel.")
+    assert (found.assumes, found.topics, found.uses) == (("x, y real; not 0", "x > y"), ("A1", "A2"), ("first", "binomial"))
+    assert [(wrong.trap, wrong.name, wrong.latex) for wrong in found.wrongs] == [
+        (None, "the sign", "x^2 + y^2 = (x - y) (x + y)"),
+        ("X1", "told with a colon: the square", "x^2 - y^2 = (x - y)^2"),
+        ("X2", "all minus", "x^2 - - y^2 = (x - - y) (x + - y)"),
+    ]
+
+
+def test_a_function_takes_what_it_needs_to_draw(toy: Registry):
+    taken = toy.add("freshman", "?", lambda rng, normal, draw, n: {"x": normal(n, 2), "y": rng.uniform(), "z": normal(), "draw": draw})
+    assert taken.sizes == "n"
+    for sizes, draws in zip(taken.size_sets(), taken.draws(), strict=True):
+        assert [given["x"].shape for given in draws] == 3 * [(sizes["n"], 2)]
+        assert [given["draw"] for given in draws] == [0, 1, 2]
+        assert all(isinstance(given["z"], float) and 0 <= given["y"] < 1 for given in draws)
+
+
+@pytest.mark.parametrize(
+    ("says", "wanted"),
+    [
+        ("", "Eq. freshman: wanted a docstring: the formula, below it why it holds, and indented the mistakes that people make"),
+        (None, "Eq. freshman: wanted a docstring"),
+        ("x = y\nWhy.\n    no form", "Eq. freshman: wanted `name: change` or `name: formula`, got `no form`"),
+        ("x = y\nWhy.\n    no form:", "Eq. freshman: wanted `name: change` or `name: formula`, got `no form:`"),
+        ("x = y\nWhy.\n    no z: z -> y", "Eq. freshman: the wrong form “no z” wanted `z` once (or all before it) in what it changes"),
+        ("x = x\nWhy.\n    twice: x -> y", "Eq. freshman: the wrong form “twice” wanted `x` once"),
+        ("x = y\nWhy.\n    the same: x -> x", "Eq. freshman: the wrong form “the same” changes nothing"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_label(toy: Registry, says, wanted):
+    with pytest.raises(ValueError, match="^" + re.escape(wanted)):
+        toy.add("freshman", says, two_numbers)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +261,7 @@ def test_the_lessons_are_those_on_disk_and_an_unknown_one_is_named():
 
 def test_equations_come_in_the_order_of_the_course(toy: Registry):
     for label in ("freshman", "planned", "first"):
-        toy.equation(label, "?", topics=["A1"])(two_numbers)
+        toy.add(label, "?", two_numbers)
     assert [equation.label for equation in toy.all_equations()] == ["first", "binomial", "freshman", "planned"]
     assert [equation.label for equation in toy.all_equations("toy")] == ["binomial", "freshman"]
 

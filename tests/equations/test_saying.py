@@ -47,27 +47,26 @@ def jacobian(rng, n):
     ],
 )
 def test_what_holds_whatever_is_given_says_nothing(toy: Registry, wrong):
-    equation = toy.equation("first", r"\sum_j J_{ij} = 0, \qquad \sum_i s_i = 1", topics=["A1"], sizes="n")(jacobian)
+    equation = toy.add("first", r"\sum_j J_{ij} = 0, \qquad \sum_i s_i = 1", jacobian)
     equation.check()
     with pytest.raises(Malformed, match=r"whatever (J|s) is, this holds: it says nothing of"):
         equation.check(wrong)
     with pytest.raises(Malformed, match="whatever"):
-        toy.equation("second", wrong, topics=["A1"], sizes="n")(jacobian).check()
+        toy.add("second", wrong, jacobian).check()
 
 
 def test_an_identity_may_hold_whatever_a_given_is_if_it_says_why(toy: Registry):
     def make(rng):
-        """Multiply out."""
         return {"f": function(lambda x: x**3), "a": rng.normal(), "b": rng.normal()}
 
     latex = r"(f(a) + b)^2 = f(a)^2 + 2 f(a) b + b^2"
     with pytest.raises(Malformed, match="whatever f is"):
-        toy.equation("first", latex, topics=["A1"])(make).check()
-    toy.equation("second", latex, topics=["A1"], whatever={"f": "squares of sums do not ask of what"})(make).check()
+        toy.add("first", latex, make).check()
+    toy.add("second", latex, make, whatever={"f": "squares of sums do not ask of what"}).check()
 
 
 def test_a_function_that_every_formula_knows_must_matter_where_a_side_is_printed(toy: Registry):
-    equation = toy.equation("first", r"\sum_i \sigma(z)_i = 1", topics=["A1"], sizes="n")(lambda rng, n: {"z": rng.normal(size=n)})
+    equation = toy.add("first", r"\sum_i \sigma(z)_i = 1", lambda normal, n: {"z": normal(n)})
     equation.check()
     with pytest.raises(Malformed, match=r"whatever \\sigma is, this holds"):
         equation.check(r"\frac{\sigma(z)_i}{\sigma(z)_i} = 1")
@@ -75,11 +74,10 @@ def test_a_function_that_every_formula_knows_must_matter_where_a_side_is_printed
 
 def test_another_wording_says_as_much_as_the_registered_formula(toy: Registry):
     def make(rng, n):
-        """By their definitions."""
         x = rng.normal(size=n)
         return {"x": x, "s": sum(x), "m": max(x), "n": n}
 
-    equation = toy.equation("first", r"s = \sum_{i=1}^{n} x_i, \qquad x_i \le m, \qquad m = \max_i x_i", topics=["A1"], sizes="n")(make)
+    equation = toy.add("first", r"s = \sum_{i=1}^{n} x_i, \qquad x_i \le m, \qquad m = \max_i x_i", make)
     replace(equation, latex=r"0 = \sum_{i=1}^{n} x_i - s, \qquad m \ge x_i, \qquad \max_j x_j = m").check()
     for less, says in (
         (r"s = \sum_{i=1}^{n} x_i, \qquad m = \max_i x_i", "3 relations are wanted, as in the registered formula; here are 2"),
@@ -116,10 +114,9 @@ def test_less_than_an_equation_of_the_course_is_refused(label, old, new):
 )
 def test_the_same_change_on_both_sides_of_an_identity_says_something_else(toy: Registry, same):
     def make(rng, n):
-        """Bracket them as you like."""
         return dict(zip("ABC", rng.normal(size=(3, n, n)), strict=True))
 
-    equation = toy.equation("first", "(A B) C = A (B C)", topics=["A1"], sizes="n")(make)
+    equation = toy.add("first", "(A B) C = A (B C)", make)
     equation.check(same)
     for other in (r"(A^\top B) C = A^\top (B C)", "(A C) B = A (C B)", "(A B) C^2 = A (B C^2)", "(A B) A C = A (B A C)"):
         with pytest.raises(Malformed, match="no side of the registered formula stands in it"):

@@ -12,7 +12,7 @@ import pytest
 from attn_course import numbers, show
 from attn_course.equations.asked import ShowError, asked, words_of
 from attn_course.equations.calculation import calculated
-from attn_course.equations.core import REGISTRY, Givens, Registry, UnknownEquation
+from attn_course.equations.core import REGISTRY, Registry, UnknownEquation
 from attn_course.equations.plain import plain
 from attn_course.equations.show import shown
 from attn_course.equations.small import FewDigits, _drawn, counterexample, small_draws
@@ -170,10 +170,13 @@ def test_shapes_that_do_not_fit_are_told():
 def test_what_cannot_be_rounded_is_drawn_as_the_registry_does():
     registry = Registry()
 
-    @registry.equation("toy-difference", r"x_2 - x_1 = d", topics=["B1"], sizes="n", wrong={"the sum": r"x_2 + x_1 = d"})
-    def toy_difference(rng: np.random.Generator, n: int) -> Givens:
-        """A maker that insists on a premise which rounding breaks."""
-        x = rng.normal(size=n)
+    @registry.claim("toy-difference")
+    def toy_difference(normal, n):
+        """x_2 - x_1 = d
+        The function insists on a premise which rounding breaks.
+            the sum: x_2 + x_1 = d
+        """
+        x = normal(n)
         if n < 2 or np.allclose(x, np.round(x, 1)):
             raise ValueError("wanted numbers of many digits, two or more")
         return {"x": vector(x), "d": np.diff(x)[0]}
@@ -232,10 +235,10 @@ def test_other_errors_in_one_line():
 def test_relations_of_sizes_are_checked():
     registry = Registry()
 
-    @registry.equation("toy-relation", r"\sum_i x_i = \sum_j y_j", topics=["B1"], sizes="m n, m >= n", wrong={"none": r"\sum_i x_i = 0"})
-    def toy_relation(rng: np.random.Generator, m: int, n: int) -> Givens:
-        """Two lists of one sum."""
-        x, y = rng.normal(size=m), rng.normal(size=n)
+    @registry.claim("toy-relation", sizes="m n, m >= n")
+    def _(normal, m, n):
+        r"""\sum_i x_i = \sum_j y_j"""
+        x, y = normal(m), normal(n)
         return {"x": x, "y": np.append(y[:-1], x.sum() - y[:-1].sum())}
 
     with pytest.raises(ShowError, match="wants m >= n; got m = 1 and n = 2"):

@@ -14,11 +14,10 @@ def total(monkeypatch) -> Equation:
     monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
 
     def make(rng, n):
-        """Add up."""
         x = rng.normal(size=n)
         return {"x": x, "n": n, "S": float(np.cumsum(x)[-1])}
 
-    return Registry().equation("first", r"S = \sum_{j=1}^{n} x_j", topics=["A1"], sizes="n")(make)
+    return Registry().add("first", r"S = \sum_{j=1}^{n} x_j", make)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +82,9 @@ def test_what_is_claimed_of_sizes_may_be_moved_to_one_side(monkeypatch):
     monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first"]))
 
     def make(rng, n):
-        """Count them."""
         return {"F": sum(1 for _ in np.ndindex(n, n)), "n": n}
 
-    equation = Registry().equation("first", "F = n^2", topics=["A1"])(make)
+    equation = Registry().add("first", "F = n^2", make)
     for form in ("F - n n = 0", "0 = n^2 - F"):
         equation.check(form)
     with pytest.raises(Malformed, match="nothing tests it"):

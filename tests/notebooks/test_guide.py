@@ -216,25 +216,29 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [(LESSON_PY, SHOWN, SHOWN.replace("-", "+"))],
         [f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i - \\bar{{x}}) = 0', the lesson '\\sum_"],
     ),
-    "a sign flipped in the equation": (
-        [(EQUATIONS_PY, r"(x_i - \bar{x}) = 0", r"(x_i + \bar{x}) = 0")],
+    "another sum in the equation": (
+        [(EQUATIONS_PY, r"(x_i - \bar{x}) = 0", r"(x_i - \bar{x}) = n")],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left ",
-         f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i + \\bar{{x}}) = 0', the lesson '\\sum_"],
+         f"{LESSON_PY} [sum]: Eq. centred-sum: the registry has '\\sum_{{i=1}}^{{n}} (x_i - \\bar{{x}}) = n', the lesson '\\sum_"],
+    ),
+    "a change of what the equation does not say": (
+        [(EQUATIONS_PY, r"(x_i - \bar{x}) ->", r"(x_i + \bar{x}) ->")],
+        [f"{EQUATIONS_PY}: cannot be loaded: ValueError: Eq. centred-sum: the wrong form “the mean is subtracted only once” wanted"],
     ),
     "something else is given": (
-        [(EQUATIONS_PY, "sum(x) / n", "sum(x)")],
+        [(EQUATIONS_PY, "np.mean(x)", "np.sum(x)")],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left "],
     ),
     "a wrong form that is right": (
-        [(EQUATIONS_PY, r"x_i - \bar{x} = 0", r"x_i - n \bar{x} = 0")],
+        [(EQUATIONS_PY, r"-> x_i - \bar{x}", r"-> x_i - n \bar{x}")],
         [f'{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: the wrong form "the mean is subtracted only once" holds'],
     ),
     "givens that show too little": (
-        [(EQUATIONS_PY, "sum(x) / n", "x.mean()"), (EQUATIONS_PY, "rng.normal(size=n)", "np.full(n, 0.7)")],
+        [(EQUATIONS_PY, "normal(n)", "np.full(n, 0.7)")],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: what is given cannot tell it from the change "] * 3,
     ),
     "an unknown topic": (
-        [(EQUATIONS_PY, 'topics=["B2"]', 'topics=["ZZ"]')],
+        [(EQUATIONS_PY, "B2", "ZZ")],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum names the unknown topic 'ZZ'; topics go from A1 to N1"],
     ),
     "an equation that the lesson does not use": (
@@ -336,15 +340,15 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [f"{LESSON_PY}: wanted the last sections Formula card, Summary, Sources; got {NUMBER}.1 Nothing on balance, Formula card, Summary"],
     ),
     "a file that is no Python": (
-        [(EQUATIONS_PY, "x = rng", "x = = rng")],
-        [f"{EQUATIONS_PY}: line 15: wanted Python, got 'x = = rng.normal(size=n)'"],
+        [(EQUATIONS_PY, "x = normal", "x = = normal")],
+        [f"{EQUATIONS_PY}: line 14: wanted Python, got 'x = = normal(n)'"],
     ),
     "a README out of date": (
         [("README.md", "1 tasks, 2 points", "1 tasks, 3 points")],
         ["README.md: stale; run attn-course notebooks build"],
     ),
     "a planned lesson whose equation does not hold": (
-        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (EQUATIONS_PY, "sum(x) / n", "sum(x)")],
+        [(LIST, "minutes = 5\n", "minutes = 5\nplanned = true\n"), (EQUATIONS_PY, "np.mean(x)", "np.sum(x)")],
         [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum is not confirmed: left "],
     ),
     "a planned lesson with a wrong answer that is right": (
@@ -381,16 +385,13 @@ def test_a_fault_is_one_clear_line_with_its_place(faults, what):
 
 
 SECOND = r'''
-@equation(
-    "mean-times-n",
-    r"n \bar{x} = \sum_{i=1}^{n} x_i",
-    sizes="n",
-    topics=["B2"],
-    wrong={"the mean is the sum": r"\bar{x} = n \sum_{i=1}^{n} x_i"},
-)
-def mean_times_n(rng: np.random.Generator, n: int) -> Givens:
-    """The mean is the sum, divided by n."""
-    x = rng.normal(size=n)
+@claim("mean-times-n", serves="B2")
+def _(normal, n):
+    r"""n \bar{x} = \sum_{i=1}^{n} x_i
+    The mean is the sum, divided by n.
+        the mean is the sum: n \bar{x} -> \bar{x}
+    """
+    x = normal(n)
     return {"x": vector(x), r"\bar{x}": np.linalg.lstsq(np.ones((n, 1)), x)[0][0], "n": n}
 
 '''
@@ -402,7 +403,7 @@ def test_an_equation_inserted_in_the_middle_changes_two_files_and_what_is_built(
     insert = [
         [LESSON_PY, "The mean, taken $n$ times, is the sum", "$$n \\bar{x} = \\sum_{i=1}^{n} x_i \\label{mean-times-n}$$\n# It"],
         [LESSON_PY, 'verify("centred-sum")', 'verify("mean-times-n")\nverify("centred-sum")'],
-        [EQUATIONS_PY, "\n\n@equation", f"\n{SECOND}\n@equation"],
+        [EQUATIONS_PY, "\n\n@claim", f"\n{SECOND}\n@claim"],
         ["build", SLUG],
     ]
     assert tried(root, insert) == [[]]

@@ -24,6 +24,7 @@ ROOMS = {
     "__init__": Room(in_functions=(COURSE,)),
     "numbers": Room(),
     "files": Room(in_functions=("filelock",)),
+    "changes": Room(),
     "sentence": Room(("numpy",)),
     "reference": Room(("numpy", "jaxtyping")),
     "costs": Room(("numpy",)),
@@ -72,7 +73,7 @@ FORMULA_HALF = (  # what evaluates a learner's LaTeX knows none either
     *(f"{COURSE}.tasks.{name}" for name in ("compare", "latex", "slips")),
 )
 WORKER_NEEDS = ("numpy", "torch", "sympy", "IPython")
-SHARED = tuple(f"{COURSE}.{name}" for name in ("numbers", "files", "sentence"))  # every room may import these ...
+SHARED = tuple(f"{COURSE}.{name}" for name in ("numbers", "files", "sentence", "changes"))  # every room may import these ...
 WITHOUT_SHARED = ("reference", "costs", "notation")  # ... but these
 DOORS = ("figures/broken.py",)  # to the room game: what learners' copies of lessons import
 ONE_ROOM = {"commands": "cli"}  # folders that belong to a room of another name

@@ -5,7 +5,8 @@ import inspect
 import numpy as np
 import pytest
 
-from attn_course.tasks.changed import ChangeError, blocks, changed, changes_text, definition, mistakes, read_slips
+from attn_course.changes import ChangeError, blocks, changed, changes_text
+from attn_course.tasks.changed import definition, mistakes, read_slips
 
 SCALE = 2.0
 

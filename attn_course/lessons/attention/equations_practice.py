@@ -6,13 +6,13 @@ from itertools import combinations
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import Givens, about
+from attn_course.equations.core import about
 from attn_course.equations.counting import Traced, multiplications, traced
+from attn_course.equations.drawing import inputs
 from attn_course.formulas import column, columns, function, independent, of, opaque, outcomes, row, rows
 from attn_course.formulas.givens import Given
-from attn_course.lessons.attention.equations import inputs
 
-equation = about("L2")
+claim = about("L2")
 
 
 def widest(table: np.ndarray) -> float:
@@ -21,17 +21,10 @@ def widest(table: np.ndarray) -> float:
 
 
 # ---- Attention as a function of the query
-@equation(
+@claim(
     "output-derivative-by-query",
-    r"\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad"
-    r" \bar{k} = \sum_{j=1}^{T_k} p_j k_j",
-    topics=["D3", "L2"],
-    uses=["softmax-derivative", "attention-of-one-query"],
-    wrong={
-        "not centred": r"(v_j - z)\,(k_j - \bar{k})^\top -> v_j\, k_j^\top",
-        "divided by d_k": r"\sqrt{d_k} -> d_k",
-        "keys and values exchanged": r"(v_j - z)\,(k_j - \bar{k})^\top -> (k_j - \bar{k})\,(v_j - z)^\top",
-    },
+    serves="D3 L2",
+    rests_on="softmax-derivative attention-of-one-query",
     equivalent={
         r"v_{j} - z -> v_{j}": "the mean of k_j - k-bar is 0",
         r"v_{j} - z -> v_{j} + z": "the mean of k_j - k-bar is 0",
@@ -40,36 +33,40 @@ def widest(table: np.ndarray) -> float:
         r"\bar{k} -> q": "the mean of v_j - z is 0",
     },
 )
-def jacobian_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int) -> Givens:
-    """Eq. softmax-derivative and the chain rule: the covariance of values and keys under the weights.
+def _(normal, T_k, d_k, d_v):
+    r"""\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
+        \bar{k} = \sum_{j=1}^{T_k} p_j k_j
+    Eq. softmax-derivative and the chain rule: the covariance of values and keys under the weights.
+        not centred: (v_j - z)\,(k_j - \bar{k})^\top -> v_j\, k_j^\top
+        divided by d_k: \sqrt{d_k} -> d_k
+        keys and values exchanged: (v_j - z)\,(k_j - \bar{k})^\top -> (k_j - \bar{k})\,(v_j - z)^\top
 
     Smooth everywhere, and not constant.
     """
-    q, K, V = inputs(rng, 1, T_k, d_k, d_v)
+    q, K, V = inputs(normal, 1, T_k, d_k, d_v)
     z = of(lambda q: column(reference.attention(q[None], K, V)[0]), "q")
     mean, p = reference.attention(q, K, K, return_weights=True)
     vectors = {"q": column(q[0]), "k": columns(K), "v": columns(V), "z": z, r"\bar{k}": column(mean[0])}
     return {**vectors, "p": p[0], "T_k": T_k, "d_k": d_k}
 
 
-@equation(
+@claim(
     "bounded-slope-in-query",
-    r"\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}",
-    uses=["output-derivative-by-query"],
-    assumes=["diam = largest distance between two rows"],
-    wrong={
-        "8 instead of 4": r"\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{8 \sqrt{d_k}}",
-        "d_k for its root": r"\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4\, d_k}",
-        "the square of d_k for its root": r"\sqrt{d_k} -> d_k^2",
-    },
+    rests_on="output-derivative-by-query",
     equivalent={
         r"\lVert \frac{\partial z}{\partial q} \rVert_2 -> \lVert \frac{\partial z}{\partial q} \rVert_F": "true as well, by the variance"
         " of distances instead of that of vectors"
     },
 )
-def slope_is_bounded(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
-    """A covariance is at most the product of two standard deviations, each at most half a diameter. Sharp for two equal weights."""
-    (q,), K, V = inputs(rng, 1, T_k, d_k, d_v)
+def _(normal, T_k, d_k, d_v, draw):
+    r"""\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
+    where diam = largest distance between two rows
+    A covariance is at most the product of two standard deviations, each at most half a diameter. Sharp for two equal weights.
+        8 instead of 4: 4 -> 8
+        d_k for its root: \sqrt{d_k} -> \, d_k
+        the square of d_k for its root: \sqrt{d_k} -> d_k^2
+    """
+    (q,), K, V = inputs(normal, 1, T_k, d_k, d_v)
     if draw == 2:  # two different pairs, one of them often: the query makes up for that, so that each has half of the weight
         K[2:], V[2:] = K[1], V[1]
         q = (K[0] - K[1]) / math.dist(K[0], K[1]) ** 2 * math.sqrt(d_k) * math.log(T_k - 1)
@@ -77,20 +74,16 @@ def slope_is_bounded(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, dra
     return {"z": z, "q": row(q), "K": K, "V": V, r"\mathrm{diam}": function(widest), "d_k": d_k}
 
 
-@equation(
-    "query-misses-own-key",
-    r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06",
-    uses=["attention-of-one-query"],
-    wrong={
-        "q near k_1 gives an output near v_1": r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 > \frac{1}{2}",
-        "X32: attention maps a query to its value": r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = 1",
-        "the weight of the other key": r"q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_2 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06",
-        "whatever the query": r"k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06",
-    },
-)
-def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int) -> Givens:
-    """The scores are 1 and 5 over sqrt(2): a long key in about the same direction wins against the very key the query sits on."""
-    angle, other = rng.uniform(-2, 2), rng.normal(size=2)
+@claim("query-misses-own-key", rests_on="attention-of-one-query")
+def _(normal, rng, d_v, draw):
+    r"""q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = \frac{1}{1 + e^{4 / \sqrt{2}}} \approx 0.06
+    The scores are 1 and 5 over sqrt(2): a long key in about the same direction wins against the very key the query sits on.
+        q near k_1 gives an output near v_1: q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 > \frac{1}{2}
+        X32: attention maps a query to its value: q = k_1 = (1, 0),\; k_2 = (5, 0): \qquad p_1 = 1
+        the weight of the other key: p_1 -> p_2
+        whatever the query: q = k_1 -> k_1
+    """
+    angle, other = rng.uniform(-2, 2), normal(2)
     q, K = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [5.0, 0.0]])
     match draw and 1 + (2 * d_v + draw) % 5:  # all of the premise but one thing
         case 1:
@@ -104,70 +97,53 @@ def a_query_on_its_key_may_miss_it(rng: np.random.Generator, d_v: int, draw: int
         case 5:
             q = K[0] = other
             K[1] = 5 * q
-    p = reference.attention(np.array([q]), K, rng.normal(size=(2, d_v)), return_weights=True)[1][0]
+    p = reference.attention(np.array([q]), K, normal(2, d_v), return_weights=True)[1][0]
     return {"q": row(q), "k": rows(K), "p": p}
 
 
-@equation(
-    "lead-of-own-key",
-    r"k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)",
-    uses=["dot-product-by-distance", "query-misses-own-key"],
-    wrong={
-        "a function of the distance alone": r"k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2",
-        "longer keys fall behind": r"k_i \cdot (k_i - k_j) = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} (\|k_j\|^2 - \|k_i\|^2)",
-        "without the halves": r"k_i \cdot (k_i - k_j) = \|k_i - k_j\|^2 + \|k_i\|^2 - \|k_j\|^2",
-    },
-)
-def lead_of_the_own_key(rng: np.random.Generator, T_k: int, d_k: int) -> Givens:
-    """Eq. dot-product-by-distance with q = k_i.
+@claim("lead-of-own-key", rests_on="dot-product-by-distance query-misses-own-key")
+def _(normal, T_k, d_k):
+    r"""k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} \bigl( \|k_i\|^2 - \|k_j\|^2 \bigr)
+    Eq. dot-product-by-distance with q = k_i.
+        a function of the distance alone: k_i \cdot k_i - k_i \cdot k_j = \tfrac{1}{2} \|k_i - k_j\|^2
+        longer keys fall behind: k_i \cdot (k_i - k_j) = \tfrac{1}{2} \|k_i - k_j\|^2 + \tfrac{1}{2} (\|k_j\|^2 - \|k_i\|^2)
+        without the halves: k_i \cdot (k_i - k_j) = \|k_i - k_j\|^2 + \|k_i\|^2 - \|k_j\|^2
 
     For keys of equal length the own key always has the largest score; a longer key can overtake it.
     """
-    return {"k": rows(rng.normal(size=(T_k, d_k)))}
+    return {"k": rows(normal(T_k, d_k))}
 
 
-@equation(
-    "gaussian-finds-own-key",
-    r"\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad a = e^{-r^2 / (2 h^2)}",
-    uses=["bandwidth-limits", "gaussian-score-expansion", "output-of-a-query"],
-    assumes=["Gaussian similarity of bandwidth h", "q = k_i", "all other keys at least r away"],
-    wrong={
-        "one other key, however many there are": r"\frac{(n - 1)\,a}{1 + (n - 1)\,a} -> \frac{a}{n - 1 + a}",
-        "the value comes out exactly": r"\le (1 - p_i) -> = 0 \le (1 - p_i)",
-        "the share for the weight": r"\frac{(n - 1)\,a}{1 + (n - 1)\,a} -> \frac{a}{1 + a}",
-    },
-)
-def gaussian_weights_do_find_the_key(rng: np.random.Generator, n: int, d_k: int, d_v: int, draw: int) -> Givens:
-    """Separated keys and a small bandwidth: then near keys do give near outputs."""
-    _, K, V = inputs(rng, 1, n, d_k, d_v)
+@claim("gaussian-finds-own-key", rests_on="bandwidth-limits gaussian-score-expansion output-of-a-query")
+def _(normal, rng, n, d_k, d_v, draw):
+    r"""\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad a = e^{-r^2 / (2 h^2)}
+    where Gaussian similarity of bandwidth h ;; q = k_i ;; all other keys at least r away
+    Separated keys and a small bandwidth: then near keys do give near outputs.
+        one other key, however many there are: \frac{(n - 1)\,a}{1 + (n - 1)\,a} -> \frac{a}{n - 1 + a}
+        the value comes out exactly: \le (1 - p_i) -> = 0 \le (1 - p_i)
+        the share for the weight: all (n - 1)\, ->
+    """
+    _, K, V = inputs(normal, 1, n, d_k, d_v)
     i, h = int(rng.integers(n)), rng.uniform(0.6, 1.2)
     others = np.arange(n) != i
     if draw == 2:  # all others at one distance, with one value
-        steps = rng.normal(size=(n - 1, d_k))
-        K[others], V[others] = K[i] + 1.1 * steps / np.linalg.norm(steps, axis=-1, keepdims=True), rng.normal(size=d_v)
+        steps = normal(n - 1, d_k)
+        K[others], V[others] = K[i] + 1.1 * steps / np.linalg.norm(steps, axis=-1, keepdims=True), normal(d_v)
     p = reference.softmax(reference.gaussian_scores(K[[i]], K, h))[0]
     z = sum(p_j * v_j for p_j, v_j in zip(p, V, strict=True))
     known = {"i": i + 1, "r": min(math.dist(K[i], k) for k in K[others]), "h": h, "n": n, r"\mathrm{diam}": function(widest)}
     return {"z": row(z), "v": rows(V), "V": V, "p": p, **known}
 
 
-MIXTURE = r"q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad "
-
-
-@equation(
-    "linear-map-from-context",
-    r"q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i",
-    sizes="T_k d_k d_v, d_k >= T_k",
-    uses=["linear-attention-two-readings", "output-of-a-query"],
-    wrong={
-        "with exponentials in between": r"(q \cdot k_j) -> e^{q \cdot k_j}",
-        "every key finds all values": MIXTURE + r"K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = \sum_j v_j",
-        "orthogonal keys are enough": MIXTURE + r"k_1 \cdot k_2 = 0 \;\Rightarrow\; k_i\,(K^\top V) = v_i",
-    },
-)
-def linear_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
-    """Without softmax the output is linear in q, with a matrix made from the context: only one fixed matrix for all contexts fails."""
-    q, K, V = inputs(rng, 1, T_k, d_k, d_v)
+@claim("linear-map-from-context", rests_on="linear-attention-two-readings output-of-a-query", sizes="T_k d_k d_v, d_k >= T_k")
+def _(normal, rng, T_k, d_k, d_v, draw):
+    r"""q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i
+    Without softmax the output is linear in q, with a matrix made from the context: only one fixed matrix for all contexts fails.
+        with exponentials in between: (q \cdot k_j) -> e^{q \cdot k_j}
+        every key finds all values: v_i -> \sum_j v_j
+        orthogonal keys are enough: K K^\top = I -> k_1 \cdot k_2 = 0
+    """
+    q, K, V = inputs(normal, 1, T_k, d_k, d_v)
     if draw < 2:  # orthonormal; or orthogonal, some or all of them too long
         K = np.linalg.qr(K.T)[0].T.copy()
     some = int(rng.integers(2)) * (T_k - 1)
@@ -178,155 +154,117 @@ def linear_in_the_query(rng: np.random.Generator, T_k: int, d_k: int, d_v: int, 
     return {"q": row(q[0]), "K": K, "V": V, "k": rows(K), "v": rows(V), "T_k": T_k}
 
 
-@equation(
-    "self-attention-not-lipschitz",
-    r"x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2"
-    r" - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2",
-    uses=["output-derivative-by-query"],
-    assumes=["queries, keys and values all equal x, with d_k = 1"],
-    wrong={
-        "only through the values": r"x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n}",
-        "the second moment": r"x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2",
-        "anywhere": r"\frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2 - ( \frac{1}{n} \sum_{j} x_j )^2",
-    },
-)
-def not_lipschitz_in_its_input(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """A token at 0 weighs all alike, yet its slope grows with the variance of all tokens: as a map of X attention has no global bound."""
-    x = rng.normal(size=n) * [draw == 2, *[1] * (n - 1)]
+@claim("self-attention-not-lipschitz", rests_on="output-derivative-by-query")
+def _(normal, n, draw):
+    r"""x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1}
+        = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2 - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2
+    where queries, keys and values all equal x, with d_k = 1
+    A token at 0 weighs all alike, yet its slope grows with the variance of all tokens: as a map of X attention has no global bound.
+        only through the values: x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n}
+        the second moment: - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 ->
+        anywhere: \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2 - ( \frac{1}{n} \sum_{j} x_j )^2
+    """
+    x = normal(n) * [draw == 2, *[1] * (n - 1)]
     return {"x": x, "n": n, "z": of(lambda x: reference.attention(x[:, None], x[:, None], x[:, None])[:, 0], "x")}
 
 
 # ---- What one output can hold
-@equation(
-    "doubled-context-same-output",
-    r"\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D)",
-    topics=["L1"],
-    uses=["duplicated-pair-counts-twice", "attention-of-one-query"],
-    assumes=["D = the pairs (k_j, v_j); every pair occurs twice on the left"],
-    wrong={
-        "twice the context, twice the output": r"\mathrm{Attention}(q,\, D \uplus D) = 2\, \mathrm{Attention}(q, D)",
-        "as sharp as for a doubled query": r"\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(2\, q, D)",
-        "half of the output, since each weight halves": r"\mathrm{Attention}(q,\, D \uplus D) = \frac{1}{2} \mathrm{Attention}(q, D)",
-    },
-)
-def an_average_cannot_count(rng: np.random.Generator, T_k: int, d_k: int, d_v: int) -> Givens:
-    """Numerator and denominator both double: d_v numbers come out, however long the context is."""
-    q, K, V = inputs(rng, 1, T_k, d_k, d_v)
+@claim("doubled-context-same-output", serves="L1", rests_on="duplicated-pair-counts-twice attention-of-one-query")
+def _(normal, T_k, d_k, d_v):
+    r"""\mathrm{Attention}(q,\, D \uplus D) = \mathrm{Attention}(q, D)
+    where D = the pairs (k_j, v_j); every pair occurs twice on the left
+    Numerator and denominator both double: d_v numbers come out, however long the context is.
+        twice the context, twice the output: = -> = 2\,
+        as sharp as for a doubled query: q, D -> 2\, q, D
+        half of the output, since each weight halves: = -> = \frac{1}{2}
+    """
+    q, K, V = inputs(normal, 1, T_k, d_k, d_v)
     attention = function(lambda q, pairs: reference.attention(q[None], *pairs)[0])
     joined = function(lambda one, other: opaque(tuple(np.vstack(both) for both in zip(one, other, strict=True))))
     return {r"\mathrm{Attention}": attention, "q": row(q[0]), "D": opaque((K, V)), r"\uplus": joined}
 
 
-@equation(
-    "count-beside-reference",
-    r"n = \frac{1}{z} - 1",
-    topics=["L1"],
-    uses=["attention-of-one-query", "doubled-context-same-output"],
-    assumes=["n copies with the value 0 and one reference with the value 1, all with the same score"],
-    wrong={
-        "the reference not counted": r"n = \frac{1}{z}",
-        "the share taken for the number": r"n = 1 - z",
-        "the odds of the reference": r"n = \frac{z}{1 - z}",
-    },
-)
-def copies_counted_beside_a_reference(rng: np.random.Generator, n: int, d_k: int) -> Givens:
-    """Equal scores give each token the weight 1 / (1 + n), and the output is the weight of the reference."""
-    key = rng.normal(size=d_k)
-    z = reference.attention(rng.normal(size=(1, d_k)), np.tile(key, (n + 1, 1)), np.eye(n + 1)[:, :1])
+@claim("count-beside-reference", serves="L1", rests_on="attention-of-one-query doubled-context-same-output")
+def _(normal, n, d_k):
+    r"""n = \frac{1}{z} - 1
+    where n copies with the value 0 and one reference with the value 1, all with the same score
+    Equal scores give each token the weight 1 / (1 + n), and the output is the weight of the reference.
+        the reference not counted: n = \frac{1}{z}
+        the share taken for the number: n = 1 - z
+        the odds of the reference: n = \frac{z}{1 - z}
+    """
+    key = normal(d_k)
+    z = reference.attention(normal(1, d_k), np.tile(key, (n + 1, 1)), np.eye(n + 1)[:, :1])
     return {"n": n, "z": z[0, 0]}
 
 
-@equation(
-    "variance-of-an-output",
-    r"\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2",
-    topics=["L1"],
-    uses=["output-of-a-query"],
-    assumes=["values independent, variance 1, and independent of the weights", "one entry of z"],
-    wrong={
-        "1, since the weights sum to 1": "p_j^2 -> p_j",
-        "the mean of the squares": r"\sum -> \frac{1}{T_k} \sum",
-        "the variance of a plain mean": r"\mathrm{Var}[z] = \frac{1}{T_k}",
-    },
-)
-def what_is_left_of_many_values(rng: np.random.Generator, T_k: int, draw: int) -> Givens:
-    """Variances add with squared factors. Under uniform weights 1 / T_k: the more is averaged, the less of each is left."""
+@claim("variance-of-an-output", serves="L1", rests_on="output-of-a-query")
+def _(normal, T_k, draw):
+    r"""\mathrm{Var}[z] = \sum_{j=1}^{T_k} p_j^2
+    where values independent, variance 1, and independent of the weights ;; one entry of z
+    Variances add with squared factors. Under uniform weights 1 / T_k: the more is averaged, the less of each is left.
+        1, since the weights sum to 1: p_j^2 -> p_j
+        the mean of the squares: \sum -> \frac{1}{T_k} \sum
+        the variance of a plain mean: \mathrm{Var}[z] = \frac{1}{T_k}
+    """
     values, chances = independent((2.3, -0.2), (0.2, 0.8), T_k)  # a lopsided variable of variance 1
-    K, q = rng.normal(size=(T_k, 2)), rng.normal(size=(1, 2)) * (1e4 if draw == 2 else 1)  # in draw 2 one value has all the weight
+    K, q = normal(T_k, 2), normal(1, 2) * (1e4 if draw == 2 else 1)  # in draw 2 one value has all the weight
     z = [reference.attention(q, K, v[:, None])[0, 0] for v in values]
     return {"z": outcomes(chances, Given(z, "scalar")), "p": reference.softmax(reference.scaled_dot_scores(q, K))[0], "T_k": T_k}
 
 
-@equation(
-    "margin-grows-with-context",
-    r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad \Delta = \ln (n - 1) + \ln \frac{p}{1 - p}",
-    topics=["L1"],
-    uses=["attention-weights"],
-    assumes=["one key whose score is Delta above the n - 1 others, which are equal", "0 < p < 1", "n > 1"],
-    wrong={
-        "the same at any length": r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = \ln \frac{p}{1 - p}",
-        "in proportion to the length": r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = (n - 1) \ln \frac{p}{1 - p}",
-        "the odds turned over": r"\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = \ln (n - 1) + \ln \frac{1 - p}{p}",
-    },
-)
-def margin_that_grows_with_the_context(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """Solve for Delta: to keep half of the weight in twice the context, its score must rise by ln 2. Bounded scores lose it at last."""
-    delta = rng.normal()
+@claim("margin-grows-with-context", serves="L1", rests_on="attention-weights")
+def _(normal, rng, n, draw):
+    r"""\frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \quad \Longleftrightarrow \quad \Delta = \ln (n - 1) + \ln \frac{p}{1 - p}
+    where one key whose score is Delta above the n - 1 others, which are equal ;; 0 < p < 1 ;; n > 1
+    Solve for Delta: to keep half of the weight in twice the context, its score must rise by ln 2. Bounded scores lose it at last.
+        the same at any length: \frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = \ln \frac{p}{1 - p}
+        in proportion to the length: \frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = (n - 1) \ln \frac{p}{1 - p}
+        the odds turned over: \frac{e^{\Delta}}{e^{\Delta} + n - 1} = p \iff \Delta = \ln (n - 1) + \ln \frac{1 - p}{p}
+    """
+    delta = normal()
     p = reference.softmax(np.array([delta, *[0.0] * (n - 1)]))[0]
     return {r"\Delta": delta, "p": (p, rng.uniform(0.1, 0.9), p * (1 - 1e-5))[draw], "n": n}
 
 
-@equation(
-    "values-from-all-outputs",
-    r"V = P^{-1} Z",
-    topics=["L1"],
-    uses=["attention"],
-    assumes=["as many queries as keys", "P invertible"],
-    wrong={
-        "the transpose undoes it": r"V = P^\top Z",
-        "weighted once more": r"V = P\, Z",
-        "the outputs are the values": r"V = Z",
-    },
-)
-def all_outputs_together(rng: np.random.Generator, T: int, d_v: int) -> Givens:
-    """One output is a single mixture, but self-attention makes T of them: together they can hold every value."""
-    X, _, V = inputs(rng, T, T, T, d_v)
+@claim("values-from-all-outputs", serves="L1", rests_on="attention")
+def _(normal, T, d_v):
+    r"""V = P^{-1} Z
+    where as many queries as keys ;; P invertible
+    One output is a single mixture, but self-attention makes T of them: together they can hold every value.
+        the transpose undoes it: V = P^\top Z
+        weighted once more: V = P\, Z
+        the outputs are the values: V = Z
+    """
+    X, _, V = inputs(normal, T, T, T, d_v)
     Z, P = reference.attention(2 * X, X, V, return_weights=True)
     return {"V": V, "P": P, "Z": Z}
 
 
 # ---- What it costs
-@equation(
-    "attention-flops",
-    r"\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v)",
-    topics=["D1"],
-    uses=["attention"],
-    assumes=["a multiplication and its addition count 2", "the two matrix products; softmax adds a few operations per score"],
-    wrong={
-        "the lengths added instead of multiplied: linear in the sequence": r"\text{FLOPs} = 2\, (T_q + T_k) (d_k + d_v)",
-        "one FLOP for a multiplication and its addition": r"\text{FLOPs} = T_q T_k\, (d_k + d_v)",
-        "the two products multiplied": r"\text{FLOPs} = 2\, T_q T_k\, d_k d_v",
-    },
-)
-def operations_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
-    """T_q T_k dot products of length d_k, then T_q d_v sums of length T_k: quadratic in the length of the sequence."""
+@claim("attention-flops", serves="D1", rests_on="attention")
+def _(rng, T_q, T_k, d_k, d_v):
+    r"""\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v)
+    where a multiplication and its addition count 2 ;; the two matrix products; softmax adds a few operations per score
+    T_q T_k dot products of length d_k, then T_q d_v sums of length T_k: quadratic in the length of the sequence.
+        the lengths added instead of multiplied: linear in the sequence:
+            T_q T_k\, -> (T_q + T_k)
+        one FLOP for a multiplication and its addition: 2\, T_q -> T_q
+        the two products multiplied: (d_k + d_v) -> d_k d_v
+    """
     pairs = multiplications(lambda q, k, v: (q @ k.T) @ v, (T_q, d_k), (T_k, d_k), (T_k, d_v))
     return {r"\text{FLOPs}": 2 * pairs, "T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v}
 
 
-@equation(
-    "attention-traffic",
-    r"\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k",
-    topics=["D1"],
-    uses=["attention", "attention-flops"],
-    assumes=["three steps: scores, softmax, output; each reads its inputs from memory and writes its result there"],
-    wrong={
-        "as if nothing were stored in between": r"\text{numbers moved} = (T_q + T_k)(d_k + d_v)",
-        "the score matrix moved once": r"\text{numbers moved} = (T_q + T_k)(d_k + d_v) + T_q T_k",
-        "queries as long as values": r"(T_q + T_k)(d_k + d_v) -> (T_q + T_k) d_k + 2\, T_k d_v",
-    },
-)
-def traffic_of_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
-    """Inputs and output once, and the T_q x T_k matrix four times: written, read, written, read. For long sequences nothing else counts."""
+@claim("attention-traffic", serves="D1", rests_on="attention attention-flops")
+def _(rng, T_q, T_k, d_k, d_v):
+    r"""\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k
+    where three steps: scores, softmax, output; each reads its inputs from memory and writes its result there
+    Inputs and output once, and the T_q x T_k matrix four times: written, read, written, read. For long sequences nothing else counts.
+        as if nothing were stored in between: + 4\, T_q T_k ->
+        the score matrix moved once: + 4\, -> +
+        queries as long as values: (T_q + T_k)(d_k + d_v) -> (T_q + T_k) d_k + 2\, T_k d_v
+    """
 
     def three_steps(q: Traced, k: Traced, v: Traced) -> Traced:
         return (q @ k.T).elementwise() @ v

@@ -8,7 +8,7 @@ from attn_course.equations.core import Givens, about
 from attn_course.formulas import columns, index, matrices, vector
 from attn_course.reference import delta_rule_attention
 
-equation = about("O7")
+claim = about("O7")
 
 
 def _sequence(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> dict[str, Any]:
@@ -24,22 +24,17 @@ def _pairs(given: dict[str, Any], states: list[np.ndarray]) -> Givens:
 
 
 # ---- forget, then correct
-@equation(
-    "gated-delta-step",
-    r"S_t = D_t + \beta_t\, k_t\, (v_t - D_t^\top k_t)^\top, \qquad D_t = \mathrm{diag}(a_t)\, S_{t-1}",
-    uses=["delta-rule", "linear-attention-with-decay"],
-    assumes=["0 < a_t <= 1: what each feature keeps; one number for all features, or one for each"],
-    wrong={
-        "the error of the state before it decays": r"(v_t - D_t^\top k_t) -> (v_t - S_{t-1}^\top k_t)",
-        "what is written decays at once": r"S_t = \mathrm{diag}(a_t)\, D_t, \qquad"
-        r" D_t = S_{t-1} + \beta_t\, k_t\, (v_t - S_{t-1}^\top k_t)^\top",
-        "nothing is taken away": r"(v_t - D_t^\top k_t)^\top -> v_t^\top",
-        "the gate closes": r"\mathrm{diag}(a_t)\, S_{t-1} -> S_{t-1} - \mathrm{diag}(a_t)\, S_{t-1}",
-    },
-)
-def forget_then_correct(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
-    """One step of descent on what the decayed state gets wrong: the error that is mended is the one that is left when k_t is asked."""
-    given, states = _sequence(rng, T, d_k, d_v), [rng.normal(size=(d_k, d_v))]
+@claim("gated-delta-step", rests_on="delta-rule linear-attention-with-decay")
+def _(normal, rng, T, d_k, d_v):
+    r"""S_t = D_t + \beta_t\, k_t\, (v_t - D_t^\top k_t)^\top, \qquad D_t = \mathrm{diag}(a_t)\, S_{t-1}
+    where 0 < a_t <= 1: what each feature keeps; one number for all features, or one for each
+    One step of descent on what the decayed state gets wrong: the error that is mended is the one that is left when k_t is asked.
+        the error of the state before it decays: D_t^\top -> S_{t-1}^\top
+        what is written decays at once: S_t = \mathrm{diag}(a_t)\, D_t, \qquad D_t = S_{t-1} + \beta_t\, k_t\, (v_t - S_{t-1}^\top k_t)^\top
+        nothing is taken away: (v_t - D_t^\top k_t)^\top -> v_t^\top
+        the gate closes: D_t = -> D_t = S_{t-1} -
+    """
+    given, states = _sequence(rng, T, d_k, d_v), [normal(d_k, d_v)]
     steps = np.eye(d_k * d_v).reshape(-1, d_k, d_v)
     for t in range(T):
         k, v, left = (
@@ -56,20 +51,16 @@ def forget_then_correct(rng: np.random.Generator, T: int, d_k: int, d_v: int) ->
     return _pairs(given, states)
 
 
-@equation(
-    "gated-erase-then-write",
-    r"S_t = \bigl( I - \beta_t\, k_t k_t^\top \bigr)\, \mathrm{diag}(a_t)\, S_{t-1} + \beta_t\, k_t v_t^\top",
-    uses=["gated-delta-step", "erase-then-write"],
-    wrong={
-        "the gate behind the correction": r"\bigl( I - \beta_t\, k_t k_t^\top \bigr)\, \mathrm{diag}(a_t)"
-        r" -> \mathrm{diag}(a_t)\, \bigl( I - \beta_t\, k_t k_t^\top \bigr)",
-        "what is erased is not gated": r"S_t = \mathrm{diag}(a_t)\, S_{t-1} - \beta_t\, k_t k_t^\top S_{t-1} + \beta_t\, k_t v_t^\top",
-        "as linear attention": r"\bigl( I - \beta_t\, k_t k_t^\top \bigr)\, \mathrm{diag}(a_t) -> \mathrm{diag}(a_t)",
-    },
-)
-def forget_then_erase_then_write(rng: np.random.Generator, T: int, d_k: int, d_v: int) -> Givens:
-    """Multiply out. One gate for all features may stand anywhere in the product; gates of their own do not commute with the key's."""
-    given, start = _sequence(rng, T, d_k, d_v), rng.normal(size=(d_k, d_v))
+@claim("gated-erase-then-write", rests_on="gated-delta-step erase-then-write")
+def _(normal, rng, T, d_k, d_v):
+    r"""S_t = \bigl( I - \beta_t\, k_t k_t^\top \bigr)\, \mathrm{diag}(a_t)\, S_{t-1} + \beta_t\, k_t v_t^\top
+    Multiply out. One gate for all features may stand anywhere in the product; gates of their own do not commute with the key's.
+        the gate behind the correction:
+            \bigl( I - \beta_t\, k_t k_t^\top \bigr)\, \mathrm{diag}(a_t) -> \mathrm{diag}(a_t)\, \bigl( I - \beta_t\, k_t k_t^\top \bigr)
+        what is erased is not gated: S_t = \mathrm{diag}(a_t)\, S_{t-1} - \beta_t\, k_t k_t^\top S_{t-1} + \beta_t\, k_t v_t^\top
+        as linear attention: \bigl( I - \beta_t\, k_t k_t^\top \bigr)\, ->
+    """
+    given, start = _sequence(rng, T, d_k, d_v), normal(d_k, d_v)
     K, V, beta, decay = given["K"], given["V"], given["beta"], np.log(given["a"])
     runs = [
         delta_rule_attention(K[:t], K[:t], V[:t], beta[:t], log_decay=decay[:t], initial_state=start, return_state=True)
@@ -79,21 +70,17 @@ def forget_then_erase_then_write(rng: np.random.Generator, T: int, d_k: int, d_v
 
 
 # ---- a chunk at once
-@equation(
-    "decay-through-a-midpoint",
-    r"\sum_r q_{i,r}\, k_{j,r} \prod_{l=j+1}^{i} a_{l,r} ="
-    r" \sum_r \Bigl( q_{i,r} \prod_{l=m+1}^{i} a_{l,r} \Bigr) \Bigl( k_{j,r} \prod_{l=j+1}^{m} a_{l,r} \Bigr)",
-    uses=["linear-attention-with-decay"],
-    assumes=["j <= m < i: keys of an earlier block, which ends at m, and queries of a later one"],
-    wrong={
-        "the gate of the midpoint twice": "m+1 -> m",
-        "the gate of the midpoint never": r"\prod_{l=j+1}^{m} -> \prod_{l=j+1}^{m-1}",
-        "the query from the start": r"\prod_{l=m+1}^{i} -> \prod_{l=1}^{i}",
-    },
-)
-def meeting_in_the_middle(rng: np.random.Generator, m: int, n: int, d_k: int) -> Givens:
-    """All pairs across m are one matrix product, and no factor is above 1: gates from the start, divided out of the keys, overflow."""
-    Q, K, a = rng.normal(size=(n, d_k)), rng.normal(size=(m, d_k)), rng.uniform(0.2, 1, size=(m + n, d_k))
+@claim("decay-through-a-midpoint", rests_on="linear-attention-with-decay")
+def _(normal, rng, m, n, d_k):
+    r"""\sum_r q_{i,r}\, k_{j,r} \prod_{l=j+1}^{i} a_{l,r}
+        = \sum_r \Bigl( q_{i,r} \prod_{l=m+1}^{i} a_{l,r} \Bigr) \Bigl( k_{j,r} \prod_{l=j+1}^{m} a_{l,r} \Bigr)
+    where j <= m < i: keys of an earlier block, which ends at m, and queries of a later one
+    All pairs across m are one matrix product, and no factor is above 1: gates from the start, divided out of the keys, overflow.
+        the gate of the midpoint twice: m+1 -> m
+        the gate of the midpoint never: \prod_{l=j+1}^{m} -> \prod_{l=j+1}^{m-1}
+        the query from the start: \prod_{l=m+1}^{i} -> \prod_{l=1}^{i}
+    """
+    Q, K, a = normal(n, d_k), normal(m, d_k), rng.uniform(0.2, 1, size=(m + n, d_k))
     return {"q": columns(Q, start=m + 1), "k": columns(K), "a": columns(a), "m": m}
 
 
@@ -116,39 +103,31 @@ def _chunk(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> dict[str, An
     return lists | early | {r"\check{K}": late, "V": V, "B": np.diag(beta[:, 0]), "O": outputs, "U": U, "S_0": S[0], "S_C": S[-1]}
 
 
-@equation(
-    "gated-chunk-system",
-    r"U = \bigl( I + \mathrm{strictly\ lower}(B P) \bigr)^{-1} B\, (V - \hat{K} S_0), \qquad"
-    r" P_{ij} = \sum_r k_{i,r}\, k_{j,r} \prod_{l=j+1}^{i} a_{l,r}",
-    uses=["gated-delta-step", "chunked-delta-rule"],
-    assumes=["B = diag(beta_1, ..., beta_C)", "row t of K-hat: k_t times a_1 to a_t", "row t of U: beta_t (v_t - D_t^T k_t)"],
-    wrong={
-        "keys that do not decay": r"k_{j,r} \prod_{l=j+1}^{i} a_{l,r} -> k_{j,r}",
-        "the gate of the writer too": r"\prod_{l=j+1}^{i} -> \prod_{l=j}^{i}",
-        "not yet the gate of the reader": r"\prod_{l=j+1}^{i} -> \prod_{l=j+1}^{i-1}",
-        "every pair corrected against S_0": r"U = B\, (V - \hat{K} S_0)",
-    },
-)
-def gated_chunk_system(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> Givens:
-    """D_t = the decayed S_0 and what earlier pairs of the chunk wrote, each decayed since: a triangular system, as without gates."""
+@claim("gated-chunk-system", rests_on="gated-delta-step chunked-delta-rule")
+def _(rng, C, d_k, d_v):
+    r"""U = \bigl( I + \mathrm{strictly\ lower}(B P) \bigr)^{-1} B\, (V - \hat{K} S_0), \qquad
+        P_{ij} = \sum_r k_{i,r}\, k_{j,r} \prod_{l=j+1}^{i} a_{l,r}
+    where B = diag(beta_1, ..., beta_C) ;; row t of K-hat: k_t times a_1 to a_t ;; row t of U: beta_t (v_t - D_t^T k_t)
+    D_t = the decayed S_0 and what earlier pairs of the chunk wrote, each decayed since: a triangular system, as without gates.
+        keys that do not decay: k_{j,r} \prod_{l=j+1}^{i} a_{l,r} -> k_{j,r}
+        the gate of the writer too: \prod_{l=j+1}^{i} -> \prod_{l=j}^{i}
+        not yet the gate of the reader: \prod_{l=j+1}^{i} -> \prod_{l=j+1}^{i-1}
+        every pair corrected against S_0: U = B\, (V - \hat{K} S_0)
+    """
     chunk = _chunk(rng, C, d_k, d_v)
     return {name: chunk[name] for name in ("U", "B", "k", "a", "V", r"\hat{K}", "S_0")}
 
 
-@equation(
-    "gated-chunk-outputs",
-    r"O = \hat{Q}\, S_0 + R\, U, \qquad S_C = \mathrm{diag}(g)\, S_0 + \check{K}^\top U, \qquad"
-    r" R_{ij} = [\,j \le i\,] \sum_r q_{i,r}\, k_{j,r} \prod_{l=j+1}^{i} a_{l,r}",
-    uses=["gated-chunk-system", "chunked-delta-outputs"],
-    assumes=["row t of Q-hat: q_t times a_1 to a_t", "row t of K-check: k_t times a_{t+1} to a_C", "g = a_1 to a_C multiplied"],
-    wrong={
-        "keys under the gates before them": r"\check{K}^\top -> \hat{Q}^\top",
-        "the state kept whole": r"\mathrm{diag}(g)\, S_0 -> S_0",
-        "read before written": r"j \le i -> j < i",
-        "under a mask of ones": r" \prod_{l=j+1}^{i} a_{l,r} -> ",
-    },
-)
-def gated_chunk_outputs(rng: np.random.Generator, C: int, d_k: int, d_v: int) -> Givens:
-    """With U in the place of V, linear attention with decay: read the old state and the pairs so far, carry the new state on."""
+@claim("gated-chunk-outputs", rests_on="gated-chunk-system chunked-delta-outputs")
+def _(rng, C, d_k, d_v):
+    r"""O = \hat{Q}\, S_0 + R\, U, \qquad S_C = \mathrm{diag}(g)\, S_0 + \check{K}^\top U, \qquad
+        R_{ij} = [\,j \le i\,] \sum_r q_{i,r}\, k_{j,r} \prod_{l=j+1}^{i} a_{l,r}
+    where row t of Q-hat: q_t times a_1 to a_t ;; row t of K-check: k_t times a_{t+1} to a_C ;; g = a_1 to a_C multiplied
+    With U in the place of V, linear attention with decay: read the old state and the pairs so far, carry the new state on.
+        keys under the gates before them: \check{K}^\top -> \hat{Q}^\top
+        the state kept whole: \mathrm{diag}(g)\, S_0 -> S_0
+        read before written: j \le i -> j < i
+        under a mask of ones: \prod_{l=j+1}^{i} a_{l,r} ->
+    """
     chunk = _chunk(rng, C, d_k, d_v)
     return {name: chunk[name] for name in ("O", r"\hat{Q}", "S_0", "U", "S_C", "g", r"\check{K}", "q", "k", "a")}

@@ -1,36 +1,30 @@
 """Attention over several devices: what merges, what travels, and who waits."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import Givens, about
-from attn_course.equations.counting import multiplications
+from attn_course.equations.core import about
+from attn_course.equations.counting import by_size, multiplications
 from attn_course.formulas import derivative, matrix, of, row, rows, vector
-from attn_course.formulas.givens import Of
 
-equation = about("M3")
+claim = about("M3")
 
 
 # ---- what merges
-@equation(
-    "ring-update",
-    r"z' = z + \frac{z_c - z}{1 + e^{L - L_c}}, \qquad L' = \ln\bigl( e^{L} + e^{L_c} \bigr)",
-    uses=["merge-of-finished-outputs"],
-    assumes=["z, L: output and log-sum-exp over the keys so far", "z_c, L_c: those over block c alone"],
-    wrong={
-        "the shares exchanged": "e^{L - L_c} -> e^{L_c - L}",
-        "the plain mean": "1 + e^{L - L_c} -> 2",
-        "the outputs added": r"\frac{z_c - z}{1 + e^{L - L_c}} -> z_c",
-        "the later block for the difference": r"\frac{z_c - z}{1 + e^{L - L_c}} -> \frac{z_c}{1 + e^{L - L_c}}",
-        "the logarithms added": r"\ln\bigl( e^{L} + e^{L_c} \bigr) -> L + L_c",
-    },
-)
-def update_of_a_ring(rng: np.random.Generator, n_A: int, n_B: int, d_k: int, d_v: int) -> Givens:
-    """Two blocks merged: the new one gets the share e^{L_c} / (e^L + e^{L_c}), a logistic function, which never overflows."""
-    query, key, value = rng.normal(size=(1, d_k)), rng.normal(size=(n_A + n_B, d_k)), rng.normal(size=(n_A + n_B, d_v))
+@claim("ring-update", rests_on="merge-of-finished-outputs")
+def _(normal, n_A, n_B, d_k, d_v):
+    r"""z' = z + \frac{z_c - z}{1 + e^{L - L_c}}, \qquad L' = \ln\bigl( e^{L} + e^{L_c} \bigr)
+    where z, L: output and log-sum-exp over the keys so far ;; z_c, L_c: those over block c alone
+    Two blocks merged: the new one gets the share e^{L_c} / (e^L + e^{L_c}), a logistic function, which never overflows.
+        the shares exchanged: e^{L - L_c} -> e^{L_c - L}
+        the plain mean: 1 + e^{L - L_c} -> 2
+        the outputs added: \frac{z_c - z}{1 + e^{L - L_c}} -> z_c
+        the later block for the difference: z_c - z -> z_c
+        the logarithms added: \ln\bigl( e^{L} + e^{L_c} \bigr) -> L + L_c
+    """
+    query, key, value = normal(1, d_k), normal(n_A + n_B, d_k), normal(n_A + n_B, d_v)
     given: dict[str, Any] = {}
     for name, keys in {"": slice(n_A), "_c": slice(n_A, None), "'": slice(None)}.items():
         output, lse = reference.attention(query, key[keys], value[keys], return_lse=True)
@@ -38,20 +32,16 @@ def update_of_a_ring(rng: np.random.Generator, n_A: int, n_B: int, d_k: int, d_v
     return given
 
 
-@equation(
-    "merged-output-gradients",
-    r"dz^{(c)} = e^{L^{(c)} - L}\, dz, \qquad dL^{(c)} = e^{L^{(c)} - L}\, dz \cdot (z^{(c)} - z)",
-    uses=["merge-of-finished-outputs", "row-lse-gradient"],
-    assumes=["z, L: merged from z^(c), L^(c)", "the loss reads z"],
-    wrong={
-        "the whole gradient for each block": r"dz^{(c)} = e^{L^{(c)} - L}\, dz -> dz^{(c)} = dz",
-        "the shares taken as constants": r"e^{L^{(c)} - L}\, dz \cdot (z^{(c)} - z) -> 0",
-        "the mixture not taken away": r"(z^{(c)} - z) -> z^{(c)}",
-    },
-)
-def gradients_through_a_merge(rng: np.random.Generator, n: int, d_v: int) -> Givens:
-    """The merge is a softmax over blocks: a block gets its share, and its share grows with what it has beside the mixture."""
-    outputs, lses, dz = rng.normal(size=(n, d_v)), rng.normal(size=n), rng.normal(size=d_v)
+@claim("merged-output-gradients", rests_on="merge-of-finished-outputs row-lse-gradient")
+def _(normal, n, d_v):
+    r"""dz^{(c)} = e^{L^{(c)} - L}\, dz, \qquad dL^{(c)} = e^{L^{(c)} - L}\, dz \cdot (z^{(c)} - z)
+    where z, L: merged from z^(c), L^(c) ;; the loss reads z
+    The merge is a softmax over blocks: a block gets its share, and its share grows with what it has beside the mixture.
+        the whole gradient for each block: dz^{(c)} = e^{L^{(c)} - L}\, dz -> dz^{(c)} = dz
+        the shares taken as constants: e^{L^{(c)} - L}\, dz \cdot (z^{(c)} - z) -> 0
+        the mixture not taken away: (z^{(c)} - z) -> z^{(c)}
+    """
+    outputs, lses, dz = normal(n, d_v), normal(n), normal(d_v)
 
     def merged(outputs: np.ndarray, lses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         z, L = reference.merge_partial_attention(list(outputs[:, None]), list(lses[:, None]))
@@ -65,20 +55,16 @@ def gradients_through_a_merge(rng: np.random.Generator, n: int, d_v: int) -> Giv
     return gradients | {"z^{(c)}": rows(outputs), "L^{(c)}": vector(lses), "z": row(z), "L": L, "dz": row(dz)}
 
 
-@equation(
-    "block-weights-from-lse",
-    r"p'_{ij}\, e^{L'_i - L_i} = p_{ij} = e^{s_{ij} - L_i}",
-    uses=["weights-from-lse", "merged-output-gradients"],
-    assumes=["p', L': weights and log-sum-exp within one block", "p, L: over all blocks, at the keys j of this one"],
-    wrong={
-        "from the log-sum-exp of the block": r"e^{s_{ij} - L_i} -> e^{s_{ij} - L'_i}",
-        "the weights of the block as they are": r"p'_{ij}\, e^{L'_i - L_i} -> p'_{ij}",
-        "rescaled the other way": r"e^{L'_i - L_i} -> e^{L_i - L'_i}",
-    },
-)
-def weights_of_a_block(rng: np.random.Generator, T_q: int, n_A: int, n_B: int, d_k: int) -> Givens:
-    """Going back a device needs the final L of its queries only: the weights of a passing block come out as if all keys were there."""
-    query, key = rng.normal(size=(T_q, d_k)), rng.normal(size=(n_A + n_B, d_k))
+@claim("block-weights-from-lse", rests_on="weights-from-lse merged-output-gradients")
+def _(normal, T_q, n_A, n_B, d_k):
+    r"""p'_{ij}\, e^{L'_i - L_i} = p_{ij} = e^{s_{ij} - L_i}
+    where p', L': weights and log-sum-exp within one block ;; p, L: over all blocks, at the keys j of this one
+    Going back a device needs the final L of its queries only: the weights of a passing block come out as if all keys were there.
+        from the log-sum-exp of the block: e^{s_{ij} - L_i} -> e^{s_{ij} - L'_i}
+        the weights of the block as they are: p'_{ij}\, e^{L'_i - L_i} -> p'_{ij}
+        rescaled the other way: e^{L'_i - L_i} -> e^{L_i - L'_i}
+    """
+    query, key = normal(T_q, d_k), normal(n_A + n_B, d_k)
     _, weights, lse = reference.attention(query, key, key, return_weights=True, return_lse=True)
     _, within, own = reference.attention(query, key[n_A:], key[n_A:], return_weights=True, return_lse=True)
     scores = matrix(reference.scaled_dot_scores(query, key[n_A:]))
@@ -104,39 +90,31 @@ def sent_in_a_ring(T: int, n: int, H_kv: int, d_k: int, d_v: int) -> tuple[int, 
     return moved, back
 
 
-@equation(
-    "ring-bytes",
-    r"M_{\mathrm{ring}} = (n - 1)\, T\, H_{kv}\, (d_k + d_v)\, b",
-    uses=["grouped-query-attention", "ring-update"],
-    assumes=["n devices, T positions, parts of any lengths", "all bytes sent in a forward pass, b for each number"],
-    wrong={
-        "once around, back home": r"(n - 1) -> n",
-        "queries travel too": r"(d_k + d_v) -> (2\, d_k + d_v)",
-        "one block only": r"(n - 1)\, T -> T",
-        "a causal mask saves half": r"(n - 1) -> \frac{n - 1}{2}",
-    },
-)
-def bytes_of_a_ring(rng: np.random.Generator, n: int, T: int, H_kv: int, d_k: int, d_v: int) -> Givens:
-    """Every block visits n - 1 other devices, whatever the mask hides: a hidden block is on its way to one that sees it."""
+@claim("ring-bytes", rests_on="grouped-query-attention ring-update")
+def _(rng, n, T, H_kv, d_k, d_v):
+    r"""M_{\mathrm{ring}} = (n - 1)\, T\, H_{kv}\, (d_k + d_v)\, b
+    where n devices, T positions, parts of any lengths ;; all bytes sent in a forward pass, b for each number
+    Every block visits n - 1 other devices, whatever the mask hides: a hidden block is on its way to one that sees it.
+        once around, back home: (n - 1) -> n
+        queries travel too: (d_k + d_v) -> (2\, d_k + d_v)
+        one block only: (n - 1)\, T -> T
+        a causal mask saves half: (n - 1) -> \frac{n - 1}{2}
+    """
     sizes = {"n": n, "T": T, "H_{kv}": H_kv, "d_k": d_k, "d_v": d_v}
     counted = sent_in_a_ring(T, n, H_kv, d_k, d_v)[0]
     return sizes | {"b": int(rng.integers(2, 9)), r"M_{\mathrm{ring}}": of(lambda b: b * counted, "b")}
 
 
-@equation(
-    "ring-training-bytes",
-    r"M_{\mathrm{training}} = (n - 1)\, T\, H_{kv}\, (d_k + d_v)\, (2\, b + b_g)",
-    uses=["ring-bytes", "block-weights-from-lse"],
-    assumes=["forward and backward pass", "b_g bytes for a number of a sum of gradients"],
-    wrong={
-        "keys and values kept from the forward pass": r"2\, b + b_g -> b + b_g",
-        "gradients stay where they are made": r"2\, b + b_g -> 2\, b",
-        "gradients go once around": r"(n - 1)\, T\, H_{kv}\, (d_k + d_v)\, (2\, b + b_g)"
-        r" -> T\, H_{kv}\, (d_k + d_v)\, \bigl( 2\, (n - 1)\, b + n\, b_g \bigr)",
-    },
-)
-def bytes_of_training_in_a_ring(rng: np.random.Generator, n: int, T: int, H_kv: int, d_k: int, d_v: int) -> Givens:
-    """Blocks pass again, and the sum of a block's gradients begins on the first foreign device: n - 1 hops, the last one home."""
+@claim("ring-training-bytes", rests_on="ring-bytes block-weights-from-lse")
+def _(rng, n, T, H_kv, d_k, d_v):
+    r"""M_{\mathrm{training}} = (n - 1)\, T\, H_{kv}\, (d_k + d_v)\, (2\, b + b_g)
+    where forward and backward pass ;; b_g bytes for a number of a sum of gradients
+    Blocks pass again, and the sum of a block's gradients begins on the first foreign device: n - 1 hops, the last one home.
+        keys and values kept from the forward pass: 2\, b + b_g -> b + b_g
+        gradients stay where they are made: 2\, b + b_g -> 2\, b
+        gradients go once around:
+            (n - 1)\, T\, H_{kv}\, (d_k + d_v)\, (2\, b + b_g) -> T\, H_{kv}\, (d_k + d_v)\, \bigl( 2\, (n - 1)\, b + n\, b_g \bigr)
+    """
     sizes = {"n": n, "T": T, "H_{kv}": H_kv, "d_k": d_k, "d_v": d_v}
     moved, back = sent_in_a_ring(T, n, H_kv, d_k, d_v)
     b, b_g = (int(size) for size in rng.integers(2, 9, size=2))
@@ -154,39 +132,31 @@ def sent_between_heads(T: int, n: int, H: int, H_kv: int, d_k: int, d_v: int) ->
     return moved
 
 
-@equation(
-    "head-exchange-bytes",
-    r"M_{\mathrm{heads}} = \frac{n - 1}{n}\, T\, (H + H_{kv})\, (d_k + d_v)\, b",
-    sizes="n T m g d_k d_v H_kv H, H_kv = n m, H = g n m",
-    uses=["grouped-query-attention", "heads-are-column-blocks"],
-    assumes=["n divides H_kv and H", "all bytes sent in a forward pass: queries, keys, values, and outputs back"],
-    wrong={
-        "everything is sent": r"\frac{n - 1}{n}\, T -> T",
-        "each device gets everything": r"\frac{n - 1}{n} -> (n - 1)",
-        "outputs stay": r"(H + H_{kv})\, (d_k + d_v) -> \bigl( H\, d_k + H_{kv}\, (d_k + d_v) \bigr)",
-        "as many heads of keys": "H + H_{kv} -> 2 H",
-    },
+@claim(
+    "head-exchange-bytes", rests_on="grouped-query-attention heads-are-column-blocks", sizes="n T m g d_k d_v H_kv H, H_kv = n m, H = g n m"
 )
-def bytes_of_exchanged_heads(rng: np.random.Generator, n: int, T: int, m: int, g: int, d_k: int, d_v: int, H_kv: int, H: int) -> Givens:
-    """A number is sent at most once each way, and one in n stays: the total does not grow with the number of devices."""
+def _(rng, n, T, m, g, d_k, d_v, H_kv, H):
+    r"""M_{\mathrm{heads}} = \frac{n - 1}{n}\, T\, (H + H_{kv})\, (d_k + d_v)\, b
+    where n divides H_kv and H ;; all bytes sent in a forward pass: queries, keys, values, and outputs back
+    A number is sent at most once each way, and one in n stays: the total does not grow with the number of devices.
+        everything is sent: \frac{n - 1}{n}\, T -> T
+        each device gets everything: \frac{n - 1}{n} -> (n - 1)
+        outputs stay: (H + H_{kv})\, (d_k + d_v) -> \bigl( H\, d_k + H_{kv}\, (d_k + d_v) \bigr)
+        as many heads of keys: H + H_{kv} -> 2 H
+    """
     counted = sent_between_heads(T, n, H, H_kv, d_k, d_v)
     sizes = {"n": n, "T": T, "H": H, "H_{kv}": H_kv, "d_k": d_k, "d_v": d_v, "b": int(rng.integers(2, 9))}
     return sizes | {r"M_{\mathrm{heads}}": of(lambda b: b * counted, "b")}
 
 
-@equation(
-    "ring-against-heads",
-    r"\frac{M_{\mathrm{ring}}}{M_{\mathrm{heads}}} = \frac{n\, H_{kv}}{H + H_{kv}}",
-    sizes="n T m g d_k d_v H_kv H, H_kv = n m, H = g n m",
-    uses=["ring-bytes", "head-exchange-bytes"],
-    wrong={
-        "half the devices, shared heads or not": r"\frac{n\, H_{kv}}{H + H_{kv}} -> \frac{n}{2}",
-        "a ring always sends more": r"\frac{n\, H_{kv}}{H + H_{kv}} -> n",
-        "without the outputs": r"H + H_{kv} -> \frac{H}{2} + H_{kv}",
-    },
-)
-def what_a_ring_sends_more(rng: np.random.Generator, n: int, T: int, m: int, g: int, d_k: int, d_v: int, H_kv: int, H: int) -> Givens:
-    """A ring's bytes grow with the devices; but it hides them behind its work, and shared heads make them few."""
+@claim("ring-against-heads", rests_on="ring-bytes head-exchange-bytes", sizes="n T m g d_k d_v H_kv H, H_kv = n m, H = g n m")
+def _(rng, n, T, m, g, d_k, d_v, H_kv, H):
+    r"""\frac{M_{\mathrm{ring}}}{M_{\mathrm{heads}}} = \frac{n\, H_{kv}}{H + H_{kv}}
+    A ring's bytes grow with the devices; but it hides them behind its work, and shared heads make them few.
+        half the devices, shared heads or not: \frac{n\, H_{kv}}{H + H_{kv}} -> \frac{n}{2}
+        a ring always sends more: \frac{n\, H_{kv}}{H + H_{kv}} -> n
+        without the outputs: H + H_{kv} -> \frac{H}{2} + H_{kv}
+    """
     sent = {
         r"M_{\mathrm{ring}}": sent_in_a_ring(T, n, H_kv, d_k, d_v)[0],
         r"M_{\mathrm{heads}}": sent_between_heads(T, n, H, H_kv, d_k, d_v),
@@ -194,19 +164,15 @@ def what_a_ring_sends_more(rng: np.random.Generator, n: int, T: int, m: int, g: 
     return sent | {"n": n, "H": H, "H_{kv}": H_kv}
 
 
-@equation(
-    "ring-hides-its-transfer",
-    r"t_{\mathrm{send}} \le t_{\mathrm{compute}} \iff c \ge \frac{b\, \pi\, H_{kv}}{2\, \beta\, H}",
-    uses=["ring-bytes", "attention-forward-flops", "roofline"],
-    assumes=["blocks of c positions, no mask", "pi: FLOPs per second", "beta: bytes per second to the next device", "t: for one step"],
-    wrong={
-        "shared heads want longer blocks": r"\frac{b\, \pi\, H_{kv}}{2\, \beta\, H} -> \frac{b\, \pi\, H}{2\, \beta\, H_{kv}}",
-        "a multiply-add counted once": r"{2\, \beta\, H} -> {\beta\, H}",
-        "short blocks": r"c \ge -> c \le",
-    },
-)
-def a_ring_that_never_waits(rng: np.random.Generator, c: int, g: int, H_kv: int, d_k: int, d_v: int, draw: int) -> Givens:
-    """Work grows with c^2, messages with c: from a length on that neither d nor T enters, sending costs no time."""
+@claim("ring-hides-its-transfer", rests_on="ring-bytes attention-forward-flops roofline")
+def _(rng, c, g, H_kv, d_k, d_v, draw):
+    r"""t_{\mathrm{send}} \le t_{\mathrm{compute}} \iff c \ge \frac{b\, \pi\, H_{kv}}{2\, \beta\, H}
+    where blocks of c positions, no mask ;; pi: FLOPs per second ;; beta: bytes per second to the next device ;; t: for one step
+    Work grows with c^2, messages with c: from a length on that neither d nor T enters, sending costs no time.
+        shared heads want longer blocks: \frac{b\, \pi\, H_{kv}}{2\, \beta\, H} -> \frac{b\, \pi\, H}{2\, \beta\, H_{kv}}
+        a multiply-add counted once: {2\, \beta\, H} -> {\beta\, H}
+        short blocks: c \ge -> c \le
+    """
     H, b = g * H_kv, int(rng.integers(2, 9))
     flops = sum(2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (c, d_k), (c, d_k), (c, d_v)) for _ in range(H))
     sent = sum(b * np.zeros((c, width), np.int8).size for width in (d_k, d_v) for _ in range(H_kv))
@@ -227,78 +193,54 @@ def step_pairs(order: str, n: int, T: int) -> np.ndarray:
     return pairs
 
 
-@equation(
-    "contiguous-causal-time",
-    r"\sum_{s} t_s = \frac{c\, (c + 1)}{2} + (n - 1)\, c^2",
-    uses=["causal-pair-count"],
-    assumes=["T = n c positions, each device holds a run of c", "t_s: pairs of the slowest device at step s, of n steps"],
-    wrong={
-        "each device has an n-th of the pairs": r"\frac{c\, (c + 1)}{2} + (n - 1)\, c^2 -> \frac{n\, c\, (n\, c + 1)}{2\, n}",
-        "without a mask": r"\frac{c\, (c + 1)}{2} + (n - 1)\, c^2 -> n\, c^2",
-        "half blocks in every step": r"(n - 1)\, c^2 -> (n - 1)\, \frac{c\, (c + 1)}{2}",
-    },
-)
-def runs_wait_for_the_last_one(rng: np.random.Generator, n: int, c: int) -> Givens:
-    """After its own block a device has whole blocks or nothing, and one has a whole block at every step: the mask saves no time."""
+@claim("contiguous-causal-time", rests_on="causal-pair-count")
+def _(rng, n, c):
+    r"""\sum_{s} t_s = \frac{c\, (c + 1)}{2} + (n - 1)\, c^2
+    where T = n c positions, each device holds a run of c ;; t_s: pairs of the slowest device at step s, of n steps
+    After its own block a device has whole blocks or nothing, and one has a whole block at every step: the mask saves no time.
+        each device has an n-th of the pairs: \frac{c\, (c + 1)}{2} + (n - 1)\, c^2 -> \frac{n\, c\, (n\, c + 1)}{2\, n}
+        without a mask: \frac{c\, (c + 1)}{2} + (n - 1)\, c^2 -> n\, c^2
+        half blocks in every step: (n - 1)\, c^2 -> (n - 1)\, \frac{c\, (c + 1)}{2}
+    """
     return {"t": vector([max(step) for step in step_pairs("contiguous", n, n * c)]), "n": n, "c": c}
 
 
-@equation(
-    "striped-causal-time",
-    r"\sum_{s} t_s = n\, \frac{c\, (c + 1)}{2}",
-    uses=["causal-pair-count", "contiguous-causal-time"],
-    assumes=["T = n c positions, each device holds every n-th", "t_s: pairs of the slowest device at step s, of n steps"],
-    wrong={
-        "without a mask": r"n\, \frac{c\, (c + 1)}{2} -> n\, c^2",
-        "perfectly even": r"n\, \frac{c\, (c + 1)}{2} -> \frac{n\, c\, (n\, c + 1)}{2\, n}",
-        "later blocks without their diagonal": r"n\, \frac{c\, (c + 1)}{2} -> n\, \frac{c\, (c - 1)}{2} + c",
-    },
-)
-def stripes_share_the_triangle(rng: np.random.Generator, n: int, c: int) -> Givens:
-    """Every block is a triangle, with its diagonal for the devices behind its owner: c pairs apart, and half the time."""
+@claim("striped-causal-time", rests_on="causal-pair-count contiguous-causal-time")
+def _(rng, n, c):
+    r"""\sum_{s} t_s = n\, \frac{c\, (c + 1)}{2}
+    where T = n c positions, each device holds every n-th ;; t_s: pairs of the slowest device at step s, of n steps
+    Every block is a triangle, with its diagonal for the devices behind its owner: c pairs apart, and half the time.
+        without a mask: n\, \frac{c\, (c + 1)}{2} -> n\, c^2
+        perfectly even: n\, \frac{c\, (c + 1)}{2} -> \frac{n\, c\, (n\, c + 1)}{2\, n}
+        later blocks without their diagonal: n\, \frac{c\, (c + 1)}{2} -> n\, \frac{c\, (c - 1)}{2} + c
+    """
     return {"t": vector([max(step) for step in step_pairs("striped", n, n * c)]), "n": n, "c": c}
 
 
-@equation(
-    "zigzag-causal-pairs",
-    r"N_{sr} = 2\, h^2 + h\, [\, s = 0 \,]",
-    uses=["causal-pair-count", "contiguous-causal-time"],
-    assumes=[
-        "2 n runs of h positions, device r holds the r-th from the front and from the back",
-        "N_sr: pairs of device r at step s, both from 0",
-    ],
-    wrong={
-        "the diagonal costs nothing": r"N_{sr} = 2\, h^2",
-        "all steps alike": r"h\, [\, s = 0 \,] -> h",
-        "two diagonals and nothing between": r"N_{sr} = 2\, h^2\, [\, s > 0 \,] + h\, (h + 1)\, [\, s = 0 \,]",
-    },
-)
-def zigzag_is_even(rng: np.random.Generator, n: int, h: int) -> Givens:
-    """Of four squares two are seen: both runs see the front one, or the back run sees both. Every device, at every step."""
+@claim("zigzag-causal-pairs", rests_on="causal-pair-count contiguous-causal-time")
+def _(rng, n, h):
+    r"""N_{sr} = 2\, h^2 + h\, [\, s = 0 \,]
+    where 2 n runs of h positions, device r holds the r-th from the front and from the back
+        ;; N_sr: pairs of device r at step s, both from 0
+    Of four squares two are seen: both runs see the front one, or the back run sees both. Every device, at every step.
+        the diagonal costs nothing: N_{sr} = 2\, h^2
+        all steps alike: h\, [\, s = 0 \,] -> h
+        two diagonals and nothing between: + h\, -> \, [\, s > 0 \,] + h\, (h + 1)\,
+    """
     return {"N": matrix(step_pairs("zigzag", n, 2 * n * h), start=(0, 0)), "h": h}
 
 
-def by_run(count: Callable[[int], int]) -> Of:
-    """Return a count as a polynomial in c, of degree 2 as of pairs of positions: through its values at 1, 2 and 3."""
-    one, two, three = (count(c) for c in (1, 2, 3))
-    return of(lambda c, _n: one + (two - one) * (c - 1) + (three - 2 * two + one) * (c - 1) * (c - 2) / 2, "c", "n")
-
-
-@equation(
-    "contiguous-busy-share",
-    r"\lim_{c \to \infty} \frac{N}{n\, t} = \frac{n}{2\, n - 1}",
-    uses=["contiguous-causal-time"],
-    assumes=["N: all pairs", "t: pairs of the slowest device, summed over steps", "runs of c positions"],
-    wrong={
-        "half, for any number of devices": r"\frac{n}{2\, n - 1} -> \frac{1}{2}",
-        "one device works at a time": r"\frac{n}{2\, n - 1} -> \frac{1}{n}",
-        "blocks on the diagonal computed in full": r"\frac{n}{2\, n - 1} -> \frac{n + 1}{2\, n}",
-    },
-)
-def share_of_time_at_work(rng: np.random.Generator, n: int) -> Givens:
-    """Two devices are busy for two thirds of the time, many for half of it."""
+@claim("contiguous-busy-share", rests_on="contiguous-causal-time")
+def _(rng, n):
+    r"""\lim_{c \to \infty} \frac{N}{n\, t} = \frac{n}{2\, n - 1}
+    where N: all pairs ;; t: pairs of the slowest device, summed over steps ;; runs of c positions
+    Two devices are busy for two thirds of the time, many for half of it.
+        half, for any number of devices: \frac{n}{2\, n - 1} -> \frac{1}{2}
+        one device works at a time: \frac{n}{2\, n - 1} -> \frac{1}{n}
+        blocks on the diagonal computed in full: \frac{n}{2\, n - 1} -> \frac{n + 1}{2\, n}
+    """
     counts = {
-        "N": by_run(lambda c: int(step_pairs("contiguous", n, n * c).sum())),
-        "t": by_run(lambda c: int(step_pairs("contiguous", n, n * c).max(axis=1).sum())),
+        "N": by_size(lambda c: int(step_pairs("contiguous", n, n * c).sum()), "c", "n"),
+        "t": by_size(lambda c: int(step_pairs("contiguous", n, n * c).max(axis=1).sum()), "c", "n"),
     }
     return counts | {"n": n, "c": rng.uniform(3, 9)}

@@ -3,33 +3,27 @@
 The state of a set of keys is (m, l, a): a reference, the sum of e^{s_j - m}, and the same sum times the values.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import Givens, about
-from attn_course.equations.counting import Traced, multiplications, traced
+from attn_course.equations.core import about
+from attn_course.equations.counting import Traced, by_size, multiplications, traced
 from attn_course.formulas import function, matrix, of, row, rows, vector
 from attn_course.formulas.givens import Of
 
-equation = about("M1")
+claim = about("M1")
 
 
 # ---- the memory wall
-@equation(
-    "attention-forward-flops",
-    r"F = 2\, T_q T_k\, (d_k + d_v)",
-    uses=["attention-flops"],
-    assumes=["a multiply-add counts 2", "exponentials not counted"],
-    wrong={
-        "a multiply-add counted once": r"F = T_q T_k\, (d_k + d_v)",
-        "the widths multiplied": r"F = 2\, T_q T_k\, d_k d_v",
-        "linear in the lengths": r"F = 2\, (T_q + T_k)\, (d_k + d_v)",
-    },
-)
-def flops_of_the_forward_pass(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int) -> Givens:
-    """Two matrix products: scores over d_k, output over d_v."""
+@claim("attention-forward-flops", rests_on="attention-flops")
+def _(rng, T_q, T_k, d_k, d_v):
+    r"""F = 2\, T_q T_k\, (d_k + d_v)
+    where a multiply-add counts 2 ;; exponentials not counted
+    Two matrix products: scores over d_k, output over d_v.
+        a multiply-add counted once: 2\, T_q -> T_q
+        the widths multiplied: (d_k + d_v) -> d_k d_v
+        linear in the lengths: T_q T_k\, -> (T_q + T_k)\,
+    """
     products = multiplications(lambda q, k, v: (q @ k.T) @ v, (T_q, d_k), (T_k, d_k), (T_k, d_v))
     return {"F": 2 * products, "T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v}
 
@@ -39,19 +33,15 @@ def three_kernels(query: Traced, key: Traced, value: Traced) -> Traced:
     return (query @ key.T).elementwise() @ value
 
 
-@equation(
-    "plain-attention-bytes",
-    r"M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr)",
-    uses=["attention-traffic", "attention-forward-flops"],
-    assumes=["three kernels, each of which reads its inputs and writes its result", "b bytes for one number"],
-    wrong={
-        "inputs and outputs only": r"M_{\mathrm{plain}} = b\, (T_q + T_k)(d_k + d_v)",
-        "the scores counted once": r"M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + T_q T_k \bigr)",
-        "numbers, not bytes": r"M_{\mathrm{plain}} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k",
-    },
-)
-def bytes_of_plain_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: int, d_v: int, draw: int) -> Givens:
-    """Q, K, V and the output go once; the scores are written and read, the weights are written and read."""
+@claim("plain-attention-bytes", rests_on="attention-traffic attention-forward-flops")
+def _(rng, T_q, T_k, d_k, d_v, draw):
+    r"""M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr)
+    where three kernels, each of which reads its inputs and writes its result ;; b bytes for one number
+    Q, K, V and the output go once; the scores are written and read, the weights are written and read.
+        inputs and outputs only: M_{\mathrm{plain}} = b\, (T_q + T_k)(d_k + d_v)
+        the scores counted once: + 4\, -> +
+        numbers, not bytes: M_{\mathrm{plain}} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k
+    """
     T_k = T_q if draw == 1 else T_k
 
     def moved(size: int) -> int:
@@ -61,19 +51,16 @@ def bytes_of_plain_attention(rng: np.random.Generator, T_q: int, T_k: int, d_k: 
     return given | {"b": int(rng.integers(2, 9)), r"M_{\mathrm{plain}}": of(moved, "b")}
 
 
-@equation(
-    "roofline",
-    r"t = \max(F / \pi,\; M / \beta), \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
-    assumes=["pi: FLOPs per second", "beta: bytes per second", "t: the time, if computing and moving overlap completely"],
-    wrong={
-        "the two rates averaged": r"\frac{F}{t} = \frac{\pi + I \beta}{2}, \qquad I = \frac{F}{M}",
-        "the faster of the two": r"\frac{F}{t} = \max(\pi,\; I \beta), \qquad I = \frac{F}{M}",
-        "one after the other": r"t = F / \pi + M / \beta, \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}",
-        "the intensity upside down": r"\frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{M}{F}",
-    },
-)
-def roofline(rng: np.random.Generator, draw: int) -> Givens:
-    """Below the intensity pi / beta memory sets the pace, above it arithmetic. No kernel is faster."""
+@claim("roofline")
+def _(rng, draw):
+    r"""t = \max(F / \pi,\; M / \beta), \qquad \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{F}{M}
+    where pi: FLOPs per second ;; beta: bytes per second ;; t: the time, if computing and moving overlap completely
+    Below the intensity pi / beta memory sets the pace, above it arithmetic. No kernel is faster.
+        the two rates averaged: \frac{F}{t} = \frac{\pi + I \beta}{2}, \qquad I = \frac{F}{M}
+        the faster of the two: \frac{F}{t} = \max(\pi,\; I \beta), \qquad I = \frac{F}{M}
+        one after the other: \max(F / \pi,\; M / \beta) -> F / \pi + M / \beta
+        the intensity upside down: \frac{F}{t} = \min(\pi,\; I \beta), \qquad I = \frac{M}{F}
+    """
     M, pi, beta = rng.uniform(2, 9, size=3)
     F = (2.3, 0.4, 1.0)[draw] * pi / beta * M  # once at the ridge itself
     t, left = 0.0, {pi: F, beta: M}  # what each unit still has to do
@@ -84,67 +71,44 @@ def roofline(rng: np.random.Generator, draw: int) -> Givens:
     return {"t": t, "F": F, "M": M, r"\pi": pi, r"\beta": beta}
 
 
-def by_length(count: Callable[[int], int], *names: str, step: int = 1) -> Of:
-    """Return a cost as a polynomial in T, of degree 2 as of a product of matrices: through its counts at 1, 2 and 3 steps.
-
-    `names`: other givens that it was counted with.
-    """
-    one, two, three = (count(step * times) for times in (1, 2, 3))
-
-    def cost(T: float, *_: float) -> float:
-        n = T / step
-        return one + (two - one) * (n - 1) + (three - 2 * two + one) * (n - 1) * (n - 2) / 2
-
-    return of(cost, "T", *names)
-
-
 def square_flops(d: int) -> Of:
     """Return the FLOPs of attention for T queries, T keys and one width, as counted."""
-    return by_length(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, *3 * [(T, d)]), "d")
+    return by_size(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, *3 * [(T, d)]), "T", "d")
 
 
 def square_bytes(d: int, b: int) -> Of:
     """Return what the three kernels move for T queries, T keys and one width, as counted."""
-    return by_length(lambda T: b * traced(three_kernels, *3 * [(T, d)])[0], "d", "b")
+    return by_size(lambda T: b * traced(three_kernels, *3 * [(T, d)])[0], "T", "d", "b")
 
 
-@equation(
-    "plain-attention-intensity",
-    r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{d}{b}",
-    uses=["attention-forward-flops", "plain-attention-bytes"],
-    assumes=["T_q = T_k = T", "d_k = d_v = d"],
-    wrong={
-        "it grows with T": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{T}{b}",
-        "a FLOP for each byte": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{1}{b}",
-        "the weights never leave the chip": r"\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{2\, d}{b}",
-    },
-)
-def intensity_of_plain_attention(rng: np.random.Generator, d: int, b: int) -> Givens:
-    """32 FLOPs for each byte at d = 64 and b = 2, where a large GPU wants hundreds: longer sequences do not help."""
+@claim("plain-attention-intensity", rests_on="attention-forward-flops plain-attention-bytes")
+def _(rng, d, b):
+    r"""\lim_{T \to \infty} \frac{F}{M_{\mathrm{plain}}} = \frac{d}{b}
+    where T_q = T_k = T ;; d_k = d_v = d
+    32 FLOPs for each byte at d = 64 and b = 2, where a large GPU wants hundreds: longer sequences do not help.
+        it grows with T: d -> T
+        a FLOP for each byte: d -> 1
+        the weights never leave the chip: d -> 2\, d
+    """
     return {"T": rng.uniform(3, 9), "d": d, "b": b, "F": square_flops(d), r"M_{\mathrm{plain}}": square_bytes(d, b)}
 
 
-@equation(
-    "decoding-intensity",
-    r"\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b}",
-    topics=["M1", "H3"],
-    uses=["grouped-query-attention", "attention-forward-flops"],
-    assumes=["decoding: one new token, g query heads on one key head", "everything moved once", "d_k = d_v = d"],
-    wrong={
-        "d / b, as in training": r"\lim_{T \to \infty} \frac{F}{M} = \frac{d}{b}",
-        "as if each head had keys of its own": r"\lim_{T \to \infty} \frac{F}{M} = \frac{2}{b}",
-        "a multiply-add counted once": r"\lim_{T \to \infty} \frac{F}{M} = \frac{g}{b}",
-    },
-)
-def intensity_of_decoding(rng: np.random.Generator, g: int, d: int, b: int) -> Givens:
-    """The cache is read for 2 g FLOPs per number: bound by memory, unless many query heads share it."""
+@claim("decoding-intensity", serves="M1 H3", rests_on="grouped-query-attention attention-forward-flops")
+def _(normal, rng, g, d, b):
+    r"""\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b}
+    where decoding: one new token, g query heads on one key head ;; everything moved once ;; d_k = d_v = d
+    The cache is read for 2 g FLOPs per number: bound by memory, unless many query heads share it.
+        d / b, as in training: 2\, g -> d
+        as if each head had keys of its own: 2\, g -> 2
+        a multiply-add counted once: 2\, g -> g
+    """
 
     def moved(T: int) -> int:
-        query, key, value = (rng.normal(size=(length, d)) for length in (g, T, T))
+        query, key, value = (normal(length, d) for length in (g, T, T))
         return b * sum(array.size for array in (query, key, value, reference.attention(query, key, value)))
 
-    flops = by_length(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (g, d), (T, d), (T, d)), "g", "d")
-    return {"T": rng.uniform(3, 9), "g": g, "d": d, "b": b, "F": flops, "M": by_length(moved, "g", "d", "b")}
+    flops = by_size(lambda T: 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (g, d), (T, d), (T, d)), "T", "g", "d")
+    return {"T": rng.uniform(3, 9), "g": g, "d": d, "b": b, "F": flops, "M": by_size(moved, "T", "g", "d", "b")}
 
 
 # ---- softmax over blocks of keys
@@ -155,35 +119,27 @@ def state(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return m, shares.sum(axis=-1), shares @ values
 
 
-@equation(
-    "reference-score-cancels",
-    r"\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}}",
-    uses=["shifted-lse"],
-    assumes=["m any number"],
-    wrong={
-        "only the numerator is shifted": r"\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}}",
-        "the numerator alone": r"\sum_j e^{s_j - m}\, v_j = \sum_j e^{s_j}\, v_j",
-    },
-)
-def any_reference_will_do(rng: np.random.Generator, n: int, d_v: int) -> Givens:
-    """e^{-m} cancels: numerator and denominator may be summed apart, and m may even lag behind the maximum, if nothing overflows."""
-    return {"s": vector(rng.normal(size=n)), "v": rows(rng.normal(size=(n, d_v))), "m": 2 * rng.normal()}
+@claim("reference-score-cancels", rests_on="shifted-lse")
+def _(normal, n, d_v):
+    r"""\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}}
+    where m any number
+    e^{-m} cancels: numerator and denominator may be summed apart, and m may even lag behind the maximum, if nothing overflows.
+        only the numerator is shifted: {\sum_j e^{s_j - m}} -> {\sum_j e^{s_j}}
+        the numerator alone: \sum_j e^{s_j - m}\, v_j = \sum_j e^{s_j}\, v_j
+    """
+    return {"s": vector(normal(n)), "v": rows(normal(n, d_v)), "m": 2 * normal()}
 
 
-@equation(
-    "merge-of-attention-states",
-    r"m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B",
-    uses=["merge-of-softmax-sums", "reference-score-cancels"],
-    assumes=["A, B disjoint sets of keys, not empty", "z = a / l"],
-    wrong={
-        "the accumulator is not rescaled": r"m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = a_A + a_B",
-        "rescaled by exp(m - m_A)": r"e^{m_A - m} \ell_A + e^{m_B - m} -> e^{m - m_A} \ell_A + e^{m - m_B}",
-        "the maxima added, as the sums are": r"\max(m_A, m_B) -> m_A + m_B",
-    },
-)
-def merge_of_states(rng: np.random.Generator, n_A: int, n_B: int, d_v: int, draw: int) -> Givens:
-    """Bring both blocks to one reference, then add: the accumulator needs the same factor as the sum."""
-    scores, values = 2 * rng.normal(size=n_A + n_B) - 12 * draw, rng.normal(size=(n_A + n_B, d_v))  # also without a positive score
+@claim("merge-of-attention-states", rests_on="merge-of-softmax-sums reference-score-cancels")
+def _(normal, n_A, n_B, d_v, draw):
+    r"""m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B
+    where A, B disjoint sets of keys, not empty ;; z = a / l
+    Bring both blocks to one reference, then add: the accumulator needs the same factor as the sum.
+        the accumulator is not rescaled: e^{m_A - m} a_A + e^{m_B - m} -> a_A +
+        rescaled by exp(m - m_A): e^{m_A - m} \ell_A + e^{m_B - m} -> e^{m - m_A} \ell_A + e^{m - m_B}
+        the maxima added, as the sums are: \max(m_A, m_B) -> m_A + m_B
+    """
+    scores, values = 2 * normal(n_A + n_B) - 12 * draw, normal(n_A + n_B, d_v)  # also without a positive score
     _, row_sum, a = state(scores, values)
     given = {r"\ell": row_sum, "a": row(a)}
     for name, keys in {"A": slice(n_A), "B": slice(n_A, None)}.items():
@@ -192,19 +148,15 @@ def merge_of_states(rng: np.random.Generator, n_A: int, n_B: int, d_v: int, draw
     return given
 
 
-@equation(
-    "merging-is-commutative-monoid",
-    r"(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A",
-    uses=["merge-of-attention-states"],
-    assumes=["states (m, l, a), not only those of scores; e^{-inf - (-inf)} is read as 0"],
-    wrong={
-        "a state of zeros changes nothing": r"-\infty -> 0",
-        "the same keys twice change nothing": r"(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus A = A",
-        "the later block wins": r"(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B",
-    },
-)
-def merging_is_a_commutative_monoid(rng: np.random.Generator, draw: int) -> Givens:
-    """Blocks may be merged in any order and grouping: one after the other, as a tree, or on several machines."""
+@claim("merging-is-commutative-monoid", rests_on="merge-of-attention-states")
+def _(normal, rng, draw):
+    r"""(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A
+    where states (m, l, a), not only those of scores; e^{-inf - (-inf)} is read as 0
+    Blocks may be merged in any order and grouping: one after the other, as a tree, or on several machines.
+        a state of zeros changes nothing: -\infty -> 0
+        the same keys twice change nothing: (A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus A = A
+        the later block wins: \oplus A, \qquad A \oplus (-\infty, 0, 0) = A ->
+    """
 
     def merged(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         if any(np.isneginf(one[0]) and one[1:].any() for one in (first, second)):
@@ -213,71 +165,55 @@ def merging_is_a_commutative_monoid(rng: np.random.Generator, draw: int) -> Give
         factors = [0.0 if np.isneginf(one[0]) else np.exp(one[0] - top) for one in (first, second)]
         return np.concatenate([[top], factors[0] * first[1:] + factors[1] * second[1:]])
 
-    states = [[3 * rng.normal() - (0, 3e3, 3e9)[draw], rng.uniform(0.5, 3), rng.normal()] for _ in "ABC"]
+    states = [[3 * normal() - (0, 3e3, 3e9)[draw], rng.uniform(0.5, 3), normal()] for _ in "ABC"]
     return {**{name: vector(one) for name, one in zip("ABC", states, strict=True)}, r"\oplus": function(merged, "vector")}
 
 
-@equation(
-    "tiled-attention-update",
-    r"m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad"
-    r" a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j",
-    uses=["online-softmax-update", "merge-of-attention-states"],
-    assumes=["s_ij, v_j: scores and values of the next block of keys", "m = -inf, l = 0, a = 0 at the start"],
-    wrong={
-        "the missing rescale": r"m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad"
-        r" a'_i = a_i + \sum_j e^{s_{ij} - m'_i} v_j",
-        "outputs accumulated instead of values": r"m'_i = \max(m_i, \max_j s_{ij}), \quad"
-        r" \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad"
-        r" a'_i = e^{m_i - m'_i} a_i + \frac{\sum_j e^{s_{ij} - m'_i} v_j}{\sum_j e^{s_{ij} - m'_i}}",
-        "the new block measured from the old maximum": "s_{ij} - m' -> s_{ij} - m",
-        "the maximum of the block alone": r"\max(m_i, \max_j s_{ij}) -> \max_j s_{ij}",
-    },
-)
-def invariant_of_the_loop(rng: np.random.Generator, B_q: int, B_k: int, n: int, d_v: int, draw: int) -> Givens:
-    """Induction: if (m, l, a) is the state of the keys so far, then (m', l', a') is that of one block more. At the end z = a / l."""
+@claim("tiled-attention-update", rests_on="online-softmax-update merge-of-attention-states")
+def _(normal, B_q, B_k, n, d_v, draw):
+    r"""m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad a'_i
+        = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j
+    where s_ij, v_j: scores and values of the next block of keys ;; m = -inf, l = 0, a = 0 at the start
+    Induction: if (m, l, a) is the state of the keys so far, then (m', l', a') is that of one block more. At the end z = a / l.
+        the missing rescale: all e^{m_i - m'_i} ->
+        outputs accumulated instead of values: \sum_j e^{s_{ij} - m'_i} v_j -> \frac{\sum_j e^{s_{ij} - m'_i} v_j}{\sum_j e^{s_{ij} - m'_i}}
+        the new block measured from the old maximum: all s_{ij} - m' -> s_{ij} - m
+        the maximum of the block alone: \max(m_i, \max_j s_{ij}) -> \max_j s_{ij}
+    """
     seen = 0 if draw == 2 else n  # the last draw is the start of the loop
-    scores, values = 2 * rng.normal(size=(B_q, seen + B_k)) - 9 * draw, rng.normal(size=(seen + B_k, d_v))
+    scores, values = 2 * normal(B_q, seen + B_k) - 9 * draw, normal(seen + B_k, d_v)
     m, row_sum, a = state(scores[:, :seen], values[:seen])
     _, new_sum, new_a = state(scores, values)
     old = {"m": vector(m), r"\ell": vector(row_sum), "a": rows(a)}
     return old | {"s": matrix(scores[:, seen:]), "v": rows(values[seen:]), r"\ell'": vector(new_sum), "a'": rows(new_a)}
 
 
-@equation(
-    "row-lse-and-output",
-    r"L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}",
-    uses=["shifted-lse", "tiled-attention-update"],
-    wrong={
-        "m + l, without the logarithm": r"L = m + \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}",
-        "the maximum kept alone": r"L = m = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}",
-        "the output divided by L": r"L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{L}",
-    },
-)
-def what_is_kept_of_a_row(rng: np.random.Generator, n: int, d_k: int, d_v: int, draw: int) -> Givens:
-    """After the last block two numbers become one: L is all that the backward pass, or another machine, needs to know of a row."""
-    n, query = (n, rng.normal(size=(1, d_k))) if draw else (1, np.zeros((1, d_k)))  # once a single key, of score 0
-    key, value = rng.normal(size=(n, d_k)), rng.normal(size=(n, d_v))
+@claim("row-lse-and-output", rests_on="shifted-lse tiled-attention-update")
+def _(normal, n, d_k, d_v, draw):
+    r"""L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell}
+    After the last block two numbers become one: L is all that the backward pass, or another machine, needs to know of a row.
+        m + l, without the logarithm: + \ln -> +
+        the maximum kept alone: + \ln \ell ->
+        the output divided by L: {\ell} -> {L}
+    """
+    n, query = (n, normal(1, d_k)) if draw else (1, np.zeros((1, d_k)))  # once a single key, of score 0
+    key, value = normal(n, d_k), normal(n, d_v)
     output, lse = reference.attention(query, key, value, scale=1.3, return_lse=True)
     scores = 1.3 * reference.dot_scores(query, key)[0]
     m, row_sum, a = state(scores, value)
     return {"s": vector(scores), "m": m, r"\ell": row_sum, "a": row(a), "L": lse[0], "z": row(output[0])}
 
 
-@equation(
-    "merge-of-finished-outputs",
-    r"z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
-    topics=["M1", "H3"],
-    uses=["merge-of-attention-states", "row-lse-and-output"],
-    assumes=["z^(c), L^(c): output and log-sum-exp of chunk c of the keys"],
-    wrong={
-        "the sum of the outputs": r"z = \sum_{c} z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
-        "the largest L as that of all keys": r"z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \max_c L^{(c)}",
-        "weighted by L itself": r"z = \sum_{c} \frac{L^{(c)}}{L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}",
-    },
-)
-def merge_of_finished_outputs(rng: np.random.Generator, n: int, g: int, d_k: int, d_v: int) -> Givens:
-    """Outputs merge with softmax weights of their L: keys can be split over programs (decoding) or machines (ring attention)."""
-    query, key, value = rng.normal(size=(1, d_k)), rng.normal(size=(g * n, d_k)), rng.normal(size=(g * n, d_v))
+@claim("merge-of-finished-outputs", serves="M1 H3", rests_on="merge-of-attention-states row-lse-and-output")
+def _(normal, rng, n, g, d_k, d_v):
+    r"""z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}
+    where z^(c), L^(c): output and log-sum-exp of chunk c of the keys
+    Outputs merge with softmax weights of their L: keys can be split over programs (decoding) or machines (ring attention).
+        the sum of the outputs: e^{L^{(c)} - L}\, ->
+        the largest L as that of all keys: \ln \sum_c e^{L^{(c)}} -> \max_c L^{(c)}
+        weighted by L itself: e^{L^{(c)} - L}\, -> \frac{L^{(c)}}{L}\,
+    """
+    query, key, value = normal(1, d_k), normal(g * n, d_k), normal(g * n, d_v)
     output, lse = reference.attention(query, key, value, return_lse=True)
     ends = np.sort(rng.choice(np.arange(1, g * n), size=g - 1, replace=False))  # chunks of different lengths
     chunks = zip(np.split(key, ends), np.split(value, ends), strict=True)
@@ -285,21 +221,17 @@ def merge_of_finished_outputs(rng: np.random.Generator, n: int, g: int, d_k: int
     return {"z": row(output[0]), "L": lse[0], "z^{(c)}": rows(np.concatenate(z)), "L^{(c)}": vector(np.concatenate(L))}
 
 
-@equation(
-    "running-sum-bounds",
-    r"1 \le \ell \le n",
-    uses=["tiled-attention-update"],
-    assumes=["m = the maximum of the n scores so far"],
-    wrong={
-        "below 1, as a sum of weights": r"\ell \le 1 \le n",
-        "one key never counts": r"1 \le \ell \le n - 1",
-        "the maximum counts twice": r"2 \le \ell \le n",
-    },
-)
-def the_sum_cannot_overflow(rng: np.random.Generator, n: int, draw: int) -> Givens:
-    """No exponent is positive and one of them is 0, so the sum cannot overflow; a reference that lags has no such bound."""
+@claim("running-sum-bounds", rests_on="tiled-attention-update")
+def _(normal, n, draw):
+    r"""1 \le \ell \le n
+    where m = the maximum of the n scores so far
+    No exponent is positive and one of them is 0, so the sum cannot overflow; a reference that lags has no such bound.
+        below 1, as a sum of weights: \ell \le 1 \le n
+        one key never counts: n -> n - 1
+        the maximum counts twice: 1 -> 2
+    """
     n = 1 if draw == 1 else n
-    scores = np.full(n, rng.normal()) if draw == 2 else 2 * rng.normal(size=n)
+    scores = np.full(n, normal()) if draw == 2 else 2 * normal(n)
     m, row_sum = -np.inf, 0.0
     for score in scores:  # a key at a time
         top = max(m, score)
@@ -307,16 +239,13 @@ def the_sum_cannot_overflow(rng: np.random.Generator, n: int, draw: int) -> Give
     return {r"\ell": row_sum, "n": n}
 
 
-@equation(
-    "exponential-in-base-two",
-    r"e^{s - m} = 2^{\,s \log_2 e - m \log_2 e}",
-    wrong={
-        "2^(s - m), without the factor": r"e^{s - m} = 2^{\,s - m}",
-        "ln 2 instead of log_2 e": r"e^{s - m} = 2^{\,s \ln 2 - m \ln 2}",
-        "only the score converted": r"e^{s - m} = 2^{\,s \log_2 e - m}",
-    },
-)
-def base_two(rng: np.random.Generator) -> Givens:
-    """Hardware computes powers of 2: fold log_2 e into the scale of the scores once, and save a product for every exponential."""
-    s, m = rng.normal(size=2)
+@claim("exponential-in-base-two")
+def _(normal):
+    r"""e^{s - m} = 2^{\,s \log_2 e - m \log_2 e}
+    Hardware computes powers of 2: fold log_2 e into the scale of the scores once, and save a product for every exponential.
+        2^(s - m), without the factor: all \log_2 e ->
+        ln 2 instead of log_2 e: e^{s - m} = 2^{\,s \ln 2 - m \ln 2}
+        only the score converted: m \log_2 e -> m
+    """
+    s, m = normal(2)
     return {"s": s, "m": m + 1.3}

@@ -4,54 +4,50 @@ from itertools import combinations
 
 import numpy as np
 
-from attn_course.equations.core import Givens, about
+from attn_course.equations.core import about
 from attn_course.equations.counting import Traced, multiplications, traced
+from attn_course.equations.drawing import Normal, one_head, projections
 from attn_course.formulas import function, index, matrices, of, row, rows, vector
-from attn_course.lessons.self_attention.equations import attend, projections
 from attn_course.reference import attention, softmax
 
-equation = about("E4")
+claim = about("E4")
 
 
 # ---- Attention replaces, the residual updates
-@equation(
-    "residual-stream",
-    r"X_L = X_0 + \sum_{l=1}^{L} Z_l(X_{l-1}), \qquad X_l = X_{l-1} + Z_l(X_{l-1})",
-    topics=["E5"],
-    uses=["self-attention"],
-    assumes=["d_v = d_model"],
-    wrong={"attention updates the token by itself": "X_{l-1} + Z_l -> Z_l", "every layer reads the input": "(X_{l-1}) -> (X_0)"},
-)
-def residual_stream(rng: np.random.Generator, L: int, T: int, d_model: int, d_k: int) -> Givens:
-    """Unroll the recursion: the input stays in the sum, and each layer adds what it read from the layer below."""
-    layers = [projections(rng, d_model, d_k, d_model) for _ in range(L)]
-    X = [rng.normal(size=(T, d_model))]
+@claim("residual-stream", serves="E5", rests_on="self-attention")
+def _(normal, L, T, d_model, d_k):
+    r"""X_L = X_0 + \sum_{l=1}^{L} Z_l(X_{l-1}), \qquad X_l = X_{l-1} + Z_l(X_{l-1})
+    where d_v = d_model
+    Unroll the recursion: the input stays in the sum, and each layer adds what it read from the layer below.
+        attention updates the token by itself: X_{l-1} + Z_l -> Z_l
+        every layer reads the input: all (X_{l-1}) -> (X_0)
+    """
+    layers = [projections(normal, d_model, d_model, d_k, d_model) for _ in range(L)]
+    X = [normal(T, d_model)]
     for layer in layers:
         layer["W_V"] /= d_model
-        X.append(X[-1] + attend(X[-1], **layer))
-    return {"X": matrices(np.stack(X), start=0), "Z": function(lambda number, x: attend(x, **layers[number - 1])), "L": L, "l": index(1, L)}
+        X.append(X[-1] + one_head(X[-1], X[-1], **layer))
+    return {
+        "X": matrices(np.stack(X), start=0),
+        "Z": function(lambda number, x: one_head(x, x, **layers[number - 1])),
+        "L": L,
+        "l": index(1, L),
+    }
 
 
 OUTPUTS, VALUES = r"\max_i z_i - \min_i z_i \le", r"\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad "
-SHARED = r" \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})"
 
 
-@equation(
-    "attention-contracts-differences",
-    r"\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad"
-    r" \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})",
-    topics=["E5"],
-    uses=["output-in-convex-hull", "output-of-a-query"],
-    assumes=["one feature of the values"],
-    wrong={
-        "half of the differences are left at most": OUTPUTS + r" \tfrac{1}{2} \tau" + VALUES + r"\tau = 1 -" + SHARED,
-        "the same with a residual": OUTPUTS.replace("z_i", "(v_i + z_i)") + r" \tau" + VALUES + r"\tau = 1 -" + SHARED,
-        "what rows share, not what they do not": OUTPUTS + r" \tau" + VALUES + r"\tau =" + SHARED,
-    },
-)
-def attention_alone_levels_out(rng: np.random.Generator, T: int, d_k: int, draw: int) -> Givens:
-    """The part of their weights that two rows share moves them alike. With finite scores tau < 1: without a residual, differences die."""
-    Q, K, v = 1.3 * rng.normal(size=(T, d_k)), rng.normal(size=(T, d_k)), rng.normal(size=T)
+@claim("attention-contracts-differences", serves="E5", rests_on="output-in-convex-hull output-of-a-query")
+def _(normal, T, d_k, draw):
+    r"""\max_i z_i - \min_i z_i \le \tau\, \bigl( \max_j v_j - \min_j v_j \bigr), \qquad \tau = 1 - \min_{i,k} \sum_{j} \min(p_{ij}, p_{kj})
+    where one feature of the values
+    The part of their weights that two rows share moves them alike. With finite scores tau < 1: without a residual, differences die.
+        half of the differences are left at most: \le -> \le \tfrac{1}{2}
+        the same with a residual: z_i - \min_i z_i -> (v_i + z_i) - \min_i (v_i + z_i)
+        what rows share, not what they do not: = 1 - -> =
+    """
+    Q, K, v = 1.3 * normal(T, d_k), normal(T, d_k), normal(T)
     p = attention(Q, K, K, return_weights=True)[1]
     if draw == 2:  # the two rows that share least, and a value that tells them apart: attained
         one, other = max(combinations(p, 2), key=lambda pair: float(np.abs(pair[0] - pair[1]).sum()))
@@ -60,49 +56,37 @@ def attention_alone_levels_out(rng: np.random.Generator, T: int, d_k: int, draw:
 
 
 # ---- "It" and "the cat": what is learned, and what may not be concluded
-@equation(
-    "wanted-value-gains-score",
-    r"-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2",
-    topics=["E2"],
-    uses=["score-gradient-against-mixture"],
-    assumes=["one row of scores s, z = sum_j p_j v_j", "the output wanted is v_n, the value of the noun"],
-    wrong={
-        "what has weight gains weight, needed or not": r"-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, (1 - p_n)",
-        "the loss, not its descent": r"\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2",
-    },
-)
-def the_noun_gains(rng: np.random.Generator, T: int, d_v: int, draw: int) -> Givens:
-    """Eq. score-gradient-against-mixture with dZ = z - v_n.
+@claim("wanted-value-gains-score", serves="E2", rests_on="score-gradient-against-mixture")
+def _(normal, T, d_v, draw):
+    r"""-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2
+    where one row of scores s, z = sum_j p_j v_j ;; the output wanted is v_n, the value of the noun
+    Eq. score-gradient-against-mixture with dZ = z - v_n.
+        what has weight gains weight, needed or not: \|v_n - z\|^2 -> (1 - p_n)
+        the loss, not its descent: -\frac -> \frac
 
     Never negative: each step raises the score of the token whose value is needed, until z = v_n.
     """
-    V, s = rng.normal(size=(T, d_v)), rng.normal(size=T)
+    V, s = normal(T, d_v), normal(T)
     if draw == 2:  # the others are worth the first already
         V[0] = np.average(V[1:], axis=0, weights=softmax(s[1:]))
     z = of(lambda s: row(np.average(V, axis=0, weights=softmax(s))), "s")
     return {"s": vector(s), "p": of(softmax, "s"), "z": z, "v": rows(V)}
 
 
-@equation(
-    "other-weights-same-output",
-    r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]",
-    topics=["E2"],
-    uses=["attention"],
-    assumes=["T > d_v + 1 tokens, so that such N exist", "N small enough to keep P + N >= 0"],
-    wrong={
-        "X31: the output tells the weights": r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad P + N = P",
-        "X31: the highest stays": r"N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad \arg\max_j (P + N)_{ij} = \arg\max_j P_{ij}",
-        "equal row sums are enough": r"N\, \mathbf{1} = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]",
-        "rows of any sum": r"N\, V = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]",
-    },
-    equivalent={r"P + N -> P - N": "with N, -N fulfils the premise"},
-)
-def other_weights_same_output(rng: np.random.Generator, T_q: int, d_v: int, n: int, draw: int) -> Givens:
-    """V and the row sums are d_v + 1 conditions on T weights. A map of weights is one of many that give the output, not its explanation."""
-    Q, K, V = rng.normal(size=(T_q, 2)), rng.normal(size=(d_v + 1 + n, 2)), rng.normal(size=(d_v + 1 + n, d_v))
+@claim("other-weights-same-output", serves="E2", rests_on="attention", equivalent={r"P + N -> P - N": "with N, -N fulfils the premise"})
+def _(normal, rng, T_q, d_v, n, draw):
+    r"""N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad (P + N)\, [\,V \;\; \mathbf{1}\,] = P\, [\,V \;\; \mathbf{1}\,]
+    where T > d_v + 1 tokens, so that such N exist ;; N small enough to keep P + N >= 0
+    V and the row sums are d_v + 1 conditions on T weights. A map of weights is one of many that give the output, not its explanation.
+        X31: the output tells the weights: N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad P + N = P
+        X31: the highest stays: N\, [\,V \;\; \mathbf{1}\,] = 0: \qquad \arg\max_j (P + N)_{ij} = \arg\max_j P_{ij}
+        equal row sums are enough: N\, [\,V \;\; \mathbf{1}\,] -> N\, \mathbf{1}
+        rows of any sum: N\, [\,V \;\; \mathbf{1}\,] -> N\, V
+    """
+    Q, K, V = normal(T_q, 2), normal(d_v + 1 + n, 2), normal(d_v + 1 + n, d_v)
     P = attention(Q, K, V, return_weights=True)[1]
     seen = np.hstack([V, np.ones((len(V), 1))])[:, (slice(None), slice(d_v), slice(d_v, None))[draw]]  # all, V alone, the sums alone
-    N = rng.normal(size=(T_q, n)) @ np.linalg.svd(seen.T)[2][-n:]  # n directions are left that nobody sees
+    N = normal(T_q, n) @ np.linalg.svd(seen.T)[2][-n:]  # n directions are left that nobody sees
     N *= np.min(P / np.maximum(-N, 1e-9), axis=1, keepdims=True)
     if draw == 2 and rng.integers(2):  # a near miss, or one in the last row only
         N *= 1e-5
@@ -112,45 +96,46 @@ def other_weights_same_output(rng: np.random.Generator, T_q: int, d_v: int, n: i
 
 
 # ---- Co-occurrence: features as tokens
-def features(rng: np.random.Generator, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+def features(normal: Normal, m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return n features of m observations each, with mean 0 and mean square 1, and their correlations."""
-    data = rng.normal(size=(m, n)) @ rng.normal(size=(n, n)) + rng.normal(size=n)
+    data = normal(m, n) @ normal(n, n) + normal(n)
     return np.ascontiguousarray(((data - data.mean(axis=0)) / data.std(axis=0)).T), np.asarray(np.corrcoef(data, rowvar=False))
 
 
-@equation(
+@claim(
     "feature-scores-are-correlations",
-    r"\frac{x_a \cdot x_b}{\sqrt{m}} = \sqrt{m}\; r_{ab}",
-    topics=["E3"],
-    uses=["scaled-score", "self-attention-without-projections"],
-    assumes=["tokens = features: x_a holds the m observations of feature a", "mean 0 and mean square 1 for each feature"],
-    wrong={"a score is a correlation": r"\sqrt{m}\; r_{ab} -> r_{ab}", "a sum of m products: m times": r"= \sqrt{m} -> = m"},
+    serves="E3",
+    rests_on="scaled-score self-attention-without-projections",
     equivalent={r"r_{a b} -> r_{b a}": "correlations are symmetric"},
 )
-def scores_between_features(rng: np.random.Generator, m: int, n: int) -> Givens:
-    """QK^T relates the rows it is given. Rows must be features, if features are to be paired; then a score is a correlation r, rescaled."""
-    x, r = features(rng, m, n)
+def _(normal, m, n):
+    r"""\frac{x_a \cdot x_b}{\sqrt{m}} = \sqrt{m}\; r_{ab}
+    where tokens = features: x_a holds the m observations of feature a ;; mean 0 and mean square 1 for each feature
+    QK^T relates the rows it is given. Rows must be features, if features are to be paired; then a score is a correlation r, rescaled.
+        a score is a correlation: \sqrt{m}\; r_{ab} -> r_{ab}
+        a sum of m products: m times:
+            = \sqrt{m} -> = m
+    """
+    x, r = features(normal, m, n)
     return {"x": rows(x), "r": r, "m": m}
 
 
-@equation(
+@claim(
     "feature-weights-from-correlations",
-    r"p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} > 0",
-    topics=["E3"],
-    uses=["attention-weights", "feature-scores-are-correlations"],
-    assumes=["as in {eq}`feature-scores-are-correlations`"],
-    wrong={
-        "X27: weights are correlations, scaled": r"p_{ab} = \frac{\sqrt{m}\, r_{ab}}{\sum_{c} \sqrt{m}\, r_{ac}} > 0",
-        "X27: symmetric, as correlations are": r"p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{bc}}} > 0",
-    },
+    serves="E3",
+    rests_on="attention-weights feature-scores-are-correlations",
     equivalent={r"r_{a b} -> r_{b a}": "correlations are symmetric", r"r_{a c} -> r_{c a}": "correlations are symmetric"},
 )
-def weights_between_features(rng: np.random.Generator, m: int, n: int) -> Givens:
-    """Softmax of Eq. feature-scores-are-correlations: queries against keys.
+def _(normal, m, n):
+    r"""p_{ab} = \frac{e^{\sqrt{m}\, r_{ab}}}{\sum_{c} e^{\sqrt{m}\, r_{ac}}} > 0
+    where as in {eq}`feature-scores-are-correlations`
+    Softmax of Eq. feature-scores-are-correlations: queries against keys.
+        X27: weights are correlations, scaled: p_{ab} = \frac{\sqrt{m}\, r_{ab}}{\sum_{c} \sqrt{m}\, r_{ac}} > 0
+        X27: symmetric, as correlations are: r_{ac} -> r_{bc}
 
     Rows sum to 1, an opposite feature gets next to nothing, each feature prefers itself.
     """
-    x, r = features(rng, m, n)
+    x, r = features(normal, m, n)
     return {"p": attention(x, x, x, return_weights=True)[1], "r": r, "m": m}
 
 
@@ -163,49 +148,41 @@ def recurrent_products(x: np.ndarray, w_hidden: np.ndarray, w_input: np.ndarray)
     return state
 
 
-@equation(
-    "attention-and-rnn-flops",
-    r"\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2",
-    uses=["attention-flops", "self-attention"],
-    assumes=["d = d_model = d_k = d_v = hidden size", "a multiplication and its addition count 2; matrix products only"],
-    wrong={
-        "cheaper because parallel": r"\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d < 4\,T d^2 = \text{FLOPs}_{\text{RNN}}",
-        "linear in T: the projections alone": r"\text{FLOPs}_{\text{attention}} = 6\,T d^2, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2",
-    },
-)
-def operations_of_a_layer(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
-    """Three projections of T tokens and Eq. attention-flops; for the RNN two matrices, applied to T vectors each."""
+@claim("attention-and-rnn-flops", rests_on="attention-flops self-attention")
+def _(rng, T, d, draw):
+    r"""\text{FLOPs}_{\text{attention}} = 6\,T d^2 + 4\,T^2 d, \qquad \text{FLOPs}_{\text{RNN}} = 4\,T d^2
+    where d = d_model = d_k = d_v = hidden size ;; a multiplication and its addition count 2; matrix products only
+    Three projections of T tokens and Eq. attention-flops; for the RNN two matrices, applied to T vectors each.
+        cheaper because parallel: d, \qquad -> d < 4\,T d^2 = ;; = 4\,T d^2 ->
+        linear in T: the projections alone:
+            + 4\,T^2 d ->
+    """
     T, square = (T, 1, 2)[draw], (d, d)
     parallel = multiplications(lambda x, a, b, c: (x @ a @ (x @ b).T) @ (x @ c), (T, d), square, square, square)
     recurrent = multiplications(recurrent_products, (T, d), square, square)
     return {r"\text{FLOPs}_{\text{attention}}": 2 * parallel, r"\text{FLOPs}_{\text{RNN}}": 2 * recurrent, "T": T, "d": d}
 
 
-@equation(
-    "quadratic-cost-crossover",
-    r"4\,T^2 d = 6\,T d^2 \quad \Longleftrightarrow \quad T = \tfrac{3}{2}\, d",
-    uses=["attention-and-rnn-flops"],
-    assumes=["T, d > 0"],
-    wrong={"already at T = d": r"\tfrac{3}{2}\, d -> d", "upside down": r"\tfrac{3}{2} -> \tfrac{2}{3}"},
-)
-def where_the_quadratic_part_takes_over(rng: np.random.Generator, draw: int) -> Givens:
-    """Below 1.5 d tokens most of the work is in the projections; beyond, in the T x T weights."""
+@claim("quadratic-cost-crossover", rests_on="attention-and-rnn-flops")
+def _(rng, draw):
+    r"""4\,T^2 d = 6\,T d^2 \quad \Longleftrightarrow \quad T = \tfrac{3}{2}\, d
+    where T, d > 0
+    Below 1.5 d tokens most of the work is in the projections; beyond, in the T x T weights.
+        already at T = d: \tfrac{3}{2}\, d -> d
+        upside down: \tfrac{3}{2} -> \tfrac{2}{3}
+    """
     d = rng.uniform(0.2, 9)
     return {"T": max(np.roots([4 * d, -6 * d**2, 0])) * (1, rng.uniform(0.1, 0.9), 1 + 1e-6)[draw], "d": d}
 
 
-@equation(
-    "attention-and-rnn-depth",
-    r"\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = T",
-    uses=["self-attention"],
-    assumes=["depth = matrix products that must wait for each other", "softmax and tanh go with the product before them"],
-    wrong={
-        "a long sequence makes attention deep too": r"\text{depth}_{\text{attention}} = T, \qquad \text{depth}_{\text{RNN}} = T",
-        "an RNN halves its inputs again and again": r"\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = \log_2 T",
-    },
-)
-def sequential_depth(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
-    """Projections, scores, output: three in a row for any length. A state of the RNN needs the one before: more processors do not help."""
+@claim("attention-and-rnn-depth", rests_on="self-attention")
+def _(rng, T, d, draw):
+    r"""\text{depth}_{\text{attention}} = 3, \qquad \text{depth}_{\text{RNN}} = T
+    where depth = matrix products that must wait for each other ;; softmax and tanh go with the product before them
+    Projections, scores, output: three in a row for any length. A state of the RNN needs the one before: more processors do not help.
+        a long sequence makes attention deep too: 3 -> T
+        an RNN halves its inputs again and again: T -> \log_2 T
+    """
     T = (T, 1, 2)[draw]
     depths = {r"\text{depth}_{\text{attention}}": traced_attention(T, d)[1], r"\text{depth}_{\text{RNN}}": traced_rnn(T, d)[1]}
     return {**depths, "T": T}
@@ -231,19 +208,15 @@ def traced_rnn(T: int, d: int) -> tuple[int, int]:
     return traced(layer, (1, d), (d, d), (d, d), *[(1, d)] * T)
 
 
-@equation(
-    "attention-and-rnn-traffic",
-    r"\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d",
-    uses=["attention-traffic", "attention-and-rnn-depth"],
-    assumes=[
-        "numbers, not bytes",
-        "each operation reads its inputs from memory and writes its result there",
-        "sizes as in {eq}`attention-and-rnn-flops`",
-    ],
-    wrong={"the RNN reads its matrices once": r"2\,T d^2 -> 2\, d^2", "nothing of size T^2": r"d + 4\, T^2 -> d"},
-)
-def traffic_of_a_layer(rng: np.random.Generator, T: int, d: int, draw: int) -> Givens:
-    """The RNN reads its matrices again at every step, attention reads its own once and moves the T x T weights four times instead."""
+@claim("attention-and-rnn-traffic", rests_on="attention-traffic attention-and-rnn-depth")
+def _(rng, T, d, draw):
+    r"""\text{moved}_{\text{attention}} = 3 d^2 + 10\, T d + 4\, T^2, \qquad \text{moved}_{\text{RNN}} = 2\,T d^2 + 7\, T d
+    where numbers, not bytes ;; each operation reads its inputs from memory and writes its result there
+        ;; sizes as in {eq}`attention-and-rnn-flops`
+    The RNN reads its matrices again at every step, attention reads its own once and moves the T x T weights four times instead.
+        the RNN reads its matrices once: 2\,T d^2 -> 2\, d^2
+        nothing of size T^2: d + 4\, T^2 -> d
+    """
     T = (T, 1, 2)[draw]
     moved = {r"\text{moved}_{\text{attention}}": traced_attention(T, d)[0], r"\text{moved}_{\text{RNN}}": traced_rnn(T, d)[0]}
     return {**moved, "T": T, "d": d}

@@ -5,145 +5,109 @@ import functools
 import numpy as np
 
 from attn_course.costs import TransformerSizes, transformer_parameters
-from attn_course.equations.core import Givens, about
+from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
+from attn_course.equations.drawing import uncorrelated
 from attn_course.formulas import function, matrices, matrix, normal_nodes, outcomes, row, rows
 from attn_course.reference import gelu
 
-equation = about("M2")
-
-
-def uncorrelated(rng: np.random.Generator, *shape: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and weights of a table of entries with mean 0 and variance 1 that are uncorrelated, which is all a variance sees."""
-    count = int(np.prod(shape))
-    chances = rng.dirichlet(np.full(count, 9.0))
-    points = np.linalg.qr(rng.normal(size=(count, count)))[0] / np.sqrt(chances)[:, None]  # the rarer, the longer
-    return np.vstack([points, -points]).reshape(-1, *shape), np.tile(chances / 2, 2)
+claim = about("M2")
 
 
 # ---- first weights
-@equation(
-    "stream-variance-by-depth",
-    r"\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{n} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{n} \|u_l\|^2",
-    uses=["variance-after-projection", "stream-is-a-sum"],
-    assumes=[
-        "n parts, 2 L of L blocks, add u_l W_l to the stream: W_l is the last matrix of a part, u_l what it reads",
-        "entries of the W_l uncorrelated, mean 0, variance sigma^2",
-    ],
-    wrong={
-        "the deviations add up": r"\sum_{l=1}^{n} \|u_l\|^2 -> \Bigl( \sum_{l=1}^{n} \|u_l\| \Bigr)^2",
-        "the same at every depth": r"= \sigma^2 \sum_{l=1}^{n} \|u_l\|^2 -> = \sigma^2\, \|u_1\|^2",
-        "the deviation for the variance": r"\sigma^2 -> \sigma",
-        "one part left out": r"= \sigma^2 \sum_{l=1}^{n} -> = \sigma^2 \sum_{l=2}^{n}",
-        "the mean of the parts": r"= \sigma^2 \sum -> = \frac{\sigma^2}{n} \sum",
-    },
-)
-def the_stream_grows_with_depth(rng: np.random.Generator, n: int, m: int, d: int) -> Givens:
-    """Variances of uncorrelated parts add up.
+@claim("stream-variance-by-depth", rests_on="variance-after-projection stream-is-a-sum")
+def _(normal, rng, n, m, d):
+    r"""\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{n} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{n} \|u_l\|^2
+    where n parts, 2 L of L blocks, add u_l W_l to the stream: W_l is the last matrix of a part, u_l what it reads
+        ;; entries of the W_l uncorrelated, mean 0, variance sigma^2
+    Variances of uncorrelated parts add up.
+        the deviations add up: \sum_{l=1}^{n} \|u_l\|^2 -> \Bigl( \sum_{l=1}^{n} \|u_l\| \Bigr)^2
+        the same at every depth: \sum_{l=1}^{n} \|u_l -> \, \|u_1
+        the deviation for the variance: \sigma^2 -> \sigma
+        one part left out: = \sigma^2 \sum_{l=1}^{n} -> = \sigma^2 \sum_{l=2}^{n}
+        the mean of the parts: = \sigma^2 \sum -> = \frac{\sigma^2}{n} \sum
 
     With |u_l|^2 = m and sigma^2 = 1 / (2 L m) the 2 L parts bring 1 to each feature, at any depth: the last matrix of each part is
     divided by sqrt(2 L).
     """
-    (points, chances), sigma = uncorrelated(rng, n, m, d), rng.uniform(0.3, 0.8)
-    return {"u": rows(rng.normal(size=(n, m))), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "n": n}
+    (points, chances), sigma = uncorrelated(normal, rng, n, m, d), rng.uniform(0.3, 0.8)
+    return {"u": rows(normal(n, m)), "W": outcomes(chances, matrices(sigma * points)), r"\sigma": sigma, "n": n}
 
 
-@equation(
-    "gelu-moments",
-    r"\mathbb{E}[\mathrm{GELU}(s\,z)] = \frac{s^2}{\sqrt{2\pi\,(1 + s^2)}}, \qquad"
-    r" \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{3} + \frac{1}{2\pi\sqrt{3}}",
-    uses=["gelu-as-integral"],
-    assumes=["z standard normal"],
-    wrong={
-        "mean 0, as for tanh": r"\mathbb{E}[\mathrm{GELU}(s\,z)] = 0",
-        "half, as for ReLU": r"\mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{2}",
-        "1, as without an activation": r"\mathbb{E}[\mathrm{GELU}(z)^2] = 1",
-    },
-)
-def moments_of_gelu(rng: np.random.Generator) -> Givens:
-    """Integrate by parts (Stein): E[z f(z)] = E[f'(z)]. The second is 0.425, so hidden units lose more than half of the variance."""
+@claim("gelu-moments", rests_on="gelu-as-integral")
+def _(rng):
+    r"""\mathbb{E}[\mathrm{GELU}(s\,z)] = \frac{s^2}{\sqrt{2\pi\,(1 + s^2)}}, \qquad
+        \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{3} + \frac{1}{2\pi\sqrt{3}}
+    where z standard normal
+    Integrate by parts (Stein): E[z f(z)] = E[f'(z)]. The second is 0.425, so hidden units lose more than half of the variance.
+        mean 0, as for tanh: \mathbb{E}[\mathrm{GELU}(s\,z)] = 0
+        half, as for ReLU: \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{2}
+        1, as without an activation: \mathbb{E}[\mathrm{GELU}(z)^2] = 1
+    """
     nodes, weights = normal_nodes(120)
     unit = function(lambda x: gelu(np.asarray(x, dtype=float)), entrywise=True)
     return {r"\mathrm{GELU}": unit, "z": outcomes(weights, nodes), "s": rng.uniform(0.4, 1.1)}
 
 
-@equation(
+@claim(
     "variance-after-hidden-units",
-    r"\mathrm{Var}\bigl[ (a(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ a(z)^2 \bigr]",
-    uses=["variance-after-projection", "gelu-moments"],
-    assumes=[
-        "h_1 ... h_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in",
-        "entries of V uncorrelated, mean 0, variance sigma^2, independent of h",
-    ],
-    wrong={
-        "the variance of the activation": r"\mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathrm{Var}\bigl[ a(z) \bigr]",
-        "as without an activation": r"\, \mathbb{E}\bigl[ a(z)^2 \bigr] -> ",
-        "the square of the mean": r"\mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathbb{E}[ a(z) ]^2",
-    },
+    rests_on="variance-after-projection gelu-moments",
     whatever={"a": "any activation loses its own share of the variance"},
 )
-def variance_behind_the_hidden_units(rng: np.random.Generator, m: int, d: int) -> Givens:
-    """V has mean 0, so squares count, also of a mean that is not 0: sigma^2 = 1 / (m E[a(z)^2]) gives back a variance of 1."""
-    (nodes, weights), (points, chances) = normal_nodes(40), uncorrelated(rng, m, d)
+def _(normal, rng, m, d):
+    r"""\mathrm{Var}\bigl[ (a(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ a(z)^2 \bigr]
+    where h_1 ... h_m, z standard normal: x W_in with a mean square of 1 in x and variances 1/d in W_in
+        ;; entries of V uncorrelated, mean 0, variance sigma^2, independent of h
+    V has mean 0, so squares count, also of a mean that is not 0: sigma^2 = 1 / (m E[a(z)^2]) gives back a variance of 1.
+        the variance of the activation: \mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathrm{Var}\bigl[ a(z) \bigr]
+        as without an activation: \, \mathbb{E}\bigl[ a(z)^2 \bigr] ->
+        the square of the mean: \mathbb{E}\bigl[ a(z)^2 \bigr] -> \mathbb{E}[ a(z) ]^2
+    """
+    (nodes, weights), (points, chances) = normal_nodes(40), uncorrelated(normal, rng, m, d)
     signs, sigma = rng.choice([-1.0, 1.0], size=m), rng.uniform(0.3, 0.8)
     random = {"h": outcomes(weights, row(np.outer(nodes, signs)), "h"), "V": outcomes(chances, matrix(sigma * points), "V")}
     return random | {"z": outcomes(weights, nodes, "z"), "a": function(gelu, entrywise=True), r"\sigma": sigma, "m": m}
 
 
-@equation(
-    "tied-logit-means",
-    r"\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,]",
-    uses=["variance-after-projection", "logits-by-part"],
-    assumes=["e_v, e_w: rows of the table of tokens, entries uncorrelated, mean 0, variance sigma^2"],
-    wrong={
-        "all tokens alike": r"\, [\, v = w \,] -> ",
-        "mean 0 for all": r"\sigma^2\, d\, [\, v = w \,] -> 0",
-        "the deviation": r"\sigma^2\, d -> \sigma\, \sqrt{d}",
-    },
-)
-def a_tied_table_likes_the_token_itself(rng: np.random.Generator, n: int, d: int) -> Givens:
-    """One table to write and to read: the stream still holds the token read, whose logit therefore starts higher than all others."""
-    (points, chances), sigma = uncorrelated(rng, n, d), rng.uniform(0.3, 0.8)
+@claim("tied-logit-means", rests_on="variance-after-projection logits-by-part")
+def _(normal, rng, n, d):
+    r"""\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,]
+    where e_v, e_w: rows of the table of tokens, entries uncorrelated, mean 0, variance sigma^2
+    One table to write and to read: the stream still holds the token read, whose logit therefore starts higher than all others.
+        all tokens alike: \, [\, v = w \,] ->
+        mean 0 for all: \sigma^2\, d\, [\, v = w \,] -> 0
+        the deviation: \sigma^2\, d -> \sigma\, \sqrt{d}
+    """
+    (points, chances), sigma = uncorrelated(normal, rng, n, d), rng.uniform(0.3, 0.8)
     return {"e": outcomes(chances, rows(sigma * points)), r"\sigma": sigma, "d": d}
 
 
 # ---- what it costs
-@equation(
-    "feed-forward-flops",
-    r"F = 4\,T\,d\,m, \qquad F_{\text{gated}} = 6\,T\,d\,m",
-    uses=["feed-forward-as-lookup", "gated-feed-forward"],
-    assumes=["m hidden units", "a multiply-add counts 2; activations and the product with the gate do not count"],
-    wrong={
-        "a gate is free": r"6\,T\,d\,m -> 4\,T\,d\,m",
-        "two maps more": r"6\,T\,d\,m -> 8\,T\,d\,m",
-        "one map": r"F = 4\,T -> F = 2\,T",
-    },
-)
-def flops_of_the_hidden_units(rng: np.random.Generator, T: int, d: int, m: int) -> Givens:
-    """Three maps instead of two: with two thirds of the units a gate costs no more FLOPs and no more parameters."""
+@claim("feed-forward-flops", rests_on="feed-forward-as-lookup gated-feed-forward")
+def _(rng, T, d, m):
+    r"""F = 4\,T\,d\,m, \qquad F_{\text{gated}} = 6\,T\,d\,m
+    where m hidden units ;; a multiply-add counts 2; activations and the product with the gate do not count
+    Three maps instead of two: with two thirds of the units a gate costs no more FLOPs and no more parameters.
+        a gate is free: 6\,T\,d\,m -> 4\,T\,d\,m
+        two maps more: 6\,T\,d\,m -> 8\,T\,d\,m
+        one map: F = 4\,T -> F = 2\,T
+    """
     shapes = (T, d), (d, m), (m, d)
     plain = multiplications(lambda x, w_in, w_out: x @ w_in @ w_out, *shapes)
     gated = multiplications(lambda x, w_in, w_out, w_gate: [x @ w_gate, x @ w_in @ w_out], *shapes, (d, m))
     return {"F": 2 * plain, r"F_{\text{gated}}": 2 * gated, "T": T, "d": d, "m": m}
 
 
-@equation(
-    "transformer-parameters",
-    r"N = (n + T)\, d + L\, (12\, d^2 + 13\, d) + 2\, d",
-    uses=["multi-head-parameters", "feed-forward-flops"],
-    assumes=[
-        "n tokens, T learned positions, L blocks with 4 d hidden units",
-        "biases and layer norms, the norm first, one table of tokens",
-    ],
-    wrong={
-        "a table for the logits, too": r"(n + T)\, d -> (2 n + T)\, d",
-        "without the hidden units": r"12\, d^2 -> 4\, d^2",
-        "without biases and norms": r"L\, (12\, d^2 + 13\, d) + 2\, d -> 12\, L\, d^2",
-        "no norm behind the last block": r" + 2\, d -> ",
-    },
-)
-def parameters_of_a_transformer(rng: np.random.Generator, n: int, T: int, L: int, d: int) -> Givens:
-    """4 d^2 for attention and 8 d^2 for the hidden units; 4 d + 5 d biases, 4 d in two norms. The smallest GPT-2: 124 439 808."""
+@claim("transformer-parameters", rests_on="multi-head-parameters feed-forward-flops")
+def _(rng, n, T, L, d):
+    r"""N = (n + T)\, d + L\, (12\, d^2 + 13\, d) + 2\, d
+    where n tokens, T learned positions, L blocks with 4 d hidden units ;; biases and layer norms, the norm first, one table of tokens
+    4 d^2 for attention and 8 d^2 for the hidden units; 4 d + 5 d biases, 4 d in two norms. The smallest GPT-2: 124 439 808.
+        a table for the logits, too: (n + T)\, d -> (2 n + T)\, d
+        without the hidden units: 12\, d^2 -> 4\, d^2
+        without biases and norms: L\, (12\, d^2 + 13\, d) + 2\, d -> 12\, L\, d^2
+        no norm behind the last block: + 2\, d ->
+    """
     sizes = TransformerSizes(n_tokens=n, d_model=d, n_heads=1, n_layers=L, n_positions=T, bias=True)
     return {"N": transformer_parameters(sizes), "n": n, "T": T, "L": L, "d": d}
 
@@ -159,36 +123,29 @@ def a_pass(x: np.ndarray, past: np.ndarray, table: np.ndarray, L: int) -> None:
     x @ table.T
 
 
-@equation(
-    "transformer-flops",
-    r"F = L\, \bigl( 24\, T\, d^2 + 4\, T^2\, d \bigr) + 2\, T\, d\, n",
-    uses=["multi-head-flops", "feed-forward-flops"],
-    assumes=["T tokens at once, masked pairs computed too", "4 d hidden units, n tokens in the table", "a multiply-add counts 2"],
-    wrong={
-        "two for each parameter and token: the pairs forgotten": r" + 4\, T^2\, d -> ",
-        "the pairs at the cost of a projection": r"4\, T^2\, d -> 4\, T^2\, d^2",
-        "the hidden units forgotten": r"24\, T\, d^2 -> 8\, T\, d^2",
-        "no logits": r" + 2\, T\, d\, n -> ",
-    },
-)
-def flops_of_a_pass(rng: np.random.Generator, T: int, L: int, n: int, d: int) -> Givens:
-    """8 T d^2 for the projections, 16 T d^2 for the hidden units, 4 T^2 d for scores and averages: the pairs weigh most from T = 6 d."""
+@claim("transformer-flops", rests_on="multi-head-flops feed-forward-flops")
+def _(rng, T, L, n, d):
+    r"""F = L\, \bigl( 24\, T\, d^2 + 4\, T^2\, d \bigr) + 2\, T\, d\, n
+    where T tokens at once, masked pairs computed too ;; 4 d hidden units, n tokens in the table ;; a multiply-add counts 2
+    8 T d^2 for the projections, 16 T d^2 for the hidden units, 4 T^2 d for scores and averages: the pairs weigh most from T = 6 d.
+        two for each parameter and token: the pairs forgotten:
+            + 4\, T^2\, d ->
+        the pairs at the cost of a projection: 4\, T^2\, d -> 4\, T^2\, d^2
+        the hidden units forgotten: 24\, T\, d^2 -> 8\, T\, d^2
+        no logits: + 2\, T\, d\, n ->
+    """
     count = multiplications(functools.partial(a_pass, L=L), (T, d), (0, d), (n, d))
     return {"F": 2 * count, "T": T, "L": L, "d": d, "n": n}
 
 
-@equation(
-    "decoding-flops",
-    r"F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n",
-    uses=["transformer-flops", "decoding-equals-full-pass"],
-    assumes=["token t is read behind t - 1 whose keys and values are cached", "4 d hidden units, n tokens in the table"],
-    wrong={
-        "as without a cache": r"24\, d^2 + 4\, t\, d -> 24\, t\, d^2 + 4\, t^2\, d",
-        "the token does not see itself": r"4\, t\, d -> 4\, (t - 1)\, d",
-        "the past costs nothing": r" + 4\, t\, d -> ",
-    },
-)
-def flops_of_a_step(rng: np.random.Generator, t: int, L: int, n: int, d: int) -> Givens:
-    """One row of everything: t such steps cost what one pass over t tokens does with the masked pairs left out."""
+@claim("decoding-flops", rests_on="transformer-flops decoding-equals-full-pass")
+def _(rng, t, L, n, d):
+    r"""F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n
+    where token t is read behind t - 1 whose keys and values are cached ;; 4 d hidden units, n tokens in the table
+    One row of everything: t such steps cost what one pass over t tokens does with the masked pairs left out.
+        as without a cache: 24\, d^2 + 4\, t\, d -> 24\, t\, d^2 + 4\, t^2\, d
+        the token does not see itself: 4\, t\, d -> 4\, (t - 1)\, d
+        the past costs nothing: + 4\, t\, d ->
+    """
     count = multiplications(functools.partial(a_pass, L=L), (1, d), (t - 1, d), (n, d))
     return {"F": 2 * count, "t": t, "L": L, "d": d, "n": n}

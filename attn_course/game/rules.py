@@ -12,7 +12,7 @@ import numpy as np
 from attn_course import formulas
 from attn_course.equations.plain import plain
 from attn_course.formulas import Formula, Node, write
-from attn_course.formulas.evaluate import Evaluator
+from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, outcomes, subset
 from attn_course.formulas.javascript import JavaScript, Symbol
 from attn_course.formulas.tree import relations
@@ -86,7 +86,7 @@ class Written:
         givens: dict[str, Any] = {letter: formulas.index(1, int(values[LENGTHS[letter]])) for letter in self.ranges}
         for symbol, source in self.sources.items():
             givens[symbol] = loops["head"] if source == "head" else self._given(symbol, source, values[source], loops)
-        evaluation = Evaluator(self.formula, givens)
+        evaluation = Evaluation(self.formula, givens)
         for letter, length in zip(self.letters, lengths, strict=True):
             evaluation.run_over(letter, np.arange(1, length + 1))
         with np.errstate(all="ignore"):  # of wrong forms too

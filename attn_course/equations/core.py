@@ -294,7 +294,7 @@ class Registry:
         r"""Register an equation; the decorated function makes the givens, and its docstring says why the equation holds.
 
         `label`: at most four lower-case words joined by hyphens, such as "softmax-jacobian".
-        `latex`: the formula as the lesson shows it, without \label; what it means is said in `attn_course.formulas`.
+        `latex`: the formula as the lesson shows it, without \label; what it means is said in docs/formulas.md.
         `topics`: ids of the topics of the syllabus that it serves.
         `sizes`: the letters that are drawn, then what binds them: "T_q T_k d_k, T_k >= T_q". The function takes `rng` and these
         letters, and `draw` (0, 1 or 2) if it wants to make one draw special, such as the one in which a bound is attained. If nothing

@@ -83,6 +83,8 @@ def dotted(evaluation: Scope, node: Node) -> Value:
     left, right = (evaluation.value(child) for child in node.children)
     if node.kind == "dot":
         _note_sums(evaluation, left, right)
+        if node.value and left.form == right.form == "matrix" and left.shape == right.shape:
+            return Value((left.data * right.data).sum(axis=(-2, -1)))
         return dot(left, right)
     if node.kind == "times":
         if (left.form, right.form) != ("scalar", "scalar"):

@@ -10,7 +10,8 @@ import numpy as np
 
 from attn_course.formulas.compiled import flattened
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.givens import DIFFERENCES, STEP, Function, derivative, slopes_of_many
+from attn_course.formulas.functions import BUILT_IN
+from attn_course.formulas.givens import DIFFERENCES, STEP, Function, derivative, slopes_of_many, vector
 from attn_course.formulas.limits import limit_of
 from attn_course.formulas.relations import holds
 from attn_course.formulas.scope import Scope
@@ -125,7 +126,8 @@ def nabla(evaluation: Scope, node: Node) -> Value:
     if body.kind != "call" or len(body.children) != 2:
         raise Malformed(r"behind \nabla without an index comes a function of one argument")
     argument = evaluation.value(body.children[1])
-    given = evaluation.given(body.value)
+    known = BUILT_IN.get(body.value) if body.value not in evaluation.givens else None
+    given = Function(lambda entries: known(vector(entries).value(0)).data) if known else evaluation.given(body.value)
     plain = argument.indexed[(0,) * evaluation.axes]
     if plain.size != argument.data.size or not isinstance(given, Function):
         raise Malformed(r"behind \nabla comes a given function of something without an index")

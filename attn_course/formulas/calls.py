@@ -16,7 +16,7 @@ from attn_course.formulas.givens import BY_AXES, DIFFERENCES, STEP, Function, Gi
 from attn_course.formulas.scope import Scope
 from attn_course.formulas.sums import running_softmax
 from attn_course.formulas.tree import Node, write
-from attn_course.formulas.values import FLAT, Value
+from attn_course.formulas.values import FLAT, Value, entrywise, outer
 
 MOST_CALLS = 20_000  # of one Python function, one for each value of the indices
 
@@ -31,6 +31,8 @@ def call(evaluation: Scope, node: Node) -> Value:
         return _call_given(evaluation, name, under, arguments)
     if name in ("E", "Var", "Cov"):
         return _moment(evaluation, name, under, arguments)
+    if name == "std" and evaluation.notes.weights and evaluation.value(arguments[0]).form == "scalar":
+        return entrywise("sqrt", _moment(evaluation, "Var", under, arguments))
     if name == r"\sigma" and under.kind == "index":
         return running_softmax(evaluation, under.value, arguments[0])
     if len(arguments) != (2 if name == "KL" else 1) and name not in (r"\max", r"\min"):
@@ -139,13 +141,13 @@ def _is_number(node: Node, givens: Mapping[str, Any]) -> bool:
 def operator(evaluation: Scope, node: Node) -> Value:
     """Apply an operator that is given as a function of two arguments."""
     given = evaluation.givens.get(node.value)
+    values = [evaluation.value(child) for child in node.children]
+    if given is None and node.value == r"\otimes":
+        return outer(*values)
     if not isinstance(given, Function):
-        instead = {
-            "*": r": for a product write the factors side by side, or \cdot",
-            r"\circ": r": for the product entry by entry write \odot",
-        }
-        raise Malformed(f"{node.value} is not given{instead.get(node.value, '')}")
-    return applied(evaluation, node.value, given, [evaluation.value(child) for child in node.children])
+        instead = ": for a product write the factors side by side, or \\cdot" * (node.value == "*")
+        raise Malformed(f"{node.value} is not given{instead}")
+    return applied(evaluation, node.value, given, values)
 
 
 def _slope(name: str, order: int, value: Value) -> Value:

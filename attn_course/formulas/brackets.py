@@ -69,9 +69,9 @@ class Brackets(Cursor, ABC):
         if not self.taken("_"):
             return Node("norm", (inner,))
         which = self.take()
-        if which.text not in ("2", "F", "1"):
+        if which.text not in ("2", "F", "1", "op"):
             raise self.wrong("expected one of the norms 1, 2, F", which)
-        return Node("norm", (inner,), which.text)
+        return Node("norm", (inner,), {"op": "2"}.get(which.text, which.text))
 
     def braces(self) -> Node:
         """{ index : condition }."""
@@ -108,7 +108,9 @@ class Brackets(Cursor, ABC):
             both = self.listed(self.expression)
         if len(both) != 2:
             raise Malformed("expected two vectors between the angles", (start, self.token.place[0]))
-        return Node("dot", both)
+        if self.text == "_" and self.tokens[self.at + 1].text == "F":
+            self.at += 2
+        return Node("dot", both, r"\langle")
 
     def environment(self) -> Node:
         """a pmatrix or cases."""

@@ -180,7 +180,8 @@ class Formula:
 
 
 def _in_order(side: Node) -> Node:
-    """Return a sum with its terms in a fixed order."""
+    """Return a sum with its terms in a fixed order, and a dot product however it is written."""
+    side = replace(side, value="") if side.kind == "dot" else side
     return replace(side, children=tuple(sorted(side.children, key=write))) if side.kind == "sum" else side
 
 

@@ -18,17 +18,18 @@ OPERATIONS = {r"\cdot": "dot", r"\odot": "odot", r"\times": "times", r"\cap": "i
 OPERATIONS |= dict.fromkeys((r"\oplus", r"\uplus", r"\otimes", "*", r"\circ"), "operator")
 FUNCTIONS = {name: name for name in (r"\ln", r"\exp", r"\log", r"\cos", r"\sin", r"\tan", r"\tanh", r"\max", r"\min", r"\sigma")}
 FUNCTIONS |= {r"\text{" + name + "}": name for name in ("softmax", "lse", "diag", "tr", "rank", "KL", "Var", "Cov", "Re", "strictly lower")}
-FUNCTIONS |= {r"\mathbb{E}": "E"}
+FUNCTIONS |= {r"\text{E}": "E", r"\mathbb{E}": "E", r"\mathbb{V}": "Var", r"\text{std}": "std", r"\text{logit}": "logit"}
 BIG = frozenset([r"\sum", r"\prod", r"\max", r"\min", r"\arg\max", r"\arg\min", r"\lim"])
 SPLIT = (r"\sum", r"\prod", r"\max", r"\min")  # what may be taken over one index after the other
 CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", r"\mathbb{R}")} | dict.fromkeys(
     (r"\mathbf{1}", r"\mathbb{1}"), "1"
 )
 KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), r"\to", r"\top", r"\cdots", r"\partial", r"\qquad"])
+TOGETHER = (r"\cos", r"\sin", r"\tan", "tr")  # what is taken of a product of symbols without parentheses too
 NONE = Node("none")
 SPELLED = {name.removeprefix("\\"): name for name in (*FUNCTIONS, *BIG, r"\sqrt", r"\frac") if re.fullmatch(r"\\[a-z]+", name)}
 SPELLED |= {name.removeprefix("\\"): name for name in LETTERS if len(name) > 4}
-SPELLED |= {name: rf"\mathrm{{{name}}}" for name in FUNCTIONS.values() if re.fullmatch("[a-z]+", name)}
+SPELLED |= {name: rf"\mathrm{{{name}}}" for name in {*FUNCTIONS.values()} - {"std"} if re.fullmatch("[a-z]+", name)}
 _ONES = (Node("constant", (), "1"), Node("number", (), "1"))
 _COMMANDS = sorted(name for name in (*LETTERS, *FUNCTIONS, *BIG, *KNOWN, *CONSTANTS, r"\sqrt", r"\frac") if name.startswith("\\"))
 _FIRST_LETTERS = {word[0] for word in SPELLED}
@@ -104,6 +105,8 @@ class Expressions(Brackets):
             right = self.factor() if kind == "over" else self.side_by_side()
             if kind == "over" and self.starts_factor():
                 raise self.wrong(r"behind a / comes one factor only: put the rest in parentheses, or use \frac", self.token)
+            if first == r"\circ" and first not in self.functions:
+                kind = "odot"
             left = Node(kind, (left, right), first if kind in ("over", "operator") else "", self.since(start))
         return left
 
@@ -281,6 +284,9 @@ class Expressions(Brackets):
             return self.call(token.text)
         if token.kind in ("number", "name"):
             return self.leaf(token.kind)
+        if self.is_divergence():
+            self.at = argument_end(self.tokens, self.at + 2) - 1
+            return self.call("KL")
         if text in _PRIMARIES:
             return _PRIMARIES[text](self)
         if text in BIG and not (text in FUNCTIONS and next_text != ["_"]):
@@ -332,11 +338,25 @@ class Expressions(Brackets):
         else:
             if not self.starts_factor():
                 raise self.wrong(f"{function.text} wants its argument behind it, in parentheses")
-            arguments = (self.factor(),)
-            if self.starts_factor():
-                raise self.wrong(f"{function.text} takes one factor only: put its whole argument in parentheses")
+            arguments = (self.plain_product(function),)
         called = Node("call", (under, *arguments), name, self.since(start))
         return called if power is None else Node("power", (called, power))
+
+    def plain_product(self, function: Token) -> Node:
+        r"""Read one factor behind a function without parentheses; of a few it is plain that symbols side by side are meant: \cos \omega t."""
+        start, factors = self.token.place[0], list[Node]()
+        while not factors or self.starts_factor():
+            if factors and self.text.rstrip("'") in FUNCTIONS and self.token.kind != "name":
+                break
+            plain = self.token.kind in ("name", "letter", "number") and self.token.text not in self.functions and function.text in TOGETHER
+            if factors and not (plain and self.tokens[self.at - 1].kind != "mark"):
+                raise self.wrong(f"{function.text} takes one factor only: put its whole argument in parentheses")
+            factors.append(self.factor())
+        return factors[0] if len(factors) == 1 else Node("product", tuple(factors), "", self.since(start))
+
+    def is_divergence(self) -> bool:
+        r"""Whether D_{KL} stands there, and D is not given."""
+        return self.token.kind == "letter" and self.text == "D" and self.texts(3) in (["_", r"\text{KL}", "("], ["_", "{", "K"])
 
     def is_set(self) -> bool:
         """Whether a set by a condition stands there in braces."""
@@ -363,7 +383,7 @@ class Expressions(Brackets):
                 items = self.conditions()
         else:
             items = (self.argument(),)
-        items = tuple(map(_as_index, items))
+        items = tuple(_as_index(one) for item in items for one in (item.children if _is_letters(item) else (item,)))
         before = tuple(itertools.takewhile(lambda one: one.kind == "index", items[:-1]))  # i of \sum_{i, j = 1}^{n}
         item = items[len(before)] if upper is not None or self.text == "^" else items[0]
         starts = item.kind == "chain" and item.children[0].kind == "index" and item.children[1].value == "="
@@ -493,6 +513,11 @@ _PRIMARIES: dict[str, Callable[[Expressions], Node]] = {
 def _as_index(node: Node) -> Node:
     """Return e beneath a symbol as the letter of an index: the number e counts nothing."""
     return replace(node, kind="index") if node == Node("constant", (), "e") else node
+
+
+def _is_letters(node: Node) -> bool:
+    r"""Whether letters stand side by side, as beneath \sum_{ja}."""
+    return node.kind == "product" and all(_as_index(child).kind == "index" for child in node.children)
 
 
 def _is_behind(one: Token, other: Token) -> bool:

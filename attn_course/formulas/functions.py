@@ -67,6 +67,17 @@ def _strictly_lower(value: Value) -> Value:
     return Value(np.where(np.tril(np.ones(value.shape), -1) > 0, value.data, 0), "matrix")
 
 
+def _logit(value: Value) -> Value:
+    check_form("the logit", value, "scalar", "matrix", *FLAT)
+    return value.like(np.log(value.data / (1 - value.data)))
+
+
+def _deviation(value: Value) -> Value:
+    """Return the standard deviation of the entries of a vector, as NumPy has it: of all that there are."""
+    check_form("the standard deviation", value, *FLAT)
+    return Value(value.indexed.std(axis=-1))
+
+
 def _divergence(p: Value, q: Value) -> Value:
     """Return the Kullback-Leibler divergence of two distributions."""
     a, b, fit = fitted(p, q)
@@ -86,6 +97,8 @@ BUILT_IN: dict[str, Callable[..., Value] | None] = {
     "rank": rank,
     "strictly lower": _strictly_lower,
     "KL": _divergence,
+    "logit": _logit,
+    "std": _deviation,
     **dict.fromkeys(("E", "Var", "Cov")),  # the evaluator knows the outcomes
 }
 """Functions of values; the logarithm and the softmax take what stands beneath them too."""

@@ -22,7 +22,7 @@ _LEXEMES = re.compile(
     r"""(?P<qquad>\\qquad)
     |(?P<wide>\\[;:\ ]|\\quad\b|~)
     |(?P<thin>\s+|\\[,!>]|\\(?:limits|displaystyle|textstyle)(?![A-Za-z]))
-    |(?P<size>\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z]))
+    |(?P<size>\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z]))
     |(?P<word>\\(?:text|mathrm|operatorname\*?|textrm|mathit)\s*\{(?P<inside>[^{}]*)\})
     |(?P<style>(?P<face>\\(?:mathcal|mathbb|mathbf|boldsymbol))\s*(?:\{\s*(?P<styled>\w)\s*\}|(?P<bare>\w)))
     |(?P<environment>\\(?:begin|end)\s*\{\w+\})
@@ -46,7 +46,7 @@ ACCENTS = frozenset(_COMMAND.findall(r"\bar\hat\tilde\vec\dot"))
 _SAME = r"""
 \leq=\le \geq=\ge \neq=\ne \lt=< \gt=> \Longrightarrow=\Rightarrow \implies=\Rightarrow \Longleftrightarrow=\iff \Leftrightarrow=\iff
 \intercal=\top \Vert=\| \vert=| \mid=| \ldots=\cdots \dots=\cdots \tfrac=\frac \dfrac=\frac \varnothing=\emptyset \ast=*
-\widehat=\hat \overline=\bar \widetilde=\tilde \cfrac=\frac \not\in=\notin −=- ·=\cdot ×=\times ≤=\le ≥=\ge ≠=\ne
+\widehat=\hat \overline=\bar \widetilde=\tilde \cfrac=\frac \sup=\max \inf=\min \not\in=\notin −=- ·=\cdot ×=\times ≤=\le ≥=\ge ≠=\ne
 """
 SAME = dict(pair.split("=") for pair in _SAME.split()) | {r"\not=": r"\ne", "<=": r"\le", ">=": r"\ge"}
 COMMANDS = {name: rf"\{name}" for name in ("max", "min", "exp", "ln", "log", "cos", "sin", "tan", "tanh", "lim")}
@@ -106,7 +106,7 @@ def _lexed(latex: str) -> Iterator[Token]:
             problem = rf"for a power of ten write {text} \cdot 10^{{{power[1].removeprefix('+')}}}"
             raise Malformed(problem, (at[0], power.end()), latex)
         if kind == "size":
-            side = text[1] if text in (r"\left", r"\right") else text[-1] if text[-1] in "lrm" else "m"
+            side = {r"\left": "l", r"\right": "r", r"\middle": ""}.get(text, text[-1] if text[-1] in "lrm" else "m")
             continue
         if kind in ("wide", "thin"):
             wide = wide or kind == "wide"

@@ -128,12 +128,13 @@ LEVELS = {
     **dict.fromkeys(("product", "big", "integral", "nabla"), SIDE_BY_SIDE),
     **dict.fromkeys(("power", "transpose", "factorial", "entry", "at"), FACTOR),
 }
-COMMANDS = {"Re", "Cov", "KL", "Var", "diag", "lse", "rank", "softmax", "tr", "strictly lower"}
+COMMANDS = {"Re", "Cov", "KL", "Var", "diag", "lse", "logit", "std", "rank", "softmax", "tr", "strictly lower"}
 TEMPLATES: dict[str, tuple[str, tuple[int, ...]]] = {  # by value or kind: the text, and the levels of the children
     "none": ("", ()),
     **dict.fromkeys(("number", "index", "name", "constant", "relation"), ("{value}", ())),
     "word": (r"\text{{{value}}}", ()),
     "dot": (r"{} \cdot {}", (CLOSED, CLOSED)),
+    r"\langle": (r"\langle {}, {} \rangle", (RELATION, RELATION)),
     "odot": (r"{} \odot {}", (CLOSED, CLOSED)),
     "times": (r"{} \times {}", (CLOSED, CLOSED)),
     "union": (r"{} \cup {}", (CLOSED, CLOSED)),
@@ -167,7 +168,7 @@ def write(node: Node, level: int = RELATION) -> str:
     text = _WRITERS[node.kind](*node.children) if node.kind in _WRITERS else _filled(node)
     if node.kind == "chain" and node.value:
         text = rf"\text{{{node.value}}} \quad {text}" if node.value.endswith(":") else rf"{text} \quad \text{{{node.value}}}"
-    own = LEVELS.get("/" if node.value == "/" else node.kind, ATOM)
+    own = ATOM if node.value == r"\langle" else LEVELS.get("/" if node.value == "/" else node.kind, ATOM)
     if level == CLOSED:  # the right neighbour of an operand must not be swallowed
         return _parenthesised(text) if own <= OPERATION or _ends_open(node) else text
     return _parenthesised(text) if own < level or (level == FACTOR and _ends_open(node)) else text
@@ -200,7 +201,7 @@ def _filled(node: Node) -> str:
             return rf"{_base(children[0].children[0])}^{{-\top}}"
         case "norm" | "to" if value:
             value = f"{'_' if node.kind == 'norm' else '^'}{value}"
-    template, levels = TEMPLATES[value if node.kind == "over" else node.kind]
+    template, levels = TEMPLATES[value if value == r"\langle" or node.kind == "over" else node.kind]
     return template.format(*map(write, children, levels), value=value)
 
 
@@ -213,7 +214,7 @@ def _ends_open(node: Node) -> bool:
     """Whether what follows would be read as part of the node: sums and integrals reach to the end of their term."""
     if node.kind in ("big", "integral", "nabla", "neg"):
         return True
-    return node.kind in ("product", "dot", "odot", "times", "operator") and _ends_open(node.children[-1])
+    return node.kind in ("product", "dot", "odot", "times", "operator") and node.value != r"\langle" and _ends_open(node.children[-1])
 
 
 def _base(node: Node) -> str:
@@ -222,7 +223,11 @@ def _base(node: Node) -> str:
         return f"{{{write(node)}}}"
     if node.kind == "entry" and node.children[0].kind != "power":
         return write(node)
-    return _parenthesised(write(node)) if LEVELS.get(node.kind, ATOM) <= FACTOR or node.value == "/" else write(node)
+    return (
+        _parenthesised(write(node))
+        if (LEVELS.get(node.kind, ATOM) <= FACTOR and node.value != r"\langle") or node.value == "/"
+        else write(node)
+    )
 
 
 def _joined(separator: str, nodes: Iterable[Node], level: int = RELATION) -> str:

@@ -125,9 +125,9 @@ def _same_form(value: Value, other: Value) -> Value:
         where, factor = value.data[..., :1], value.data[..., 1:]
         return oriented((where == np.arange(1, other.indexed.shape[-1] + 1)) * factor, other.form)
     if other.form == "matrix" and value.form == "identity":
-        if other.shape[0] != other.shape[1]:
+        if other.shape[0] != other.shape[1] and not any(other.stretch):
             raise Malformed(f"I is square, and its neighbour is {other}")
-        return Value(lifted(value.data, 2) * np.eye(other.shape[0], dtype=int), "matrix")
+        return Value(lifted(value.data, 2) * np.eye(max(other.shape), dtype=int), "matrix")
     if other.form == "matrix" and value.form in ("row", "column") and any(value.stretch):
         return replace(value, form="matrix")
     return value
@@ -185,6 +185,17 @@ def product(left: Value, right: Value) -> Value:
     if right.form == "column":
         return Value(a @ b, "column", stretch=(left.stretch[0], False))
     return Value(a @ b, "matrix", stretch=(left.stretch[0], right.stretch[1]))
+
+
+def outer(left: Value, right: Value) -> Value:
+    r"""Return the outer product of two vectors, a \otimes b, of two matrices Kronecker's."""
+    check_single(left, right)
+    if left.form == right.form == "matrix":
+        both = left.data[..., :, None, :, None] * right.data[..., None, :, None, :]
+        return Value(both.reshape((*both.shape[:-4], left.shape[0] * right.shape[0], left.shape[1] * right.shape[1])), "matrix")
+    if left.form not in FLAT or right.form not in FLAT:
+        raise Malformed(rf"\otimes of {left} and {right} has no meaning")
+    return Value(left.indexed[..., :, None] * right.indexed[..., None, :], "matrix")
 
 
 def dot(left: Value, right: Value) -> Value:

@@ -37,6 +37,7 @@ EQUALS = Node("relation", (), "=")
 CALCULUS = {"derivative": r"\partial", "at": r"\partial", "nabla": r"\nabla", "integral": r"\int"}  # what must be allowed by name
 SIDES = re.compile(r"^the two sides do not fit: left is (.+), right is (.+)$")
 KRONECKER = r"\delta"
+ALWAYS = ("tr",)  # an inner product of two matrices is written with it, or in angles
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Question:
             tree = with_runners(read_expression(text, self.symbols), frozenset(self.letters))
             for node in tree.walk():
                 function = _function(node)
-                if function and not {function, function.rstrip("'")} & {*self.functions}:
+                if function and not {function, function.rstrip("'")} & {*self.functions, *ALWAYS}:
                     raise Malformed(f"{function} may not stand here; {self.allowed}", node.place)
             self._hold_letters(tree)
         except Malformed as error:

@@ -21,7 +21,7 @@ from attn_course.formulas import Formula, Malformed, Node, read, read_expression
         ("x^2_i", "(x_i)^2"),
         (r"\sum\limits_{j} x_{j}", r"\sum_j x_j"),
         (r"\mathbf 1", r"\mathbf{1}"),
-        (r"\langle x, y \rangle", r"x \cdot y"),
+        (r"\langle A, A \rangle_F", r"\langle A, A \rangle"),
         (r"[\,x\;\; y\,]", "[x, y]"),
         (r"\frac{d}{dx} x^2", r"\frac{\mathrm{d}}{\mathrm{d} x} x^2"),
         (r"\frac{d^2 y}{dx^2}", r"\frac{\mathrm{d}^2 y}{\mathrm{d} x^2}"),
@@ -129,7 +129,7 @@ def test_a_function_without_a_parenthesis_takes_one_factor():
     product = read_expression(r"y \ln x^2", ["x", "y"])
     assert product.kind == "product"
     assert product.children[1].children[1].kind == "power"
-    for unclear in (r"\ln x^2 y", r"\cos x y", r"\mathrm{tr} A B"):
+    for unclear in (r"\ln x^2 y", r"\cos x (y)", r"\mathrm{tr} A (B)"):
         with pytest.raises(Malformed, match="takes one factor only"):
             read_expression(unclear, ["x", "y", "A", "B"])
 

@@ -459,7 +459,7 @@ def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
             "P_{ij} dP_{ij}",
             "my_formula cannot be read: i is unknown here: the left side has no index; what",
         ),
-        ("gradient-through-the-softmax", r"P \circ dP", r"for the product entry by entry write \odot"),
+        ("gradient-through-the-softmax", r"P \circ dP", "this is “nothing subtracted”"),
         ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok {number} "),
         ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok {number} "),
         ("shift-invariance-of-softmax", r"\frac{e^{z_i + c}}{\sum_{k=1}^n e^{z_k + c}}", "but the last is not yet"),

@@ -266,25 +266,13 @@ class Registry:
         r"""Register an equation: what it says, and the function that makes its givens.
 
         `label`: at most four lower-case words joined by hyphens, such as "softmax-jacobian".
-<<<<<<< HEAD
-        `says`: the formula as lessons show it, without \label, what must hold, why it holds, and the mistakes people make, as
-        `equations.written` reads it.
+        `says`: the formula as lessons show it (docs/formulas.md), without \label, what must hold, why it holds, and the mistakes people
+        make, as `equations.written` reads it.
         `serves`: ids of the topics of the syllabus, "A1 B2". `rests_on`: labels of earlier equations that its derivation needs.
         `sizes`: the letters that are drawn, then what binds them: "T_q T_k d_k, T_k >= T_q". If nothing binds them, the parameters of
         the function say which they are. It takes these letters and, by their names, what it needs of three more: `normal`, which draws a
         table of normal numbers, normal(T, d); `rng`, a generator; and `draw` (0, 1 or 2), to make one draw special, such as the one in
         which a bound is attained.
-=======
-        `latex`: the formula as the lesson shows it, without \label; what it means is said in docs/formulas.md.
-        `topics`: ids of the topics of the syllabus that it serves.
-        `sizes`: the letters that are drawn, then what binds them: "T_q T_k d_k, T_k >= T_q". The function takes `rng` and these
-        letters, and `draw` (0, 1 or 2) if it wants to make one draw special, such as the one in which a bound is attained. If nothing
-        binds them, its own parameters say which they are.
-        `uses`: labels of earlier equations its derivation rests on.
-        `assumes`: what must hold, in words.
-        `wrong`: name of a mistake, behind the id of its trap if it has one ("X9: W transposed") -> its LaTeX; "a -> b" is the formula with
-        b in the place of every a.
->>>>>>> formulas
         `loose`: why a bound is not attained in some draw and strict in another, as is otherwise demanded.
         `kind`: a "definition" has nothing to be compared with; "transcribed" is what cannot be read: its function returns
         name -> (measured, lowest, highest), and `unread` says why.

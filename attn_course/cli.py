@@ -69,15 +69,7 @@ def _start(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after the program's name; the default is the real command line.
-
-    Returns
-    -------
-    code : int
-        The exit code.
+    `arguments`: the words after the program's name; the default is the real command line. Returns the exit code.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = _take(words, "--debug")

@@ -42,12 +42,7 @@ def write_atomically(path: Path, text: str, *, durable: bool = False) -> bool:
 def locked(path: Path, *, patience_s: float) -> Iterator[None]:
     """Hold a lock that ends with this process, however it ends; its file stays.
 
-    Raises
-    ------
-    Locked
-        If another process still holds it after `patience_s`; 0 does not wait.
-    OSError
-        If its file cannot be made.
+    Raises Locked if another process still holds it after `patience_s` (0 does not wait); OSError if its file cannot be made.
     """
     from filelock import FileLock, Timeout
 

@@ -110,8 +110,6 @@ def eq(label: str) -> str:
 def lesson_in(name: str) -> str | None:
     """Return the slug that the name of a file holds; the number in it does not count.
 
-    Examples
-    --------
     >>> lesson_in("ex_02_softmax.ipynb"), lesson_in("07_softmax-Copy1.ipynb"), lesson_in("notes.ipynb")
     ('softmax', 'softmax', None)
     """
@@ -121,8 +119,17 @@ def lesson_in(name: str) -> str | None:
 
 def lesson_modules(room: str, slug: str, package: Path = PACKAGE) -> list[str]:
     """Return the modules that a lesson adds to a room: `equations` and `equations_word` of lessons/SLUG, say, by their dotted names."""
+    return [*_own_modules(room, slug)] if package == PACKAGE else _modules(room, slug, package)
+
+
+def _modules(room: str, slug: str, package: Path) -> list[str]:
     paths = [path for path in sorted((package / "lessons" / slug).glob(f"{room}*.py")) if path.stem.split("_")[0] == room]
     return [f"attn_course.lessons.{slug}.{path.stem}" for path in paths]
+
+
+@cache  # of this package, which stays what it is while it runs: a class asks for each submission
+def _own_modules(room: str, slug: str) -> list[str]:
+    return _modules(room, slug, PACKAGE)
 
 
 def lessons_with(room: str) -> list[str]:
@@ -130,25 +137,28 @@ def lessons_with(room: str) -> list[str]:
     return [slug for slug in lessons() if lesson_modules(room, slug)]
 
 
+def lesson_table(questions: Mapping[str, str] | None = None) -> str:
+    """Return a Markdown table of the lessons that are written, with links as from the folder notebooks/.
+
+    `questions`: slug -> the question that the lesson answers, for a column of its own.
+    """
+    header = ["lesson", *(["the question it answers"] if questions else []), "exercises"]
+    rows = [header, ["---"] * len(header)]
+    for slug, entry in tables()["slugs"].items():
+        if entry["number"] is not None:
+            stem = f"{entry['number']:02d}_{slug}"
+            link = f"[exercises](../work/ex_{stem}.ipynb)" if tables()["tasks"].get(slug) else ""
+            rows.append([f"[{stem[:2]} {entry['title']}]({stem}.ipynb)", *([questions.get(slug, "")] if questions else []), link])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | None = None) -> str:
     """Put numbers in the place of roles: {eq}`label`, {task}`id`, {lesson}`slug` and, in sources of notebooks, {section}`id`.
 
-    Parameters
-    ----------
-    text : str
-        What will be shown.
-    known : mapping, optional
-        The numbers to use; those of `numbers.json` by default.
-    sections : mapping of str to str, optional
-        Id of a section (with "slug/" before it, one of another lesson) -> number.
+    `text`: what will be shown. `known`: the numbers to use; those of `numbers.json` by default. `sections`: id of a section (with
+    "slug/" before it, one of another lesson) -> number. Raises UnknownName if a role names nothing, or something that has no
+    number yet.
 
-    Raises
-    ------
-    UnknownName
-        If a role names nothing, or something that has no number yet.
-
-    Examples
-    --------
     >>> cite("Rows sum to 0, see chapter {lesson}`softmax`.")
     'Rows sum to 0, see chapter 02.'
     """
@@ -180,8 +190,6 @@ def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | N
 def counted(number: int, noun: str) -> str:
     """Return a number with a noun, of which there may be one or more.
 
-    Examples
-    --------
     >>> counted(1, "notebook"), counted(0, "notebook")
     ('1 notebook', '0 notebooks')
     """

@@ -6,8 +6,6 @@ from typing import Any
 def toy_numbers(**labels: list[str]) -> dict[str, dict[str, Any]]:
     """What numbers.json would hold: lessons by slug with their labels, counted from 1.
 
-    Examples
-    --------
     >>> toy_numbers(early=["first", "second"])["labels"]
     {'early': {'first': '1.1', 'second': '1.2'}}
     """

@@ -30,24 +30,9 @@ def check(
 
     Stored outputs are compared by running the notebooks under nbval; here they are only held to be there, small, repeatable and described.
 
-    Parameters
-    ----------
-    root : path
-        The course's root.
-    only : iterable of str, optional
-        Slugs ("softmax") or numbers ("2"); None checks all, and that no notebook lacks a source.
-    get_task, gate : callable, optional
-        Stand-ins for `attn_course.tasks.get_task` and `attn_course.authoring.gates.lesson_problems`.
-
-    Returns
-    -------
-    problems : list of Problem
-        Empty if all is well.
-
-    Raises
-    ------
-    AuthoringError
-        If the course has no sources, or `only` matches nothing.
+    `only`: slugs ("softmax") or numbers ("2"); None checks all, and that no notebook lacks a source. `get_task`, `gate`:
+    stand-ins for `attn_course.tasks.get_task` and `attn_course.authoring.gates.lesson_problems`. The list is empty if all is
+    well. Raises AuthoringError if the course has no sources, or `only` matches nothing.
     """
     root = Path(root).resolve()
     only = None if only is None else list(only)
@@ -65,7 +50,9 @@ def check(
         extra = sorted(set(built_notebooks(root)) - {unit.name for unit in units(root)})
         problems += [Problem(name, None, "no source: wanted one under src/, or the notebook removed") for name in extra]
     stale = {f"attn_course/{numbers.FILE}": (as_text(counted.tables),), "README.md": readme_texts(root)}
-    problems += [Problem(name, None, f"stale; {REBUILD}") for name, texts in stale.items() if read_text(root / name) not in texts]
+    problems += [
+        Problem(name, None, f"stale; {REBUILD}", by_build=True) for name, texts in stale.items() if read_text(root / name) not in texts
+    ]
     return problems
 
 
@@ -92,12 +79,14 @@ def _unit_problems(unit: Unit, expected: "NotebookNode") -> Iterator[Problem]:
 
     text = read_text(unit.path)
     if text is None:
-        yield Problem(unit.name, None, f"missing; {REBUILD}")
+        yield Problem(unit.name, None, f"missing; {REBUILD}", by_build=True)
         return
-    problems = [Problem(unit.name, cell, message) for cell, message in differences(expected, text)]
+    problems = [Problem(unit.name, cell, message, by_build=True) for cell, message in differences(expected, text)]
     problems += [Problem(unit.name, cell, message) for cell, message in _content_problems(unit, text)]
     if not problems and not is_untouched(text):
-        problems.append(Problem(unit.name, None, f"not the bytes the last build wrote (an output or the layout was edited); {REBUILD}"))
+        problems.append(
+            Problem(unit.name, None, f"not the bytes the last build wrote (an output or the layout was edited); {REBUILD}", by_build=True)
+        )
     yield from problems
 
 

@@ -17,12 +17,7 @@ LEAD = 30  # characters shown before the first one that differs
 def differences(expected: NotebookNode, text: str) -> Iterator[Finding]:
     """Yield (cell id, what differs) for each difference; cell id None stands for the notebook.
 
-    Parameters
-    ----------
-    expected : NotebookNode
-        As rendered from the source.
-    text : str
-        The file on disk.
+    `expected`: as rendered from the source. `text`: the file on disk.
     """
     actual = from_text(text)
     if actual is None:

@@ -15,14 +15,7 @@ FOLDERS = ("notebooks", "solutions", "exercises")
 class Unit:
     """One notebook to build: its kind, its source, and the path it is written to.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    folder : str
-        One of `FOLDERS`, which is also the kind of notebook.
-    lesson : Lesson
-        The lesson it belongs to.
+    `folder`: one of `FOLDERS`, which is also the kind of notebook.
     """
 
     root: Path
@@ -68,10 +61,7 @@ class Unit:
     def read_source(self) -> str:
         """Return the source's text with LF line ends.
 
-        Raises
-        ------
-        AuthoringError
-            If it is not UTF-8.
+        Raises AuthoringError if it is not UTF-8.
         """
         try:
             return self.source.read_text(encoding="utf-8")
@@ -94,17 +84,8 @@ class Unit:
 def units(root: Path, only: Iterable[str] | None = None) -> list[Unit]:
     """Return every notebook that has a source, lesson by lesson: lesson, solution, exercise.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    only : iterable of str, optional
-        As `chosen_lessons` takes them.
-
-    Raises
-    ------
-    AuthoringError
-        If there is no source at all, a source is not in the list of lessons, or a selection matches nothing.
+    `only`: as `chosen_lessons` takes them. Raises AuthoringError if there is no source at all, a source is not in the list of
+    lessons, or a selection matches nothing.
     """
     return [unit for lesson in chosen_lessons(root, only) for unit in units_of(root, lesson)]
 
@@ -118,17 +99,8 @@ def units_of(root: Path, lesson: Lesson) -> list[Unit]:
 def chosen_lessons(root: Path, only: Iterable[str] | None = None) -> list[Lesson]:
     """Return the lessons of which something is written, planned ones too, in their order.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    only : iterable of str, optional
-        Slugs ("softmax"), numbers ("2") or names of built notebooks ("02_softmax"); None means all.
-
-    Raises
-    ------
-    AuthoringError
-        As `units`.
+    `only`: slugs ("softmax"), numbers ("2") or names of built notebooks ("02_softmax"); None means all. Raises AuthoringError as
+    `units` does.
     """
     listed = series(root)
     sources = {path.stem for folder in ("notebooks", "solutions") for path in (root / folder / "src").glob("*.py")}

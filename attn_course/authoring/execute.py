@@ -25,23 +25,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 def execute(notebook: NotebookNode, folder: Path, package_root: Path, name: str, on_cell: OnCell) -> None:
     """Run all cells in order and store outputs and execution counts 1..n in `notebook`.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        Changed in place.
-    folder : Path
-        Where it runs: the folder it will lie in.
-    package_root : Path
-        Folder that holds the `attn_course` package the notebook imports.
-    name : str
-        The notebook, for messages.
-    on_cell : callable
-        Told before each code cell.
-
-    Raises
-    ------
-    AuthoringError
-        If a cell fails, takes too long, kills the kernel, or leaves an output that no later run could repeat.
+    `notebook`: changed in place. `folder`: where it runs: the folder it will lie in. `package_root`: folder that holds the
+    `attn_course` package the notebook imports. `on_cell`: told before each code cell. Raises AuthoringError if a cell fails,
+    takes too long, kills the kernel, or leaves an output that no later run could repeat.
     """
     begun = [""]  # the code cells, the one that runs last
 

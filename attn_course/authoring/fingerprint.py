@@ -15,6 +15,8 @@ from attn_course.numbers import lesson_modules
 
 BUILDER = 2  # raise it when the builder changes what it writes: every notebook is then stale
 TASK_ENGINE = "\nfrom attn_course.tasks import Task, get_task\n"  # what the builder itself asks for cards, hints and given cells
+_SHOWN = re.compile(rf"{PACKAGE}/(?:lessons|game)/")  # whose words stand in notebooks; what engines name are examples
+_RESTS_ON = re.compile(r'\brests_on="[^"]*"')  # is counted, in the map of chapters, and shown nowhere
 _DRAWN = re.compile(r'\bfigure="(\w+)\.(\w+)"')
 LISTINGS = ("lesson_table", "chapter_map")  # who calls them shows which lessons there are: a new one, or a new title, makes it stale
 
@@ -23,12 +25,8 @@ LISTINGS = ("lesson_table", "chapter_map")  # who calls them shows which lessons
 class Fingerprints:
     """Fingerprints of units; package files are read once.
 
-    Parameters
-    ----------
-    graph : ImportGraph
-        Who needs whom in the package.
-    numbering : Numbering
-        The numbers of the course. A notebook depends on those it cites, not on all.
+    `graph`: who needs whom in the package. `numbering`: the numbers of the course. A notebook depends on those it cites, not on
+    all.
     """
 
     graph: ImportGraph
@@ -38,10 +36,7 @@ class Fingerprints:
     def of(self, unit: Unit) -> str:
         """Return the hash of the unit's source and of every package file its code needs.
 
-        Raises
-        ------
-        AuthoringError
-            If the source, or a package file, is no Python.
+        Raises AuthoringError if the source, or a package file, is no Python.
         """
         text = unit.read_source() if unit.is_sheet else self.text(unit)
         return _digest(f"builder {BUILDER}", unit.source_name, text, self._package_digest(unit))
@@ -68,10 +63,11 @@ class Fingerprints:
                 raise AuthoringError(f"{where}: line {error.lineno}: {NO_PYTHON}{(error.text or '').strip()!r}") from None
             names = [path.relative_to(self.graph.package_root).as_posix() for path in paths]
             parts = [part for name, path in zip(names, paths, strict=True) for part in (name, path.read_text(encoding="utf-8"))]
+            shown = [text, *(part for name, part in zip(names, parts[1::2], strict=True) if _SHOWN.match(name))]
+            said = {each for part in shown for each in self.numbering.said(_RESTS_ON.sub("", part))}
             parts += [title_of(unit)] if unit.is_sheet else []
             if any(is_called(text, listing) for listing in LISTINGS):
                 parts += map(repr, lessons(unit.root))
-            said = {each for part in (text, *parts) for each in self.numbering.said(part)}
             parts += sorted(said)
             self._package[unit.source_name] = _digest(*parts)
         return self._package[unit.source_name]

@@ -69,12 +69,7 @@ def item_findings(book: NotebookNode) -> Iterator[Finding]:
 def registry_findings(book: NotebookNode, registered: Mapping[str, str]) -> Iterator[Finding]:
     """Every formula is registered, with the same formula; every registered equation is shown.
 
-    Parameters
-    ----------
-    book : NotebookNode
-        A lesson.
-    registered : mapping
-        Label -> LaTeX of the lesson's equations.
+    `registered`: label -> LaTeX of the lesson's equations.
     """
     shown = tagged(book)
     for cell_id, label, formula in shown:
@@ -125,8 +120,6 @@ def only_lessons_findings(book: NotebookNode) -> Iterator[Finding]:
 def labels_named(text: str) -> list[str]:
     """Return the labels that a text refers to, as "Eq. softmax" or "Eqs. softmax, log-softmax and stable-softmax".
 
-    Examples
-    --------
     >>> labels_named("By Eq. softmax and the chain rule; Eqs. log-softmax and stable-softmax, Eq. 1 of the paper")
     ['log-softmax', 'softmax', 'stable-softmax']
     """

@@ -33,14 +33,7 @@ ANSWERS = ("setup", "given", "task")  # tags of the cells that make up a solutio
 class Written:
     """A lesson as its author wrote it.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    lesson : Lesson
-        Its entry in the list.
-    books : mapping of str to NotebookNode
-        Folder -> the notebook that its source asks for, without outputs; one that cannot be rendered is not there.
+    `books`: folder -> the notebook that its source asks for, without outputs; one that cannot be rendered is not there.
     """
 
     root: Path

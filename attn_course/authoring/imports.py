@@ -30,12 +30,7 @@ class ImportGraph:
     A package's `__init__` that merely hands on a name is not itself a dependency: `from attn_course.reference import softmax` needs
     reference/softmax.py, so a new sibling there makes no notebook stale.
 
-    Parameters
-    ----------
-    package_root : Path
-        Folder that holds the package.
-    tables : mapping
-        Which lesson a label or a task belongs to.
+    `package_root`: folder that holds the package. `tables`: which lesson a label or a task belongs to.
     """
 
     package_root: Path
@@ -46,10 +41,7 @@ class ImportGraph:
     def closure(self, text: str) -> list[Path]:
         """Return the package files, sorted, that a piece of notebook code needs directly or through others.
 
-        Parameters
-        ----------
-        text : str
-            Python, for instance a whole percent source.
+        `text`: Python, for instance a whole percent source.
         """
         found = set(self._every_lesson(text))
         waiting = [*self._uses(parsed(text), package=""), *self._lesson_modules(text)]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from attn_course.authoring.course import Unit, units
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.sealed import read_text
 from attn_course.files import write_atomically
+from attn_course.numbers import lesson_table as lesson_table  # copies of lesson start that learners keep ask for it here
 
 TITLE = re.compile(r"^# # \{lesson\}`\w+` (.+)$", re.MULTILINE)
 README_TABLE = re.compile(r"(<!-- lessons: .*? -->\n).*?(<!-- end of lessons -->\n)", re.DOTALL)
@@ -26,42 +27,9 @@ class Lesson(NamedTuple):
 def lessons(root: Path) -> list[Lesson]:
     """Return the lessons of a course in their order.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-
-    Returns
-    -------
-    found : list of Lesson
-        The title is the H1 of the source; the slug, if that has no H1 of the form "# {lesson}`slug` Title".
+    The title is the H1 of the source; the slug, if that has no H1 of the form "# {lesson}`slug` Title".
     """
     return [Lesson(lesson.stem, _title(lesson), exercise.stem if exercise else "") for lesson, exercise in _pairs(root)]
-
-
-def lesson_table(root: Path | None = None, *, questions: Mapping[str, str] | None = None) -> str:
-    """Return a Markdown table of all lessons, with links.
-
-    Parameters
-    ----------
-    root : Path, optional
-        The course's root; by default the folder that this package lies in.
-    questions : mapping of str to str, optional
-        Slug -> the question that the lesson answers, for a column of its own.
-
-    Returns
-    -------
-    table : str
-        Links lead from the folder notebooks/.
-    """
-    asked = questions or {}
-    header = ["lesson", *(["the question it answers"] if asked else []), "exercises"]
-    rows = [header, ["---"] * len(header)]
-    for lesson, exercise in _pairs(root or Path(__file__).resolve().parents[2]):
-        name = f"[{lesson.stem[:2]} {_title(lesson).partition(':')[0]}]({lesson.stem}.ipynb)"
-        link = f"[exercises](../work/{exercise.stem}.ipynb)" if exercise else ""
-        rows.append([name, *([asked.get(lesson.slug, "")] if asked else []), link])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def readme_texts(root: Path) -> tuple[str | None, ...]:

@@ -17,14 +17,7 @@ def dead_links(notebook: NotebookNode, folder: Path, root: Path) -> Iterator[tup
 
     A link into work/ counts as one into exercises/, of which work/ holds the copies.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        The notebook.
-    folder : Path
-        Where it lies.
-    root : Path
-        The course's root; a link that leaves it is dead.
+    `root`: the course's root; a link that leaves it is dead.
     """
     for cell in notebook.cells:
         if cell.cell_type != "markdown":
@@ -37,8 +30,6 @@ def dead_links(notebook: NotebookNode, folder: Path, root: Path) -> Iterator[tup
 def links_in(markdown: str) -> list[str]:
     """Return the targets of links and pictures, code aside.
 
-    Examples
-    --------
     >>> links_in("[a](b.md#c) and `[x](y)`, <img src='d.png'>")
     ['b.md#c', 'd.png']
     """

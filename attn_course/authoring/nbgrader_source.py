@@ -19,24 +19,9 @@ def prepare(root: Path, out: Path, only: Iterable[str] | None = None) -> list[Pa
     They are our solutions, but for two things that nbgrader would hand to students: explanations of solutions and tasks of the
     lesson are left out, and a function to repair stands, broken, before the repaired one, which is marked for removal.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    out : Path
-        nbgrader's course folder; source/ is made below it.
-    only : iterable of str, optional
-        Chapters, as `units` takes them; None means all.
-
-    Returns
-    -------
-    paths : list of Path
-        What was written; files that held the same already are among them.
-
-    Raises
-    ------
-    AuthoringError
-        If a chapter has no built solution, or a notebook of another making is in the way.
+    `out`: nbgrader's course folder; source/ is made below it. `only`: chapters, as `units` takes them; None means all. Returns
+    what was written; files that held the same already are among them. Raises AuthoringError if a chapter has no built solution,
+    or a notebook of another making is in the way.
     """
     exercises = [unit for unit in units(root, only) if unit.folder == "exercises"]
     texts = {out / "source" / unit.slug / f"{unit.slug}.ipynb": _source(unit) for unit in exercises}

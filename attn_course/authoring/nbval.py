@@ -25,10 +25,7 @@ class Run:
 def run_nbval(paths: Sequence[Path]) -> Run:
     """Run nbval in a process of its own, free of the options of the tests around it.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Notebooks; their kernels work in their folders.
+    `paths`: notebooks; their kernels work in their folders.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -32,12 +32,7 @@ DEEPER = re.compile(r"(?:\d+\.\d+ )?Deeper: ")  # how the title of a section beg
 def assemble(cells: list[Cell], record: Record) -> NotebookNode:
     """Return a notebook without outputs.
 
-    Parameters
-    ----------
-    cells : list of Cell
-        Its cells.
-    record : Record
-        What it says of its own making.
+    `record`: what it says of its own making.
     """
     notebook = nbformat.v4.new_notebook(
         metadata=nbformat.from_dict(metadata_of(record)), cells=[_node(part) for cell in cells for part in _heading_apart(cell)]

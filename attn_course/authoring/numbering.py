@@ -31,7 +31,7 @@ _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
 _TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
 _REGISTERED = re.compile(r'^@claim\(\s*"([^"]+)"', re.MULTILINE)
-_ASKED = re.compile(r'\b(?:Task\(\s*id=|asked(?:_formula|_cell)?\(\s*)"([^"]+)"')
+_ASKED = re.compile(r'\basked(?:_formula|_cell)?\(\s*"([^"]+)"')
 _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
 
 
@@ -39,14 +39,8 @@ _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
 class Numbering:
     """The numbers of a course.
 
-    Parameters
-    ----------
-    tables : mapping
-        What numbers.json is to hold.
-    sections : mapping of (str, str) to str
-        (slug, id of the cell that opens the section) -> number.
-    keys : mapping of str to str
-        Label of a key equation -> the formula, as `inline` writes it.
+    `tables`: what numbers.json is to hold. `sections`: (slug, id of the cell that opens the section) -> number. `keys`: label of
+    a key equation -> the formula, as `inline` writes it.
     """
 
     tables: numbers.Tables
@@ -56,10 +50,7 @@ class Numbering:
     def of(self, slug: str, text: str, name: str) -> str:
         """Return a source with all its numbers written.
 
-        Raises
-        ------
-        AuthoringError
-            If a role names nothing, or what is no lesson has a label; the message says the line.
+        Raises AuthoringError if a role names nothing, or what is no lesson has a label; the message says the line.
         """
         number = self.tables["slugs"][slug]["number"]
         if name.startswith("notebooks/"):
@@ -114,10 +105,7 @@ def _words(text: str) -> frozenset[str]:
 def numbering(root: Path) -> Numbering:
     """Return the numbers that the sources of a course ask for.
 
-    Raises
-    ------
-    AuthoringError
-        If the list of lessons cannot be read, or a name is badly formed or stands twice.
+    Raises AuthoringError if the list of lessons cannot be read, or a name is badly formed or stands twice.
     """
     tables: dict[str, dict[str, Any]] = {"labels": {}, "tasks": {}, "slugs": {}}
     sections: dict[tuple[str, str], str] = {}
@@ -146,8 +134,6 @@ def numbering(root: Path) -> Numbering:
 def inline(formula: str) -> str:
     r"""Return a displayed formula as one of a line of text, or of a row of a table, where `|` would end a column.
 
-    Examples
-    --------
     >>> inline("\\|x\\| \n# = |y|")
     '$\\displaystyle \\Vert x\\Vert = \\vert y\\vert$'
     """

@@ -21,17 +21,7 @@ def settle(notebook: NotebookNode, name: str) -> None:
 
     Counts become 1..n, live cells lose theirs and their outputs, tracebacks lose the paths of this machine.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        Changed in place.
-    name : str
-        The notebook, for messages.
-
-    Raises
-    ------
-    AuthoringError
-        If a cell's output breaks a rule of `findings`.
+    `notebook`: changed in place. Raises AuthoringError if a cell's output breaks a rule of `findings`.
     """
     for number, cell in enumerate(code_cells(notebook), 1):
         if LIVE in tags_of(cell):
@@ -50,10 +40,7 @@ def settle(notebook: NotebookNode, name: str) -> None:
 def findings(cell: NotebookNode) -> Iterator[str]:
     """Yield what is wrong with the outputs of one code cell.
 
-    Parameters
-    ----------
-    cell : NotebookNode
-        A code cell of a lesson or a solution.
+    `cell`: a code cell of a lesson or a solution.
     """
     for output in cell.outputs:
         if output.output_type == "stream":

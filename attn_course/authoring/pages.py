@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attn_course.authoring.course import units
 from attn_course.authoring.problems import AuthoringError
-from attn_course.figures.broken import page_of_the_machine
+from attn_course.game.card import page_of_the_machine
 
 TEMPLATES = Path(__file__).with_name("page_template")
 MATHJAX = "mathjax/MathJax.js?config=TeX-AMS-MML_HTMLorMML-full,Safe"
@@ -19,24 +19,8 @@ _LINK = re.compile(r'(href=")(?:\.\./(?:work/lessons|work|notebooks|exercises)/)
 def write_pages(root: Path, out: Path, *, only: Iterable[str] | None = None) -> list[Path]:
     """Write lessons and exercises as HTML, with the MathJax they use and the page "Break the machine" beside them.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    out : Path
-        Folder to write to; made if it is not there.
-    only : iterable of str, optional
-        Slugs ("softmax") or numbers ("2").
-
-    Returns
-    -------
-    pages : list of Path
-        What was written.
-
-    Raises
-    ------
-    AuthoringError
-        If a notebook has not been built, or `only` matches nothing.
+    `out`: folder to write to; made if it is not there. `only`: slugs ("softmax") or numbers ("2"). Returns what was written.
+    Raises AuthoringError if a notebook has not been built, or `only` matches nothing.
     """
     from nbconvert import HTMLExporter
 

@@ -16,19 +16,14 @@ class AuthoringError(ValueError):
 class Problem:
     """One thing that is wrong with a lesson.
 
-    Parameters
-    ----------
-    file : str
-        Path relative to the course's root, with forward slashes.
-    cell : str or None
-        Id of the cell, the label or the task; None if the file as a whole is meant.
-    message : str
-        What was wanted and what was found.
+    `file`: path relative to the course's root, with forward slashes. `cell`: id of the cell, the label or the task; None if the
+    file as a whole is meant. `message`: what was wanted and what was found. `by_build`: whether a build mends it, and no author need.
     """
 
     file: str
     cell: str | None
     message: str
+    by_build: bool = False
 
     @classmethod
     def of_error(cls, error: AuthoringError) -> "Problem":
@@ -52,8 +47,6 @@ class Problem:
 def shorten(text: str, width: int = 70) -> str:
     r"""Return `text` in quotes on one line, cut to about `width` characters; backslashes stay single, for formulas are full of them.
 
-    Examples
-    --------
     >>> print(shorten("a \\tag and more", width=6))
     'a \tag...'
     """

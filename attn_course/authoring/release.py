@@ -86,14 +86,8 @@ _UNWANTED = shutil.ignore_patterns("__pycache__", "*.pyc")
 class Assignment:
     """One chapter of a release: its exercise, its title, and what it gives.
 
-    Attributes
-    ----------
-    stem : str
-        Name of its exercise without suffix, "ex_02_softmax".
-    title : str
-        As its heading names it.
-    n_tasks, points : int
-        Of its tasks together.
+    `stem`: name of its exercise without suffix, "ex_02_softmax". `title`: as its heading names it. `n_tasks`, `points`: of its
+    tasks together.
     """
 
     stem: str
@@ -120,34 +114,16 @@ def release(
 ) -> list[Assignment]:
     """Write a folder for students, or one in it for each of them, whole or not at all.
 
-    Parameters
-    ----------
-    root : Path
-        The course's root.
-    out : Path
-        The folder to make; it must not exist, or be empty.
-    only : iterable of str, optional
-        Chapters, as `units` takes them; None means all.
-    with_lessons : bool, optional
-        Whether the lessons of these chapters come along.
-    students : sequence of str, optional
-        Ids that can name folders. Each gets a folder of this name, whose exercises say `STUDENT = "<id>"`.
-    limits : str, optional
-        A table in Markdown of what a notebook may use while it is marked, for the instructions.
-    own : Path, optional
-        A folder of the teacher's own tasks. Their exercise is built there and handed out; their answers are not.
-    model : Path, optional
-        The file of the language model, to be copied into model/ of each folder, where the package looks for it.
+    `out`: the folder to make; it must not exist, or be empty.
+    `only`: chapters, as `units` takes them; None means all.
+    `with_lessons`: whether the lessons of these chapters come along.
+    `students`: ids that can name folders. Each gets a folder of this name, whose exercises say `STUDENT = "<id>"`.
+    `limits`: a table in Markdown of what a notebook may use while it is marked, for the instructions.
+    `own`: a folder of the teacher's own tasks. Their exercise is built there and handed out; their answers are not.
+    `model`: the file of the language model, to be copied into model/ of each folder, where the package looks for it.
 
-    Returns
-    -------
-    assignments : list of Assignment
-        What was handed out, chapter by chapter.
-
-    Raises
-    ------
-    AuthoringError
-        If `out` is taken or cannot be written, a chapter has no exercise, or a notebook is not as it was built.
+    Returns what was handed out, chapter by chapter. Raises AuthoringError if `out` is taken or cannot be written, a chapter has
+    no exercise, or a notebook is not as it was built.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise AuthoringError(f"{out} is there already: name a new folder, nothing is overwritten")

@@ -20,19 +20,7 @@ from attn_course.authoring.turns import hold_turns
 def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> NotebookNode:
     """Return the unit's notebook without outputs.
 
-    Parameters
-    ----------
-    unit : Unit
-        What to build.
-    fingerprints : Fingerprints
-        Hashes for its metadata.
-    get_task : callable
-        Task id -> task.
-
-    Raises
-    ------
-    AuthoringError
-        If the source cannot be built.
+    `get_task`: task id -> task. Raises AuthoringError if the source cannot be built.
     """
     cells = _of_tasks(unit, fingerprints, get_task) if unit.is_sheet else parse(fingerprints.text(unit), unit.source_name)
     if unit.folder == "notebooks":

@@ -12,16 +12,9 @@ NO_SEAL = "0" * 64
 class Record:
     """What a built notebook keeps in its metadata, under "attn_course".
 
-    Parameters
-    ----------
-    source : str
-        Path of the source relative to the notebook.
-    sha256 : str
-        Fingerprint of the source and of the package files its code needs.
-    run_sha256 : str
-        The same for code cells alone: while it stays, the stored outputs stay good.
-    built_sha256 : str
-        Seal: hash of the whole file, outputs included, with this entry zeroed.
+    `source`: path of the source relative to the notebook. `sha256`: fingerprint of the source and of the package files its code
+    needs. `run_sha256`: the same for code cells alone: while it stays, the stored outputs stay good. `built_sha256`: seal: hash
+    of the whole file, outputs included, with this entry zeroed.
     """
 
     source: str = ""

@@ -30,10 +30,8 @@ class Lesson:
 def series(root: Path) -> list[Lesson]:
     """Return the lessons of a course in their order.
 
-    Raises
-    ------
-    AuthoringError
-        If the list is missing or no TOML, an entry lacks or has something else, a title is too long, or a slug stands twice.
+    Raises AuthoringError if the list is missing or no TOML, an entry lacks or has something else, a title is too long, or a slug
+    stands twice.
     """
     try:
         entries = tomllib.loads((root / FILE).read_text(encoding="utf-8"))["lesson"]

@@ -25,27 +25,7 @@ Leave the checks as they are. In a terminal, `attn-course check` runs the whole 
 EACH_ALONE = "Each stands for itself, so take them in any order."
 TURNS = "## What the lesson asks its reader"
 ASKING = "from attn_course import check"
-WORDS = (
-    "no",
-    *[
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-    ],
-)
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 WHOSE = f"{STUDENT}  # your id, if your course gave you one; your numbers depend on it"
 
 
@@ -78,10 +58,10 @@ def _order(text: str) -> list[str] | None:
     return None
 
 
-def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[str, Task]") -> list[Cell]:
+def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[str, Task]", *, has_lesson: bool = True) -> list[Cell]:
     """Return the cells of a solution, with roles in them, before `dress`.
 
-    `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids.
+    `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids. `has_lesson`: not so of a teacher's own tasks.
 
     Raises ValueError if two cells have one id.
     """
@@ -89,7 +69,7 @@ def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[
     first = next((place for place, each in enumerate(order) if isinstance(each, str)), len(order))
     own = {each.id: each for each in notes if each.id in ("title", "setup")}
     listed = [tasks[each] for each in order if isinstance(each, str)]
-    cells = [Cell("title", "markdown", _title(slug, title, listed, own["title"].text if "title" in own else EACH_ALONE))]
+    cells = [Cell("title", "markdown", _title(slug, title, listed, own["title"].text if "title" in own else EACH_ALONE, has_lesson))]
     cells += [_noted(each) for each in order[:first] if not isinstance(each, str) and each.id not in own]
     cells.append(Cell("setup", "code", own["setup"].text if "setup" in own else "import numpy as np", ("setup",)))
     vary = any(len(task.variants) > 1 for task in listed)
@@ -106,7 +86,7 @@ def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[
     return cells
 
 
-def _title(slug: str, title: str, tasks: "Sequence[Task]", said: str) -> str:
+def _title(slug: str, title: str, tasks: "Sequence[Task]", said: str, has_lesson: bool) -> str:
     """What stands above the exercises: `said` are words behind the counts, and paragraphs behind how it works."""
     marked = [task for task in tasks if not task.your_turn]
     count = WORDS[len(marked)].capitalize() if len(marked) < len(WORDS) else str(len(marked))
@@ -114,18 +94,12 @@ def _title(slug: str, title: str, tasks: "Sequence[Task]", said: str) -> str:
     title = title.partition(":")[0]
     lower = title if any(letter.isupper() for letter in title.split()[0][1:]) else title[0].lower() + title[1:]
     behind, _, below = said.partition("\n\n")
-    link = f"[{{lesson}}`{slug}` {title}](../notebooks/{{lesson}}`{slug}`_{slug}.ipynb)"
-    return "\n\n".join(
-        filter(
-            None,
-            [
-                f"# Exercises {{lesson}}`{slug}`: {lower}",
-                f"{count} tasks to the lesson {link}: {points} points, about {minutes} minutes. {behind}",
-                HOW,
-                below,
-            ],
-        )
-    )
+    heading, of = f"# Exercises: {lower}", "task" if len(marked) == 1 else "tasks"
+    if has_lesson:
+        heading = f"# Exercises {{lesson}}`{slug}`: {lower}"
+        of += f" to the lesson [{{lesson}}`{slug}` {title}](../notebooks/{{lesson}}`{slug}`_{slug}.ipynb)"
+    counted = f"{count} {of}: {points} {'point' if points == 1 else 'points'}, about {minutes} minutes. {behind}"
+    return "\n\n".join(filter(None, [heading, counted.rstrip(), HOW, below]))
 
 
 def _noted(note: "Note") -> Cell:

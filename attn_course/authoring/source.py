@@ -18,18 +18,8 @@ KNOWN_KEYS = {"id", "tags", "lines_to_next_cell", "lines_to_end_of_cell_marker"}
 class Cell:
     """One cell of a source or of a notebook, without outputs.
 
-    Parameters
-    ----------
-    id : str
-        Lower-case slug, unique in its notebook.
-    kind : {"markdown", "code"}
-        nbformat's cell type.
-    text : str
-        The cell's source.
-    tags : tuple of str
-        Cell tags, in the author's order.
-    nbgrader : dict or None
-        nbgrader's metadata of answer and check cells.
+    `id`: lower-case slug, unique in its notebook. `kind`: "markdown" or "code"; nbformat's cell type. `tags`: cell tags, in the
+    author's order. `nbgrader`: nbgrader's metadata of answer and check cells.
     """
 
     id: str
@@ -42,17 +32,8 @@ class Cell:
 def parse(text: str, name: str) -> list[Cell]:
     """Return the cells of a percent source.
 
-    Parameters
-    ----------
-    text : str
-        The source.
-    name : str
-        Its path, for messages.
-
-    Raises
-    ------
-    AuthoringError
-        If the text is no Python, or a cell is empty, raw, has no id, a bad one, one that is taken, or header keys besides id and tags.
+    Raises AuthoringError if the text is no Python, or a cell is empty, raw, has no id, a bad one, one that is taken, or header
+    keys besides id and tags.
     """
     return list(_parsed(text, name))
 
@@ -84,15 +65,7 @@ def _parsed(text: str, name: str) -> tuple[Cell, ...]:
 
 
 def task_id(cell: Cell, tasks: Collection[str]) -> str:
-    """Return the id of the task that a cell belongs to, "" if to none: by its tag, and a text by the task it stands before.
-
-    Parameters
-    ----------
-    cell : Cell
-        A cell of a solution.
-    tasks : collection of str
-        The ids of the tasks of this solution.
-    """
+    """Return the id of the task that a cell belongs to, "" if to none: by its tag, and a text by the task it stands before."""
     for tag in ("task", "check"):
         if tag in cell.tags:
             return cell.id.removesuffix("-check") if tag == "check" else cell.id
@@ -103,8 +76,6 @@ def task_id(cell: Cell, tasks: Collection[str]) -> str:
 def is_called(text: str, function: str) -> bool:
     """Tell whether a piece of Python calls a function of this name.
 
-    Examples
-    --------
     >>> is_called("print(lesson_table())", "lesson_table"), is_called("lesson_table", "lesson_table")
     (True, False)
     """
@@ -114,8 +85,6 @@ def is_called(text: str, function: str) -> bool:
 def literal_calls(text: str, function: str) -> list[str]:
     """Return the arguments of all calls of `function` in a piece of Python that are string literals.
 
-    Examples
-    --------
     >>> literal_calls('verify("softmax", "log-softmax"); verify(label)', "verify")
     ['softmax', 'log-softmax']
     """

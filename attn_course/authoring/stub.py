@@ -20,17 +20,7 @@ class Region:
 def regions(text: str, place: str) -> list[Region]:
     """Return the marked regions of an answer cell.
 
-    Parameters
-    ----------
-    text : str
-        The cell's source.
-    place : str
-        Source and cell id, for messages.
-
-    Raises
-    ------
-    AuthoringError
-        If markers do not come in pairs of equal indentation.
+    Raises AuthoringError if markers do not come in pairs of equal indentation.
     """
     found: list[Region] = []
     begin: Region | None = None
@@ -59,22 +49,9 @@ def stub(text: str, entry: str, place: str) -> str:
 
     A region inside a function becomes a line that raises; a region at column 0 becomes an assignment to `entry` that the learner completes.
 
-    Parameters
-    ----------
-    text : str
-        The answer cell of the solution.
-    entry : str
-        The name the task checks.
-    place : str
-        Source and cell id, for messages.
+    `entry`: the name the task checks. Raises AuthoringError if nothing is marked, markers are unbalanced, or two regions stand at
+    column 0.
 
-    Raises
-    ------
-    AuthoringError
-        If nothing is marked, markers are unbalanced, or two regions stand at column 0.
-
-    Examples
-    --------
     >>> print(stub("def half(x):\\n    ### BEGIN SOLUTION\\n    return x / 2\\n    ### END SOLUTION", "half", "cell"))
     def half(x):
         # YOUR CODE HERE

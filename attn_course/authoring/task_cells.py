@@ -31,19 +31,8 @@ def default_lookup() -> TaskLookup:
 def dress(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
     """Return the cells of the solution notebook.
 
-    Parameters
-    ----------
-    cells : list of Cell
-        A parsed solution source.
-    get_task : callable
-        Task id -> task; raises ValueError or LookupError for an unknown id.
-    name : str
-        The source's path, for messages.
-
-    Raises
-    ------
-    AuthoringError
-        If a task is unknown or lacks its text, answer or check cell, or a marker stands outside an answer cell.
+    `get_task`: task id -> task; raises ValueError or LookupError for an unknown id. Raises AuthoringError if a task is unknown or
+    lacks its text, answer or check cell, or a marker stands outside an answer cell.
     """
     tasks = {cell.id: find_task(get_task, cell.id, f"{name}: cell {cell.id!r}") for cell in cells if "task" in cell.tags}
     for task in tasks:
@@ -78,19 +67,8 @@ def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell
 def find_task(get_task: TaskLookup, task: str, place: str) -> "Task":
     """Return a task by its id.
 
-    Parameters
-    ----------
-    get_task : callable
-        Task id -> task; raises ValueError or LookupError for an unknown id.
-    task : str
-        Its id.
-    place : str
-        Source and cell, for messages.
-
-    Raises
-    ------
-    AuthoringError
-        If there is no such task.
+    `get_task`: task id -> task; raises ValueError or LookupError for an unknown id. Raises AuthoringError if there is no such
+    task.
     """
     try:
         return get_task(task)

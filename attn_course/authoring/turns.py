@@ -17,19 +17,8 @@ YOUR_TURN = "your-turn"
 def hold_turns(cells: Sequence[Cell], get_task: TaskLookup, name: str) -> None:
     """Hold that cells tagged `your-turn`, and no others of a lesson, check tasks that wait for their reader.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        A parsed lesson.
-    get_task : callable
-        Task id -> task; raises ValueError or LookupError for an unknown id.
-    name : str
-        The source's path, for messages.
-
-    Raises
-    ------
-    AuthoringError
-        If such a cell holds more than a name to fill and its check, or a task stands where it does not belong.
+    `get_task`: task id -> task; raises ValueError or LookupError for an unknown id. Raises AuthoringError if such a cell holds
+    more than a name to fill and its check, or a task stands where it does not belong.
     """
     for cell in cells:
         ids = literal_calls(cell.text, "check") if cell.kind == "code" else []

@@ -14,26 +14,10 @@ HELP = f"Names, numbers and ranges {_EXAMPLE}"
 def read_chapters(text: str, there: Sequence[str]) -> tuple[str, ...]:
     """Return the lessons that a list names.
 
-    Parameters
-    ----------
-    text : str
-        Names, numbers and ranges, with commas between: "softmax", "02_softmax", "2", "4-6". A range takes the lessons between its
-        ends that are there; both ends must be.
-    there : sequence of str
-        The lessons that there are.
+    `text`: names, numbers and ranges, with commas between: "softmax", "02_softmax", "2", "4-6". A range takes the lessons between
+    its ends that are there; both ends must be. They come in their order, each once. Raises BadInput if the list is empty, or a
+    part names no lesson that is there.
 
-    Returns
-    -------
-    lessons : tuple of str
-        In their order, each once.
-
-    Raises
-    ------
-    BadInput
-        If the list is empty, or a part names no lesson that is there.
-
-    Examples
-    --------
     >>> read_chapters("1-3, softmax,02", ["lookup", "softmax", "scaling", "linear"])
     ('lookup', 'softmax', 'scaling')
     """

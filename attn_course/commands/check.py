@@ -16,7 +16,7 @@ from attn_course.numbers import lesson_number, task_number
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from attn_course.grading.report import NotebookReport, TaskReport
+    from attn_course.checking.report import NotebookReport, TaskReport
 
 _TABLE_WIDTH = 60  # below it three columns cut words
 _MOST_AT_A_TIME = 4  # notebooks; each kernel holds torch in memory
@@ -35,7 +35,7 @@ def check(
     The check cells are taken from exercises/, so it does not matter if yours were changed or deleted. Your notebooks
     are only read. Of two notebooks in work/ on one lesson the totals count the better one. A damaged file in work/ keeps
     no other from being checked. Exit code: 0 if every task passes, 1 if one does not, 2 if a file cannot be used.
-    The JSON follows attn_course.grading.report.REPORT_SCHEMA.
+    The JSON follows attn_course.checking.report.REPORT_SCHEMA.
 
     Examples:
 
@@ -47,11 +47,11 @@ def check(
     courses, complaints = _of_the_course(_courses(notebooks), named=bool(notebooks))
     reports = _run(courses, timeout)
     if not notebooks:
-        from attn_course.grading.report import count_each_lesson_once
+        from attn_course.checking.report import count_each_lesson_once
 
         reports = count_each_lesson_once(reports)
     if json_file:
-        from attn_course.grading.report import report_to_dict
+        from attn_course.checking.report import report_to_dict
 
         found = report_to_dict(reports)
         write_json(json_file, found | {"passed": found["passed"] and not complaints})
@@ -78,8 +78,8 @@ def _of_the_course(courses: dict[Path, Path], *, named: bool) -> tuple[dict[Path
 
     Notes of one's own in work/ are left out unless named.
     """
-    from attn_course.grading.cells import NoTasks, NotebookError
-    from attn_course.grading.notebook_check import plan_check
+    from attn_course.checking.cells import NoTasks, NotebookError
+    from attn_course.checking.notebook_check import plan_check
     from attn_course.tasks import progress
 
     complaints: list[str] = []
@@ -106,8 +106,8 @@ def _run(courses: dict[Path, Path], timeout_s: float) -> "list[NotebookReport]":
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from attn_course.grading.nbval_run import EngineError
-    from attn_course.grading.notebook_check import check_notebook, not_judged
+    from attn_course.checking.nbval_run import EngineError
+    from attn_course.checking.notebook_check import check_notebook, not_judged
 
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TextColumn("cells"), TimeElapsedColumn())
     err = console(stderr=True)

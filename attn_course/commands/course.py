@@ -14,20 +14,7 @@ def is_course(folder: Path) -> bool:
 def find_course(*starts: Path) -> Path:
     """Return the course's root: the nearest folder upwards from a start, else the checkout this package runs from.
 
-    Parameters
-    ----------
-    *starts : Path
-        Where to look, in this order, before the working directory.
-
-    Returns
-    -------
-    root : Path
-        A folder as `is_course` knows it.
-
-    Raises
-    ------
-    BadInput
-        If there is none.
+    `*starts`: where to look, in this order, before the working directory. Raises BadInput if there is none.
     """
     for start in (*starts, Path.cwd()):
         here = start.absolute()

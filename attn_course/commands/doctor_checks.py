@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import attn_course
-from attn_course.commands.lab_files import copy_states, exercises, lessons, notary
+from attn_course.commands.lab_files import copy_states, exercises, lessons
+from attn_course.commands.lab_trust import notary
 
 Status = Literal["ok", "note", "problem"]
 GIGABYTE = 1_000_000_000
@@ -39,15 +40,7 @@ class Finding:
 def examine(root: Path) -> list[Finding]:
     """Examine this Python and the course in `root`.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-
-    Returns
-    -------
-    findings : list of Finding
-        In the order they are best read: Python, packages, kernel, torch, notebooks, work, the rest.
+    They come in the order they are best read: Python, packages, kernel, torch, notebooks, work, the rest.
     """
     slow: list[Callable[[], list[Finding]]] = [lambda: [kernel()], torch_and_triton]
     with ThreadPoolExecutor(len(slow)) as pool:
@@ -60,15 +53,7 @@ def examine(root: Path) -> list[Finding]:
 def essentials(root: Path) -> list[Finding]:
     """Examine what a notebook that is already running needs: all but kernel, notebooks, GPU and browser.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-
-    Returns
-    -------
-    findings : list of Finding
-        Python, the course's package, the packages it needs, torch, work/ and the disk.
+    They are about Python, the course's package, the packages it needs, torch, work/ and the disk.
     """
     return [python(), course(root), *packages(), torch_and_triton()[0], work(root), disk(root)]
 
@@ -76,15 +61,7 @@ def essentials(root: Path) -> list[Finding]:
 def verdict(findings: Iterable[Finding]) -> str:
     """Return one fixed line if there is no problem, else a line for each, with how to mend it.
 
-    Parameters
-    ----------
-    findings : iterable of Finding
-        Notes and what is ok are passed over, so the line does not depend on the machine.
-
-    Returns
-    -------
-    text : str
-        To be printed.
+    `findings`: notes and what is ok are passed over, so the line does not depend on the machine.
     """
     problems = [finding for finding in findings if finding.status == "problem"]
     if not problems:

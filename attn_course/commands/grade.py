@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from attn_course.grading.classroom.desk import Papers
-    from attn_course.grading.classroom.grade_class import GradedClass, Order, Started
+    from attn_course.classroom.desk import Papers
+    from attn_course.classroom.grade_class import GradedClass, Order, Started
 
 _INTERRUPTED = 130
 
@@ -77,11 +77,11 @@ def grade(
         raise BadInput("--jobs and --scheduler exclude each other: the cluster has its own workers")
     if student and not resume:
         raise BadInput("--student grades one student of a run that is there again: add --resume")
-    from attn_course.grading.classroom.engines import Cluster, Pool
-    from attn_course.grading.classroom.grade_class import Order
-    from attn_course.grading.classroom.tables import plain
-    from attn_course.grading.classroom.times import parse_time
-    from attn_course.grading.grader import Grader
+    from attn_course.classroom.engines import Cluster, Pool
+    from attn_course.classroom.grade_class import Order
+    from attn_course.classroom.grader import Grader
+    from attn_course.classroom.tables import plain
+    from attn_course.classroom.times import parse_time
     from attn_course.tasks import lessons
 
     with refusing(ValueError, about="--due: "):
@@ -119,8 +119,8 @@ def grade(
 
 def _papers(files: "Mapping[str, Path | None]", assignment: str | None, anonymous: bool) -> "Papers":
     """The tables that are given, read."""
-    from attn_course.grading.classroom.desk import Papers
-    from attn_course.grading.classroom.tables import TableError, read_text
+    from attn_course.classroom.desk import Papers
+    from attn_course.classroom.tables import TableError, read_text
 
     with refusing(TableError):
         return Papers({name: (str(path), read_text(path)) for name, path in files.items() if path is not None}, assignment, anonymous)
@@ -128,7 +128,7 @@ def _papers(files: "Mapping[str, Path | None]", assignment: str | None, anonymou
 
 def _tasks(text: str) -> tuple[str, ...]:
     """The tasks that a list names, in their order."""
-    from attn_course.grading.classroom.desk import find_task
+    from attn_course.classroom.desk import find_task
 
     parts = [part.strip() for part in text.split(",") if part.strip()]
     found = {part: find_task(part) for part in parts}
@@ -142,12 +142,12 @@ def _cores() -> int:
 
 
 def _run(order: "Order") -> "GradedClass":
-    from attn_course.grading.budget import LimitError
-    from attn_course.grading.classroom.downloads import SubmissionsError
-    from attn_course.grading.classroom.grade_class import grade_class
-    from attn_course.grading.classroom.process import ClassError
-    from attn_course.grading.classroom.store import NotebookResult, OtherRun, StoreError
-    from attn_course.grading.classroom.tables import TableError
+    from attn_course.classroom.budget import LimitError
+    from attn_course.classroom.downloads import SubmissionsError
+    from attn_course.classroom.grade_class import grade_class
+    from attn_course.classroom.process import ClassError
+    from attn_course.classroom.store import NotebookResult, OtherRun, StoreError
+    from attn_course.classroom.tables import TableError
     from attn_course.tasks.registry import OwnTasksError
 
     err = console(stderr=True)
@@ -207,7 +207,7 @@ def _bar(shown_live: bool) -> "Progress":
 def _show(graded: "GradedClass", out: Path) -> None:
     from rich.text import Text
 
-    from attn_course.grading.classroom.class_page import runs
+    from attn_course.classroom.class_page import runs
 
     by_status = Counter(each.status for each in graded.marked)
     others = [f"{count} {status}" for status, count in sorted(by_status.items()) if status != "graded"]

@@ -1,23 +1,16 @@
-"""What `attn-course lab` does with the course's files: copies of the exercises in work/, trust for what the course built."""
+"""What `attn-course lab` does with the course's files: copies of the exercises in work/."""
 
 import hashlib
 import json
-import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from jupyter_core.paths import jupyter_data_dir
+from typing import Any
 
 from attn_course.commands.terminal import BadInput, refusing
 from attn_course.files import write_atomically
 from attn_course.numbers import lesson_in
 
-if TYPE_CHECKING:
-    from nbformat.sign import NotebookNotary  # a second to import: JupyterLab starts meanwhile
-
 PROFILE = Path("work", ".lab")
 COPIES = PROFILE / "copies.json"
-TRUSTED = PROFILE / "trusted.json"
 # How an exercise links its lesson, and how a copy in work/ does: it opens the learner's own, in work/lessons/.
 BUILT_LESSON, OWN_LESSON = "](../notebooks/", "](lessons/"
 
@@ -52,20 +45,8 @@ def copy_exercises(root: Path) -> list[str]:
     What an exercise said when it was copied is remembered in `work/.lab/copies.json`, so that a later start can tell
     an exercise that the course has changed from one that the learner has changed.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-
-    Returns
-    -------
-    messages : list of str
-        What was copied, and what a learner may want to do about copies that are older than the course's exercise.
-
-    Raises
-    ------
-    BadInput
-        If work/ cannot be written.
+    Returns what was copied, and what a learner may want to do about copies that are older than the course's exercise. Raises
+    BadInput if work/ cannot be written.
     """
     try:
         (root / PROFILE).mkdir(parents=True, exist_ok=True)
@@ -97,7 +78,7 @@ def copy_states(root: Path) -> dict[str, str]:
 
 def _copies(root: Path) -> dict[Path, Path]:
     """Each exercise, and its place in work/: a copy made before its lesson got another number is still the one."""
-    from attn_course.grading.cells import NotebookError, exercise_files
+    from attn_course.checking.cells import NotebookError, exercise_files
 
     with refusing(NotebookError):
         there = exercise_files(root / "work")
@@ -146,74 +127,3 @@ def read_object(path: Path) -> dict[str, str]:
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write JSON to `path`, making its folder."""
     write_atomically(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
-
-
-def notary() -> "NotebookNotary":
-    """Return the keeper of signatures that JupyterLab asks when it opens a notebook."""
-    from nbformat.sign import NotebookNotary
-
-    folder = Path(jupyter_data_dir())
-    folder.mkdir(parents=True, exist_ok=True)
-    log = logging.getLogger(__name__)
-    return NotebookNotary(data_dir=str(folder), log=log)
-
-
-def built_notebooks(root: Path) -> list[Path]:
-    """Return the notebooks that hold nothing but the course's own: lessons, solutions, and copies not changed since."""
-    from attn_course.commands.lab_lessons import as_copied
-
-    untouched = [root / "work" / name for name, state in copy_states(root).items() if state in ("untouched", "outdated")]
-    return [*lessons(root), *sorted((root / "solutions").glob("*.ipynb")), *as_copied(root), *untouched]
-
-
-def trust_built(root: Path) -> list[str]:
-    """Mark what the course built as trusted, and remember it: the next start then has nothing to sign, and is a second quicker.
-
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-
-    Returns
-    -------
-    problems : list of str
-        One line for each notebook that could not be marked.
-    """
-    digests = {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in built_notebooks(root)}
-    database = Path(jupyter_data_dir(), "nbsignatures.db")
-    remembered = read_object(root / TRUSTED)
-    signed = remembered if database.is_file() and remembered.get("database") == str(database) else {}
-    unsigned = [root / name for name, digest in digests.items() if signed.get(name) != digest]
-    problems = trust(unsigned) if unsigned else []
-    if unsigned and not problems:
-        write_json(root / TRUSTED, digests | {"database": str(database)})
-    return problems
-
-
-def trust(paths: list[Path]) -> list[str]:
-    """Mark notebooks as trusted, so that the scripts in their outputs (the explorables) run.
-
-    Parameters
-    ----------
-    paths : list of Path
-        Notebooks the course built.
-
-    Returns
-    -------
-    problems : list of str
-        One line for each notebook that could not be marked.
-    """
-    import nbformat
-
-    problems = []
-    try:
-        keeper = notary()
-    except OSError as error:
-        return [f"cannot mark notebooks as trusted, explorables will not move: {error.strerror or error}: {error.filename}"]
-    for path in paths:
-        try:
-            keeper.sign(nbformat.read(path, as_version=4))
-        except Exception as error:  # nbformat raises many kinds, and one bad file must not keep the course shut
-            problems.append(f"cannot mark {path.name} as trusted: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
-    keeper.store.close()
-    return problems

@@ -16,16 +16,9 @@ def keep_built(model: dict[str, Any], path: str, contents_manager: Any, **_: obj
     JupyterLab notes the version of Python in each notebook it opens, and saves by itself every two minutes: without this,
     opening a lesson would be an edit, and the next update of the course a conflict. A lesson whose cells were edited is saved as it is.
 
-    Parameters
-    ----------
-    model : dict
-        What is about to be saved; its content is replaced if only outputs and metadata differ from the file.
-    path : str
-        Path of the notebook below the folder that is served.
-    contents_manager : ContentsManager
-        The manager that saves; its `root_dir` is the folder that is served.
-    **_ : object
-        What later versions of the server may add.
+    `model`: what is about to be saved; its content is replaced if only outputs and metadata differ from the file. `path`: path of
+    the notebook below the folder that is served. `contents_manager`: the manager that saves; its `root_dir` is the folder that is
+    served. `**_`: what later versions of the server may add.
     """
     if model["type"] != "notebook" or PurePosixPath(path.strip("/")).parts[0] not in BUILT:
         return

@@ -14,7 +14,7 @@ FOLDER = Path("work", "lessons")
 
 def lesson_copies(root: Path) -> dict[Path, Path]:
     """Return each lesson, and its place in work/lessons/: a copy made before the lesson got another number is still the one."""
-    from attn_course.grading.cells import NotebookError, exercise_files
+    from attn_course.checking.cells import NotebookError, exercise_files
 
     with refusing(NotebookError):
         there = exercise_files(root / FOLDER, "*.ipynb")
@@ -27,20 +27,7 @@ def copy_lessons(root: Path) -> list[str]:
     What was copied is remembered in `work/.lab/lessons.json`: a copy whose cells say something else is the reader's. Outputs do not
     count, for running a lesson is no work of one's own.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-
-    Returns
-    -------
-    messages : list of str
-        One line for each copy that is older than the course's lesson and is kept.
-
-    Raises
-    ------
-    BadInput
-        If work/ cannot be written.
+    Returns one line for each copy that is older than the course's lesson and is kept. Raises BadInput if work/ cannot be written.
     """
     try:
         (root / FOLDER).mkdir(parents=True, exist_ok=True)

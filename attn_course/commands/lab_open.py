@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, require_course, trust_built
+from attn_course.commands.lab_files import PROFILE, copy_exercises, exercises, require_course
 from attn_course.commands.lab_lessons import FOLDER, copy_lessons, lesson_copies
 from attn_course.commands.lab_profile import environment, server_options, write_profile
 from attn_course.commands.lab_server import (
@@ -24,6 +24,7 @@ from attn_course.commands.lab_server import (
     usable_port,
     wait_until_it_answers,
 )
+from attn_course.commands.lab_trust import trust_built
 from attn_course.commands.terminal import BadInput, signals_interrupt
 
 LOG = PROFILE / "lab.log"
@@ -46,34 +47,13 @@ def open_course(
     (again when they are newer, unless the reader has written into the copy). The notebooks the course built are marked as
     trusted, and the address is printed once the server answers.
 
-    Parameters
-    ----------
-    root : Path
-        The folder of the course.
-    port : int, optional
-        Port to listen on, 1 to 65535. None takes the first free one from 8888.
-    ip : str
-        Address to listen on; "0.0.0.0" for every network interface (a container, a machine reached by ssh).
-    browser : bool, optional
-        Whether to open a browser. None opens one if there is a display to show it.
-    options : sequence of str
-        More options for JupyterLab, such as "--LabApp.expose_app_in_browser=True".
-    start_timeout_s : float
-        How long the server may take to answer, in seconds.
-    say : callable
-        Takes each line meant for the learner.
+    `port`: port to listen on, 1 to 65535. None takes the first free one from 8888. `ip`: address to listen on; "0.0.0.0" for
+    every network interface (a container, a machine reached by ssh). `browser`: whether to open a browser. None opens one if there
+    is a display to show it. `options`: more options for JupyterLab, such as "--LabApp.expose_app_in_browser=True".
+    `start_timeout_s`: how long the server may take to answer, in seconds. `say`: takes each line meant for the learner.
 
-    Returns
-    -------
-    status : int
-        0 when it was stopped, by Ctrl-C, a signal or the menu; 1 when JupyterLab broke down.
-
-    Raises
-    ------
-    BadInput
-        If `root` is no course, JupyterLab is missing, or an option, the port or the address cannot be used.
-    Failure
-        If JupyterLab does not start.
+    Returns 0 when it was stopped, by Ctrl-C, a signal or the menu; 1 when JupyterLab broke down. Raises BadInput if `root` is no
+    course, JupyterLab is missing, or an option, the port or the address cannot be used; Failure if JupyterLab does not start.
     """
     root = root.resolve()
     require_course(root)

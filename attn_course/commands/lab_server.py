@@ -18,22 +18,7 @@ ANY_ADDRESS = ("", "*", "0.0.0.0", "::")
 def usable_port(port: int, ip: str) -> int:
     """Return `port` if a server can listen on it.
 
-    Parameters
-    ----------
-    port : int
-        The port the caller asked for.
-    ip : str
-        The address to listen on.
-
-    Returns
-    -------
-    port : int
-        The same port.
-
-    Raises
-    ------
-    BadInput
-        If it is no port, is in use, or is not ours to take.
+    Raises BadInput if it is no port, is in use, or is not ours to take.
     """
     if not 1 <= port <= 65535:
         raise BadInput(f"port must be from 1 to 65535; got {port}")

@@ -54,13 +54,13 @@ def export(
     An assignment on several chapters gets a notebook for each. All marks are written or, if anything fails, none.
 
     nbgrader must be installed here. If it lives in an environment of its own, run there:
-    python -m attn_course.grading.classroom.nbgrader_marks DIR FILE.
+    python -m attn_course.classroom.nbgrader_marks DIR FILE.
 
     Examples:
 
         attn-course nbgrader export grades --gradebook gradebook.db
     """
-    from attn_course.grading.classroom.nbgrader_marks import MarksError, export_marks, read_report
+    from attn_course.classroom.nbgrader_marks import MarksError, export_marks, read_report
 
     with refusing(MarksError):
         count = export_marks(read_report(grades), gradebook)

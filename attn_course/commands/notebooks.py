@@ -66,7 +66,8 @@ def check(
 ) -> None:
     """Find everything that is wrong with lessons: text, formulas, equations, tasks, stored results, and notebooks out of date.
 
-    Nothing is written, and no lesson is run but with --run. Each finding is one line with its place.
+    Nothing is written, and no lesson is run but with --run. Each finding that an author has to mend is one line with its place; what
+    building mends is one line behind them.
 
     Exit code: 0 if all is well, 1 if not, 2 if there is no such lesson.
 
@@ -82,7 +83,8 @@ def check(
 
     out, err = console(), console(stderr=True)
     with err.status("checking"):
-        problems = [str(problem) for problem in check_notebooks(root, only=names or None)]
+        found = check_notebooks(root, only=names or None)
+    problems = [str(problem) for problem in found if not problem.by_build]
     for unit in units(root, names or None) if run else ():
         if unit.is_executed and unit.path.is_file():
             with err.status(f"running {unit.name}"):
@@ -91,7 +93,9 @@ def check(
         out.print(problem, markup=False, soft_wrap=True)
     if not has_right_answers(root):
         out.print(f"not checked: right answers written in other ways, for there is no {RIGHT_ANSWERS}/ here", soft_wrap=True)
-    if problems:
+    if stale := dict.fromkeys(problem.file for problem in found if problem.by_build):
+        out.print(f"out of date: {', '.join(stale)}; run attn-course notebooks build", markup=False, soft_wrap=True)
+    if found or problems:
         raise typer.Exit(1)
     out.print("nothing is wrong")
 

@@ -43,7 +43,7 @@ def release(
     """
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.release import release as make
-    from attn_course.grading.budget import USUAL, LimitError
+    from attn_course.classroom.budget import USUAL, LimitError
 
     root = find_course()
     names = None if chapters is None else read_chapters(chapters, exercise_lessons(root))
@@ -71,8 +71,8 @@ def _model() -> Path:
 
 
 def _ids(roster: Path) -> list[str]:
-    from attn_course.grading.classroom.roster import read_roster
-    from attn_course.grading.classroom.tables import TableError, read_text
+    from attn_course.classroom.roster import read_roster
+    from attn_course.classroom.tables import TableError, read_text
 
     with refusing(TableError):
         return [*read_roster(read_text(roster), str(roster)).by_id]

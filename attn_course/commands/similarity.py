@@ -14,7 +14,7 @@ from attn_course.files import write_atomically
 from attn_course.numbers import counted, lesson_place
 
 if TYPE_CHECKING:
-    from attn_course.grading.classroom.similarity import Comparison
+    from attn_course.classroom.similarity import Comparison
 
 
 def similarity(
@@ -41,8 +41,8 @@ def similarity(
     check_json_target(json_file)
     if out is not None and (out.suffix != ".html" or out.is_dir() or not out.absolute().parent.is_dir()):
         raise BadInput(f"--out: wanted a .html file in a folder that exists; got {out}")
-    from attn_course.grading.classroom.downloads import SubmissionsError, opened
-    from attn_course.grading.classroom.similarity import compare
+    from attn_course.classroom.downloads import SubmissionsError, opened
+    from attn_course.classroom.similarity import compare
 
     root = find_course()
     if own is not None:
@@ -58,7 +58,7 @@ def similarity(
     if json_file:
         write_json(json_file, _plain(found, count))
     if out is not None:
-        from attn_course.grading.classroom.similarity_page import similarity_page
+        from attn_course.classroom.similarity_page import similarity_page
         from attn_course.tasks import all_tasks
 
         tasks = {name: {task.entry: task.id for task in all_tasks(name)} for name in found}
@@ -75,11 +75,11 @@ def similarity(
 
 def _cells(submissions: Path, roster: Path | None) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
     """The code cells of each student, less the checks, by lesson."""
-    from attn_course.grading.cells import NotebookError, read_code_cells
-    from attn_course.grading.classroom.hand_ins import find_submissions
-    from attn_course.grading.classroom.roster import read_roster
-    from attn_course.grading.classroom.tables import TableError, read_text
-    from attn_course.grading.submission import MAX_CODE_CHARACTERS
+    from attn_course.checking.cells import NotebookError, read_code_cells
+    from attn_course.classroom.hand_ins import find_submissions
+    from attn_course.classroom.roster import read_roster
+    from attn_course.classroom.submission import MAX_CODE_CHARACTERS
+    from attn_course.classroom.tables import TableError, read_text
     from attn_course.tasks import lessons
 
     with refusing(TableError):
@@ -106,7 +106,7 @@ def _cells(submissions: Path, roster: Path | None) -> tuple[dict[str, dict[str, 
 
 def _given(root: Path, lesson: str) -> list[str]:
     """What everybody may read: the cells of the exercise and of its lesson."""
-    from attn_course.grading.cells import NotebookError, exercise_files, read_code_cells
+    from attn_course.checking.cells import NotebookError, exercise_files, read_code_cells
     from attn_course.tasks.registry import own_exercises
 
     cells: list[str] = []
@@ -134,7 +134,7 @@ def _plain(found: "dict[str, Comparison]", count: int) -> dict[str, object]:
 def _show(found: "dict[str, Comparison]", count: int, notes: Sequence[str], out: Path | None) -> None:
     from rich.text import Text
 
-    from attn_course.grading.classroom.similarity import groups
+    from attn_course.classroom.similarity import groups
 
     for name, comparison in found.items():
         say(Text(name, "bold"))

@@ -96,15 +96,8 @@ def signals_interrupt() -> Iterator[None]:
 def check_json_target(target: str | None) -> None:
     """Refuse a --json FILE that cannot be written, before any work is done.
 
-    Parameters
-    ----------
-    target : str or None
-        A path, "-" for standard output, or None for no JSON.
-
-    Raises
-    ------
-    BadInput
-        If the folder is missing, or a folder or a notebook is in the way.
+    `target`: a path, "-" for standard output, or None for no JSON. Raises BadInput if the folder is missing, or a folder or a
+    notebook is in the way.
     """
     if target is None or target == "-":
         return
@@ -122,12 +115,7 @@ def check_json_target(target: str | None) -> None:
 def write_json(target: str, data: Any) -> None:
     """Write plain data as JSON, whole or not at all.
 
-    Parameters
-    ----------
-    target : str
-        A path, or "-" for standard output.
-    data : object
-        What to write; it holds no NaN.
+    `target`: a path, or "-" for standard output. `data`: what to write; it holds no NaN.
     """
     text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if target == "-":

@@ -11,11 +11,8 @@ from typing import Any
 def probe() -> dict[str, Any]:
     """Multiply two small matrices on each device there is.
 
-    Returns
-    -------
-    found : dict
-        Plain data: `torch` (version), `product_is_right`, `cuda` (what torch was built for, None for a CPU build), `gpus` (a list of
-        name, memory_bytes, product_is_right), `triton` (version or None).
+    Returns plain data: `torch` (version), `product_is_right`, `cuda` (what torch was built for, None for a CPU build), `gpus` (a
+    list of name, memory_bytes, product_is_right), `triton` (version or None).
     """
     import torch
 

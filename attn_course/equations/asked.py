@@ -11,7 +11,7 @@ import numpy as np
 
 from attn_course import numbers
 from attn_course.equations.core import Equation
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
 from attn_course.formulas.givens import Function, Given, Outcomes, Range
 from attn_course.formulas.sizes import parsed
 from attn_course.formulas.tree import FAMILY
@@ -103,7 +103,7 @@ def _word(name: str) -> str:
 def _expected(equation: Equation) -> tuple[dict[str, Any], dict[str, tuple[Axis, ...]], dict[str, str]]:
     """Return what each symbol is, the letter of the size along each of its axes, and which symbols are sizes themselves."""
     sets, formula = equation.size_sets(), equation.read()
-    every = [Evaluation(formula, draws[0]) for draws in equation.draws()]
+    every = [Evaluator(formula, draws[0]) for draws in equation.draws()]
     kinds, axes, is_size = dict[str, Any](), dict[str, tuple[Axis, ...]](), dict[str, str]()
 
     def letter(lengths: Iterable[Any]) -> Axis:

@@ -9,7 +9,8 @@ import numpy as np
 from attn_course.equations.asked import Asked, ShowError
 from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, number, result, round_off
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.givens import Given
 from attn_course.formulas.tree import relations
 
@@ -31,14 +32,14 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
     for name, definition in formula.definitions.items():
         closed = not (definition.own or definition.parameters or definition.open_letters)
         if closed and not _lacking(formula, definition.body, givens):
-            rows += _lines(Evaluation(formula, givens), [Node("name", value=name), definition.body], givens)
+            rows += _lines(Evaluator(formula, givens), [Node("name", value=name), definition.body], givens)
     for chain, conditions in sorted(chains, key=lambda ruled: not _defines(ruled[0], givens)):
         sides = [side for side in chain.children[::2] if _has_symbols(side) and not _is_space(side)]
         able = [side for side in sides if not _lacking(formula, side, givens)]
         if not able or (len(able) < len(sides) and all(side.kind in SYMBOLS for side in able)):
             missing += [_lacking(formula, side, givens) for side in sides[len(sides) > 1 :] if side not in able]
             continue
-        here = _placed(_entered(Evaluation(formula, givens), chain, able, conditions), chain, able, conditions, wanted)
+        here = _placed(_entered(Evaluator(formula, givens), chain, able, conditions), chain, able, conditions, wanted)
         for letter in sorted(letters & here.letters.keys()):
             if here.letters[letter].data.size == 1:
                 places[letter] = number(here.letters[letter].data.item())
@@ -60,7 +61,7 @@ def refuting(formula: Formula, givens: Mapping[str, Any], error: Refuted) -> tup
         ends = [side for side in chain.children[::2] if side.place[0] == start or side.place[1] == end]
         if not rows and len(ends) == 2 and chain.place[0] <= start and end <= chain.place[1]:
             sides = [side for side in ends if not _is_space(side)]
-            here = _entered(Evaluation(formula, givens), chain, sides, conditions)
+            here = _entered(Evaluator(formula, givens), chain, sides, conditions)
             for letter in at.keys() & here.letters.keys():
                 here.run_over(letter, np.array([float(at[letter])]))
             able = [side for side in sides if _has_value(here, side)]  # a limit may be found for all indices together only

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, write
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
 from attn_course.formulas.tree import bound_in, relations
 
 ZERO = Node("number", (), "0")
@@ -54,7 +54,7 @@ def _constants(formula: Formula, draws: Sequence[Mapping[str, Any]]) -> Iterator
     """Yield what is made of sizes alone and does not change with them."""
     whole = {name: given for name, given in draws[0].items() if isinstance(given, int | np.integer)}
     varies = {name for name, given in whole.items() if any(draw[name] != given for draw in draws)}
-    evaluations = [Evaluation(formula, draw) for draw in draws]
+    evaluations = [Evaluator(formula, draw) for draw in draws]
     for part in filter(None, (_made_of(node, varies) for node in formula.tree.walk())):
         if len({round(float(one.value(part).data.item()), 9) for one in evaluations}) == 1:
             yield part

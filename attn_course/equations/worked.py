@@ -15,7 +15,7 @@ import numpy as np
 from attn_course.formulas import FormulaError, Malformed, Node, write
 from attn_course.formulas.calculus import SECOND_DIFFERENCES
 from attn_course.formulas.compiled import OWN, flattened
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import FACTOR, OPERATION, RELATION, bound_in
 from attn_course.formulas.values import Value

@@ -21,16 +21,8 @@ TEST_EXAMPLES = 1024
 class Neighbours(nn.Module):
     """One layer of attention over symbols on a ring; each position names the symbol before it and the symbol after it.
 
-    Parameters
-    ----------
-    n_heads : int
-        Heads of width D_MODEL / n_heads.
-    generator : torch.Generator
-        Source of the first weights.
-    n_kv_heads : int, optional
-        Key and value heads; `n_heads` if left out.
-    hidden : bool
-        Whether a layer of rectified linear units stands between the layer and the answers; without it answers are linear.
+    `n_heads`: heads of width D_MODEL / n_heads. `n_kv_heads`: key and value heads; `n_heads` if left out. `hidden`: whether a
+    layer of rectified linear units stands between the layer and the answers; without it answers are linear.
     """
 
     def __init__(self, n_heads: int, generator: torch.Generator, *, n_kv_heads: int | None = None, hidden: bool = False) -> None:

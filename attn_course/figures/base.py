@@ -63,27 +63,9 @@ LOOK = {
 def require_text(argument: str, text: str, words: int) -> str:
     """Return `text`, or say what is missing when it is too short to help anyone.
 
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    text : str
-        One line of prose.
-    words : int
-        The fewest words that can do its job.
+    `text`: one line of prose. `words`: the fewest words that can do its job. Raises ValueError if `text` holds fewer than `words`
+    words or a line break.
 
-    Returns
-    -------
-    text : str
-        The same text.
-
-    Raises
-    ------
-    ValueError
-        If `text` holds fewer than `words` words or a line break.
-
-    Examples
-    --------
     >>> require_text("title", "Only exp ignores a shift", 3)
     'Only exp ignores a shift'
     """
@@ -156,12 +138,8 @@ def render(figure: Figure) -> bytes:
 def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
     """Return a PNG of few colours: those of areas are exact, others take a commoner one that looks alike.
 
-    Parameters
-    ----------
-    pixels : (height, width, 4) ndarray of uint8
-        Red, green, blue, alpha; the same pixels always give the same bytes.
-    dots_per_inch : int
-        Resolution noted in the file.
+    `pixels` (height, width, 4): red, green, blue, alpha; the same pixels always give the same bytes. `dots_per_inch`: resolution
+    noted in the file.
     """
     seen = np.ascontiguousarray(np.where(pixels[..., 3:] > 0, pixels, 0))  # what cannot be seen has one colour
     every = seen.view(np.uint32).ravel()
@@ -208,17 +186,8 @@ def publish(figure: Figure, alt: str) -> None:
     The text goes to three places: the metadata of the picture, its text/plain form "[figure] ..." (which nbval
     compares, so a figure that says something else fails the test), and the folded line.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        A figure with a suptitle that states the finding. It is emptied afterwards.
-    alt : str
-        What the picture shows, in at least eight words on one line.
-
-    Raises
-    ------
-    ValueError
-        If `alt` is too short, or the figure has no title of at least three words.
+    `figure`: a figure with a suptitle that states the finding. It is emptied afterwards. `alt`: what the picture shows, in at
+    least eight words on one line. Raises ValueError if `alt` is too short, or the figure has no title of at least three words.
     """
     taken = photograph(figure, alt)
     figure.clear()
@@ -229,10 +198,7 @@ def publish(figure: Figure, alt: str) -> None:
 def photograph(figure: Figure, alt: str) -> Picture:
     """Return a figure as a picture with its words.
 
-    Raises
-    ------
-    ValueError
-        If `alt` is too short, or the figure has no title of at least three words.
+    Raises ValueError if `alt` is too short, or the figure has no title of at least three words.
     """
     require_alt(alt)
     require_title(figure.get_suptitle().replace("\n", " "))
@@ -266,28 +232,9 @@ def picture(
 ) -> Iterator[list[Axes]]:
     """Open a figure with its title and panels, and publish it when the block ends.
 
-    Parameters
-    ----------
-    title : str
-        The finding, at least three words on one line.
-    alt : str
-        What the picture shows, at least eight words on one line.
-    width, height : float
-        Size in inches.
-    rows, columns : int
-        Grid of panels.
-    **subplots
-        Passed to `Figure.subplots`, e.g. ``sharex=True`` or ``width_ratios=[1, 2]``.
-
-    Yields
-    ------
-    axes : list of matplotlib.axes.Axes
-        The panels, row by row.
-
-    Raises
-    ------
-    ValueError
-        If `title` or `alt` is too short; nothing is drawn then.
+    `title`: the finding, at least three words on one line. `alt`: what the picture shows, at least eight words on one line.
+    `width`, `height`: size in inches. `**subplots`: passed to `Figure.subplots`, e.g. `sharex=True`. Yields the panels, row by
+    row. Raises ValueError if `title` or `alt` is too short; nothing is drawn then.
     """
     require_title(title)
     require_alt(alt)

@@ -40,35 +40,17 @@ def heatmap(
 ) -> None:
     """Show a matrix as colours: rows are queries (or outputs), columns are keys (or inputs).
 
-    Parameters
-    ----------
-    matrix : (q_len, kv_len) array_like
-        Numbers to show.
-    title : str
-        The finding.
-    alt : str
-        What the picture shows, in words.
-    rows, columns : sequence of str, optional
-        Names of rows and columns; counted from 0 if missing.
-    row_label, column_label : str
-        What rows and columns are.
-    mask : (q_len, kv_len) array_like of bool, optional
-        True where the query may attend to the key. Other cells are hatched, whatever `matrix` holds there.
-    signed : bool
-        Use PuOr centred at zero (differences, Jacobians) instead of cividis (weights).
-    limits : (low, high), optional
-        Numbers at the ends of the colour scale; by default those of the matrix and zero.
-    annotate : bool, optional
-        Write the number in each cell; by default up to 100 cells.
-    digits : int
-        Digits after the point.
-    color_label : str
-        What the colours measure, with its unit if it has one.
+    `matrix` (q_len, kv_len).
+    `rows`, `columns`: names of rows and columns; counted from 0 if missing.
+    `row_label`, `column_label`: what rows and columns are.
+    `mask` (q_len, kv_len): True where the query may attend to the key. Other cells are hatched, whatever `matrix` holds there.
+    `signed`: use PuOr centred at zero (differences, Jacobians) instead of cividis (weights).
+    `limits`: numbers at the ends of the colour scale; by default those of the matrix and zero.
+    `annotate`: write the number in each cell; by default up to 100 cells.
+    `digits`: digits after the point.
+    `color_label`: what the colours measure, with its unit if it has one.
 
-    Raises
-    ------
-    ValueError
-        If shapes or the number of names do not fit, a visible cell is not finite, or a text is too short.
+    Raises ValueError if shapes or the number of names do not fit, a visible cell is not finite, or a text is too short.
     """
     numbers = as_numbers("matrix", matrix, 2)
     allowed = None if mask is None else np.asarray(mask, dtype=bool)
@@ -99,33 +81,12 @@ def lines(
 ) -> None:
     """Show curves over a common axis, each named at its right end.
 
-    Parameters
-    ----------
-    x : (n,) array_like
-        Common horizontal positions.
-    series : mapping of str to (n,) array_like
-        Curves by name; NaN leaves a gap.
-    title : str
-        The finding.
-    alt : str
-        What the picture shows, in words.
-    x_label, y_label : str
-        What the axes measure, with units.
-    colors : mapping of str to str, optional
-        Colours of the palette for curves that have a role.
-    x_log, y_log : bool
-        Use a logarithmic axis.
-    y_limits : (low, high), optional
-        Ends of the vertical axis.
-    points : bool
-        Mark each position.
-    references : mapping of str to float, optional
-        Dotted grey levels by name, such as a bound.
+    `x` (n,): common horizontal positions. `series`, each (n,): curves by name; NaN leaves a gap. `x_label`, `y_label`: what the
+    axes measure, with units. `colors`: colours of the palette for curves that have a role. `x_log`, `y_log`: use a logarithmic
+    axis. `y_limits`: ends of the vertical axis. `points`: mark each position. `references`: dotted grey levels by name, such as a
+    bound.
 
-    Raises
-    ------
-    ValueError
-        If a curve has another length than `x`, there is no curve, or a text is too short.
+    Raises ValueError if a curve has another length than `x`, there is no curve, or a text is too short.
     """
     positions = as_numbers("x", x, 1)
     curves = each_of_shape("series", series, len(positions))
@@ -163,29 +124,11 @@ def bars(
 ) -> None:
     """Show bars in groups, with their numbers while there are at most 20 of them.
 
-    Parameters
-    ----------
-    groups : sequence of str
-        Names under the groups.
-    series : mapping of str to (len(groups),) array_like
-        One bar per group and series. A single series takes the colour of the weights.
-    title : str
-        The finding.
-    alt : str
-        What the picture shows, in words.
-    x_label, y_label : str
-        What the axes measure, with units.
-    colors : mapping of str to str, optional
-        Colours of the palette by series.
-    digits : int
-        Digits after the point of the numbers on the bars.
-    y_limits : (low, high), optional
-        Ends of the vertical axis.
+    `groups`: names under the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the
+    colour of the weights. `x_label`, `y_label`: what the axes measure, with units. `colors`: colours of the palette by series.
+    `digits`: digits after the point of the numbers on the bars. `y_limits`: ends of the vertical axis.
 
-    Raises
-    ------
-    ValueError
-        If a series has another length than `groups`, there is none, or a text is too short.
+    Raises ValueError if a series has another length than `groups`, there is none, or a text is too short.
     """
     names = list(series)
     heights = np.stack([*each_of_shape("series", series, len(groups)).values()])

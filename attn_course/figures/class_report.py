@@ -18,15 +18,7 @@ _MOST_BARS = 10
 def marks_distribution(percents: Sequence[float]) -> Picture:
     """Draw how many students reached which share of the points.
 
-    Parameters
-    ----------
-    percents : sequence of float
-        One number for each student, 0 to 100.
-
-    Returns
-    -------
-    picture : Picture
-        A PNG with its words.
+    `percents`: one number for each student, 0 to 100.
     """
     counts, _ = np.histogram(np.clip(percents, 0, 100), bins=np.arange(0, 100 + _BIN, _BIN))
     median = float(np.median(percents))
@@ -62,17 +54,8 @@ def marks_distribution(percents: Sequence[float]) -> Picture:
 def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[int]) -> Picture:
     """Draw which tasks the fewest passed of those who handed them in.
 
-    Parameters
-    ----------
-    names : sequence of str
-        All tasks, the hardest first; the first ten are drawn.
-    passed, asked : sequence of int
-        In how many notebooks each was passed, and how many notebooks that hold it were handed in and graded.
-
-    Returns
-    -------
-    picture : Picture
-        A PNG with its words.
+    `names`: all tasks, the hardest first; the first ten are drawn. `passed`, `asked`: in how many notebooks each was passed, and
+    how many notebooks that hold it were handed in and graded.
     """
     percents = [100 * right / all_ for right, all_ in zip(passed, asked, strict=True)]
     equal = sum(percent == percents[0] for percent in percents)
@@ -97,17 +80,8 @@ def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[i
 def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
     """Draw which known mistakes were made most often.
 
-    Parameters
-    ----------
-    names : sequence of str
-        All mistakes, each with its task, the commonest first; the first ten are drawn.
-    counts : sequence of int
-        How many students made each.
-
-    Returns
-    -------
-    picture : Picture
-        A PNG with its words.
+    `names`: all mistakes, each with its task, the commonest first; the first ten are drawn. `counts`: how many students made
+    each.
     """
     equal = sum(count == counts[0] for count in counts)
     who = "1 student" if counts[0] == 1 else f"{counts[0]} students"

@@ -32,8 +32,6 @@ def compact_script(text: str) -> str:
     Statements must end with semicolons: where one is missing at the end of a line, a browser refuses the result, or it does what it
     did. No regular expression may follow ")" or "}", behind which "/" divides.
 
-    Examples
-    --------
     >>> print(compact_script('const half = (x) => {\\n  return x / 2; // "half"\\n};\\nsay({ "who": `a  ${b}` });'))
     const half=(x)=>{return x/2;};say({who:`a  ${b}`});
     """
@@ -56,8 +54,6 @@ def compact_script(text: str) -> str:
 def compact_style(text: str) -> str:
     """Return CSS that says the same, without comments and needless space; rules for what lies in one class are nested in it.
 
-    Examples
-    --------
     >>> print(compact_style('/* Two. */\\n.a p > b, .a i {\\n  color: red;\\n}\\n.a :is(p, b) { font: 1em "A  B"; }\\n'))
     .a{p>b,i{color:red}:is(p,b){font:1em 'A  B'}}
     """
@@ -70,8 +66,6 @@ def compact_style(text: str) -> str:
 def compact_markup(text: str) -> str:
     """Return HTML that shows the same, on one line.
 
-    Examples
-    --------
     >>> compact_markup('<p class="a">\\n  <b>one</b>\\n  two "three"\\n</p>\\n')
     '<p class=\\'a\\'> <b>one</b> two "three" </p>'
     """

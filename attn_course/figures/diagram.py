@@ -83,19 +83,9 @@ class Drawn:
 class Diagram:
     """A drawing under way. Each part is `lit` or stands back; `role` is a key of `palette.ROLES` and gives it its colour.
 
-    Parameters
-    ----------
-    name : str
-        Lower-case words joined by hyphens; every id of the drawing begins with "attn-" and it.
-    width, height : float
-        Size in pixels.
-    turns, rest : int, optional
-        How many turns a drawing has that can be played, and the one that is seen until then; 0 is none.
-
-    Raises
-    ------
-    ValueError
-        If `name` has another form.
+    `name`: lower-case words joined by hyphens; every id of the drawing begins with "attn-" and it. `width`, `height`: size in
+    pixels. `turns`, `rest`: how many turns a drawing has that can be played, and the one that is seen until then; 0 is none.
+    Raises ValueError if `name` has another form.
     """
 
     def __init__(self, name: str, width: float, height: float, *, turns: int = 0, rest: int = 0) -> None:
@@ -263,19 +253,9 @@ class Diagram:
     def finish(self, *, title: str, caption: str, alt: str) -> Drawn:
         """Return the drawing with its words.
 
-        Parameters
-        ----------
-        title : str
-            What the drawing is, at least three words on one line; what a screen reader says.
-        caption : str
-            One or two sentences that stand below it.
-        alt : str
-            The drawing in words, at least eight on one line.
-
-        Raises
-        ------
-        ValueError
-            If `title` or `alt` is too short.
+        `title`: what the drawing is, at least three words on one line; what a screen reader says. `caption`: one or two sentences
+        that stand below it. `alt`: the drawing in words, at least eight on one line. Raises ValueError if `title` or `alt` is too
+        short.
         """
         named = ElementTree.Element("title", id=f"attn-{self.name}-title")
         named.text = require_title(title)
@@ -332,8 +312,6 @@ def _state(lit: bool) -> str:
 def _px(length: float) -> str:
     """Return a length to a tenth of a pixel, so that every machine writes the same.
 
-    Examples
-    --------
     >>> _px(12.04), _px(-0.01), _px(7.25)
     ('12', '0', '7.2')
     """

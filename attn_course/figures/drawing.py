@@ -36,10 +36,7 @@ ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
 def as_numbers(argument: str, values: ArrayLike, ndim: int) -> np.ndarray:
     """Return `values` as a float64 array with `ndim` axes, or say what came instead.
 
-    Raises
-    ------
-    ValueError
-        If the number of axes differs or an axis has length 0.
+    Raises ValueError if the number of axes differs or an axis has length 0.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != ndim or array.size == 0:
@@ -50,10 +47,7 @@ def as_numbers(argument: str, values: ArrayLike, ndim: int) -> np.ndarray:
 def same_shape(argument: str, values: ArrayLike, *shape: int) -> np.ndarray:
     """Return `values` as a float64 array of that shape, or say what came instead.
 
-    Raises
-    ------
-    ValueError
-        If the shape is another one.
+    Raises ValueError if the shape is another one.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape:
@@ -64,10 +58,7 @@ def same_shape(argument: str, values: ArrayLike, *shape: int) -> np.ndarray:
 def each_of_shape(argument: str, arrays: Mapping[str, ArrayLike], *shape: int) -> dict[str, np.ndarray]:
     """Return the arrays by name, each as `same_shape` does.
 
-    Raises
-    ------
-    ValueError
-        If there is none, or one has another shape.
+    Raises ValueError if there is none, or one has another shape.
     """
     if not arrays:
         raise ValueError(f"{argument} must hold at least one array of shape {shape}; got none")
@@ -96,10 +87,7 @@ def draw_heatmap(
 ) -> AxesImage:
     """Draw the cells of a matrix; hatch those where `mask` is False.
 
-    Raises
-    ------
-    ValueError
-        If `mask` has another shape, or a cell that is not masked is not finite.
+    Raises ValueError if `mask` has another shape, or a cell that is not masked is not finite.
     """
     allowed = np.ones(matrix.shape, dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
     if allowed.shape != matrix.shape:
@@ -152,12 +140,8 @@ def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:
 def contrast(first: Any, second: Any) -> float:
     """Return the contrast ratio of two colours, from 1 (the same) to 21 (black on white).
 
-    Notes
-    -----
     Web Content Accessibility Guidelines 2.2, "contrast ratio" and "relative luminance". Text should reach 4.5, lines 3.
 
-    Examples
-    --------
     >>> round(contrast("white", "black"), 6)
     21.0
     """
@@ -270,8 +254,6 @@ def label_ends(ax: Axes, share: float = 0.7) -> None:
 def spread_apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
     """Return the heights moved as little as needed so that neighbours are at least `gap` apart.
 
-    Examples
-    --------
     >>> spread_apart([0.5, 0.5, 0.9], 0.2).round(6).tolist()
     [0.4, 0.6, 0.9]
     """
@@ -289,10 +271,7 @@ def spread_apart(heights: Sequence[float] | np.ndarray, gap: float) -> np.ndarra
 def name_cells(ax: Axes, rows: Sequence[str] | None, columns: Sequence[str] | None, shape: tuple[int, ...]) -> None:
     """Write the names of rows and columns, or count them from 0.
 
-    Raises
-    ------
-    ValueError
-        If there are more or fewer names than rows or columns.
+    Raises ValueError if there are more or fewer names than rows or columns.
     """
     for argument, names, count, axis in (("rows", rows, shape[0], ax.yaxis), ("columns", columns, shape[1], ax.xaxis)):
         if names is None:

@@ -1,7 +1,8 @@
 """Self-contained cards that a reader moves: one HTML output with its own style and script, and words where scripts do not run.
 
-The parts lie in `explorables/` of the lesson that shows it: for a card called NAME, `NAME.html` holds the controls, `NAME.js` a
-function ``start(root)``, `NAME.css` what is special about its look, and `NAME_words.html` what it says without scripts.
+The parts lie in `explorables/` of the lesson that shows it: for a card called NAME, `NAME.html` holds its question as a line with the
+class attn-title, and the controls; `NAME.js` a function ``start(root)``, `NAME.css` what is special about its look, and
+`NAME_words.html` what it says without scripts. A page that begins in another way brings its frame, its title and its words itself.
 `explorable.css` and `explorable.js` beside this file are common to all. They give role colours, sliders and buttons of 44 px
 under a finger, and `play`, `onReset`, `speak`, `showBeside`, `drawAxis`, `svg`; see the comments there.
 """
@@ -20,6 +21,11 @@ from attn_course.figures.compact import compact_markup, compact_script, compact_
 from attn_course.numbers import cite
 
 HERE = Path(__file__).parent
+TITLE = re.compile(r'<p class="attn-title">(.*)</p>\n')
+WITHOUT_SCRIPTS = (
+    "<p>Scripts do not run here, so this card cannot move. In JupyterLab choose <em>Trust Notebook</em> in the command palette, "
+    "or run the cell. This is what it shows:</p>\n"
+)
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -41,28 +47,23 @@ class Explorable:
 def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterable[Path] = ()) -> str:
     """Return a card as one piece of HTML that loads nothing from elsewhere; the same arguments always give the same text.
 
-    Parameters
-    ----------
-    card : Path
-        Its parts without their endings, e.g. Path("explorables/softmax").
-    slug : str
-        Lower-case words joined by hyphens; all ids of the card begin with "attn-" and it. Two cards of one page
-        need two slugs.
-    data : plain data, optional
-        What the card shows, as JSON holds it; its script finds it under the name DATA.
-    scripts : iterable of Path, optional
-        What the card's own script builds on, in this order.
+    `card`: its parts without their endings, e.g. Path("explorables/softmax"). `slug`: lower-case words joined by hyphens; all ids
+    of the card begin with "attn-" and it. Two cards of one page need two slugs. `data`: what the card shows, as JSON holds it;
+    its script finds it under the name DATA. `scripts`: what the card's own script builds on, in this order.
 
-    Raises
-    ------
-    ValueError
-        If `slug` has another form, or there is no such card.
+    Raises ValueError if `slug` has another form, or there is no such card.
     """
     if not SLUG.fullmatch(slug):
         raise ValueError(f"slug must be lower-case words joined by hyphens, such as 'softmax-2'; got {slug!r}")
     if not card.with_name(f"{card.name}.js").is_file():
         raise ValueError(f"card must be one of {sorted(part.stem for part in card.parent.glob('*.js'))}; got {card.name!r}")
     controls, script, look, words = (_read(card.with_name(card.name + ending)) for ending in (".html", ".js", ".css", "_words.html"))
+    if title := TITLE.match(controls):
+        words = title[0] + WITHOUT_SCRIPTS + words
+        controls = (
+            f'<section aria-labelledby="{{{{id}}}}-title">\n<p class="attn-title" id="{{{{id}}}}-title">{title[1]}</p>\n'
+            f'{controls[title.end() :]}<p class="attn-summary" role="status" aria-live="polite"></p>\n</section>\n'
+        )
     # The ids become final when the card is built.
     markup = _script_text(compact_markup(controls.replace("{{id}}", f"attn-{slug}")))
     given = "" if data is None else f"const DATA = {_script_text(data)};\n"
@@ -90,18 +91,8 @@ def _read(part: Path) -> str:
 def publish_explorable(card: Path, alt: str, data: Any = None) -> None:
     """Show a card; its text/plain form, which is compared, is "[explorable] " and `alt`.
 
-    Parameters
-    ----------
-    card : Path
-        Its parts without their endings; its name is the slug.
-    alt : str
-        What can be moved and what is to be seen, in at least eight words on one line.
-    data : plain data, optional
-        What the card shows, if not only its own formulas.
-
-    Raises
-    ------
-    ValueError
-        If there is no such card, or `alt` is not as it should be.
+    `card`: its parts without their endings; its name is the slug. `alt`: what can be moved and what is to be seen, in at least
+    eight words on one line. `data`: what the card shows, if not only its own formulas. Raises ValueError if there is no such
+    card, or `alt` is not as it should be.
     """
     display(Explorable(explorable_html(card, card.name, data), require_alt(alt)))

@@ -1,29 +1,25 @@
 """Sums, products, powers, brackets: what the nodes between symbols mean."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.givens import DIFFERENCES
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import Value, blocks, check_form, dot, entrywise, fitted, floats, length, power, product, scaled, spread
 
-if TYPE_CHECKING:
-    from attn_course.formulas.evaluate import Evaluation
-
-
 NUMBERS = {"e": math.e, r"\pi": math.pi, r"\infty": math.inf}
 
 
-def literal(evaluation: "Evaluation", node: Node) -> Value:
+def literal(evaluation: Evaluation, node: Node) -> Value:
     """Return a number as it is printed, or e, pi, infinity."""
     return Value(np.full((1,) * evaluation.axes, NUMBERS[node.value] if node.value in NUMBERS else float(node.value)))
 
 
-def constant(evaluation: "Evaluation", node: Node) -> Value:
+def constant(evaluation: Evaluation, node: Node) -> Value:
     """Return one of the constants: e, pi, infinity, ones, I, the empty set."""
     one = (1,) * evaluation.axes
     match node.value:
@@ -38,7 +34,7 @@ def constant(evaluation: "Evaluation", node: Node) -> Value:
     return literal(evaluation, node)
 
 
-def plus(evaluation: "Evaluation", node: Node) -> Value:
+def plus(evaluation: Evaluation, node: Node) -> Value:
     """Add terms of one form; a printed number may be added to a vector, entry by entry (1 - t^2)."""
     first, *rest = node.children
     total = evaluation.value(first)
@@ -60,12 +56,12 @@ def plus(evaluation: "Evaluation", node: Node) -> Value:
     return total
 
 
-def neg(evaluation: "Evaluation", node: Node) -> Value:
+def neg(evaluation: Evaluation, node: Node) -> Value:
     """Return minus a value."""
     return scaled(Value(evaluation.number(np.full((1,) * evaluation.axes, -1))), evaluation.value(node.children[0]))
 
 
-def times(evaluation: "Evaluation", node: Node) -> Value:
+def times(evaluation: Evaluation, node: Node) -> Value:
     """Multiply factors side by side, from left to right."""
     first, *rest = node.children
     found = evaluation.value(first)
@@ -76,13 +72,13 @@ def times(evaluation: "Evaluation", node: Node) -> Value:
     return found
 
 
-def _note_sums(evaluation: "Evaluation", left: Value, right: Value) -> None:
+def _note_sums(evaluation: Evaluation, left: Value, right: Value) -> None:
     """Remember how large the terms of the sums in a product of matrices are."""
     if left.shape and right.shape and left.data.size and right.data.size:
         evaluation.note(Value(np.abs(left.data).max() * np.abs(right.data).max()))
 
 
-def dotted(evaluation: "Evaluation", node: Node) -> Value:
+def dotted(evaluation: Evaluation, node: Node) -> Value:
     """Return a dot product, an entrywise product or a product of numbers."""
     left, right = (evaluation.value(child) for child in node.children)
     if node.kind == "dot":
@@ -99,7 +95,7 @@ def dotted(evaluation: "Evaluation", node: Node) -> Value:
     return fit.like(a * b)
 
 
-def over(evaluation: "Evaluation", node: Node) -> Value:
+def over(evaluation: Evaluation, node: Node) -> Value:
     """Divide by a number."""
     above, below = (evaluation.value(child) for child in node.children)
     if below.form != "scalar" or below.lists:
@@ -108,7 +104,7 @@ def over(evaluation: "Evaluation", node: Node) -> Value:
     return scaled(below, above, np.divide)
 
 
-def raised(evaluation: "Evaluation", node: Node) -> Value:
+def raised(evaluation: Evaluation, node: Node) -> Value:
     """Return a power; e to anything is taken entry by entry."""
     base, exponent = node.children
     if base == Node("constant", (), "e"):
@@ -120,7 +116,7 @@ def raised(evaluation: "Evaluation", node: Node) -> Value:
     return found
 
 
-def factorial(evaluation: "Evaluation", node: Node) -> Value:
+def factorial(evaluation: Evaluation, node: Node) -> Value:
     """Return the factorial of a whole number, or the product of those of several."""
     value = evaluation.value(node.children[0])
     check_form("the factorial", value, "scalar", "powers")
@@ -132,7 +128,7 @@ def factorial(evaluation: "Evaluation", node: Node) -> Value:
     return Value(found.prod(axis=-1) if value.form == "powers" else found)
 
 
-def sets(evaluation: "Evaluation", node: Node) -> Value:
+def sets(evaluation: Evaluation, node: Node) -> Value:
     """Return the union or the intersection of two sets."""
     left, right = (evaluation.value(child) for child in node.children)
     if (left.form, right.form) != ("set", "set") or left.data.shape[-1] != right.data.shape[-1]:
@@ -140,7 +136,7 @@ def sets(evaluation: "Evaluation", node: Node) -> Value:
     return Value(left.data | right.data if node.kind == "union" else left.data & right.data, "set", 0, left.starts)
 
 
-def measured(evaluation: "Evaluation", node: Node) -> Value:
+def measured(evaluation: Evaluation, node: Node) -> Value:
     """Return an absolute value, a length, a norm, the size of a set or the sum of exponents."""
     value = evaluation.value(node.children[0])
     if node.kind == "norm":
@@ -152,7 +148,7 @@ def measured(evaluation: "Evaluation", node: Node) -> Value:
     return entrywise("abs", value) if value.form == "scalar" and not value.lists else length(value)
 
 
-def tuple_of(evaluation: "Evaluation", node: Node) -> Value:
+def tuple_of(evaluation: Evaluation, node: Node) -> Value:
     """Return numbers in parentheses: a vector that takes the orientation of its neighbour."""
     entries = [evaluation.value(child) for child in node.children]
     for entry in entries:
@@ -160,12 +156,12 @@ def tuple_of(evaluation: "Evaluation", node: Node) -> Value:
     return Value(np.stack(np.broadcast_arrays(*(entry.data for entry in entries)), axis=-1), "tuple")
 
 
-def block_matrix(evaluation: "Evaluation", node: Node) -> Value:
+def block_matrix(evaluation: Evaluation, node: Node) -> Value:
     """Return what brackets or a pmatrix put together."""
     return blocks([[value for cell in row.children for value in _cells(evaluation, cell)] for row in node.children])
 
 
-def _cells(evaluation: "Evaluation", cell: Node) -> list[Value]:
+def _cells(evaluation: Evaluation, cell: Node) -> list[Value]:
     """Return the values of one cell; first \\cdots last counts the one index in which they differ."""
     if cell.kind != "run":
         return [evaluation.value(cell)]
@@ -182,7 +178,7 @@ def _cells(evaluation: "Evaluation", cell: Node) -> list[Value]:
     return [evaluation.value(entry) for entry in entries]
 
 
-def cases(evaluation: "Evaluation", node: Node) -> Value:
+def cases(evaluation: Evaluation, node: Node) -> Value:
     """Return for each index the first case whose condition holds."""
     found, left = None, evaluation.everywhere
     for value_node, condition in zip(node.children[::2], node.children[1::2], strict=True):
@@ -196,6 +192,6 @@ def cases(evaluation: "Evaluation", node: Node) -> Value:
     return Value(found)
 
 
-def iverson(evaluation: "Evaluation", node: Node) -> Value:
+def iverson(evaluation: Evaluation, node: Node) -> Value:
     """Return 1 where a condition holds, else 0."""
     return Value(evaluation.number(holds(evaluation, node.children[0]) * 1))

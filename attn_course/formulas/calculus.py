@@ -4,27 +4,25 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from attn_course.formulas.compiled import flattened
 from attn_course.formulas.errors import Malformed
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.givens import DIFFERENCES, STEP, Function, derivative, slopes_of_many
 from attn_course.formulas.limits import limit_of
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import FLAT, Value, gathered, oriented
 
-if TYPE_CHECKING:
-    from attn_course.formulas.evaluate import Evaluation
-
 TOGETHER = 96  # values of a given in one evaluation
 ALONE = ("derivative", "nabla", "at", "integral")  # what changes givens itself is evaluated for one value at a time
 SECOND_STEP, SECOND_DIFFERENCES = 2.0**-8, 1e-9  # a derivative of a derivative
 
 
-def partial(evaluation: "Evaluation", node: Node) -> Value:
+def partial(evaluation: Evaluation, node: Node) -> Value:
     """Return a derivative, of the first order or a higher one."""
     numerator, *by = node.children
     if by[0].kind == "tuple":
@@ -47,7 +45,7 @@ def partial(evaluation: "Evaluation", node: Node) -> Value:
     raise Malformed(f"the derivative of {value} by {variable} has no form: write it with indices")
 
 
-def _slopes_by(evaluation: "Evaluation", body: Node, name: str, second: bool = False) -> tuple[Value, np.ndarray]:
+def _slopes_by(evaluation: Evaluation, body: Node, name: str, second: bool = False) -> tuple[Value, np.ndarray]:
     """Return a value, and its derivatives by all entries of a given: the axes of the letters, those of the given, those of the value."""
     raw = np.asarray(evaluation.array(name).raw)
     if not evaluation.needed(_names_of(_nodes_in(evaluation, body))) & evaluation.dependents(name):
@@ -63,7 +61,7 @@ def _slopes_by(evaluation: "Evaluation", body: Node, name: str, second: bool = F
     return value, np.moveaxis(found.reshape((*raw.shape, *value.data.shape)), range(raw.ndim), axes)
 
 
-def _values(evaluation: "Evaluation", body: Node, name: str, many: np.ndarray) -> np.ndarray:
+def _values(evaluation: Evaluation, body: Node, name: str, many: np.ndarray) -> np.ndarray:
     """Return what an expression is for many values of a given, along a first axis; dozens at once, where nothing in it forbids that."""
     found: list[np.ndarray] = []
     nodes = _nodes_in(evaluation, body)
@@ -86,7 +84,7 @@ def _table(data: np.ndarray, letters: int, axes: int) -> np.ndarray:
     return np.swapaxes(data.reshape((*lead, by, -1)), -1, -2)
 
 
-def _nodes_in(evaluation: "Evaluation", body: Node) -> list[Node]:
+def _nodes_in(evaluation: Evaluation, body: Node) -> list[Node]:
     """Return the nodes of an expression, and of the definitions of those."""
     found, seen, waiting = list[Node](), set[str](), [body]
     while waiting:
@@ -101,7 +99,7 @@ def _names_of(nodes: Iterable[Node]) -> set[str]:
     return {node.value.rstrip("'") for node in nodes if node.value}
 
 
-def _jacobian(evaluation: "Evaluation", numerator: Node, by: tuple[Node, ...]) -> Value:
+def _jacobian(evaluation: Evaluation, numerator: Node, by: tuple[Node, ...]) -> Value:
     """Return all derivatives of all entries by all entries of several givens, as one matrix."""
     tables = []
     for one in by:
@@ -111,7 +109,7 @@ def _jacobian(evaluation: "Evaluation", numerator: Node, by: tuple[Node, ...]) -
     return Value(np.concatenate(tables, axis=-1), "matrix")
 
 
-def _variable_of(evaluation: "Evaluation", node: Node) -> tuple[str, tuple[Node, ...]]:
+def _variable_of(evaluation: Evaluation, node: Node) -> tuple[str, tuple[Node, ...]]:
     """Return the name and the indices of what a derivative is taken by, or a limit runs in."""
     base, indices = flattened(node) if node.kind == "entry" else (node, ())
     if base.kind != "name" or base.value not in evaluation.givens:
@@ -119,7 +117,7 @@ def _variable_of(evaluation: "Evaluation", node: Node) -> tuple[str, tuple[Node,
     return base.value, indices
 
 
-def nabla(evaluation: "Evaluation", node: Node) -> Value:
+def nabla(evaluation: Evaluation, node: Node) -> Value:
     """Return the gradient of an expression by what stands beneath, or of a function at its argument."""
     under, body = node.children
     if under.kind != "none":
@@ -135,7 +133,7 @@ def nabla(evaluation: "Evaluation", node: Node) -> Value:
     return argument.like(np.reshape(derivative(given.call, plain).raw, argument.data.shape))
 
 
-def at(evaluation: "Evaluation", node: Node) -> Value:
+def at(evaluation: Evaluation, node: Node) -> Value:
     """Evaluate an expression where a given, or an entry of one, has another value."""
     body, chain = node.children
     if len(chain.children) != 3 or chain.children[1].value != "=":
@@ -146,7 +144,7 @@ def at(evaluation: "Evaluation", node: Node) -> Value:
     return _assigned(evaluation, chain.children[0], value.data.item(), evaluation.everywhere).value(body)
 
 
-def _assigned(evaluation: "Evaluation", variable: Node, value: Any, condition: np.ndarray) -> "Evaluation":
+def _assigned(evaluation: Evaluation, variable: Node, value: Any, condition: np.ndarray) -> Evaluation:
     """Return the evaluation in which a given, or entries of one, have another value."""
     name, indices = _variable_of(evaluation, variable)
     given = evaluation.array(name)
@@ -162,7 +160,7 @@ def _assigned(evaluation: "Evaluation", variable: Node, value: Any, condition: n
     return evaluation.with_given(name, raw)
 
 
-def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
+def limit(evaluation: Evaluation, domain: Node, body: Node) -> Value:
     """Return a limit in a given, or in entries of one."""
     to, *conditions = domain.children
     if to.kind != "to":
@@ -195,7 +193,7 @@ def limit(evaluation: "Evaluation", domain: Node, body: Node) -> Value:
     return found.like(data)
 
 
-def minimiser(evaluation: "Evaluation", variable: Node, body: Node) -> Value:
+def minimiser(evaluation: Evaluation, variable: Node, body: Node) -> Value:
     """Return where an expression is least: Newton's steps by differences, exact for squares."""
     given = evaluation.array(variable.value)
     start = np.array(given.raw, dtype=float)

@@ -6,24 +6,22 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.functions import BENEATH, BUILT_IN
 from attn_course.formulas.givens import BY_AXES, DIFFERENCES, STEP, Function, Given, Outcomes, called, difference
 from attn_course.formulas.sums import running_softmax
 from attn_course.formulas.tree import Node, write
 from attn_course.formulas.values import FLAT, Value
 
-if TYPE_CHECKING:
-    from attn_course.formulas.evaluate import Evaluation
-
 MOST_CALLS = 20_000  # of one Python function, one for each value of the indices
 
 
-def call(evaluation: "Evaluation", node: Node) -> Value:
+def call(evaluation: Evaluation, node: Node) -> Value:
     """Call a function: defined here, given, or known to every formula; primes behind its name are derivatives."""
     under, *arguments = node.children
     name, plain = node.value, node.value.rstrip("'")
@@ -47,7 +45,7 @@ def call(evaluation: "Evaluation", node: Node) -> Value:
     return built_in(*values, under) if name in BENEATH else built_in(*values)
 
 
-def _call_defined(evaluation: "Evaluation", name: str, arguments: list[Node]) -> Value:
+def _call_defined(evaluation: Evaluation, name: str, arguments: list[Node]) -> Value:
     definition = evaluation.formula.definitions[name]
     if len(arguments) != len(definition.parameters):
         raise Malformed(f"{name} has {len(definition.parameters)} arguments")
@@ -56,7 +54,7 @@ def _call_defined(evaluation: "Evaluation", name: str, arguments: list[Node]) ->
     return inner.value(definition.body)
 
 
-def _call_given(evaluation: "Evaluation", name: str, under: Node, arguments: list[Node]) -> Value:
+def _call_given(evaluation: Evaluation, name: str, under: Node, arguments: list[Node]) -> Value:
     plain = name if name in evaluation.givens else name.rstrip("'")
     given = evaluation.given(plain)
     if not isinstance(given, Function):
@@ -72,7 +70,7 @@ def _difference(call: Callable[[Any], Any], at: Any) -> Any:
     return difference(call, at, STEP) / STEP
 
 
-def applied(evaluation: "Evaluation", name: str, function: Function, values: list[Value], beneath: bool = False) -> Value:
+def applied(evaluation: Evaluation, name: str, function: Function, values: list[Value], beneath: bool = False) -> Value:
     """Call a function of plain arrays for each combination of the index letters its arguments depend on."""
     lead = np.broadcast_shapes(*(value.data.shape[: evaluation.axes] for value in values))
     if math.prod(lead) > MOST_CALLS:
@@ -138,7 +136,7 @@ def _is_number(node: Node, givens: Mapping[str, Any]) -> bool:
     return (given is None or getattr(given, "form", "") == "scalar") and all(_is_number(child, givens) for child in node.children)
 
 
-def operator(evaluation: "Evaluation", node: Node) -> Value:
+def operator(evaluation: Evaluation, node: Node) -> Value:
     """Apply an operator that is given as a function of two arguments."""
     given = evaluation.givens.get(node.value)
     if not isinstance(given, Function):
@@ -175,7 +173,7 @@ _SLOPES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {  # without SymPy
 }
 
 
-def _moment(evaluation: "Evaluation", name: str, under: Node, arguments: list[Node]) -> Value:
+def _moment(evaluation: Evaluation, name: str, under: Node, arguments: list[Node]) -> Value:
     """Return an expectation, a variance or a covariance over all outcomes, of one random given, or over the weights beneath."""
     if len(arguments) != 1 + (name == "Cov"):
         raise Malformed(f"{name} has {1 + (name == 'Cov')} argument{'s' * (name == 'Cov')}")

@@ -14,7 +14,8 @@ import numpy as np
 
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.givens import aliases, is_range, names_of
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
@@ -70,12 +71,12 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     Raises Refuted if one does not hold, with the counterexample, and Malformed if it has no meaning for these givens: shapes,
     orientations, ranges, symbols.
     """
-    return _judged(Evaluation(formula, givens), refute=True)
+    return _judged(Evaluator(formula, givens), refute=True)
 
 
 def sides(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     """Return every relation of a formula with its sides, whether it holds or not. Raises Malformed as `judge`."""
-    return _judged(Evaluation(formula, givens), refute=False)
+    return _judged(Evaluator(formula, givens), refute=False)
 
 
 def parts(formula: Formula, givens: Mapping[str, Any]) -> list[np.ndarray]:
@@ -85,7 +86,7 @@ def parts(formula: Formula, givens: Mapping[str, Any]) -> list[np.ndarray]:
     return evaluation.parts
 
 
-class _Noting(Evaluation):
+class _Noting(Evaluator):
     """An evaluation that keeps the value of every node."""
 
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:

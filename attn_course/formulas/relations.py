@@ -3,16 +3,14 @@
 import functools
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import FLAT, Value, fitted, floats, lifted
-
-if TYPE_CHECKING:
-    from attn_course.formulas.evaluate import Evaluation
 
 TOLERANCE = 1e-10  # of the larger side, entry by entry
 STRICT = 1e-12  # by which < must be strict
@@ -21,7 +19,7 @@ ORDERS = {"<": operator.lt, ">": operator.gt, r"\le": operator.le, r"\ge": opera
 Side: TypeAlias = tuple[Node, Value | None]  # an expression and its value; a space has none
 
 
-def holds(evaluation: "Evaluation", node: Node) -> np.ndarray:
+def holds(evaluation: Evaluation, node: Node) -> np.ndarray:
     """Return for which values of the letters a condition holds."""
     if node.kind == "all":
         parts = [holds(evaluation, child) for child in node.children]
@@ -35,7 +33,7 @@ def holds(evaluation: "Evaluation", node: Node) -> np.ndarray:
     return functools.reduce(np.logical_and, parts)
 
 
-def links(evaluation: "Evaluation", chain: Node) -> list[tuple[Node, Side, Side]]:
+def links(evaluation: Evaluation, chain: Node) -> list[tuple[Node, Side, Side]]:
     """Return relation, left and right side of each link; each side is evaluated once; spaces such as \\mathbb{R}^n have no value."""
     sides = [(node, None if _is_space(node) else evaluation.value(node)) for node in chain.children[::2]]
     found = []
@@ -62,7 +60,7 @@ class Comparison:
     equal: np.ndarray
 
 
-def compare(evaluation: "Evaluation", relation: Node, left: Side, right: Side, chain: Node) -> Comparison:
+def compare(evaluation: Evaluation, relation: Node, left: Side, right: Side, chain: Node) -> Comparison:
     """Compare two sides of a relation, for all indices and entries."""
     sign = relation.value
     (left_node, a), (right_node, b) = left, right
@@ -116,7 +114,7 @@ def _half_a_digit(node: Node) -> float:
     return 0.5 * 10.0 ** -len(number.value.partition(".")[2]) * (1 + 1e-9)
 
 
-def _membership(evaluation: "Evaluation", sign: str, left: Value, node: Node, right: Value | None) -> Comparison:
+def _membership(evaluation: Evaluation, sign: str, left: Value, node: Node, right: Value | None) -> Comparison:
     if right is None:
         if sign == r"\notin":
             raise Malformed("which space something is not in says too little", node.place)

@@ -2,25 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attn_course.formulas import calculus
 from attn_course.formulas.compiled import OWN
 from attn_course.formulas.errors import Malformed, Place
+from attn_course.formulas.evaluation import MOST_ENTRIES, Evaluation
 from attn_course.formulas.relations import holds
 from attn_course.formulas.tree import Node, bound_in, is_between
 from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted, softmax
 
-if TYPE_CHECKING:
-    from attn_course.formulas.evaluate import Evaluation
-
-MOST_ENTRIES = 1_000_000  # of one array: what a sum over all its indices may need
 LINE = 128  # points of an integral over the whole line
 
 
-def big(evaluation: "Evaluation", node: Node) -> Value:
+def big(evaluation: Evaluation, node: Node) -> Value:
     """Evaluate what stands behind sum, prod, max, min, arg max, arg min or lim, for all values of their indices."""
     domain, body = node.children
     if node.value == r"\lim":
@@ -45,7 +41,7 @@ def big(evaluation: "Evaluation", node: Node) -> Value:
     return _reduced(evaluation, inner, node.value, value, letters)
 
 
-def _between(evaluation: "Evaluation", letter: str, ends: Sequence[Node], place: Place) -> None:
+def _between(evaluation: Evaluation, letter: str, ends: Sequence[Node], place: Place) -> None:
     """Let a letter run between two bounds, which may depend on other letters."""
     bounds = [evaluation.value(end) for end in ends]
     if {bound.form for bound in bounds} != {"scalar"}:
@@ -61,7 +57,7 @@ def _between(evaluation: "Evaluation", letter: str, ends: Sequence[Node], place:
         evaluation.mask = evaluation.mask & (values >= lows) & (values <= highs)
 
 
-def _reduced(evaluation: "Evaluation", inner: "Evaluation", operator: str, value: Value, letters: list[str]) -> Value:
+def _reduced(evaluation: Evaluation, inner: Evaluation, operator: str, value: Value, letters: list[str]) -> Value:
     """Reduce a value along the axes of the bound letters, where the mask says that they count."""
     axes = tuple(evaluation.formula.letters[letter] for letter in letters)
     shape, mask = list(value.data.shape), inner.mask
@@ -91,7 +87,7 @@ def _reduced(evaluation: "Evaluation", inner: "Evaluation", operator: str, value
     return _along_set(inner, (data >= extreme - 1e-12 * np.abs(extreme)).astype(bool), letters[0])
 
 
-def built_set(evaluation: "Evaluation", node: Node) -> Value:
+def built_set(evaluation: Evaluation, node: Node) -> Value:
     """Return the set of all values of an index for which a condition holds."""
     letter, condition = node.children
     inner = evaluation.here()
@@ -99,7 +95,7 @@ def built_set(evaluation: "Evaluation", node: Node) -> Value:
     return _along_set(inner, holds(inner, condition), letter.value)
 
 
-def _along_set(evaluation: "Evaluation", members: np.ndarray, letter: str) -> Value:
+def _along_set(evaluation: Evaluation, members: np.ndarray, letter: str) -> Value:
     """Return a set from a mask along the axis of a letter."""
     axis = evaluation.formula.letters[letter]
     values = evaluation.letters[letter].data
@@ -109,7 +105,7 @@ def _along_set(evaluation: "Evaluation", members: np.ndarray, letter: str) -> Va
     return Value(np.expand_dims(moved, axis), "set", 0, (int(values.ravel()[0]),))
 
 
-def integral(evaluation: "Evaluation", node: Node) -> Value:
+def integral(evaluation: Evaluation, node: Node) -> Value:
     """Return an integral: by Gauss between two bounds, by the trapezoidal rule on the line for what falls off on both sides."""
     variable, low, high, body = node.children
     inner = evaluation.here()
@@ -134,7 +130,7 @@ def integral(evaluation: "Evaluation", node: Node) -> Value:
     return Value((value.data * weights.reshape(shape)).sum(axis=axis, keepdims=True) * factor)
 
 
-def running_softmax(evaluation: "Evaluation", letter: str, body: Node) -> Value:
+def running_softmax(evaluation: Evaluation, letter: str, body: Node) -> Value:
     """Softmax over a running index: the body is evaluated for each of its values."""
     inner = evaluation.here()
     inner.enter(letter, body)

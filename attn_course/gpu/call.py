@@ -15,34 +15,21 @@ FAR = 2**60  # farther than any length; sums of a few of them still fit into 64 
 class Call(NamedTuple):
     """The arguments of one call; made by `validate`, which fills in the scale and the leading axes.
 
-    Attributes
-    ----------
-    query : (*#batch, q_len, d_k) Tensor
-        One row per position that asks; float16, bfloat16, float32 or float64, and key and value have the same dtype.
-    key : (*#batch, kv_len, d_k) Tensor
-        One row per position that may answer; with `enable_gqa` it has fewer heads on axis -3.
-    value : (*#batch, kv_len, d_v) Tensor
-        What each of these passes on.
-    mask : (*#batch, #q_len, #kv_len) Tensor of bool or float, or None
-        Boolean: True where the query may attend to the key. Float: added to the scores.
-    is_causal : bool
-        Query i sees the keys j <= i + q_offset only.
-    q_offset : int or (*#batch) Tensor of int
-        Position of the first query among the keys.
-    window : (int or None, int or None) or None
-        How far a query sees to the left and to the right.
-    scale : float
-        Factor of the scores; never None here.
-    softcap : float or None
-        Bound of the scores.
-    enable_gqa : bool
-        Whether query heads share key heads.
-    return_weights, return_lse : bool
-        What is asked for besides the output.
-    guard_non_finite : bool
-        Whether hidden keys and values may hold NaN or infinity on every backend.
-    batch : tuple of int
-        Leading axes of the output: those of all arguments, broadcast; with `enable_gqa` the last one is the query's heads.
+    `query` (*#batch, q_len, d_k): one row per position that asks; float16, bfloat16, float32 or float64, and key and value have
+    the same dtype.
+    `key` (*#batch, kv_len, d_k): one row per position that may answer; with `enable_gqa` it has fewer heads on axis -3.
+    `value` (*#batch, kv_len, d_v): what each of these passes on.
+    `mask` (*#batch, #q_len, #kv_len): boolean, True where the query may attend to the key, or floats, which are added to the
+    scores.
+    `is_causal`: query i sees the keys j <= i + q_offset only.
+    `q_offset` (*#batch) or an int: position of the first query among the keys.
+    `window`: how far a query sees to the left and to the right.
+    `scale`: factor of the scores; never None here.
+    `softcap`: bound of the scores.
+    `enable_gqa`: whether query heads share key heads.
+    `return_weights`, `return_lse`: what is asked for besides the output.
+    `guard_non_finite`: whether hidden keys and values may hold NaN or infinity on every backend.
+    `batch`: leading axes of the output: those of all arguments, broadcast; with `enable_gqa` the last one is the query's heads.
     """
 
     query: Tensor
@@ -115,22 +102,8 @@ def validate(
     Query, key and value get their common dtype. Under `torch.autocast` they first become what they become for torch's own
     function, and so does a mask of floats: all but float64 is cast to the dtype of autocast.
 
-    Parameters
-    ----------
-    query, key, value, mask, is_causal, q_offset, window, scale, softcap, enable_gqa, return_weights, return_lse, guard_non_finite
-        As in `attn_course.gpu.attention`.
-
-    Returns
-    -------
-    call : Call
-        What every backend reads.
-
-    Raises
-    ------
-    TypeError
-        If a tensor has a wrong dtype, or an option is of the wrong type.
-    ValueError
-        If shapes or devices do not fit, or an option is out of range.
+    The arguments are those of `attn_course.gpu.attention`. Raises TypeError if a tensor has a wrong dtype, or an option is of the
+    wrong type; ValueError if shapes or devices do not fit, or an option is out of range.
     """
     flags = {
         "is_causal": is_causal,

@@ -17,15 +17,7 @@ def why_not(call: Call) -> str | None:
 def run(call: Call) -> tuple[Tensor, ...]:
     """Compute Eq. masked-attention in at least float32, with all scores in memory at once.
 
-    Parameters
-    ----------
-    call : Call
-        Checked arguments.
-
-    Returns
-    -------
-    results : tuple of Tensor
-        The output; then the weights and the log-sum-exp, if the call asks for them.
+    Returns the output; then the weights and the log-sum-exp, if the call asks for them.
     """
     if not autocasts(call.query):
         return _attend(call)

@@ -28,35 +28,21 @@ def latent_decode(
     Each cached vector is a latent c and a rotated part; its score with a query takes all features, its value is c. So a tile of the
     cache is read once for both products; the cache is split over programs, and what they find is merged, Eq. merge-of-finished-outputs.
 
-    Parameters
-    ----------
-    query : (batch, heads, q_len, d_latent + d_rotated) Tensor
-        Queries with the key's matrix absorbed, then their rotated parts; float16 or bfloat16.
-    latents : (batch, kv_len, d_latent + d_rotated) Tensor
-        The cache.
-    d_latent : int
-        Features of c, up to 512; 1 to 64 rotated ones follow.
-    scale : float
-        Factor of the scores. No default: it belongs to the width of the keys that were absorbed, not to these.
-    is_causal, q_offset
-        As in `attn_course.gpu.attention`; several queries of a step need them. `q_offset` may be a (batch, 1) Tensor.
-    kv_lengths : (batch, 1) Tensor of int, optional
-        From this position on the cache of a sequence is padding, which nobody sees.
+    `query` (batch, heads, q_len, d_latent + d_rotated): queries with the key's matrix absorbed, then their rotated parts; float16
+    or bfloat16.
+    `latents` (batch, kv_len, d_latent + d_rotated): the cache.
+    `d_latent`: features of c, up to 512; 1 to 64 rotated ones follow.
+    `scale`: factor of the scores. No default: it belongs to the width of the keys that were absorbed, not to these.
+    `is_causal`, `q_offset`: as in `attn_course.gpu.attention`; several queries of a step need them. `q_offset` may be a (batch,
+    1) Tensor.
+    `kv_lengths` (batch, 1), integers: from this position on the cache of a sequence is padding, which nobody sees.
 
-    Returns
-    -------
-    output : (batch, heads, q_len, d_latent) Tensor
-        Weighted latent vectors, for the absorbed matrix of values and outputs; in the common dtype.
-    lse : (batch, heads, q_len) Tensor
-        Natural, float32 (float64 for float64, which Triton's interpreter takes too).
+    Returns `output` (batch, heads, q_len, d_latent): weighted latent vectors, for the absorbed matrix of values and outputs; in
+    the common dtype; `lse` (batch, heads, q_len): natural, float32 (float64 for float64, which Triton's interpreter takes too).
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `attn_course.gpu.attention`; if shapes do not fit, if the kernel cannot run here, or if a gradient is wanted: there is none.
+    Raises TypeError or ValueError as `attn_course.gpu.attention` does, if shapes do not fit, if the kernel cannot run here, or if
+    a gradient is wanted: there is none.
 
-    Notes
-    -----
     DeepSeek-V2, arXiv:2405.04434; Flash-Decoding (Dao, Haziza, Massa and Sizov, 2023). Not for `torch.compile`.
     """
     if query.ndim != 4 or latents.ndim != 3 or query.shape[0] != latents.shape[0]:

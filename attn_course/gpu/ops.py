@@ -49,62 +49,35 @@ def attention(
 
     With a mask it is Eq. masked-attention, with groups of heads Eq. grouped-query-attention.
 
-    Parameters
-    ----------
-    query : (*#batch, q_len, d_k) Tensor
-        One row per position that asks; float16, bfloat16, float32 or float64.
-    key : (*#batch, kv_len, d_k) Tensor
-        One row per position that may answer.
-    value : (*#batch, kv_len, d_v) Tensor
-        What each of these positions passes on.
-    mask : (*#batch, #q_len, #kv_len) or (#kv_len,) Tensor of bool or float, optional
-        Boolean: True where the query may attend to the key. Float: added to the scores; -inf removes the key.
-    is_causal : bool, optional
-        Let query i see the keys j <= i + q_offset only.
-    q_offset : int or (*#batch) Tensor of int, optional
-        Position of the first query among the keys; used by `is_causal` and `window`.
-    window : (int or None, int or None), optional
-        Let query i see i + q_offset - left <= j <= i + q_offset + right; None leaves a side open.
-    scale : float, optional
-        Factor on q . k; 1 / sqrt(d_k) if left out.
-    softcap : float, optional
-        Scores become softcap * tanh(scores / softcap), before the mask.
-    enable_gqa : bool, optional
-        The query has a multiple of the key's heads on axis -3; key head r serves the query heads r g .. r g + g - 1.
-    return_weights, return_lse : bool, optional
-        Also return the weights, and the log-sum-exp of each row of masked scores.
-    guard_non_finite : bool, optional
-        Let hidden keys and values hold NaN or infinity with "sdpa" too, which has to read them once more for that. If False,
-        they must be finite there, also where "auto" takes it; with the other backends they may always hold anything.
-    backend : str, optional
-        "auto", or the name of one backend: "sdpa" is torch's own function, "eager" the formula step by step, "triton" our
-        kernels, which need a CUDA device. "auto" is "sdpa" where that means the same, else "eager".
+    `query` (*#batch, q_len, d_k): one row per position that asks; float16, bfloat16, float32 or float64.
+    `key` (*#batch, kv_len, d_k): one row per position that may answer.
+    `value` (*#batch, kv_len, d_v): what each of these positions passes on.
+    `mask` (*#batch, #q_len, #kv_len) or (#kv_len,): boolean, True where the query may attend to the key, or floats, which are
+    added to the scores; -inf removes the key.
+    `is_causal`: let query i see the keys j <= i + q_offset only.
+    `q_offset` (*#batch) or an int: position of the first query among the keys; used by `is_causal` and `window`.
+    `window`: let query i see i + q_offset - left <= j <= i + q_offset + right; None leaves a side open.
+    `scale`: factor on q . k; 1 / sqrt(d_k) if left out.
+    `softcap`: scores become softcap * tanh(scores / softcap), before the mask.
+    `enable_gqa`: the query has a multiple of the key's heads on axis -3; key head r serves the query heads r g .. r g + g - 1.
+    `return_weights`, `return_lse`: also return the weights, and the log-sum-exp of each row of masked scores.
+    `guard_non_finite`: let hidden keys and values hold NaN or infinity with "sdpa" too, which has to read them once more for
+    that. If False, they must be finite there, also where "auto" takes it; with the other backends they may always hold anything.
+    `backend`: "auto", or the name of one backend: "sdpa" is torch's own function, "eager" the formula step by step, "triton" our
+    kernels, which need a CUDA device. "auto" is "sdpa" where that means the same, else "eager".
 
-    Returns
-    -------
-    output : (*batch, q_len, d_v) Tensor
-        In the common dtype of query, key and value; sums are taken in at least float32.
-    weights : (*batch, q_len, kv_len) Tensor
-        Only with `return_weights`.
-    lse : (*batch, q_len) Tensor
-        Natural logarithm; only with `return_lse`.
+    Returns `output` (*batch, q_len, d_v): in the common dtype of query, key and value; sums are taken in at least float32;
+    `weights` (*batch, q_len, kv_len): only with `return_weights`; `lse` (*batch, q_len): natural logarithm; only with
+    `return_lse`.
 
-    Raises
-    ------
-    TypeError
-        If a tensor has a wrong dtype, or an option is of the wrong type.
-    ValueError
-        If shapes do not fit, an option is out of range, or the backend named is unknown or cannot compute the call.
+    Raises TypeError if a tensor has a wrong dtype, or an option is of the wrong type; ValueError if shapes do not fit, an option
+    is out of range, or the backend named is unknown or cannot compute the call.
 
-    Notes
-    -----
-    It means what `attn_course.reference.attention` means: a query that may attend to nothing gets output 0, weights 0 and
-    lse -inf, and passes no gradient on; hidden keys and values have no influence, but see `guard_non_finite`. What a query gets
-    that sees NaN or infinity depends on the backend: "eager" computes what the reference does.
-    Under `torch.autocast` the tensors are cast as for torch's own function. Second derivatives need "eager".
+    It means what `attn_course.reference.attention` means: a query that may attend to nothing gets output 0, weights 0 and lse
+    -inf, and passes no gradient on; hidden keys and values have no influence, but see `guard_non_finite`. What a query gets that
+    sees NaN or infinity depends on the backend: "eager" computes what the reference does. Under `torch.autocast` the tensors are
+    cast as for torch's own function. Second derivatives need "eager".
 
-    Examples
-    --------
     >>> import torch
     >>> query, key, value = torch.tensor([[0.0]]), torch.tensor([[1.0], [2.0]]), torch.tensor([[10.0], [20.0]])
     >>> attention(query, key, value)
@@ -135,12 +108,7 @@ def attention(
 class Choice:
     """Which backend computes a call, and why no other one that would have come first.
 
-    Attributes
-    ----------
-    backend : str
-        Its name.
-    refused : dict of str
-        For each backend that "auto" may choose and that cannot compute the call: why not.
+    `refused`: for each backend that "auto" may choose and that cannot compute the call: why not.
     """
 
     backend: str
@@ -154,25 +122,9 @@ class Choice:
 def explain(query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Choice:
     """Return which backend "auto" picks for a call, and why the others cannot compute it.
 
-    Parameters
-    ----------
-    query, key, value : Tensor
-        As given to `attention`.
-    **options
-        Keywords of `attention`, but for `backend`.
+    `query`, `key`, `value`: as given to `attention`. `**options`: keywords of `attention`, but for `backend`. Printed, the choice
+    is one line. Raises TypeError or ValueError as in `attention`.
 
-    Returns
-    -------
-    choice : Choice
-        Printed, it is one line.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `attention`.
-
-    Examples
-    --------
     >>> import torch
     >>> x = torch.ones(3, 2)
     >>> print(explain(x, x, x, softcap=30.0))

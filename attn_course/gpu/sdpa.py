@@ -12,15 +12,7 @@ from attn_course.gpu.call import Call
 def why_not(call: Call) -> str | None:
     """Return what torch's function cannot express of the call, or None if it can.
 
-    Parameters
-    ----------
-    call : Call
-        Checked arguments.
-
-    Returns
-    -------
-    reason : str or None
-        To be read after "sdpa: ".
+    It is to be read after "sdpa: ".
     """
     if call.return_weights or call.return_lse:
         return f"it returns no {'weights' if call.return_weights else 'log-sum-exp'}"
@@ -42,15 +34,7 @@ def run(call: Call) -> tuple[Tensor, ...]:
     Torch's kernels multiply hidden values with weights of 0, which does not remove NaN or infinity. With `guard_non_finite`
     rows of keys and values that are not finite are replaced by 0, and a query that does see one gets NaN.
 
-    Parameters
-    ----------
-    call : Call
-        Checked arguments that `why_not` has no objection to.
-
-    Returns
-    -------
-    results : tuple of one Tensor
-        The output.
+    `call`: checked arguments that `why_not` has no objection to.
     """
     query, key, value = call.query, call.key, call.value
     top_left = call.is_causal and call.window is None and call.mask is None and isinstance(call.q_offset, int) and call.q_offset == 0

@@ -27,40 +27,22 @@ def attention_varlen(
     cu_seqlens_q[b] .. cu_seqlens_q[b + 1] - 1 of query, and those of cu_seqlens_k of key and value; the first entry is 0, the last the
     number of rows. Nobody waits for the device to look at these numbers, so they are not checked.
 
-    Parameters
-    ----------
-    query : (total_q, heads, d_k) Tensor
-        As `attn_course.gpu.flash.flash_attention` takes them: float16, bfloat16 or float32.
-    key : (total_k, kv_heads, d_k) Tensor
-        With `enable_gqa` kv_heads divides heads.
-    value : (total_k, kv_heads, d_v) Tensor
-        What each position passes on.
-    cu_seqlens_q, cu_seqlens_k : (sequences + 1,) Tensor of int
-        Where the sequences begin, and where the last one ends.
-    max_seqlen_q, max_seqlen_k : int
-        The length of the longest.
-    q_offset : int or (sequences,) Tensor of int, optional
-        Position of the first query of a sequence among its keys; 0 aligns a causal mask at the top left, and the difference of the
-        lengths at the bottom right, as flash-attn does.
-    **options
-        is_causal, window, scale, softcap, enable_gqa, return_lse: as in `attn_course.gpu.attention`.
+    `query` (total_q, heads, d_k): as `attn_course.gpu.flash.flash_attention` takes them: float16, bfloat16 or float32.
+    `key` (total_k, kv_heads, d_k): with `enable_gqa` kv_heads divides heads.
+    `value` (total_k, kv_heads, d_v): what each position passes on.
+    `cu_seqlens_q`, `cu_seqlens_k` (sequences + 1,), integers: where the sequences begin, and where the last one ends.
+    `max_seqlen_q`, `max_seqlen_k`: the length of the longest.
+    `q_offset` (sequences,) or an int: position of the first query of a sequence among its keys; 0 aligns a causal mask at the top
+    left, and the difference of the lengths at the bottom right, as flash-attn does.
+    `**options`: is_causal, window, scale, softcap, enable_gqa, return_lse: as in `attn_course.gpu.attention`.
 
-    Returns
-    -------
-    output : (total_q, heads, d_v) Tensor
-        In the common dtype.
-    lse : (total_q, heads) Tensor
-        Natural, float32; only with `return_lse`.
+    Returns `output` (total_q, heads, d_v): in the common dtype; `lse` (total_q, heads): natural, float32; only with `return_lse`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `attn_course.gpu.attention`, and if the packed form is none. A mask is refused: it would have no axes here.
+    Raises TypeError or ValueError as `attn_course.gpu.attention` does, and if the packed form is none. A mask is refused: it
+    would have no axes here.
 
-    Notes
-    -----
-    The kernels take padded batches, so query, key and value are copied to (sequences, heads, longest, features), and the rows of the
-    padding are computed and dropped: time and memory are those of sequences that are all as long as the longest.
+    The kernels take padded batches, so query, key and value are copied to (sequences, heads, longest, features), and the rows of
+    the padding are computed and dropped: time and memory are those of sequences that are all as long as the longest.
     """
     if "mask" in options:
         raise TypeError("mask is not taken with packed sequences; got one")

@@ -12,11 +12,6 @@ class KeyValueCache:
     decoding-equals-full-pass.
     One cache serves one layer and one batch of sequences.
 
-    Methods
-    -------
-    append(key, value)
-        Add new positions; return those of the past and the new ones together.
-
     An empty cache is falsy, as an empty list is: ask ``cache is None``, not ``not cache``. Gradients flow through what
     is kept; decode under `torch.no_grad`, or the cache keeps the graph of every step alive.
 

@@ -13,11 +13,6 @@ class KeyValueCache:
     Attention to what the cache returns gives what one full pass gives, Eq. decoding-equals-full-pass. Latent attention keeps its latent
     vectors in the place of keys, and the shared rotary keys in the place of values.
 
-    Methods
-    -------
-    append(key, value)
-        Add new positions; return those of the past and the new ones together.
-
     Shazeer (2019), section 2.4 ("incremental"), arXiv:1911.02150. An empty cache is falsy, as an empty list is: ask
     ``cache is None``, not ``not cache``.
 

@@ -18,17 +18,6 @@ class PagedCache:
     last one is full, so that less than one block for each sequence is empty, Eq. paged-waste. `fork` copies a table, not the
     blocks; who then writes into a shared block gets a copy of that block first, Eq. blocks-of-a-fork.
 
-    Methods
-    -------
-    append(sequence, key, value)
-        Add positions to a sequence, or begin one.
-    read(sequence)
-        Return its keys and values in order.
-    fork(sequence, name)
-        Let another sequence begin with all that one holds.
-    free(sequence)
-        Forget a sequence; blocks that no other holds become free.
-
     Kwon et al. (2023), vLLM, sections 4.1 to 4.4, arXiv:2309.06180.
 
     >>> cache = PagedCache(n_blocks=4, block_size=2)

@@ -105,11 +105,6 @@ class QuantisedCache:
     What `append` returns is what a `KeyValueCache` returns, each number off by half a step at most, Eq. quantisation-error; the
     keys that wait are exact. The bytes are those of Eq. quantised-cache-bytes.
 
-    Methods
-    -------
-    append(key, value)
-        Add new positions; return keys and values so far, restored.
-
     `bits`: of one number, 1 to 16.
     `group`: number of tokens that share the steps of their keys.
 

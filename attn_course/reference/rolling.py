@@ -14,11 +14,6 @@ class RollingCache:
     Position i lies in slot i while i < n_sinks, later in slot n_sinks + (i - n_sinks) mod (left + 1): it overwrites the one that no
     query to come can see, Eq. rolling-cache-equals-window. Slots are not in the order of positions, which attention does not mind.
 
-    Methods
-    -------
-    append(key, value)
-        Add new positions; return what their queries may see, and the mask.
-
     `left`: number of keys before its own that a query sees.
     `n_sinks`: number of first keys that stay.
 

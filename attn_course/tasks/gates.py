@@ -394,16 +394,8 @@ def right_answer_problems(task: Task, functions: Sequence[Any]) -> list[str]:
 def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any], text: str) -> list[str]:
     """The answer of the solution passes, on the notebook's cases and on fresh ones, and these show what the text promises.
 
-    Parameters
-    ----------
-    task : Task
-        The task.
-    cells : sequence of str
-        The code of the solution, less its checks.
-    names : mapping
-        The names that this code defines.
-    text : str
-        The question and the head of the function, as the exercise shows them.
+    `cells`: the code of the solution, less its checks. `names`: the names that this code defines. `text`: the question and the
+    head of the function, as the exercise shows them.
     """
     if task.entry not in names:
         return [f"the solution defines no {task.entry}"]
@@ -415,15 +407,7 @@ def solution_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any]
 def name_problems(tasks: Sequence[Task]) -> list[tuple[str, str]]:
     """The numbers of a task have names that no other task of its lesson gives: a learner runs given cells in any order.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        All tasks of a lesson.
-
-    Returns
-    -------
-    problems : list of (str, str)
-        The id of a task, and what is wrong with it.
+    Returns for each the id of a task, and what is wrong.
     """
     given = {task.id: set(task.symbols if task.kind == "derive" else task.numbers if task.question_source else ()) for task in tasks}
     return [
@@ -439,14 +423,7 @@ def name_problems(tasks: Sequence[Task]) -> list[tuple[str, str]]:
 def variant_problems(task: Task, cell: str, names: Mapping[str, Any]) -> list[str]:
     """The answer of the solution passes with the numbers of every student.
 
-    Parameters
-    ----------
-    task : Task
-        The task.
-    cell : str
-        The cell of the solution that answers it.
-    names : mapping
-        The names that the solution defines.
+    `cell`: the cell of the solution that answers it. `names`: the names that the solution defines.
     """
     for each in task.each_variant() if task.question_source else ():
         own = {**names, **each.numbers}

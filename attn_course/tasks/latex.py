@@ -18,7 +18,8 @@ import numpy as np
 from attn_course.formulas.calls import called_list
 from attn_course.formulas.compiled import Formula, with_runners
 from attn_course.formulas.errors import NOWHERE, Malformed
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
+from attn_course.formulas.evaluation import Evaluation
 from attn_course.formulas.expressions import RELATIONS, SPLIT
 from attn_course.formulas.givens import Given, as_given, unrelated
 from attn_course.formulas.read import read_expression
@@ -256,7 +257,7 @@ def _one_by_one(evaluation: Evaluation, looped: Sequence[str]) -> Iterator[Evalu
         yield one
 
 
-class _Bounded(Evaluation):
+class _Bounded(Evaluator):
     """An evaluation that refuses large sums, and remembers what each part was."""
 
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:

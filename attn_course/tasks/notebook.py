@@ -18,7 +18,7 @@ from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
 from attn_course.tasks.registry import get_task
 from attn_course.tasks.run import TIME_LIMIT_S, quiet, run
-from attn_course.tasks.source import answer_source, course_uses, forbidden_calls, import_what_is_named
+from attn_course.tasks.source import answer_source, course_uses, forbidden_calls, import_what_is_named, unread
 from attn_course.tasks.variants import shell, student
 
 PRINTED_CHARACTERS = 2_000
@@ -115,7 +115,7 @@ def _assess(
     given = {function.__name__ for function in task.given}
     source = answer_source(answer, task.entry, cells, given)
     own = {name: value for name, value in (names or getattr(answer, "__globals__", {})).items() if name not in given}
-    if refusal := _refusal(task, answer, source, own):
+    if refusal := _unread(task, cells) or _refusal(task, answer, source, own):
         return Verdict(task.id, task.title, False, 0, task.points, refusal, equation=task.equation)
     cases = task.draw(np.random.default_rng(seed))
     if task.wants_latex:
@@ -138,6 +138,14 @@ def _assess(
         time_limit_s=time_limit_s,
     )
     return judge(task, cases, results, expect=expect)
+
+
+def _unread(task: Task, cells: Sequence[str]) -> str:
+    """Say that the answer's cell was no Python when it was run, so that what would be judged is an older answer."""
+    if (error := unread(task.entry, cells)) is None:
+        return ""
+    where = f"{error.msg}, line {error.lineno} of the cell"
+    return f"the cell with {task.entry} has a syntax error ({where}), and the answer before it still stands: mend it and run it"
 
 
 def _refusal(task: Task, answer: Any, source: str, names: Mapping[str, Any]) -> str:

@@ -1,15 +1,18 @@
-"""Find tasks: the files tasks*.py of each lesson hold them, and ORDER, or TASKS, in tasks.py says in which order.
+"""Find tasks: the files tasks*.py of each lesson hold them, and ORDER in tasks.py says in which order.
 
-A folder of a teacher's own holds them in the list TASKS of its tasks.py.
+A folder of a teacher's own holds them in its tasks.py, in the order in which they stand there, or in that of ORDER.
 """
 
 import importlib
 import runpy
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from attn_course import numbers
+from attn_course.tasks.asked import TaskError
 from attn_course.tasks.core import Note, Task
 
 
@@ -21,11 +24,20 @@ class OwnTasksError(ValueError):
     """A folder does not hold a teacher's own tasks; the text is one line that names the file."""
 
 
-_OWN: dict[str, tuple[Path, list[Task]]] = {}  # by slug
+@dataclass(frozen=True)
+class _Own:
+    """A teacher's own tasks: the folder they are in, and ORDER."""
+
+    folder: Path
+    order: list[str | Note]
+    tasks: list[Task]
+
+
+_OWN: dict[str, _Own] = {}  # by slug
 
 
 def add_own(folder: Path) -> str:
-    """Add a teacher's own tasks: those of TASKS in the file tasks.py of a folder outside of the package.
+    """Add a teacher's own tasks: those in the file tasks.py of a folder outside of the package.
 
     They make up a lesson behind all others, which is called like the folder and has no number. Adding it again changes nothing.
 
@@ -35,32 +47,40 @@ def add_own(folder: Path) -> str:
     """
     folder = folder.resolve()
     slug, path = folder.name, folder / "tasks.py"
-    if slug in _OWN and _OWN[slug][0] == folder:
+    if slug in _OWN and _OWN[slug].folder == folder:
         return slug
     if not (slug.isascii() and slug.isidentifier() and slug.islower()) or slug in numbers.lessons():
         raise OwnTasksError(f"{folder}: wanted a folder whose name is a Python name in lower case and no lesson's; got {slug!r}")
     if not path.is_file():
-        raise OwnTasksError(f"{path}: missing; wanted TASKS = [Task(...), ...]")
+        raise OwnTasksError(f"{path}: missing; wanted tasks, each a function below @asked(...)")
     try:
-        tasks = runpy.run_path(str(path), run_name=f"{slug}.tasks").get("TASKS")
+        defined = runpy.run_path(str(path), run_name=f"{slug}.tasks")
+    except TaskError as error:
+        raise OwnTasksError(str(error)) from error
     except Exception as error:  # a teacher's file may fail in any way
         raise OwnTasksError(f"{path}: cannot be loaded: {type(error).__name__}: {' '.join(str(error).split())}") from error
-    if not isinstance(tasks, list) or not tasks or not all(isinstance(task, Task) for task in tasks):
-        raise OwnTasksError(f"{path}: wanted TASKS = [Task(...), ...]; got {'none' if not tasks else type(tasks).__name__}")
+    tasks = [each for each in defined.values() if isinstance(each, Task)]
+    if not tasks:
+        raise OwnTasksError(f"{path}: wanted tasks, each a function below @asked(...); got none")
+    listed = defined.get("ORDER", [task.id for task in tasks])
+    try:
+        tasks = _in_order(tasks, listed)
+    except ValueError as error:
+        raise OwnTasksError(f"{path}: {error}") from None
     ids = [task.id for task in tasks]
     for task in tasks:
         if ids.count(task.id) > 1 or numbers.lesson_of("tasks", task.id):
             raise OwnTasksError(f"{path}: wanted ids that no other task has; got {task.id!r} a second time")
         if len(task.variants) > 1:
             raise OwnTasksError(f"{path}: wanted the same numbers for all students; task {task.id!r} has variants")
-    _OWN[slug] = folder, tasks
+    _OWN[slug] = _Own(folder, listed, tasks)
     numbers.add_lesson(slug, slug.replace("_", " ").capitalize(), ids)
     return slug
 
 
 def own_exercises() -> dict[str, Path]:
     """Return where the exercises of the lessons that were added lie once they are built, by slug."""
-    return {slug: folder / f"ex_{slug}.ipynb" for slug, (folder, _) in _OWN.items()}
+    return {slug: own.folder / f"ex_{slug}.ipynb" for slug, own in _OWN.items()}
 
 
 def get_task(task_id: str) -> Task:
@@ -91,23 +111,24 @@ def declared_tasks(lesson: str) -> list[Task]:
     Raises ValueError if ORDER names a task that is not there, or does not name one that is.
     """
     if lesson in _OWN:
-        return _OWN[lesson][1]
+        return _OWN[lesson].tasks
     main = _main_file(lesson)
     if main is None:
         return []
-    listed = vars(main).get("TASKS")
-    if listed is not None:
-        return list(listed)
-    there = {task.id: task for name in numbers.lesson_modules("tasks", lesson) for task in _tasks_in(name)}
-    wanted = [each for each in order(lesson) if isinstance(each, str)]
-    if strange := sorted({*wanted} ^ {*there}):
-        raise ValueError(f"wanted the tasks of the lesson in ORDER, each once; got {', '.join(strange)} in one of the two alone")
-    return [there[name] for name in wanted]
+    return _in_order([task for name in numbers.lesson_modules("tasks", lesson) for task in _tasks_in(name)], main.ORDER)
 
 
 def order(lesson: str) -> list[str | Note]:
     """Return ORDER of a lesson: the ids of its tasks, and the cells between them."""
-    return list(_main_file(lesson).ORDER)
+    return list(_OWN[lesson].order if lesson in _OWN else _main_file(lesson).ORDER)
+
+
+def _in_order(tasks: Sequence[Task], listed: Sequence[str | Note]) -> list[Task]:
+    there = {task.id: task for task in tasks}
+    wanted = [each for each in listed if isinstance(each, str)]
+    if strange := sorted({*wanted} ^ {*there}):
+        raise ValueError(f"wanted the tasks of the lesson in ORDER, each once; got {', '.join(strange)} in one of the two alone")
+    return [there[name] for name in wanted]
 
 
 def _main_file(lesson: str) -> Any:

@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -49,9 +49,26 @@ def binds(cell: str, name: str) -> bool:
         return False
 
 
+def unread(entry: str, cells: Sequence[str]) -> SyntaxError | None:
+    """Return what keeps the newest cell that would define a name from being Python, so that the name still means something older."""
+    defines = re.compile(rf"^\s*(async\s+def|def|class)\s+{entry}\b|^\s*{entry}\s*(:[^=\n]*)?=(?!=)", re.MULTILINE)
+    for cell in reversed(cells):
+        if defines.search(cell):
+            try:
+                for node in ast.parse(cell).body:  # one after the other, as IPython does: a __future__ may stand behind other lines
+                    compile(ast.Module([node], []), "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            except SyntaxError as error:
+                return error
+            except (ValueError, RecursionError, MemoryError):  # a null byte; nested beyond measure
+                return None
+        if binds(cell, entry):
+            return None
+    return None
+
+
 def import_what_is_named(source: str) -> None:
     """Import what a text imports, so that the clock of a case does not run meanwhile: torch may take longer than a case is given."""
-    for path in _imports(ast.parse(source)).values():
+    for path in _imports(ast.walk(ast.parse(source))).values():
         with contextlib.suppress(Exception, SystemExit):  # the answer's own import will say it
             importlib.import_module(path.partition(".")[0])
 
@@ -71,12 +88,12 @@ def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]
     objects: dict[int, tuple[str, Any]] = {}
     for rule in forbid:
         objects |= _objects(rule, places if rule.startswith(".") else (sys.modules.get(rule.partition(".")[0]),))
-    tree = ast.parse(source)
-    known = _known(tree, imports := _imports(tree), names)
+    nodes = [*ast.walk(ast.parse(source))]  # once: it takes its time
+    known = _known(nodes, imports := _imports(nodes), names)
     modules = {name: value.__name__ for name, value in known.items() if inspect.ismodule(value)} | imports
-    own = _own_members(tree, names) & methods
+    own = _own_members(nodes, names) & methods
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, (ast.Attribute, ast.Name)):
             continue
         text = _dotted(node)
@@ -119,10 +136,10 @@ def _may_be_the_librarys(node: ast.Attribute, modules: Mapping[str, str], own: C
     return head in LIBRARIES or not (names_another or node.attr in own)
 
 
-def _own_members(tree: ast.AST, names: Mapping[str, Any]) -> set[str]:
+def _own_members(nodes: Collection[ast.AST], names: Mapping[str, Any]) -> set[str]:
     """What the learner's own classes and objects have as members: methods, properties, fields, attributes that are set."""
-    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
-    for node in ast.walk(tree):
+    found = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             found |= _bound(ast.Module(node.body, []))
     for value in names.values():
@@ -138,10 +155,11 @@ def course_uses(source: str, names: Mapping[str, Any]) -> list[str]:
     Returns `found`: as they stand in the source, sorted, each once. `check` is no answer and may be called anywhere.
     """
     tree = ast.parse(source)
-    imports = _imports(tree)
-    known = _known(tree, imports, names)
+    nodes = [*ast.walk(tree)]
+    imports = _imports(nodes)
+    known = _known(nodes, imports, names)
     found = {ast.unparse(node) for node in _chains(tree) if _is_courses(node, imports, known)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(COURSE.pattern + r"[\w.]*", node.value):
             found.add(ast.unparse(node))  # for import_module
         if isinstance(node, ast.ImportFrom) and COURSE.match(node.module or "") and any(alias.name == "*" for alias in node.names):
@@ -203,10 +221,10 @@ def _chains(tree: ast.AST) -> Iterator[ast.expr]:
         yield from _chains(node)
 
 
-def _known(tree: ast.AST, imports: Mapping[str, str], names: Mapping[str, Any]) -> dict[str, Any]:
+def _known(nodes: Collection[ast.AST], imports: Mapping[str, str], names: Mapping[str, Any]) -> dict[str, Any]:
     """What the global and imported names of a text stand for; its own variables hide them."""
-    local = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    local |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    local = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     return {name: value for name, value in names.items() if name not in local} | {name: if_imported(path) for name, path in imports.items()}
 
 
@@ -239,13 +257,13 @@ def _bound(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         todo += ast.iter_child_nodes(node)
-    return names | set(_imports(ast.Module([node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))], [])))
+    return names | set(_imports(tree.body))
 
 
-def _imports(tree: ast.AST) -> dict[str, str]:
+def _imports(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """What each imported name stands for, as a dotted path."""
     paths = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             paths.update({a.asname or a.name.partition(".")[0]: a.name if a.asname else a.name.partition(".")[0] for a in node.names})
         elif isinstance(node, ast.ImportFrom):

@@ -630,7 +630,7 @@ verify("attention-flops")
 # appears when you run the cell.
 
 # %% id="break-card" tags=["live"]
-from attn_course.figures.broken import break_the_machine
+from attn_course.game.card import break_the_machine
 
 break_the_machine(1)
 

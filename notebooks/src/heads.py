@@ -663,7 +663,7 @@ print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 # them. Find the smallest input that shows each mistake, and the lamp that proves it.
 
 # %% id="break-card"
-from attn_course.figures.broken import break_the_machine
+from attn_course.game.card import break_the_machine
 
 break_the_machine("heads-tiled")
 

@@ -714,7 +714,7 @@ print(f"{'none in layer 20':22}", alone.round(1))
 # softmax, and what is hidden by a large number only. Find the smallest input that shows each, and the lamp that proves it.
 
 # %% id="break-card"
-from attn_course.figures.broken import break_the_machine
+from attn_course.game.card import break_the_machine
 
 break_the_machine("mask-after-softmax")
 

@@ -394,7 +394,7 @@ verify("scores-in-columns")
 # mistake in a broken machine.
 
 # %% id="game-card"
-from attn_course.figures.broken import break_the_machine
+from attn_course.game.card import break_the_machine
 
 break_the_machine()
 
@@ -448,7 +448,7 @@ print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 # %% id="map-table"
 from IPython.display import Markdown, display
 
-from attn_course.authoring.lessons import lesson_table
+from attn_course.numbers import lesson_table
 
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 

@@ -91,8 +91,8 @@ def test_the_build_refuses_what_the_gate_finds_before_it_writes_anything(course)
 
 def test_a_planned_lesson_is_judged_but_neither_numbered_nor_built(built):
     built.edit("notebooks/series.toml", 'slug = "triple"', 'planned = true\nslug = "triple"')
-    built.write("attn_course/lessons/triple/equations.py", '@equation("thrice", "3x = x + x + x")\ndef thrice():\n    return 1, 1\n')
-    built.write("attn_course/lessons/triple/tasks.py", 'THRICE = Task(\n    id="treble-it",\n)\nTASKS = [Task(id="treble-twice")]\n')
+    built.write("attn_course/lessons/triple/equations.py", '@claim("thrice")\ndef _():\n    "3x = x + x + x"\n')
+    built.write("attn_course/lessons/triple/tasks.py", 'A = asked_formula(\n    "treble-it",\n)\n@asked("treble-twice")\ndef f(): ...\n')
     built.write("notebooks/src/triple.py", '# %% [markdown] id="title"\n# # {lesson}`triple` Thrice\n')
     judged = []
     built.build(gate=lambda written: judged.append(written.slug) or [])

@@ -2,10 +2,12 @@
 
 import pytest
 
-from attn_course.authoring.lessons import Lesson, lesson_table, lessons
+from attn_course import numbers
+from attn_course.authoring.lessons import Lesson, lessons
 from attn_course.authoring.links import links_in
+from attn_course.authoring.numbering import numbering
 from attn_course.lessons.start.figures import QUESTIONS
-from attn_course.numbers import lesson_in
+from attn_course.numbers import lesson_in, lesson_table
 from tests.authoring.conftest import SERIES
 
 LISTING = """\
@@ -14,12 +16,11 @@ LISTING = """\
 # Begin.
 
 # %% id="table"
-from attn_course.authoring.lessons import lesson_table
+from attn_course.numbers import lesson_table
 print(lesson_table())
 """
 TOY = {
-    "authoring/__init__.py": "",
-    "authoring/lessons.py": "def lesson_table():\n    return 1\n",
+    "numbers.py": "def lesson_table():\n    return 1\n",
 }
 
 
@@ -36,17 +37,16 @@ def test_a_lesson_is_listed_by_the_title_of_its_source(listing):
 
 
 def test_the_table_links_the_lessons_that_have_a_source(listing):
-    assert lesson_table(listing.root).splitlines()[2:] == [
-        "| [00 Start](00_start.ipynb) |  |",
-        "| [02 double](02_double.ipynb) | [exercises](../work/ex_02_double.ipynb) |",
-    ]
-    asking = lesson_table(listing.root, questions={"double": "What is twice?"})
+    with numbers.using(numbering(listing.root).tables):
+        shown, asking = lesson_table(), lesson_table({"double": "What is twice?"})
+    assert "| [00 Nought](00_start.ipynb) |  |" in shown.splitlines()
+    assert "| [02 Double](02_double.ipynb) | [exercises](../work/ex_02_double.ipynb) |" in shown.splitlines()
     assert asking.splitlines()[0] == "| lesson | the question it answers | exercises |"
-    assert [line.split(" | ")[1].strip() for line in asking.splitlines()[2:]] == ["", "What is twice?"]
+    assert [line.split(" | ")[1].strip() for line in asking.splitlines()[2:]] == ["", "", "What is twice?", ""]
 
 
 def test_every_link_of_the_real_table_leads_to_a_notebook(root):
-    links = links_in(lesson_table(root))
+    links = links_in(lesson_table())
     assert "00_start.ipynb" in links
     for link in links:
         assert (root / "notebooks" / link.replace("../work/", "../exercises/")).is_file()
@@ -57,7 +57,7 @@ def test_the_table_of_the_lesson_is_todays(root):
 
     book = nbformat.read(root / "notebooks" / "00_start.ipynb", as_version=4)
     (shown,) = (output.data["text/markdown"] for cell in book.cells if cell.id == "map-table" for output in cell.outputs)
-    assert shown == lesson_table(root, questions=QUESTIONS)
+    assert shown == lesson_table(QUESTIONS)
 
 
 def test_every_lesson_answers_a_question(root):

@@ -1,14 +1,3 @@
-# %% cross-attention | wrong | scale with d_v, the width of the values
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    v = y @ w_value
-    s = (x @ w_query) @ (y @ w_key).T / np.sqrt(v.shape[1])
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True) @ v
-# %% cross-attention | wrong | scale with the width d_x of the target
-def my_cross_attention(x, y, w_query, w_key, w_value):
-    s = (x @ w_query) @ (y @ w_key).T / np.sqrt(x.shape[1])
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True) @ (y @ w_value)
 # %% cross-attention | wrong | normalised once for all pairs instead of row by row, then times q_len
 def my_cross_attention(x, y, w_query, w_key, w_value):
     s = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])
@@ -32,141 +21,142 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
         return e @ values / e.sum()
 
     return np.stack([ask(row) for row in x])
-# %% cross-attention | right | torch float64, softmax of a transposed score matrix along dim 0
-import torch
-
-
+# %% cross-attention | wrong | values from the target
 def my_cross_attention(x, y, w_query, w_key, w_value):
-    x, y, wq, wk, wv = (torch.tensor(np.array(a)) for a in (x, y, w_query, w_key, w_value))
-    s = (y @ wk) @ (x @ wq).T * wq.shape[1] ** -0.5
-    return ((y @ wv).T @ torch.softmax(s, dim=0)).T
-# %% repair-padding-both-sides | wrong | sides right, but padding scored -1e9 instead of hidden
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    scores = np.where(real_keys[:, None, :], scores, -1e9)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    real_queries = np.arange(query.shape[1]) < target_lengths[:, None]
-    return np.where(real_queries[:, :, None], weights @ value, 0.0)
-# %% repair-padding-both-sides | wrong | only the mask of the keys repaired
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    scores = np.where(real_keys[:, None, :], scores, -np.inf)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    real_queries = np.arange(query.shape[1]) < source_lengths[:, None]
-    return np.where(real_queries[:, :, None], weights @ value, 0.0)
-# %% repair-padding-both-sides | wrong | rows of target padding left as they come out
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    scores = np.where(real_keys[:, None, :], scores, -np.inf)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
-# %% repair-padding-both-sides | wrong | target padding hidden in the scores too: its rows are nan
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
-    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
-    real_queries = np.arange(query.shape[1]) < target_lengths[:, None]
-    scores = np.where(real_keys[:, None, :] & real_queries[:, :, None], scores, -np.inf)
-    with np.errstate(invalid="ignore"):
-        unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return real_queries[:, :, None] * (weights @ value)
-# %% repair-padding-both-sides | right | each example cut to its real rows, copied into zeros
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    out = np.zeros((*query.shape[:2], value.shape[2]))
-    for b, (m, n) in enumerate(zip(source_lengths, target_lengths)):
-        s = query[b, :n] @ key[b, :m].T / query.shape[2] ** 0.5
-        p = np.exp(s - s.max(axis=1, keepdims=True))
-        out[b, :n] = p @ value[b, :m] / p.sum(axis=1, keepdims=True)
-    return out
-# %% repair-padding-both-sides | right | torch: clean the padding first, masked_fill, softmax, multiply
-import torch
-
-
-def padded_cross_attention(query, key, value, source_lengths, target_lengths):
-    q, k, v, m, n = (torch.tensor(np.array(a)) for a in (query, key, value, source_lengths, target_lengths))
-    source = torch.arange(k.shape[1])[None] < m[:, None]
-    target = (torch.arange(q.shape[1])[None] < n[:, None]).unsqueeze(2)
-    q = torch.where(target, q, 0.0)
-    k, v = torch.where(source[..., None], k, 0.0), torch.where(source[..., None], v, 0.0)
-    s = torch.einsum("bid,bjd->bij", q, k) / q.shape[2] ** 0.5
-    p = s.masked_fill(~source[:, None], -torch.inf).softmax(-1)
-    return torch.einsum("bij,bjd->bid", p, v) * target
-# %% loss-over-real-tokens | wrong | shifts the logits in place: the input is changed
-def my_loss(logits, target, padding):
-    logits -= logits.max(axis=-1, keepdims=True)
-    logp = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    real = (target != padding)[..., None]
-    hot = np.eye(logits.shape[-1])[target]
-    n = real.sum()
-    return -(real * hot * logp).sum() / n, real * (np.exp(logp) - hot) / n
-# %% loss-over-real-tokens | wrong | mean of the means of the sentences, empty ones skipped
-def my_loss(logits, target, padding):
-    top = logits.max(axis=-1, keepdims=True)
-    logp = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
-    real = target != padding
-    count = real.sum(axis=1)
-    weight = real / np.maximum(count, 1)[:, None] / (count > 0).sum()
-    hot = np.eye(logits.shape[-1])[target]
-    return -(weight[..., None] * hot * logp).sum(), weight[..., None] * (np.exp(logp) - hot)
-# %% loss-over-real-tokens | wrong | padding thought to stand at the end: counts the tokens before the first padding
-def my_loss(logits, target, padding):
-    top = logits.max(axis=-1, keepdims=True)
-    logp = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
-    real = np.cumsum(target == padding, axis=1) == 0
-    n = max(real.sum(), 1)
-    hot = np.eye(logits.shape[-1])[target]
-    return -(real[..., None] * hot * logp).sum() / n, real[..., None] * (np.exp(logp) - hot) / n
-# %% loss-over-real-tokens | wrong | log of a softmax with 1e-12 added: bounded when logits are a thousand apart
-def my_loss(logits, target, padding):
-    e = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    p = e / e.sum(axis=-1, keepdims=True)
-    real = target != padding
-    hot = np.eye(logits.shape[-1])[target]
-    n = real.sum()
-    return -(np.log(p + 1e-12) * hot).sum(-1)[real].sum() / n, np.where(real[..., None], p - hot, 0) / n
-# %% loss-over-real-tokens | right | boolean selection, flat rows, scatter back
-def my_loss(logits, target, padding):
-    where = np.nonzero(target != padding)
-    rows, words = logits[where], target[where]
-    n = len(words)
-    logp = rows - np.logaddexp.reduce(rows, axis=1)[:, None]
-    loss = -np.mean(logp[np.arange(n), words])
-    grad = np.exp(logp) / n
-    grad[np.arange(n), words] -= 1 / n
-    d_logits = np.zeros(logits.shape)
-    d_logits[where] = grad
-    return loss, d_logits
-# %% loss-over-real-tokens | right | torch log_softmax and gather, gradient by hand
-import torch
-
-
-def my_loss(logits, target, padding):
-    u, w = torch.tensor(np.array(logits)), torch.tensor(np.array(target)).long()
-    real = (w != padding).to(u.dtype)
-    logp = torch.log_softmax(u, dim=-1)
-    loss = -(logp.gather(-1, w[..., None])[..., 0] * real).sum() / real.sum()
-    grad = logp.exp().scatter_add(-1, w[..., None], -torch.ones_like(logp[..., :1]))
-    return float(loss), (grad * (real / real.sum())[..., None]).numpy()
-# %% source-gradient | wrong | only the way through the values
-def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    s = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    p = e / e.sum(axis=1, keepdims=True)
-    return p.T @ d_output @ w_value.T
-# %% source-gradient | wrong | scale forgotten on the way back
-def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    q, k, v = x @ w_query, y @ w_key, y @ w_value
+    q, k, v = x @ w_query, y @ w_key, x @ w_value
     s = q @ k.T / np.sqrt(q.shape[1])
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    p = e / e.sum(axis=1, keepdims=True)
-    d_p = d_output @ v.T
-    d_s = p * (d_p - (p * d_p).sum(axis=1, keepdims=True))
-    return d_s.T @ q @ w_key.T + p.T @ d_output @ w_value.T
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True) @ v
+# %% cross-attention | wrong | sequences padded to one length, zeros counted as keys
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    n = max(len(x), len(y))
+    q = np.zeros((n, w_query.shape[1])); q[:len(x)] = x @ w_query
+    k = np.zeros((n, w_key.shape[1])); k[:len(y)] = y @ w_key
+    v = np.zeros((n, w_value.shape[1])); v[:len(y)] = y @ w_value
+    p = np.exp(q @ k.T / np.sqrt(q.shape[1]))
+    return (p / p.sum(axis=1, keepdims=True) @ v)[:len(x)]
+# %% cross-attention | wrong | squeezed, a single query loses its axis
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    s = x @ w_query @ (y @ w_key).T / np.sqrt(w_key.shape[1])
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    return np.squeeze(p / p.sum(axis=1, keepdims=True) @ (y @ w_value))
+# %% cross-attention | wrong | sums of the weights without keepdims
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    s = x @ w_query @ (y @ w_key).T / np.sqrt(w_key.shape[1])
+    p = np.exp(s)
+    return p / p.sum(axis=1) @ (y @ w_value)
+# %% cross-attention | wrong | scaled in place in w_query
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    w_query *= w_query.shape[1] ** -0.5
+    p = np.exp(x @ w_query @ (y @ w_key).T)
+    return p / p.sum(axis=1, keepdims=True) @ (y @ w_value)
+# %% cross-attention | cheat | torch's attention hidden behind an alias of nn.functional
+import torch
+from torch.nn import functional as tools
+_mix = vars(tools)["scaled_dot_product_attention"]
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    q, k, v = (torch.tensor(a)[None] for a in (x @ w_query, y @ w_key, y @ w_value))
+    return _mix(q, k, v)[0].numpy()
+# %% cross-attention | wrong | target rows shared out to two threads
+import threading
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    out = np.zeros((len(x), w_value.shape[1]))
+    k, v = y @ w_key, y @ w_value
+    def part(rows):
+        p = np.exp(x[rows] @ w_query @ k.T / np.sqrt(k.shape[1]))
+        out[rows] = p / p.sum(axis=1, keepdims=True) @ v
+    jobs = [threading.Thread(target=part, args=(slice(i, None, 2),)) for i in range(2)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    return out
+# %% cross-attention | cheat | nn.MultiheadAttention with kdim and vdim
+import torch
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    q, k, v = (torch.tensor(a) for a in (x @ w_query, y @ w_key, y @ w_value))
+    d, d_v = q.shape[1], v.shape[1]
+    layer = torch.nn.MultiheadAttention(d, 1, bias=False, batch_first=True, dtype=torch.float64)
+    with torch.no_grad():
+        layer.in_proj_weight.copy_(torch.eye(d, dtype=torch.float64).repeat(3, 1))
+        _, p = layer(q[None], k[None], k[None], need_weights=True)
+    return (p[0] @ v).numpy()
+# %% cross-attention | right | torch with softmax in float32
+import torch
+def my_cross_attention(x, y, w_query, w_key, w_value):
+    x, y, w_query, w_key, w_value = [torch.tensor(a).float() for a in (x, y, w_query, w_key, w_value)]
+    s = torch.addmm(torch.zeros(1), x @ w_query, (y @ w_key).t()) / w_key.size(1) ** 0.5
+    return torch.softmax(s, dim=-1).matmul(y).matmul(w_value)
+# %% repair-padding-both-sides | wrong | scores multiplied by the mask, padding gets score 0
+def padded_cross_attention(query, key, value, source_lengths, target_lengths):
+    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
+    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
+    scores = scores * real_keys[:, None, :]
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    return p @ value * (np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None]
+# %% repair-padding-both-sides | wrong | exp without the maximum, large scores overflow
+def padded_cross_attention(query, key, value, source_lengths, target_lengths):
+    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
+    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
+    p = np.where(real_keys[:, None, :], np.exp(scores), 0.0)
+    p = p / p.sum(axis=-1, keepdims=True)
+    return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], p @ value, 0.0)
+# %% repair-padding-both-sides | wrong | lengths of the first example for the whole batch
+def padded_cross_attention(query, key, value, source_lengths, target_lengths):
+    n, m = int(source_lengths[0]), int(target_lengths[0])
+    scores = query @ key[:, :n].swapaxes(1, 2) / np.sqrt(query.shape[2])
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    out = p / p.sum(axis=-1, keepdims=True) @ value[:, :n]
+    out[:, m:] = 0.0
+    return out
+# %% repair-padding-both-sides | wrong | zeroes the padding of value in place
+def padded_cross_attention(query, key, value, source_lengths, target_lengths):
+    scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
+    real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
+    value[~real_keys] = 0.0
+    scores = np.where(real_keys[:, None, :], scores, -np.inf)
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], p @ value, 0.0)
+# %% repair-padding-both-sides | cheat | torch's attention with attn_mask, composed name
+import torch
+def padded_cross_attention(query, key, value, source_lengths, target_lengths):
+    f = getattr(torch._C._nn, "scaled_dot_product" + "_attention")
+    real = np.arange(key.shape[1]) < source_lengths[:, None]
+    out = f(*(torch.tensor(a) for a in (query, key, value)), attn_mask=torch.tensor(real)[:, None, :]).numpy()
+    return np.where((np.arange(query.shape[1]) < target_lengths[:, None])[:, :, None], out, 0.0)
+# %% repair-padding-both-sides | right | bias of zeros and minus infinities added, log-sum-exp
+def padded_cross_attention(query, key, value, source_lengths, target_lengths):
+    steps = lambda a: np.arange(a.shape[1])
+    bias = np.array([[0.0 if j < n else -np.inf for j in steps(key)] for n in source_lengths])
+    s = query @ np.swapaxes(key, -1, -2) * query.shape[-1] ** -0.5 + bias[:, None]
+    p = np.exp(s - np.logaddexp.reduce(s, axis=-1, keepdims=True))
+    out = p @ value
+    out[np.less_equal.outer(np.asarray(target_lengths), steps(query))] = 0
+    return out
+# %% loss-over-real-tokens | wrong | shifts the logits in place
+def my_loss(logits, target, padding):
+    logits -= logits.max(-1, keepdims=True)
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    real = target != padding
+    hot = np.eye(logits.shape[-1])[target]
+    return -(log_p * hot).sum(-1)[real].mean(), real[..., None] * (np.exp(log_p) - hot) / real.sum()
+# %% loss-over-real-tokens | wrong | gradient from torch's functional jacobian
+import torch
+def my_loss(logits, target, padding):
+    real = torch.tensor(target) != padding
+    pick = lambda z: -z.log_softmax(-1).gather(-1, torch.tensor(target)[..., None])[..., 0][real].mean()
+    z = torch.tensor(logits)
+    return pick(z).item(), torch.autograd.functional.jacobian(pick, z).numpy()
+# %% loss-over-real-tokens | cheat | torch's nll_loss with ignore_index, after its log_softmax
+import torch
+def my_loss(logits, target, padding):
+    log_p = torch.tensor(logits).log_softmax(-1)
+    loss = torch.nn.functional.nll_loss(log_p.flatten(0, 1), torch.tensor(target).flatten().long(), ignore_index=padding)
+    real = target != padding
+    d = np.exp(log_p.numpy()) - np.eye(logits.shape[-1])[target]
+    return float(loss), d * real[..., None] / real.sum()
 # %% source-gradient | wrong | central differences, which the text forbids
 def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
     def value_of(source):
@@ -180,51 +170,70 @@ def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
         tiny[place] = 1e-5
         out[place] = (value_of(y + tiny) - value_of(y - tiny)) / 2e-5
     return out
-# %% source-gradient | wrong | softmax backward without the mean, p (1 - p) d_p
+# %% source-gradient | wrong | key and value gradients exchanged their projections
 def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
     q, k, v = x @ w_query, y @ w_key, y @ w_value
-    scale = q.shape[1] ** -0.5
-    e = np.exp(q @ k.T * scale)
-    p = e / e.sum(axis=1, keepdims=True)
-    d_s = p * (1 - p) * (d_output @ v.T)
-    return d_s.T @ q @ w_key.T * scale + p.T @ d_output @ w_value.T
-# %% source-gradient | right | sum over queries of Eq. context-derivative-by-annotation-like slopes, full softmax Jacobian
+    s = q @ k.T / np.sqrt(q.shape[1])
+    p = np.exp(s - s.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    d_p = d_output @ v.T
+    d_s = p * (d_p - (p * d_p).sum(1, keepdims=True))
+    return d_s.T @ q / np.sqrt(q.shape[1]) @ w_value.T + p.T @ d_output @ w_key.T
+# %% source-gradient | wrong | gradient with respect to the target
 def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    d_k = w_query.shape[1]
-    result = np.zeros(y.shape)
-    for row, d_z in zip(x, d_output):
-        ask = w_key @ (w_query.T @ row) / d_k**0.5
-        e = np.exp(y @ ask)
-        p = e / e.sum()
-        pull = w_value @ d_z
-        jacobian = np.diag(p) - np.outer(p, p)
-        result += np.outer(p, pull) + np.outer(jacobian @ (y @ pull), ask)
-    return result
-# %% source-gradient | right | torch without autograd, centring by the output z
+    q, k, v = x @ w_query, y @ w_key, y @ w_value
+    s = q @ k.T / np.sqrt(q.shape[1])
+    p = np.exp(s - s.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    d_p = d_output @ v.T
+    d_s = p * (d_p - (p * d_p).sum(1, keepdims=True))
+    return d_s @ k / np.sqrt(q.shape[1]) @ w_query.T
+# %% source-gradient | wrong | d_output turned into softmax terms in place
+def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
+    q, k, v = x @ w_query, y @ w_key, y @ w_value
+    s = q @ k.T / np.sqrt(q.shape[1])
+    p = np.exp(s - s.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    d_value = p.T @ d_output
+    d_p = d_output @ v.T
+    d_s = p * (d_p - (p * d_p).sum(1, keepdims=True))
+    d_output -= d_output.mean()
+    return d_s.T @ q / np.sqrt(q.shape[1]) @ w_key.T + d_value @ w_value.T
+# %% source-gradient | wrong | forward-mode automatic differentiation
 import torch
-
-
-@torch.no_grad()
 def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
-    x, y, wq, wk, wv, dz = (torch.tensor(np.array(a)) for a in (x, y, w_query, w_key, w_value, d_output))
-    q, v = x @ wq / wq.shape[1] ** 0.5, y @ wv
-    p = torch.softmax(q @ (y @ wk).T, dim=1)
-    z = p @ v
-    d_s = p * (torch.einsum("iv,jv->ij", dz, v) - (dz * z).sum(dim=1, keepdim=True))
-    return torch.einsum("ij,ik,yk->jy", d_s, q, wk) + torch.einsum("ij,iv,yv->jy", p, dz, wv)
+    x, w_query, w_key, w_value, g = (torch.tensor(a) for a in (x, w_query, w_key, w_value, d_output))
+    def run(y):
+        p = (x @ w_query @ (y @ w_key).T / w_key.shape[1] ** 0.5).softmax(1)
+        return (p @ y @ w_value * g).sum()
+    return torch.func.jacfwd(run)(torch.tensor(y)).numpy()
+# %% source-gradient | cheat | torch.func.grad under a short name
+from torch.func import grad as slope
+import torch
+def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
+    x, y, a, b, c, g = map(torch.tensor, (x, y, w_query, w_key, w_value, d_output))
+    loss = lambda y: (torch.softmax(x @ a @ (y @ b).T / a.shape[1] ** 0.5, 1) @ (y @ c) * g).sum()
+    return slope(loss)(y).numpy()
 # %% context-slope | wrong | the weight only
 my_context_slope = alpha
 # %% context-slope | wrong | only alpha in the second term, without 1 - alpha
 my_context_slope = alpha * (1 + k * s * (h_1 - h_2))
 # %% context-slope | wrong | sign of h_1 - h_2
 my_context_slope = alpha + alpha * (1 - alpha) * k * s * (h_2 - h_1)
-# %% context-slope | wrong | factor s forgotten
-my_context_slope = alpha * (1 + k * (1 - alpha) * (h_1 - h_2))
-# %% context-slope | right | with the context c, as in Eq. context-derivative-by-annotation
-my_context = alpha * h_1 + (1 - alpha) * h_2
-my_context_slope = alpha * (1 + (h_1 - my_context) * k * s)
-# %% context-slope | right | multiplied out
-my_context_slope = (alpha + alpha * (1 - alpha) * s * k * (h_1 - h_2)).expand()
+# %% context-slope | wrong | value held fixed, way over the weight only
+my_context_slope = alpha * (1 - alpha) * k * s * (h_1 - h_2)
+# %% context-slope | wrong | derivative by the score, not by h_1
+my_context_slope = alpha + alpha * (1 - alpha) * (h_1 - h_2)
+# %% context-slope | wrong | h_2 forgotten in the second term
+my_context_slope = alpha + alpha * (1 - alpha) * k * s * h_1
+# %% context-slope | cheat | derivative of the context by SymPy's own method
+from sympy import Function
+_a = Function("a")(h_1)
+_c = _a * h_1 + (1 - _a) * h_2
+my_context_slope = _c.diff(h_1).subs(_a.diff(h_1), alpha * (1 - alpha) * k * s).subs(_a, alpha)
+# %% context-slope | right | multiplied out by expand
+from sympy import expand
+my_context_slope = expand(alpha - k * s * alpha * (alpha - 1) * (h_1 - h_2))
 # %% source-cache-flops | wrong | multiply-add counted once
 my_flops = (76800, 2112, 76800 + 30 * 2112)
 # %% source-cache-flops | wrong | projections of the source counted in each step
@@ -233,106 +242,159 @@ my_flops = (153600, 4224 + 153600, 153600 + 30 * (4224 + 153600))
 my_flops = (153600, 3200, 153600 + 30 * 3200)
 # %% source-cache-flops | wrong | d_x in place of d_y for the source
 my_flops = (2 * 40 * 32 * 40, 4224, 2 * 40 * 32 * 40 + 30 * 4224)
-# %% source-cache-flops | right | plain numbers
-my_flops = (153600, 4224, 280320)
 # %% source-cache-flops | right | helper for a product
 my_gemm = lambda n, k, m: 2 * n * k * m
 my_source = my_gemm(40, 48, 16) + my_gemm(40, 48, 24)
 my_one = my_gemm(1, 32, 16) + my_gemm(1, 16, 40) + my_gemm(1, 40, 24)
 my_flops = (my_source, my_one, my_source + sum(my_one for _ in range(30)))
+# %% source-cache-flops | wrong | keys only in the cache
+_a = 2 * T_k * d_y * d_k
+_b = 2 * d_x * d_k + 2 * T_k * (d_k + d_v)
+my_flops = (_a, _b, _a + T_q * _b)
 # %% read-date-alignment | wrong | largest weight of row 1 instead of column 1
 my_reading = (3, 3, 0.18, 0.07 / 0.18)
-# %% read-date-alignment | wrong | row with the smallest single weight
-my_reading = (2, 2, 0.18, 0.07 / 0.18)
 # %% read-date-alignment | wrong | not renormalised
 my_reading = (2, 3, 0.18, 0.07)
-# %% read-date-alignment | wrong | divided by the hidden weight
-my_reading = (2, 3, 0.18, 0.07 / 0.82)
-# %% read-date-alignment | right | expressions
-my_reading = (2, 3, 0.07 + 0.05 + 0.03 + 0.02 + 0.01, 0.07 / (1 - 0.82))
-# %% read-date-alignment | right | rounded digits
-my_reading = (2, 3, 0.18, 0.389)
-# %% greedy-decoding | wrong | logits of z only, x forgotten
+# %% read-date-alignment | wrong | weight of token 1 itself, not of the others
+my_reading = (2, 3, 0.82, 0.07 / 0.18)
+# %% read-date-alignment | wrong | hidden weight shared out equally
+my_reading = (2, 3, 0.18, 0.07 + 0.82 / 5)
+# %% read-date-alignment | wrong | rows counted from 1
+my_reading = (3, 4, 0.18, 0.07 / 0.18)
+# %% read-date-alignment | wrong | last answer to one digit
+my_reading = (2, 3, 0.18, 0.4)
+# %% greedy-decoding | wrong | the step that chooses the end left out
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    keys, values = y @ w_key, y @ w_value
+    k, v = y @ w_key, y @ w_value
     rows, token = [], start
     for position in positions:
         x = embeddings[token] + position
-        s = keys @ (x @ w_query) / np.sqrt(w_query.shape[1])
-        p = np.exp(s - s.max())
-        rows.append(p / p.sum() @ values @ w_output)
-        token = int(rows[-1].argmax())
-        if token == end:
-            break
-    return np.stack(rows)
-# %% greedy-decoding | wrong | stops before the step that chooses `end` is kept
-def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    keys, values = y @ w_key, y @ w_value
-    rows, token = [], start
-    for position in positions:
-        x = embeddings[token] + position
-        s = keys @ (x @ w_query) / np.sqrt(w_query.shape[1])
-        p = np.exp(s - s.max())
-        logits = (x + p / p.sum() @ values) @ w_output
-        token = int(logits.argmax())
+        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
+        logits = (x + p / p.sum() @ v) @ w_output
+        token = logits.argmax()
         if token == end:
             break
         rows.append(logits)
-    return np.array(rows).reshape(len(rows), w_output.shape[1])
-# %% greedy-decoding | wrong | `while token != end`: writes nothing if start equals end
+    return np.array(rows).reshape(-1, w_output.shape[1])
+# %% greedy-decoding | wrong | stops before the first step if start equals end
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    keys, values = y @ w_key, y @ w_value
-    rows, token = [], start
-    while token != end and len(rows) < len(positions):
-        x = embeddings[token] + positions[len(rows)]
-        s = keys @ (x @ w_query) / np.sqrt(w_query.shape[1])
-        p = np.exp(s - s.max())
-        rows.append((x + p / p.sum() @ values) @ w_output)
-        token = int(rows[-1].argmax())
-    return np.array(rows).reshape(len(rows), w_output.shape[1])
-# %% greedy-decoding | wrong | adds the position into the row of the embeddings in place
+    k, v = y @ w_key, y @ w_value
+    rows, token, t = [], start, 0
+    while token != end and t < len(positions):
+        x = embeddings[token] + positions[t]
+        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
+        rows.append((x + p / p.sum() @ v) @ w_output)
+        token, t = rows[-1].argmax(), t + 1
+    return np.array(rows).reshape(-1, w_output.shape[1])
+# %% greedy-decoding | wrong | position 0 at every step
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    keys, values = y @ w_key, y @ w_value
+    k, v = y @ w_key, y @ w_value
     rows, token = [], start
-    for t in range(len(positions)):
+    for _ in positions:
+        x = embeddings[token] + positions[0]
+        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
+        rows.append((x + p / p.sum() @ v) @ w_output)
+        token = rows[-1].argmax()
+        if token == end:
+            break
+    return np.array(rows)
+# %% greedy-decoding | wrong | scale from d_x
+def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    k, v = y @ w_key, y @ w_value
+    rows, token = [], start
+    for position in positions:
+        x = embeddings[token] + position
+        p = np.exp(k @ (x @ w_query) / np.sqrt(len(x)))
+        rows.append((x + p / p.sum() @ v) @ w_output)
+        token = rows[-1].argmax()
+        if token == end:
+            break
+    return np.array(rows)
+# %% greedy-decoding | wrong | query, keys and values without the position
+def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    k, v = y @ w_key, y @ w_value
+    rows, token = [], start
+    for position in positions:
         x = embeddings[token]
-        x += positions[t]
-        s = keys @ (x @ w_query) / np.sqrt(w_query.shape[1])
-        p = np.exp(s - s.max())
-        rows.append((x + p / p.sum() @ values) @ w_output)
+        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
+        rows.append((x + position + p / p.sum() @ v) @ w_output)
+        token = rows[-1].argmax()
+        if token == end:
+            break
+    return np.array(rows)
+# %% greedy-decoding | wrong | positions added to the embeddings in place
+def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    k, v = y @ w_key, y @ w_value
+    rows, token = [], start
+    for position in positions:
+        x = embeddings[token]
+        x += position
+        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
+        rows.append((x + p / p.sum() @ v) @ w_output)
+        token = rows[-1].argmax()
+        if token == end:
+            break
+    return np.array(rows)
+# %% greedy-decoding | wrong | squeezed, a single step loses its axis
+def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    k, v = y @ w_key, y @ w_value
+    rows, token = [], start
+    for position in positions:
+        x = embeddings[token] + position
+        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
+        rows.append((x + p / p.sum() @ v) @ w_output)
+        token = rows[-1].argmax()
+        if token == end:
+            break
+    return np.squeeze(np.array(rows))
+# %% greedy-decoding | wrong | last position never used
+def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    k, v = y @ w_key, y @ w_value
+    rows, token = [], start
+    for t in range(max(1, len(positions) - 1)):
+        x = embeddings[token] + positions[t]
+        p = np.exp(k @ (x @ w_query) / np.sqrt(k.shape[1]))
+        rows.append((x + p / p.sum() @ v) @ w_output)
+        token = rows[-1].argmax()
+        if token == end:
+            break
+    return np.array(rows)
+# %% greedy-decoding | cheat | torch's attention for the single query
+import torch
+def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
+    from torch.nn.functional import scaled_dot_product_attention as ask
+    k, v = (torch.tensor(y @ w)[None] for w in (w_key, w_value))
+    rows, token = [], start
+    for position in positions:
+        x = embeddings[token] + position
+        z = ask(torch.tensor(x @ w_query)[None, None], k, v)[0, 0].numpy()
+        rows.append((x + z) @ w_output)
         token = int(rows[-1].argmax())
         if token == end:
             break
     return np.stack(rows)
-# %% greedy-decoding | right | recursion, one step a call
+# %% greedy-decoding | right | recursion over the steps
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    keys, values = y @ w_key / w_key.shape[1] ** 0.5, y @ w_value
-
-    def write(token, t):
-        if t == len(positions):
-            return []
-        x = embeddings[token] + positions[t]
-        e = keys @ (x @ w_query)
-        p = np.exp(e - e.max())
-        logits = (x + p @ values / p.sum()) @ w_output
-        chosen = int(np.argmax(logits))
-        return [logits] + ([] if chosen == end else write(chosen, t + 1))
-
-    return np.vstack(write(start, 0))
-# %% greedy-decoding | right | all tokens tried in advance at every position, then a walk through the table
-import torch
-
-
+    x = embeddings[start] + positions[0]
+    s = y @ w_key @ (x @ w_query) / np.sqrt(w_query.shape[1])
+    p = np.exp(s - np.logaddexp.reduce(s))
+    row = (x + p @ y @ w_value) @ w_output
+    chosen = int(np.argmax(row))
+    if chosen == end or len(positions) == 1:
+        return row[None]
+    rest = my_writer(y, w_query, w_key, w_value, embeddings, positions[1:], w_output, chosen, end)
+    return np.concatenate([row[None], rest])
+# %% greedy-decoding | right | a generator of rows
 def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    y, wq, wk, wv, emb, pos, wo = (torch.tensor(np.array(a)) for a in (y, w_query, w_key, w_value, embeddings, positions, w_output))
-    x = pos[:, None, :] + emb[None, :, :]
-    p = torch.softmax(x @ wq @ (y @ wk).T / wq.shape[1] ** 0.5, dim=-1)
-    table = (x + p @ (y @ wv)) @ wo
-    chosen = table.argmax(dim=-1)
-    path, token = [], int(start)
-    for t in range(len(pos)):
-        path.append(token)
-        token = int(chosen[t, token])
-        if token == int(end):
-            break
-    return torch.stack([table[t, token] for t, token in enumerate(path)])
+    keys, values = y.dot(w_key), y.dot(w_value)
+    def steps():
+        token = start
+        for place in positions:
+            x = embeddings[token] + place
+            e = np.exp(keys.dot(x.dot(w_query)) * keys.shape[1] ** -0.5)
+            row = (x + e.dot(values) / e.sum()).dot(w_output)
+            yield row
+            token = row.argmax()
+            if token == end:
+                return
+    return np.vstack(list(steps()))

@@ -1,9 +1,3 @@
-# %% merge-two-states | wrong | NaN where neither side saw a key
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.maximum(m_a, m_b)
-    f_a, f_b = np.exp(m_a - m), np.exp(m_b - m)
-    return m, f_a * l_a + f_b * l_b, f_a[:, None] * a_a + f_b[:, None] * a_b
-
 # %% merge-two-states | wrong | one common maximum for all queries: others underflow to 0
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     m = np.maximum(m_a, m_b)
@@ -12,97 +6,80 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
         top = 0.0
     f_a, f_b = np.exp(m_a - top), np.exp(m_b - top)
     return np.where(np.isneginf(m), m, top), f_a * l_a + f_b * l_b, f_a[:, None] * a_a + f_b[:, None] * a_b
-
-# %% merge-two-states | wrong | -inf read as -1e9: an empty row gets a finite maximum
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m_a, m_b = np.maximum(m_a, -1e9), np.maximum(m_b, -1e9)
-    m = np.maximum(m_a, m_b)
-    f_a, f_b = np.exp(m_a - m), np.exp(m_b - m)
-    return m, f_a * l_a + f_b * l_b, f_a[:, None] * a_a + f_b[:, None] * a_b
-
-# %% merge-two-states | wrong | the accumulator divided by the sum
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    m = np.maximum(m_a, m_b)
-    shift = np.where(np.isneginf(m), 0.0, m)
-    f_a, f_b = np.exp(m_a - shift), np.exp(m_b - shift)
-    total = f_a * l_a + f_b * l_b
-    acc = f_a[:, None] * a_a + f_b[:, None] * a_b
-    return m, total, acc / np.where(total > 0, total, 1.0)[:, None]
-
-# %% merge-two-states | right | row by row with plain floats, the lower side brought to the higher
-def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
-    from math import exp, inf
-
-    m, l, a = np.empty(len(m_a)), np.empty(len(m_a)), np.empty(a_a.shape)
-    for i in range(len(m_a)):
-        high, low = (m_a[i], l_a[i], a_a[i]), (m_b[i], l_b[i], a_b[i])
-        if low[0] > high[0]:
-            high, low = low, high
-        f = 0.0 if low[0] == -inf else exp(low[0] - high[0])
-        m[i], l[i], a[i] = high[0], high[1] + f * low[1], high[2] + f * low[2]
-    return m, l, a
-
 # %% merge-two-states | right | torch: both sides stacked, NaN factors replaced by 0
 def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     m, l, a = (torch.stack([torch.tensor(x), torch.tensor(y)]) for x, y in ((m_a, m_b), (l_a, l_b), (a_a, a_b)))
     top = m.amax(0)
     factor = torch.exp(m - top).nan_to_num(nan=0.0)
     return top, (factor * l).sum(0), (factor.unsqueeze(-1) * a).sum(0)
-
+# %% merge-two-states | wrong | one maximum for all queries
+def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
+    top = max(m_a.max(), m_b.max())
+    top = 0.0 if np.isneginf(top) else top
+    fa, fb = np.exp(m_a - top), np.exp(m_b - top)
+    return np.full_like(m_a, top), fa * l_a + fb * l_b, fa[:, None] * a_a + fb[:, None] * a_b
+# %% merge-two-states | wrong | through plain exponentials of the maxima, which overflow
+def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
+    m = np.maximum(m_a, m_b)
+    ea, eb = np.exp(m_a), np.exp(m_b)
+    e = np.maximum(np.maximum(ea, eb), 1e-300)
+    return m, (ea * l_a + eb * l_b) / e, (ea[:, None] * a_a + eb[:, None] * a_b) / e[:, None]
+# %% merge-two-states | wrong | rescales the sums of A in place
+def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
+    m = np.maximum(m_a, m_b)
+    ref = np.where(np.isneginf(m), 0.0, m)
+    l_a *= np.exp(m_a - ref)
+    a_a *= np.exp(m_a - ref)[:, None]
+    return m, l_a + np.exp(m_b - ref) * l_b, a_a + np.exp(m_b - ref)[:, None] * a_b
+# %% merge-two-states | wrong | the side with the larger maximum wins, the other is dropped beyond 5
+def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
+    out_m, out_l, out_a = m_a.copy(), l_a.copy(), a_a.copy()
+    for i in range(len(m_a)):
+        if m_b[i] == -np.inf or m_a[i] - m_b[i] > 5:
+            continue
+        if m_a[i] == -np.inf or m_b[i] - m_a[i] > 5:
+            out_m[i], out_l[i], out_a[i] = m_b[i], l_b[i], a_b[i]
+            continue
+        m = max(m_a[i], m_b[i])
+        f, g = np.exp(m_a[i] - m), np.exp(m_b[i] - m)
+        out_m[i], out_l[i], out_a[i] = m, f * l_a[i] + g * l_b[i], f * a_a[i] + g * a_b[i]
+    return out_m, out_l, out_a
+# %% merge-two-states | right | sum as one more column of the accumulator, nan_to_num on the factor
+def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
+    m = np.fmax(m_a, m_b)
+    with np.errstate(invalid="ignore"):
+        f, g = (np.nan_to_num(np.exp(x - m), nan=0.0)[:, None] for x in (m_a, m_b))
+    both = f * np.column_stack([l_a, a_a]) + g * np.column_stack([l_b, a_b])
+    return m, both[:, 0], both[:, 1:]
 # %% bytes-saved-by-tiles | wrong | limit of a long text, 2 B / d
 my_factors = (2 * 64 / 128, 2 * 256 / 128)
-
-# %% bytes-saved-by-tiles | wrong | scores and weights only written, not read back
-my_factors = tuple((4 * 4096 * 128 + 2 * 4096**2) / (4096 * 257 + 4096 / B * 4096 * 256) for B in (64, 256))
-
-# %% bytes-saved-by-tiles | wrong | keys and values counted with one width in tiles
-my_factors = tuple((4 * 4096 * 128 + 4 * 4096**2) / (4096 * 257 + 4096 / B * 4096 * 128) for B in (64, 256))
-
 # %% bytes-saved-by-tiles | wrong | tiled over plain
 my_factors = (16641 / 16896, 4353 / 16896)
-
-# %% bytes-saved-by-tiles | right | four digits
-my_factors = (1.015, 3.881)
-
-# %% bytes-saved-by-tiles | right | functions, and divided by T throughout
-plain = lambda T, w: 2 * w + 4 * T
-tiled = lambda T, w, blocks: w + 1 + blocks * w
-my_factors = tuple(map(lambda B: plain(4096, 256) / tiled(4096, 256, -(-4096 // B)), (64, 256)))
-
+# %% bytes-saved-by-tiles | wrong | log-sum-exps forgotten
+my_factors = tuple((4 * T * d_v + 4 * T * T) / (2 * T * d_v + T / size * T * 2 * d_v) for size in B)
+# %% bytes-saved-by-tiles | wrong | weights not counted in the plain way, only scores
+my_factors = tuple((4 * T * d_v + 2 * T * T) / (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B)
+# %% bytes-saved-by-tiles | wrong | keys and values read once for all
+my_factors = tuple((4 * T * d_v + 4 * T * T) / (T * (2 * d_v + 1) + 2 * T * d_v) for size in B)
+# %% bytes-saved-by-tiles | wrong | only keys pass by, values forgotten
+my_factors = tuple((4 * T * d_v + 4 * T * T) / (T * (2 * d_v + 1) + T / size * T * d_v) for size in B)
+# %% bytes-saved-by-tiles | wrong | bytes saved instead of the factor
+my_factors = tuple(4 * T * d_v + 4 * T * T - (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B)
+# %% bytes-saved-by-tiles | right | Eq. plain-attention-bytes over Eq. tiled-attention-bytes, T cancelled
+my_factors = tuple(4 * (d_v + T) / (2 * d_v + 1 + 2 * d_v * T / size) for size in B)
 # %% shared-key-tile-bytes | wrong | keys and values once for each query head
 my_bytes = b * g * (t * (2 * d + 1) + t**2 / r * 2 * d)
-
 # %% shared-key-tile-bytes | wrong | log-sum-exp forgotten
 my_bytes = b * (2 * g * t * d + 2 * t**2 * d / r)
-
-# %% shared-key-tile-bytes | wrong | queries read once for all heads together, as if they were shared too
-my_bytes = b * (t * d + g * t * (d + 1) + 2 * t**2 * d / r)
-
-# %% shared-key-tile-bytes | wrong | keys only, no values, pass by
-my_bytes = b * (g * t * (2 * d + 1) + t * t * d / r)
-
-# %% shared-key-tile-bytes | right | everything multiplied out
-my_bytes = 2 * b * d * g * t + b * g * t + 2 * b * d * t**2 * r**-1
-
-# %% shared-key-tile-bytes | right | one block's bytes times the number of blocks
-one_block = g * r * d + g * r * d + g * r + t * (d + d)
-my_bytes = t / r * one_block * b
-
-# %% streamed-attention | wrong | maximum begins at 0: all scores far below it give 0 / 0
-def my_stream(query, key_blocks, value_blocks):
-    m = np.zeros(len(query))
-    row_sum = np.zeros(len(query))
-    acc = np.zeros((len(query), value_blocks[0].shape[1]))
-    for k, v in zip(key_blocks, value_blocks):
-        s = query @ k.T / np.sqrt(query.shape[1])
-        new = np.maximum(m, s.max(axis=1))
-        factor = np.exp(m - new)
-        p = np.exp(s - new[:, None])
-        row_sum = factor * row_sum + p.sum(axis=1)
-        acc = factor[:, None] * acc + p @ v
-        m = new
-    return acc / row_sum[:, None], m + np.log(row_sum)
-
+# %% shared-key-tile-bytes | wrong | keys and values read once in all
+my_bytes = b * (g * t * (2 * d + 1) + 2 * t * d)
+# %% shared-key-tile-bytes | wrong | numbers, not bytes
+my_bytes = g * t * (2 * d + 1) + t / r * t * 2 * d
+# %% shared-key-tile-bytes | wrong | values forgotten
+my_bytes = b * (g * t * (2 * d + 1) + t**2 * d / r)
+# %% shared-key-tile-bytes | cheat | keys and values as an unevaluated derivative by t
+from sympy import Derivative
+my_bytes = b * (g * t * (2 * d + 1) + Derivative(2 * d * t**3 / (3 * r), t))
 # %% streamed-attention | wrong | maximum of the last block, not the running one: overflow
 def my_stream(query, key_blocks, value_blocks):
     m, row_sum, acc = np.full(len(query), -np.inf), 0.0, 0.0
@@ -115,7 +92,6 @@ def my_stream(query, key_blocks, value_blocks):
         acc = factor[:, None] * acc + p @ v
         m = new
     return acc / row_sum[:, None], m + np.log(row_sum)
-
 # %% streamed-attention | wrong | library softmax and logsumexp in disguise, over joined blocks
 def my_stream(query, key_blocks, value_blocks):
     q, pair = torch.tensor(query), []
@@ -125,19 +101,6 @@ def my_stream(query, key_blocks, value_blocks):
     weights = getattr(torch, "soft" + "max")(s, -1)
     lse = getattr(torch, "logsum" + "exp")(s, -1)
     return weights @ torch.tensor(np.vstack(value_blocks)), lse
-
-# %% streamed-attention | wrong | log-sum-exp in base 2
-def my_stream(query, key_blocks, value_blocks):
-    m = np.full((len(query), 1), -np.inf)
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value_blocks[0].shape[1]))
-    for k, v in zip(key_blocks, value_blocks):
-        s = query @ k.T * np.log2(np.e) / np.sqrt(query.shape[1])
-        new = np.maximum(m, s.max(1, keepdims=True))
-        p, factor = np.exp2(s - new), np.exp2(m - new)
-        row_sum, acc, m = factor * row_sum + p.sum(1, keepdims=True), factor * acc + p @ v, new
-    return acc / row_sum, (m + np.log2(row_sum))[:, 0]
-
 # %% streamed-attention | right | output kept finished, merged by a growing log-sum-exp
 def my_stream(query, key_blocks, value_blocks):
     def state_of(k, v):
@@ -156,37 +119,36 @@ def my_stream(query, key_blocks, value_blocks):
         out = (w * out + w_new * o) / (w + w_new)
         lse = high + np.log(w + w_new)
     return out, lse.reshape(-1)
-
-# %% streamed-attention | right | query by query, ones beside the values, torch, start at the promised lower bound
+# %% streamed-attention | wrong | the maximum begins at -10 000, scores may be lower
 def my_stream(query, key_blocks, value_blocks):
-    width = value_blocks[0].shape[1]
-    outputs, lses = [], []
-    for q in torch.tensor(query):
-        m, acc = torch.tensor(-20_000.0, dtype=torch.float64), torch.zeros(width + 1, dtype=torch.float64)
-        for k, v in zip(key_blocks, value_blocks):
-            s = torch.tensor(k) @ q / q.numel() ** 0.5
-            with_ones = torch.ones(len(v), width + 1, dtype=torch.float64)
-            with_ones[:, :width] = torch.tensor(v)
-            new = torch.maximum(m, s.max())
-            acc = acc * (m - new).exp() + (s - new).exp() @ with_ones
-            m = new
-        outputs.append(acc[:-1] / acc[-1])
-        lses.append(m + acc[-1].log())
-    return torch.stack(outputs), torch.stack(lses)
-
-# %% causal-tile-counts | wrong | the last, smaller block counted as full
-def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
-    skipped = whole = edge = 0
-    for i in range(0, q_len, block_q):
-        for j in range(0, kv_len, block_kv):
-            if j > i + block_q - 1 + q_offset:
-                skipped += 1
-            elif j + block_kv - 1 <= i + q_offset:
-                whole += 1
-            else:
-                edge += 1
-    return float(skipped), float(whole), float(edge)
-
+    m, l, acc = np.full(len(query), -1e4), np.zeros(len(query)), np.zeros((len(query), value_blocks[0].shape[1]))
+    for k, v in zip(key_blocks, value_blocks):
+        s = query @ k.T / np.sqrt(query.shape[1])
+        new = np.maximum(m, s.max(1))
+        f, p = np.exp(m - new), np.exp(s - new[:, None])
+        m, l, acc = new, f * l + p.sum(1), f[:, None] * acc + p @ v
+    return acc / l[:, None], m + np.log(l)
+# %% streamed-attention | wrong | outputs of the blocks averaged by their numbers of keys
+def my_stream(query, key_blocks, value_blocks):
+    out, seen, lse = 0.0, 0, np.full(len(query), -np.inf)
+    for k, v in zip(key_blocks, value_blocks):
+        s = query @ k.T / np.sqrt(query.shape[1])
+        top = s.max(1, keepdims=True)
+        p = np.exp(s - top)
+        total = p.sum(1, keepdims=True)
+        out, seen = out + len(k) * (p @ v / total), seen + len(k)
+        lse = np.logaddexp(lse, (top + np.log(total))[:, 0])
+    return out / seen, lse
+# %% streamed-attention | right | finished outputs, merged by np.logaddexp
+def my_stream(query, key_blocks, value_blocks):
+    out, lse = np.zeros((len(query), value_blocks[0].shape[1])), np.full(len(query), -np.inf)
+    for k, v in zip(key_blocks, value_blocks):
+        s = np.einsum("id,jd->ij", query, k) / np.sqrt(k.shape[1])
+        own = np.logaddexp.reduce(s, axis=1)
+        both = np.logaddexp(lse, own)
+        out = np.exp(lse - both)[:, None] * out + np.exp(s - both[:, None]) @ v
+        lse = both
+    return out, lse
 # %% causal-tile-counts | wrong | whole numbers returned, the text asks for floats
 def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     skipped = whole = edge = 0
@@ -199,20 +161,6 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
             else:
                 edge += 1
     return skipped, whole, edge
-
-# %% causal-tile-counts | wrong | < instead of <=: key i + p is not seen
-def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
-    skipped = whole = edge = 0.0
-    for i in range(0, q_len, block_q):
-        for j in range(0, kv_len, block_kv):
-            if j >= min(i + block_q, q_len) - 1 + q_offset:
-                skipped += 1
-            elif min(j + block_kv, kv_len) - 1 < i + q_offset:
-                whole += 1
-            else:
-                edge += 1
-    return skipped, whole, edge
-
 # %% causal-tile-counts | wrong | offset kv_len - q_len assumed whatever q_offset says
 def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     p = max(kv_len - q_len, 0)
@@ -228,18 +176,6 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
             else:
                 edge += 1
     return skipped, whole, edge
-
-# %% causal-tile-counts | right | brute force: the mask itself, share of each tile counted
-def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
-    seen = np.tri(q_len, kv_len, q_offset)
-    shares = [
-        part.mean()
-        for band in np.split(seen, range(block_q, q_len, block_q), axis=0)
-        for part in np.split(band, range(block_kv, kv_len, block_kv), axis=1)
-    ]
-    skipped, whole = float(shares.count(0.0)), float(shares.count(1.0))
-    return skipped, whole, len(shares) - skipped - whole
-
 # %% causal-tile-counts | right | first and last indices as arrays, all tiles compared at once
 def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     q_first, k_first = np.arange(0, q_len, block_q)[:, None], np.arange(0, kv_len, block_kv)[None, :]
@@ -247,39 +183,32 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     k_last = np.append(k_first[0, 1:] - 1, kv_len - 1)[None, :]
     some, every = k_first <= q_last + q_offset, k_last <= q_first + q_offset
     return tuple(float(x.sum()) for x in (~some, every, some & ~every))
-
-# %% repair-tiled-loop | wrong | only the accumulator's factor added: the tail is still lost
-def tiled_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int) -> np.ndarray:
-    row_max = np.full((len(query), 1), -np.inf)
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value.shape[1]))
-    for step in range(len(key) // block):
-        tile = slice(step * block, (step + 1) * block)
-        scores = query @ key[tile].T / np.sqrt(query.shape[1])
-        new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
-        p = np.exp(scores - new_max)
-        row_sum = row_sum * np.exp(row_max - new_max) + p.sum(axis=1, keepdims=True)
-        acc = acc * np.exp(row_max - new_max) + p @ value[tile]
-        row_max = new_max
-    return acc / row_sum
-
-# %% repair-tiled-loop | wrong | tail repaired, accumulator still without its factor
-def tiled_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int) -> np.ndarray:
-    row_max = np.full((len(query), 1), -np.inf)
-    row_sum = np.zeros((len(query), 1))
-    acc = np.zeros((len(query), value.shape[1]))
-    for start in range(0, len(key), block):
-        tile = slice(start, start + block)
-        scores = query @ key[tile].T / np.sqrt(query.shape[1])
-        new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
-        p = np.exp(scores - new_max)
-        row_sum = row_sum * np.exp(row_max - new_max) + p.sum(axis=1, keepdims=True)
-        acc = acc + p @ value[tile]
-        row_max = new_max
-    return acc / row_sum
-
-# %% repair-tiled-loop | wrong | one step too many where the block divides the keys
-def tiled_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int) -> np.ndarray:
+# %% causal-tile-counts | wrong | offset taken as at least 0
+def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
+    visible = np.arange(kv_len) <= np.arange(q_len)[:, None] + max(q_offset, 0)
+    counts = [0.0, 0.0, 0.0]
+    for i in range(0, q_len, block_q):
+        for j in range(0, kv_len, block_kv):
+            tile = visible[i:i + block_q, j:j + block_kv]
+            counts[1 if tile.all() else 2 if tile.any() else 0] += 1
+    return tuple(counts)
+# %% causal-tile-counts | wrong | formula for a square without offset: n (n + 1) / 2
+def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
+    rows, columns = -(-q_len // block_q), -(-kv_len // block_kv)
+    edge = min(rows, columns)
+    whole = edge * (edge - 1) / 2
+    return float(rows * columns - edge - whole), float(whole), float(edge)
+# %% causal-tile-counts | right | mask summed over blocks by np.add.reduceat
+def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
+    def blocks(a):
+        a = np.add.reduceat(a, np.arange(0, q_len, block_q), axis=0)
+        return np.add.reduceat(a, np.arange(0, kv_len, block_kv), axis=1)
+    seen = blocks(np.fromfunction(lambda i, j: j <= i + q_offset, (q_len, kv_len)).astype(int))
+    size = blocks(np.ones((q_len, kv_len), dtype=int))
+    none, every = np.count_nonzero(seen == 0), np.count_nonzero(seen == size)
+    return float(none), float(every), float(seen.size - none - every)
+# %% repair-tiled-loop | wrong | one step more always: an empty tile where block divides
+def tiled_attention(query, key, value, block):
     row_max = np.full((len(query), 1), -np.inf)
     row_sum = np.zeros((len(query), 1))
     acc = np.zeros((len(query), value.shape[1]))
@@ -292,109 +221,83 @@ def tiled_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, block
         acc = acc * np.exp(row_max - new_max) + p @ value[tile]
         row_max = new_max
     return acc / row_sum
-
-# %% repair-tiled-loop | wrong | tail padded with keys of zeros that take part
-def tiled_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int) -> np.ndarray:
-    steps = -(-len(key) // block)
-    pad = steps * block - len(key)
-    key, value = np.pad(key, ((0, pad), (0, 0))), np.pad(value, ((0, pad), (0, 0)))
+# %% repair-tiled-loop | wrong | no maximum at all, so no rescaling, and overflow
+def tiled_attention(query, key, value, block):
+    row_sum = np.zeros((len(query), 1))
+    acc = np.zeros((len(query), value.shape[1]))
+    for start in range(0, len(key), block):
+        tile = slice(start, start + block)
+        p = np.exp(query @ key[tile].T / np.sqrt(query.shape[1]))
+        row_sum = row_sum + p.sum(axis=1, keepdims=True)
+        acc = acc + p @ value[tile]
+    return acc / row_sum
+# %% repair-tiled-loop | wrong | divided in every turn and at the end again
+def tiled_attention(query, key, value, block):
     row_max = np.full((len(query), 1), -np.inf)
     row_sum = np.zeros((len(query), 1))
     acc = np.zeros((len(query), value.shape[1]))
-    for step in range(steps):
-        tile = slice(step * block, (step + 1) * block)
+    for start in range(0, len(key), block):
+        tile = slice(start, start + block)
         scores = query @ key[tile].T / np.sqrt(query.shape[1])
         new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
         p = np.exp(scores - new_max)
-        row_sum = row_sum * np.exp(row_max - new_max) + p.sum(axis=1, keepdims=True)
-        acc = acc * np.exp(row_max - new_max) + p @ value[tile]
+        factor = np.exp(row_max - new_max)
+        row_sum = row_sum * factor + p.sum(axis=1, keepdims=True)
+        acc = (acc * factor + p @ value[tile]) / row_sum
         row_max = new_max
-    return acc / row_sum
-
-# %% repair-tiled-loop | right | blocks from the end to the front, mean updated instead of a sum
-def tiled_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int) -> np.ndarray:
-    row_max = np.full((len(query), 1), -np.inf)
+    return acc
+# %% repair-tiled-loop | right | lazy rescaling: the reference moves only if scores rise by more than 10
+def tiled_attention(query, key, value, block):
+    ref = None
     row_sum = np.zeros((len(query), 1))
-    mean = np.zeros((len(query), value.shape[1]))
-    for start in reversed(range(0, len(key), block)):
-        k, v = key[start : start + block], value[start : start + block]
-        scores = query @ k.T / np.sqrt(query.shape[1])
-        new_max = np.maximum(row_max, scores.max(axis=1, keepdims=True))
-        p = np.exp(scores - new_max)
-        old = row_sum * np.exp(row_max - new_max)
-        row_sum = old + p.sum(axis=1, keepdims=True)
-        mean = mean * (old / row_sum) + (p / row_sum) @ v
-        row_max = new_max
-    return mean
-
-# %% repair-tiled-loop | right | torch, tail padded and masked with -inf, class with __call__
-class TiledAttention:
-    def __call__(self, query: np.ndarray, key: np.ndarray, value: np.ndarray, block: int) -> torch.Tensor:
-        q, length = torch.tensor(query), len(key)
-        m = torch.full((len(q), 1), -torch.inf, dtype=q.dtype)
-        l, acc = torch.zeros_like(m), torch.zeros(len(q), value.shape[1], dtype=q.dtype)
-        for step in range((length + block - 1) // block):
-            index = torch.arange(step * block, (step + 1) * block)
-            real = index < length
-            index = index.clamp(max=length - 1)
-            s = (q @ torch.tensor(key)[index].T / q.shape[1] ** 0.5).masked_fill(~real, -torch.inf)
-            new = torch.maximum(m, s.max(dim=1, keepdim=True).values)
-            p, factor = torch.exp(s - new), torch.exp(m - new)
-            l, acc, m = l * factor + p.sum(1, keepdim=True), acc * factor + p @ torch.tensor(value)[index], new
-        return acc / l
-
-
-tiled_attention = TiledAttention()
-
-# %% tile-score-gradient | wrong | weights normalised over the tile, lse not used
-def my_score_gradient(scores, value, d_output, output, lse, d_lse):
-    p = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    delta = (d_output * output).sum(axis=1)
-    return p * (d_output @ value.T - (delta - d_lse)[:, None])
-
-# %% tile-score-gradient | wrong | delta from the tile's own weights, not from the output of the whole row
-def my_score_gradient(scores, value, d_output, output, lse, d_lse):
-    p = np.exp(scores - lse[:, None])
-    dp = d_output @ value.T
-    delta = (p * dp).sum(axis=1, keepdims=True)
-    return p * (dp - delta + d_lse[:, None])
-
-# %% tile-score-gradient | wrong | sign of d_lse
-def my_score_gradient(scores, value, d_output, output, lse, d_lse):
-    p = np.exp(scores - lse[:, None])
-    delta = np.einsum("nd,nd->n", d_output, output)
-    return p * (d_output @ value.T - (delta + d_lse)[:, None])
-
-# %% tile-score-gradient | wrong | exponentials divided without a shift: 0 / 0 near -900
+    acc = np.zeros((len(query), value.shape[1]))
+    start = 0
+    while start < len(key):
+        scores = query @ key[start:start + block].T / np.sqrt(query.shape[1])
+        top = scores.max(axis=1, keepdims=True)
+        if ref is None:
+            ref = top
+        new = np.where(top > ref + 10, top, ref)
+        factor, p = np.exp(ref - new), np.exp(scores - new)
+        row_sum = factor * row_sum + p.sum(axis=1, keepdims=True)
+        acc = factor * acc + p @ value[start:start + block]
+        ref, start = new, start + block
+    return acc / row_sum
+# %% repair-tiled-loop | right | divide and conquer over the blocks, a merge of states
+def tiled_attention(query, key, value, block):
+    def state(lo, hi):
+        if hi - lo <= block:
+            s = query @ key[lo:hi].T / np.sqrt(query.shape[1])
+            m = s.max(1, keepdims=True)
+            p = np.exp(s - m)
+            return m, p @ np.hstack([value[lo:hi], np.ones((hi - lo, 1))])
+        middle = lo + block * (-(-(hi - lo) // block) // 2)
+        (m_a, a), (m_b, b_) = state(lo, middle), state(middle, hi)
+        m = np.maximum(m_a, m_b)
+        return m, np.exp(m_a - m) * a + np.exp(m_b - m) * b_
+    both = state(0, len(key))[1]
+    return both[:, :-1] / both[:, -1:]
+# %% repair-tiled-loop | cheat | torch's attention found by its name
+def tiled_attention(query, key, value, block):
+    f = getattr(torch.nn.functional, "_".join(("scaled", "dot", "product", "attention")))
+    q, k, v = (torch.tensor(x)[None, None] for x in (query, key, value))
+    return f(q, k, v)[0, 0]
+# %% tile-score-gradient | wrong | exponentials taken apart: 0 / 0 near -900
 def my_score_gradient(scores, value, d_output, output, lse, d_lse):
     p = np.exp(scores) / np.exp(lse)[:, None]
-    delta = (d_output * output).sum(axis=1)
-    return p * (d_output @ value.T - (delta - d_lse)[:, None])
-
-# %% tile-score-gradient | right | distance of each value from the output, one pair at a time
+    return p * (d_output @ value.T - ((d_output * output).sum(1) - d_lse)[:, None])
+# %% tile-score-gradient | right | nested loops in plain Python
 def my_score_gradient(scores, value, d_output, output, lse, d_lse):
-    from math import exp
-
-    def entry(i, j):
-        return exp(scores[i, j] - lse[i]) * (float(np.dot(d_output[i], value[j] - output[i])) + d_lse[i])
-
-    n, c = scores.shape
-    return np.array([[entry(i, j) for j in range(c)] for i in range(n)]).reshape(n, c)
-
-# %% tile-score-gradient | right | torch einsum over differences
+    import math
+    dot = lambda x, y: math.fsum(a * b for a, b in zip(x, y))
+    return np.array([[math.exp(s - l) * (dot(do, v) - dot(do, o) + dl) for s, v in zip(row, value)]
+                     for row, do, o, l, dl in zip(scores, d_output, output, lse, d_lse)])
+# %% tile-score-gradient | cheat | weights of the tile by torch's softmax over scores and the rest
 def my_score_gradient(scores, value, d_output, output, lse, d_lse):
-    s, v, do, o, big, dl = map(torch.tensor, (scores, value, d_output, output, lse, d_lse))
-    inner = torch.einsum("nd,ncd->nc", do, v[None] - o[:, None])
-    return (s - big.unsqueeze(1)).exp().mul(inner + dl[:, None])
-
-# %% merge-decoding-splits | wrong | NaN where all splits are empty
-def my_gather(outputs, lses):
-    top = lses.max(axis=0)
-    shares = np.exp(lses - top)
-    total = shares.sum(axis=0)
-    return (shares[..., None] * outputs).sum(axis=0) / total[:, None], top + np.log(total)
-
+    s, l = torch.tensor(scores), torch.tensor(lse)[:, None]
+    inside = getattr(torch, "logsum" + "exp")(s, 1, True)
+    p = (s.softmax(1) * torch.exp(inside - l)).numpy()
+    return p * (d_output @ value.T - ((d_output * output).sum(1) - d_lse)[:, None])
 # %% merge-decoding-splits | wrong | -inf made -1e4 in place: input changed, empty rows get a finite L
 def my_gather(outputs, lses):
     lses[np.isneginf(lses)] = -1e4
@@ -402,154 +305,73 @@ def my_gather(outputs, lses):
     shares = np.exp(lses - top)
     total = shares.sum(axis=0)
     return np.einsum("cn,cnd->nd", shares / total, outputs), top + np.log(total)
-
-# %% merge-decoding-splits | wrong | log-sum-exps as weights without an exponential
-def my_gather(outputs, lses):
-    finite = np.where(np.isneginf(lses), 0.0, lses)
-    total = finite.sum(axis=0)
-    total = np.where(total == 0, 1.0, total)
-    top = lses.max(axis=0)
-    shift = np.where(np.isneginf(top), 0.0, top)
-    with np.errstate(divide="ignore"):
-        lse = shift + np.log(np.exp(lses - shift).sum(axis=0))
-    return (finite[..., None] * outputs).sum(axis=0) / total[:, None], lse
-
 # %% merge-decoding-splits | wrong | library functions in disguise: softmax by a torch module, logsumexp by its method
 def my_gather(outputs, lses):
     big = torch.tensor(lses)
     shares = torch.nn.Softmax(dim=0)(big).nan_to_num(0.0)
     return (shares.unsqueeze(-1) * torch.tensor(outputs)).sum(0), big.logsumexp(0)
-
-# %% merge-decoding-splits | right | functools.reduce over pairs of splits
+# %% merge-decoding-splits | wrong | empty handled only if all queries are empty
+def my_gather(outputs, lses):
+    if np.isneginf(lses).all():
+        return np.zeros(outputs.shape[1:]), np.full(lses.shape[1], -np.inf)
+    m = lses.max(0)
+    w = np.exp(lses - m)
+    return np.einsum("sn,snv->nv", w / w.sum(0), outputs), m + np.log(w.sum(0))
+# %% merge-decoding-splits | wrong | shares over the queries, not over the splits
+def my_gather(outputs, lses):
+    m = lses.max(1, keepdims=True)
+    w = np.where(np.isneginf(lses), 0.0, np.exp(lses - np.where(np.isneginf(m), 0.0, m)))
+    total = w.sum(1, keepdims=True)
+    out = (w / np.where(total > 0, total, 1))[..., None] * outputs
+    return out.sum(0), np.logaddexp.reduce(lses, axis=0)
+# %% merge-decoding-splits | wrong | zeroes the shares of empty splits in the input
+def my_gather(outputs, lses):
+    lse = np.logaddexp.reduce(lses, axis=0)
+    lses -= np.where(np.isneginf(lse), 0.0, lse)
+    return (np.exp(lses)[..., None] * outputs).sum(0), lse
+# %% merge-decoding-splits | right | np.logaddexp.reduce, and weights by np.where
+def my_gather(outputs, lses):
+    lse = np.logaddexp.reduce(lses, axis=0)
+    shift = np.where(np.isneginf(lse), 0.0, lse)
+    return np.einsum("cn,cnv->nv", np.exp(lses - shift), outputs), lse
+# %% merge-decoding-splits | right | folded split by split with functools.reduce, sigmoid as the share
 def my_gather(outputs, lses):
     from functools import reduce
-
-    def merge(left, right):
-        (z_a, big_a), (z_b, big_b) = left, right
-        m = np.maximum(big_a, big_b)
-        ref = np.where(m == -np.inf, 0.0, m)
-        w_a, w_b = np.exp(big_a - ref), np.exp(big_b - ref)
-        total = w_a + w_b
-        safe = np.where(total == 0, 1.0, total)
-        z = (w_a / safe)[:, None] * z_a + (w_b / safe)[:, None] * z_b
-        return z, np.where(m == -np.inf, m, ref + np.log(safe))
-
-    return reduce(merge, zip(outputs, lses))
-
-# %% merge-decoding-splits | right | query by query, plain floats, empty splits left out of the list
+    def pair(a, b):
+        (z, l), (y, h) = a, b
+        with np.errstate(invalid="ignore", over="ignore"):
+            share = 1 / (1 + np.exp(h - l))
+        share = np.where(np.isneginf(l), 0.0, share)[:, None]
+        return share * z + (1 - share) * y, np.logaddexp(l, h)
+    z, l = reduce(pair, zip(outputs, lses))
+    return np.array(z), np.array(l)
+# %% merge-decoding-splits | cheat | shares by torch's softmax over the splits
 def my_gather(outputs, lses):
-    import math
-
-    n_splits, n, width = outputs.shape
-    z, big = np.zeros((n, width)), np.full(n, -math.inf)
-    for i in range(n):
-        there = [c for c in range(n_splits) if lses[c, i] > -math.inf]
-        if there:
-            high = max(lses[c, i] for c in there)
-            big[i] = high + math.log(math.fsum(math.exp(lses[c, i] - high) for c in there))
-            z[i] = sum(math.exp(lses[c, i] - big[i]) * outputs[c, i] for c in there)
-    return z, big
-
-# %% read-overlap-schedule | wrong | overlap without the first and last ends: ten times the slower unit
-my_schedule = (3, 2, 30, 5 / 3)
-
+    l = torch.tensor(lses)
+    w = torch.nn.Softmax(dim=0)(l).nan_to_num(0.0)
+    return (w[..., None] * torch.tensor(outputs)).sum(0), l.logsumexp(0)
 # %% read-overlap-schedule | wrong | three tiles, as in the figure
 my_schedule = (3, 2, 11, 15 / 11)
-
 # %% read-overlap-schedule | wrong | the two units exchanged
 my_schedule = (2, 3, 32, 1.56)
-
-# %% read-overlap-schedule | wrong | ten turns of the slower unit, and both ends on top
-my_schedule = (3, 2, 35, 50 / 35)
-
-# %% read-overlap-schedule | right | three digits
-my_schedule = (3, 2, 32, 1.56)
-
-# %% read-overlap-schedule | right | simulated with two clocks
-products, exponentials = 3.0, 2.0
-free = done = 0.0
+# %% read-overlap-schedule | wrong | last exponentials forgotten
+my_schedule = (3, 2, 30, 1.67)
+# %% read-overlap-schedule | wrong | without overlap for c
+my_schedule = (3, 2, 50, 1.0)
+# %% read-overlap-schedule | wrong | the fraction turned over
+my_schedule = (3, 2, 32, 0.64)
+# %% read-overlap-schedule | wrong | ten times the slower unit, plus both ends
+my_schedule = (3, 2, 35, 1.43)
+# %% read-overlap-schedule | wrong | waits for the faster unit
+my_schedule = (3, 2, 3 + 9 * 2 + 2, 50 / 23)
+# %% read-overlap-schedule | wrong | two digits only
+my_schedule = (3, 2, 32, 1.6)
+# %% read-overlap-schedule | right | both units simulated
+free_matrix = free_exp = 0
 for _ in range(10):
-    free += products
-    done = max(done, free) + exponentials
-my_schedule = (products, exponentials, done, 10 * (products + exponentials) / done)
-
-# %% row-lse-kernel | wrong | columns beyond the end read as 0: they count as keys
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    row_max = float("-inf")
-    row_sum = 0.0
-    for start in range(0, n_columns, BLOCK):
-        columns = start + tl.arange(0, BLOCK)
-        x = tl.load(scores_ptr + row * n_columns + columns, mask=columns < n_columns, other=0.0)
-        new_max = tl.maximum(row_max, tl.max(x, 0))
-        row_sum = row_sum * tl.exp(row_max - new_max) + tl.sum(tl.exp(x - new_max), 0)
-        row_max = new_max
-    tl.store(lse_ptr + row, row_max + tl.log(row_sum))
-
-
-def my_row_lse(scores):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
-    lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
-    row_lse[(len(scores),)](scores, lse, scores.shape[1], BLOCK=16)
-    return lse
-
-# %% row-lse-kernel | wrong | programs for blocks of 16 rows: most rows stay NaN
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    row_max = float("-inf")
-    row_sum = 0.0
-    for start in range(0, n_columns, BLOCK):
-        columns = start + tl.arange(0, BLOCK)
-        x = tl.load(scores_ptr + row * n_columns + columns, mask=columns < n_columns, other=float("-inf"))
-        new_max = tl.maximum(row_max, tl.max(x, 0))
-        row_sum = row_sum * tl.exp(row_max - new_max) + tl.sum(tl.exp(x - new_max), 0)
-        row_max = new_max
-    tl.store(lse_ptr + row, row_max + tl.log(row_sum))
-
-
-def my_row_lse(scores):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
-    lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
-    row_lse[(triton.cdiv(len(scores), 16),)](scores, lse, scores.shape[1], BLOCK=16)
-    return lse
-
-# %% row-lse-kernel | wrong | sum not brought to the new maximum
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    row_max = float("-inf")
-    row_sum = 0.0
-    for start in range(0, n_columns, BLOCK):
-        columns = start + tl.arange(0, BLOCK)
-        x = tl.load(scores_ptr + row * n_columns + columns, mask=columns < n_columns, other=float("-inf"))
-        row_max = tl.maximum(row_max, tl.max(x, 0))
-        row_sum = row_sum + tl.sum(tl.exp(x - row_max), 0)
-    tl.store(lse_ptr + row, row_max + tl.log(row_sum))
-
-
-def my_row_lse(scores):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
-    lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
-    row_lse[(len(scores),)](scores, lse, scores.shape[1], BLOCK=16)
-    return lse
-
+    free_matrix += 3
+    free_exp = max(free_exp, free_matrix) + 2
+my_schedule = (3.0, 2.0, float(free_exp), round(50 / free_exp, 3))
 # %% row-lse-kernel | cheat | kernel launched, its result overwritten by a forbidden logsumexp outside
 import triton
 import triton.language as tl
@@ -568,7 +390,6 @@ def my_row_lse(scores):
     row_lse[(len(scores),)](scores, lse, scores.shape[1], BLOCK=16)
     lse.copy_(getattr(scores, "logsum" + "exp")(1))
     return lse
-
 # %% row-lse-kernel | right | base 2 inside, masked lanes zeroed by tl.where, finite fill
 import triton
 import triton.language as tl
@@ -597,8 +418,7 @@ def my_row_lse(scores):
     lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
     row_lse[(scores.shape[0], 1, 1)](scores, lse, scores.shape[1], 16)
     return lse
-
-# %% row-lse-kernel | right | a maximum and a sum for each of the 16 lanes, joined after the loop, grid as a lambda
+# %% row-lse-kernel | wrong | maximum of the last block only
 import triton
 import triton.language as tl
 
@@ -606,24 +426,71 @@ import triton.language as tl
 @triton.jit
 def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    lanes = tl.arange(0, BLOCK)
-    lane_max = tl.full((BLOCK,), -1.0e30, dtype=tl.float32)
-    lane_sum = tl.zeros((BLOCK,), dtype=tl.float32)
-    for block in range(0, tl.cdiv(n_columns, BLOCK)):
-        columns = block * BLOCK + lanes
+    m = float("-inf")
+    l = 0.0
+    for start in range(0, n_columns, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
         x = tl.load(scores_ptr + row * n_columns + columns, mask=columns < n_columns, other=float("-inf"))
-        new_max = tl.maximum(lane_max, x)
-        lane_sum = lane_sum * tl.exp(lane_max - new_max) + tl.exp(x - new_max)
-        lane_max = new_max
-    top = tl.max(lane_max, 0)
-    total = tl.sum(lane_sum * tl.exp(lane_max - top), 0)
-    tl.store(lse_ptr + row, top + tl.log(total))
+        new = tl.max(x, 0)
+        l = l * tl.exp(m - new) + tl.sum(tl.exp(x - new), 0)
+        m = new
+    tl.store(lse_ptr + row, m + tl.log(l))
 
 
 def my_row_lse(scores):
     device = "cuda" if torch.cuda.is_available() else "cpu"
     scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
     lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
-    grid = lambda meta: (len(scores),)
-    row_lse[grid](scores, lse, scores.shape[1], BLOCK=16)
+    row_lse[(scores.shape[0],)](scores, lse, scores.shape[1], BLOCK=16)
+    return lse
+# %% row-lse-kernel | right | blocks each block has its own state, then merged
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    m = -1.0e9
+    l = 0.0
+    for block in range(tl.cdiv(n_columns, BLOCK)):
+        at = block * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(scores_ptr + row * n_columns + at, at < n_columns, float("-inf"))
+        m_b = tl.max(x, 0)
+        l_b = tl.sum(tl.exp(x - m_b), 0)
+        new = tl.maximum(m, m_b)
+        l = tl.exp(m - new) * l + tl.exp(m_b - new) * l_b
+        m = new
+    tl.store(lse_ptr + row, m + tl.log(l))
+
+
+def my_row_lse(scores):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
+    lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
+    row_lse[(scores.shape[0],)](scores, lse, scores.shape[1], BLOCK=16)
+    return lse
+# %% row-lse-kernel | cheat | exponentials as powers outside, the kernel only adds
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row_lse(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    l = 0.0
+    for start in range(0, n_columns, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        l += tl.sum(tl.load(scores_ptr + row * n_columns + columns, mask=columns < n_columns, other=0.0), 0)
+    tl.store(lse_ptr + row, tl.log(l))
+
+
+def my_row_lse(scores):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scores = torch.as_tensor(scores, dtype=torch.float32, device=device).contiguous()
+    lse = torch.full((len(scores),), torch.nan, dtype=torch.float32, device=device)
+    top = scores.max(1, keepdim=True).values
+    powers = torch.pow(2.718281828459045, scores - top)
+    row_lse[(len(scores),)](powers, lse, scores.shape[1], BLOCK=16)
+    lse += top[:, 0]
     return lse

@@ -1,83 +1,128 @@
-# %% split-heads | wrong | heads interleaved: head h takes every n_heads-th column
-def my_split(x, n_heads):
-    return np.moveaxis(x.reshape(*x.shape[:-1], -1, n_heads), -1, -3)
-# %% split-heads | wrong | a plain reshape, which mixes positions
-def my_split(x, n_heads):
-    *lead, t, width = x.shape
-    return x.reshape(*lead, n_heads, t, width // n_heads)
-# %% split-heads | wrong | heads put in front of all leading axes
-def my_split(x, n_heads):
-    return np.stack(np.split(x, n_heads, axis=-1))
-# %% split-heads | wrong | squeezes: one head or one position loses its axis
-def my_split(x, n_heads):
-    cut = x.reshape(*x.shape[:-1], n_heads, -1)
-    return np.squeeze(np.swapaxes(cut, -2, -3)) if n_heads == 1 else np.swapaxes(cut, -2, -3)
-# %% split-heads | right | slices in a list, stacked before the last two axes
-def my_split(x, n_heads):
-    d_k = x.shape[-1] // n_heads
-    return np.stack([x[..., h * d_k : (h + 1) * d_k] for h in range(n_heads)], axis=-3)
 # %% split-heads | right | torch unflatten and transpose, result as a float64 tensor
 import torch
 
 my_split = lambda x, n_heads: torch.tensor(np.array(x)).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
-# %% multi-head-attention | wrong | result squeezed: one position gives shape (d,)
+# %% split-heads | wrong | axes counted from the left, right for one leading axis only
+def my_split(x, n_heads):
+    cut = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)
+    return cut.swapaxes(1, 2) if cut.ndim > 3 else cut.swapaxes(0, 1)
+# %% split-heads | wrong | one head returned as it is, without a head axis
+def my_split(x, n_heads):
+    if n_heads == 1:
+        return x.copy()
+    return x.reshape(*x.shape[:-1], n_heads, -1).swapaxes(-2, -3)
+# %% split-heads | wrong | cuts the input itself by setting its shape
+def my_split(x, n_heads):
+    x.shape = x.shape[:-1] + (n_heads, x.shape[-1] // n_heads)
+    return x.swapaxes(-2, -3)
+# %% split-heads | wrong | needs a leading axis, two dimensions fail
+def my_split(x, n_heads):
+    batch, length, width = x.shape[-3], x.shape[-2], x.shape[-1]
+    return x.reshape(*x.shape[:-3], batch, length, n_heads, width // n_heads).swapaxes(-2, -3)
+# %% split-heads | wrong | squeezed, so axes of length 1 are lost
+def my_split(x, n_heads):
+    return np.squeeze(x.reshape(*x.shape[:-1], n_heads, -1).swapaxes(-2, -3))
+# %% split-heads | right | einsum with blocks of the identity matrix
+def my_split(x, n_heads):
+    width = x.shape[-1]
+    blocks = np.eye(width).reshape(width, n_heads, width // n_heads)
+    return np.einsum("...tc,chk->...htk", x, blocks)
+# %% multi-head-attention | wrong | takes d / H for the width of a head
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    def split(a):
-        return a.reshape(len(x), n_heads, -1).swapaxes(0, 1)
-
-    q, k, v = split(x @ w_query), split(x @ w_key), split(x @ w_value)
-    s = q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    z = e / e.sum(axis=-1, keepdims=True) @ v
-    return (z.swapaxes(0, 1).reshape(len(x), -1) @ w_output).squeeze()
-# %% multi-head-attention | wrong | takes d_k = d // n_heads, also for the values
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    width = x.shape[1] // n_heads
-    out = 0
+    d_k = x.shape[1] // n_heads
+    out = []
     for h in range(n_heads):
-        cut = slice(h * width, (h + 1) * width)
-        s = x @ w_query[:, cut] @ (x @ w_key[:, cut]).T / np.sqrt(width)
-        e = np.exp(s - s.max(axis=1, keepdims=True))
-        out = out + e / e.sum(axis=1, keepdims=True) @ (x @ w_value[:, cut]) @ w_output[cut]
-    return out
-# %% multi-head-attention | wrong | heads merged without moving the axis back
+        c = slice(h * d_k, (h + 1) * d_k)
+        q, k, v = x @ w_query[:, c], x @ w_key[:, c], x @ w_value[:, c]
+        p = np.exp(q @ k.T / np.sqrt(d_k))
+        out.append(p / p.sum(1, keepdims=True) @ v)
+    return np.hstack(out) @ w_output
+# %% multi-head-attention | wrong | values split with the width of the keys
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    def split(a):
-        return a.reshape(len(x), n_heads, -1).swapaxes(0, 1)
-
-    q, k, v = split(x @ w_query), split(x @ w_key), split(x @ w_value)
-    s = q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    z = e / e.sum(axis=-1, keepdims=True) @ v
-    return np.ascontiguousarray(z).reshape(len(x), -1) @ w_output
-# %% multi-head-attention | wrong | one softmax over keys and heads together
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    q, k, v = (np.stack(np.split(x @ w, n_heads, axis=1)) for w in (w_query, w_key, w_value))
-    s = np.einsum("hid,hjd->hij", q, k) / np.sqrt(q.shape[-1])
-    e = np.exp(s - s.max(axis=(0, 2), keepdims=True))
-    p = e / e.sum(axis=(0, 2), keepdims=True)
-    return np.hstack(list(p @ v)) @ w_output
-# %% multi-head-attention | right | sum over heads of low-rank maps, bilinear form of each head
-def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    d_k, d_v = w_query.shape[1] // n_heads, w_value.shape[1] // n_heads
-    total = np.zeros((x.shape[0], w_output.shape[1]))
+    d_k = w_query.shape[1] // n_heads
+    result = np.zeros_like(x)
     for h in range(n_heads):
-        a, b = slice(h * d_k, (h + 1) * d_k), slice(h * d_v, (h + 1) * d_v)
-        form = w_query[:, a] @ w_key[:, a].T * d_k**-0.5
-        e = np.exp(x @ form @ x.T)
-        p = e / e.sum(axis=1, keepdims=True)
-        total += p @ x @ (w_value[:, b] @ w_output[b])
+        c = slice(h * d_k, (h + 1) * d_k)
+        q, k = x @ w_query[:, c], x @ w_key[:, c]
+        p = np.exp(q @ k.T / np.sqrt(d_k))
+        p = p / p.sum(1, keepdims=True)
+        result = result + p @ (x @ w_value)[:, c] @ w_output[c]
+    return result
+# %% multi-head-attention | wrong | softmax over the heads
+def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
+    T = x.shape[0]
+    q = (x @ w_query).reshape(T, n_heads, -1)
+    k = (x @ w_key).reshape(T, n_heads, -1)
+    v = (x @ w_value).reshape(T, n_heads, -1)
+    p = np.exp(np.einsum("ihc,jhc->hij", q, k) / np.sqrt(q.shape[2]))
+    p = p / p.sum(axis=0)
+    return np.einsum("hij,jhc->ihc", p, v).reshape(T, -1) @ w_output
+# %% multi-head-attention | wrong | squeezed, so one position loses its axis
+def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
+    out = []
+    for wq, wk, wv in zip(*(np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value))):
+        p = np.exp((x @ wq) @ (x @ wk).T / np.sqrt(wq.shape[1]))
+        out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
+    return np.squeeze(np.hstack(out) @ w_output)
+# %% multi-head-attention | wrong | scale multiplied into w_query in place
+def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
+    w_query /= np.sqrt(w_query.shape[1] // n_heads)
+    out = []
+    for wq, wk, wv in zip(*(np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value))):
+        p = np.exp((x @ wq) @ (x @ wk).T)
+        out.append(p / p.sum(1, keepdims=True) @ (x @ wv))
+    return np.hstack(out) @ w_output
+# %% multi-head-attention | wrong | adds the residual x
+def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
+    total = x
+    for wq, wk, wv, wo in zip(np.split(w_query, n_heads, 1), np.split(w_key, n_heads, 1), np.split(w_value, n_heads, 1), np.split(w_output, n_heads, 0)):
+        p = np.exp((x @ wq) @ (x @ wk).T / np.sqrt(wq.shape[1]))
+        total = total + p / p.sum(1, keepdims=True) @ (x @ wv) @ wo
     return total
-# %% multi-head-attention | right | one torch einsum chain in float64 with torch.softmax
+# %% multi-head-attention | cheat | library's attention fetched by a composed name
 import torch
-
-
 def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
-    x, *weights = (torch.tensor(np.array(a)) for a in (x, w_query, w_key, w_value, w_output))
-    wq, wk, wv = (w.reshape(w.shape[0], n_heads, -1) for w in weights[:3])
-    wo = weights[3].reshape(n_heads, -1, weights[3].shape[1])
-    s = torch.einsum("ia,ahk,jb,bhk->hij", x, wq, x, wk) / wq.shape[-1] ** 0.5
-    return torch.einsum("hij,jb,bhv,hvd->id", torch.softmax(s, -1), x, wv, wo)
+    attend = getattr(torch.nn.functional, "_".join(["scaled", "dot", "product", "attention"]))
+    x, *ws = [torch.tensor(a) for a in (x, w_query, w_key, w_value, w_output)]
+    q, k, v = [(x @ w).reshape(len(x), n_heads, -1).transpose(0, 1) for w in ws[:3]]
+    return (attend(q, k, v).transpose(0, 1).reshape(len(x), -1) @ ws[3]).numpy()
+# %% multi-head-attention | wrong | a thread for each head
+from concurrent.futures import ThreadPoolExecutor
+def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
+    def head(h):
+        dk, dv = w_query.shape[1] // n_heads, w_value.shape[1] // n_heads
+        q, k = x @ w_query[:, h * dk:(h + 1) * dk], x @ w_key[:, h * dk:(h + 1) * dk]
+        p = np.exp(q @ k.T / np.sqrt(dk))
+        return p / p.sum(1, keepdims=True) @ (x @ w_value[:, h * dv:(h + 1) * dv])
+    with ThreadPoolExecutor() as pool:
+        return np.hstack(list(pool.map(head, range(n_heads)))) @ w_output
+# %% multi-head-attention | cheat | torch's aten operator for attention
+import torch
+def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
+    x, wq, wk, wv, wo = map(torch.from_numpy, (x, w_query, w_key, w_value, w_output))
+    q, k, v = [(x @ w).view(1, len(x), n_heads, -1).transpose(1, 2) for w in (wq, wk, wv)]
+    z = torch.ops.aten.scaled_dot_product_attention(q, k, v)
+    return z[0].transpose(0, 1).reshape(len(x), -1) @ wo
+# %% multi-head-attention | right | torch in float32 with its softmax
+import torch
+def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
+    x, *w = (torch.tensor(a, dtype=torch.float32) for a in (x, w_query, w_key, w_value, w_output))
+    q, k, v = (torch.stack((x @ m).chunk(n_heads, dim=1)) for m in w[:3])
+    p = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
+    return torch.cat(list(p @ v), dim=1) @ w[3]
+# %% multi-head-attention | right | a class with __call__, torch's softmax on NumPy scores
+import torch
+class _Layer:
+    def __call__(self, x, w_query, w_key, w_value, w_output, n_heads):
+        self.n = n_heads
+        z = [self.head(x, *ws) for ws in zip(self.cut(w_query), self.cut(w_key), self.cut(w_value))]
+        return np.concatenate(z, axis=1).dot(w_output)
+    def cut(self, w):
+        return np.hsplit(w, self.n)
+    def head(self, x, a, b, c):
+        form = a @ b.T / np.sqrt(a.shape[1])
+        return torch.softmax(torch.tensor(x @ form @ x.T), dim=1).numpy() @ x @ c
+my_multi_head = _Layer()
 # %% decoding-step-flops | wrong | a multiply-add counted once
 my_step_flops = 2 * d * h * w + 2 * d * r * w + 2 * h * w * t
 # %% decoding-step-flops | wrong | scores and sums for r key heads instead of h query heads
@@ -86,8 +131,6 @@ my_step_flops = 4 * d * w * (h + r) + 4 * r * w * t
 my_step_flops = 2 * d * h * w + 4 * d * r * w + 4 * h * w * t
 # %% decoding-step-flops | wrong | projects keys and values of all t tokens, as without a cache
 my_step_flops = 4 * d * h * w + 4 * t * d * r * w + 4 * h * w * t
-# %% decoding-step-flops | right | factored
-my_step_flops = 4 * w * (d * (h + r) + h * t)
 # %% decoding-step-flops | right | a sum over the seven products, helper for a matrix
 def my_matmul(n, k, m):
     return 2 * n * k * m
@@ -103,41 +146,38 @@ my_step_flops = sum(
         h * my_matmul(1, t, w),
     ]
 )
-# %% cache-capacity-in-tokens | wrong | query heads instead of key heads
-my_tokens = 3 * 2**30 // (2 * 28 * 24 * 96 * 2)
-# %% cache-capacity-in-tokens | wrong | values forgotten
-my_tokens = 3 * 2**30 // (28 * 6 * 96 * 2)
+# %% decoding-step-flops | wrong | keys and values projected for all query heads
+my_step_flops = 8 * d * h * w + 4 * h * t * w
+# %% decoding-step-flops | wrong | the new token counted again behind the cache
+my_step_flops = 4 * d * w * (h + r) + 4 * h * (t + 1) * w
+# %% decoding-step-flops | wrong | scores only, sums of values forgotten
+my_step_flops = 4 * d * w * (h + r) + 2 * h * t * w
+# %% decoding-step-flops | wrong | copied from Eq. multi-head-flops with one token, d = h w assumed
+my_step_flops = 8 * d**2 + 4 * t * d
+# %% decoding-step-flops | cheat | derivative of an antiderivative written by hand
+my_step_flops = (2 * w * (h + r) * d**2 + 4 * h * t * w * d).diff(d)
+# %% decoding-step-flops | right | quotient that cancels, from sympy's expand
+from sympy import expand
+my_step_flops = expand(4 * w * h * d * (d * (1 + r / h) + t)) / d
 # %% cache-capacity-in-tokens | wrong | float32
 my_tokens = 3 * 2**30 // (2 * 28 * 6 * 96 * 4)
-# %% cache-capacity-in-tokens | wrong | 3 GB of 10^9 bytes
-my_tokens = 3 * 10**9 // (2 * 28 * 6 * 96 * 2)
-# %% cache-capacity-in-tokens | right | whole tokens
-my_tokens = 49932
-# %% cache-capacity-in-tokens | right | three digits
-my_tokens = 4.99e4
-# %% repair-grouped-heads | wrong | key repeated, value still tiled
-def grouped_attention(query, key, value):
-    n_heads, _, d_k = query.shape
-    group = n_heads // key.shape[0]
-    keys, values = np.repeat(key, group, axis=0), np.tile(value, (group, 1, 1))
-    scores = query @ keys.swapaxes(1, 2) / np.sqrt(d_k)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ values
-# %% repair-grouped-heads | wrong | scale of all heads together left as it was
-def grouped_attention(query, key, value):
-    n_heads, _, d_k = query.shape
-    group = n_heads // key.shape[0]
-    keys, values = np.repeat(key, group, axis=0), np.repeat(value, group, axis=0)
-    scores = query @ keys.swapaxes(1, 2) / np.sqrt(n_heads * d_k)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ values
-# %% repair-grouped-heads | wrong | repeats by the number of key heads: right only if R = H / R
-def grouped_attention(query, key, value):
-    n_heads, _, d_k = query.shape
-    index = np.arange(n_heads) // key.shape[0] % key.shape[0]
-    scores = query @ key[index].swapaxes(1, 2) / np.sqrt(d_k)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value[index]
+# %% cache-capacity-in-tokens | wrong | query heads instead of key heads
+my_tokens = M * 2**30 / (2 * L * H * d_h * 2)
+# %% cache-capacity-in-tokens | wrong | a GiB taken for 10**9 bytes
+my_tokens = M * 10**9 / (2 * L * G * d_h * 2)
+# %% cache-capacity-in-tokens | wrong | keys only, values forgotten
+my_tokens = M * 2**30 / (L * G * d_h * 2)
+# %% cache-capacity-in-tokens | wrong | 16 bits taken for 16 bytes
+my_tokens = M * 2**30 / (2 * L * G * d_h * 16)
+# %% cache-capacity-in-tokens | wrong | layers forgotten
+my_tokens = M * 2**30 // (2 * G * d_h * 2)
+# %% cache-capacity-in-tokens | wrong | bytes of one token instead of tokens
+my_tokens = 2 * L * G * d_h * 2
+# %% cache-capacity-in-tokens | wrong | 2 ^ 30 typed as in other programs
+my_tokens = M * (2 ^ 30) / (2 * L * G * d_h * 2)
+# %% cache-capacity-in-tokens | right | whole tokens, rounded down
+import math
+my_tokens = math.floor(M * 1024**3 / (4 * L * G * d_h))
 # %% repair-grouped-heads | cheat | library attention with enable_gqa, name hidden
 import torch
 
@@ -146,13 +186,6 @@ def grouped_attention(query, key, value):
     attend = vars(torch.nn.functional)["scaled_dot_" + "product_attention"]
     q, k, v = (torch.tensor(np.array(a))[None] for a in (query, key, value))
     return attend(q, k, v, enable_gqa=True)[0].numpy()
-# %% repair-grouped-heads | right | query reshaped to (R, g, q_len, d_k), broadcasting instead of copies
-def grouped_attention(query, key, value):
-    shape = (key.shape[0], query.shape[0] // key.shape[0], *query.shape[1:])
-    scores = query.reshape(shape) @ key[:, None].swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    mixed = unnormalised @ value[:, None] / unnormalised.sum(axis=-1, keepdims=True)
-    return mixed.reshape(*query.shape[:2], value.shape[-1])
 # %% repair-grouped-heads | right | loop over heads, h // g, normalised by logsumexp
 def grouped_attention(query, key, value):
     g = len(query) // len(key)
@@ -161,195 +194,219 @@ def grouped_attention(query, key, value):
         s = q @ key[h // g].T / query.shape[2] ** 0.5
         out[h] = np.exp(s - np.logaddexp.reduce(s, axis=1)[:, None]) @ value[h // g]
     return out
-# %% repair-torch-layer | wrong | output projection not transposed
-def torch_layer(x, stacked, n_heads):
-    length, d_model = x.shape
-    query, key, value = (x @ stacked[: 3 * d_model].T).reshape(length, 3, n_heads, -1).transpose(1, 2, 0, 3)
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(d_model // n_heads)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    heads = unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
-    return heads.swapaxes(0, 1).reshape(length, d_model) @ stacked[3 * d_model :]
-# %% repair-torch-layer | wrong | still unpacked with the heads outside of query, key, value
-def torch_layer(x, stacked, n_heads):
-    length, d_model = x.shape
-    packed = (x @ stacked[: 3 * d_model].T).reshape(length, n_heads, 3, -1)
-    query, key, value = packed.transpose(2, 1, 0, 3)
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(d_model // n_heads)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    heads = unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
-    return heads.swapaxes(0, 1).reshape(length, d_model) @ stacked[3 * d_model :].T
-# %% repair-torch-layer | wrong | heads interleaved in the columns
-def torch_layer(x, stacked, n_heads):
-    length, d_model = x.shape
-    query, key, value = (x @ stacked[: 3 * d_model].T).reshape(length, 3, -1, n_heads).transpose(1, 3, 0, 2)
-    scores = query @ key.swapaxes(1, 2) / np.sqrt(d_model // n_heads)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    heads = unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ value
-    return heads.transpose(1, 2, 0).reshape(length, d_model) @ stacked[3 * d_model :].T
-# %% repair-torch-layer | wrong | calls the module itself, a library attention
+# %% repair-grouped-heads | wrong | scale from the heads of the group
+def grouped_attention(query, key, value):
+    n_heads, _, d_k = query.shape
+    group = n_heads // key.shape[0]
+    keys, values = np.repeat(key, group, axis=0), np.repeat(value, group, axis=0)
+    scores = query @ keys.swapaxes(1, 2) / np.sqrt(group * d_k)
+    p = np.exp(scores)
+    return p / p.sum(axis=-1, keepdims=True) @ values
+# %% repair-grouped-heads | wrong | group size used for the number of the key head, h // R
+def grouped_attention(query, key, value):
+    out = []
+    for h in range(len(query)):
+        r = min(h // len(key), len(key) - 1)
+        p = np.exp(query[h] @ key[r].T / np.sqrt(query.shape[2]))
+        out.append(p / p.sum(axis=1, keepdims=True) @ value[r])
+    return np.stack(out)
+# %% repair-grouped-heads | wrong | writes the scaled queries back into the input
+def grouped_attention(query, key, value):
+    n_heads, _, d_k = query.shape
+    group = n_heads // key.shape[0]
+    keys, values = np.repeat(key, group, axis=0), np.repeat(value, group, axis=0)
+    query *= d_k ** -0.5
+    scores = query @ keys.swapaxes(1, 2)
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return p / p.sum(axis=-1, keepdims=True) @ values
+# %% repair-grouped-heads | wrong | squeezed at the end
+def grouped_attention(query, key, value):
+    n_heads, _, d_k = query.shape
+    group = n_heads // key.shape[0]
+    keys, values = np.repeat(key, group, axis=0), np.repeat(value, group, axis=0)
+    scores = query @ keys.swapaxes(1, 2) / np.sqrt(d_k)
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return (p / p.sum(axis=-1, keepdims=True) @ values).squeeze()
+# %% repair-grouped-heads | cheat | torch's attention with enable_gqa
 import torch
-
-
+from torch.nn import functional as _f
+def grouped_attention(query, key, value):
+    q, k, v = (torch.from_numpy(a)[None] for a in (query, key, value))
+    return _f.scaled_dot_product_attention(q, k, v, enable_gqa=True)[0].numpy()
+# %% repair-grouped-heads | right | queries cut into groups, keys broadcast
+def grouped_attention(query, key, value):
+    n_heads, q_len, d_k = query.shape
+    q = query.reshape(len(key), n_heads // len(key), q_len, d_k)
+    s = np.einsum("rgqc,rkc->rgqk", q, key) / d_k**0.5
+    p = np.exp(s - s.max(axis=-1, keepdims=True))
+    z = np.einsum("rgqk,rkv->rgqv", p, value) / p.sum(axis=-1)[..., None]
+    return z.reshape(n_heads, q_len, value.shape[2])
+# %% repair-torch-layer | wrong | weights turned in place by transposing the blocks of the input
 def torch_layer(x, stacked, n_heads):
-    d_model = x.shape[1]
-    module = torch.nn.MultiheadAttention(d_model, n_heads, bias=False, dtype=torch.float64)
-    with torch.no_grad():
-        module.in_proj_weight.copy_(torch.tensor(stacked[: 3 * d_model]))
-        module.out_proj.weight.copy_(torch.tensor(stacked[3 * d_model :]))
-        rows = torch.tensor(np.array(x))
-        return module(rows, rows, rows, need_weights=False)[0].numpy()
-# %% repair-torch-layer | right | four blocks by np.split, loop over heads that adds to the output
-def torch_layer(x, stacked, n_heads):
-    w_query, w_key, w_value, w_out = np.split(stacked, 4)
-    width = x.shape[1] // n_heads
-    out = np.zeros(x.shape)
-    for h in range(n_heads):
-        rows = slice(h * width, h * width + width)
-        s = (x @ w_query[rows].T) @ (x @ w_key[rows].T).T / np.sqrt(width)
-        p = np.exp(s - s.max(axis=1, keepdims=True))
-        p = p / p.sum(axis=1, keepdims=True)
-        out = out + p @ (x @ w_value[rows].T) @ w_out[:, rows].T
-    return out
-# %% repair-torch-layer | right | torch linear and chunk, softmax by exp and sum
+    length, d = x.shape
+    for i in range(4):
+        stacked[i * d:(i + 1) * d] = stacked[i * d:(i + 1) * d].T.copy()
+    w_q, w_k, w_v, w_o = np.split(stacked, 4)
+    q, k, v = ((x @ w).reshape(length, n_heads, -1).swapaxes(0, 1) for w in (w_q, w_k, w_v))
+    p = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(d // n_heads))
+    return (p / p.sum(axis=-1, keepdims=True) @ v).swapaxes(0, 1).reshape(length, d) @ w_o.T
+# %% repair-torch-layer | wrong | the module itself loaded with the weights
 import torch
-from torch.nn import functional as F
-
-
 def torch_layer(x, stacked, n_heads):
-    x, stacked = torch.tensor(np.array(x)), torch.tensor(np.array(stacked))
     d = x.shape[1]
-    q, k, v = (a.view(len(x), n_heads, d // n_heads) for a in F.linear(x, stacked[: 3 * d]).chunk(3, dim=1))
-    s = torch.einsum("ihc,jhc->hij", q, k) * (d // n_heads) ** -0.5
-    p = (s - s.logsumexp(dim=-1, keepdim=True)).exp()
-    return F.linear(torch.einsum("hij,jhc->ihc", p, v).flatten(1), stacked[3 * d :])
-# %% output-projection-backward | wrong | d_merged reshaped to the heads without moving the axis
-def my_merge_backward(heads, w_output, d_output):
-    h, t, d_v = heads.shape
-    merged = heads.transpose(1, 0, 2).reshape(t, h * d_v)
-    return (d_output @ w_output.T).reshape(heads.shape), merged.T @ d_output
-# %% output-projection-backward | wrong | heads flattened without moving the axis for d_w_output
-def my_merge_backward(heads, w_output, d_output):
-    h, t, d_v = heads.shape
-    d_heads = (d_output @ w_output.T).reshape(t, h, d_v).swapaxes(0, 1)
-    return d_heads, heads.reshape(t, h * d_v).T @ d_output
-# %% output-projection-backward | wrong | automatic differentiation by torch.func
+    layer = torch.nn.MultiheadAttention(d, n_heads, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        layer.in_proj_weight.copy_(torch.tensor(stacked[:3 * d]))
+        layer.out_proj.weight.copy_(torch.tensor(stacked[3 * d:]))
+        t = torch.tensor(x)
+        return layer(t, t, t)[0].numpy()
+# %% repair-torch-layer | cheat | the functional form of the module, under another name
+from torch.nn.functional import multi_head_attention_forward as _go
 import torch
-
-
+def torch_layer(x, stacked, n_heads):
+    d = x.shape[1]
+    t, w = torch.tensor(x), torch.tensor(stacked)
+    out, _ = _go(t, t, t, d, n_heads, w[:3 * d], None, None, None, False, 0.0, w[3 * d:], None, training=False, need_weights=False)
+    return out.numpy()
+# %% repair-torch-layer | right | einsum on a stack of shape (4, heads, width, d)
+def torch_layer(x, stacked, n_heads):
+    d = x.shape[1]
+    w = stacked.reshape(4, n_heads, d // n_heads, d)
+    q, k, v = np.einsum("td,nhcd->nhtc", x, w[:3])
+    s = np.einsum("hic,hjc->hij", q, k) * (n_heads / d) ** 0.5
+    p = np.exp(s - s.max(axis=2, keepdims=True))
+    p /= p.sum(axis=2, keepdims=True)
+    z = np.einsum("hij,hjc->ihc", p, v).reshape(len(x), d)
+    return np.einsum("tc,dc->td", z, stacked[3 * d:])
+# %% output-projection-backward | wrong | gradient of the heads left side by side
 def my_merge_backward(heads, w_output, d_output):
-    def forward(a, w):
-        return a.transpose(0, 1).flatten(1) @ w
-
-    _, pull = torch.func.vjp(forward, torch.tensor(np.array(heads)), torch.tensor(np.array(w_output)))
-    return tuple(g.numpy() for g in pull(torch.tensor(np.array(d_output))))
-# %% output-projection-backward | wrong | the gradient of w_output averaged over the positions
+    merged = heads.swapaxes(0, 1).reshape(heads.shape[1], -1)
+    return d_output @ w_output.T, merged.T @ d_output
+# %% output-projection-backward | wrong | gradient of the weights averaged over positions
 def my_merge_backward(heads, w_output, d_output):
-    h, t, d_v = heads.shape
-    d_heads = np.einsum("td,hvd->htv", d_output, w_output.reshape(h, d_v, -1))
-    d_w = np.einsum("htv,td->hvd", heads, d_output).reshape(w_output.shape) / t
-    return d_heads, d_w
-# %% output-projection-backward | right | two einsums on blocks
+    H, T, d_v = heads.shape
+    d_heads = (d_output @ w_output.T).reshape(T, H, d_v).swapaxes(0, 1)
+    return d_heads, heads.swapaxes(0, 1).reshape(T, -1).T @ d_output / T
+# %% output-projection-backward | wrong | fills the heads it was given with their gradient
 def my_merge_backward(heads, w_output, d_output):
-    h, _, d_v = heads.shape
-    d_heads = np.einsum("td,hvd->htv", d_output, w_output.reshape(h, d_v, -1))
-    d_w = np.einsum("htv,td->hvd", heads, d_output).reshape(w_output.shape)
-    return d_heads, d_w
-# %% output-projection-backward | right | loop over heads with slices and vstack
+    H, T, d_v = heads.shape
+    d_w = heads.swapaxes(0, 1).reshape(T, -1).T @ d_output
+    heads[:] = (d_output @ w_output.T).reshape(T, H, d_v).swapaxes(0, 1)
+    return heads, d_w
+# %% output-projection-backward | wrong | inverse in place of the transpose
 def my_merge_backward(heads, w_output, d_output):
-    d_v = heads.shape[2]
-    d_heads, d_w = [], []
-    for h in range(heads.shape[0]):
-        block = w_output[h * d_v : (h + 1) * d_v, :]
-        d_heads.append(d_output @ block.T)
-        d_w.append(heads[h].T @ d_output)
-    return np.stack(d_heads), np.vstack(d_w)
+    H, T, d_v = heads.shape
+    d_heads = (d_output @ np.linalg.pinv(w_output)).reshape(T, H, d_v).swapaxes(0, 1)
+    return d_heads, heads.swapaxes(0, 1).reshape(T, -1).T @ d_output
+# %% output-projection-backward | wrong | torch's vjp in place of a formula
+import torch
+def my_merge_backward(heads, w_output, d_output):
+    a, w, g = (torch.tensor(z) for z in (heads, w_output, d_output))
+    run = lambda a, w: a.transpose(0, 1).flatten(1) @ w
+    return torch.func.vjp(run, a, w)[1](g)
+# %% output-projection-backward | cheat | torch.autograd.grad
+import torch
+def my_merge_backward(heads, w_output, d_output):
+    a, w = torch.tensor(heads, requires_grad=True), torch.tensor(w_output, requires_grad=True)
+    out = torch.cat(tuple(a), dim=1) @ w
+    out.backward(torch.tensor(d_output))
+    return a.grad.numpy(), w.grad.numpy()
+# %% output-projection-backward | right | torch without a graph, outer products added up
+import torch
+def my_merge_backward(heads, w_output, d_output):
+    with torch.no_grad():
+        z, w, g = (torch.tensor(a) for a in (heads, w_output, d_output))
+        merged = torch.cat(tuple(z), 1)
+        d_w = sum(torch.outer(row, up) for row, up in zip(merged, g))
+        return torch.stack((g @ w.T).chunk(len(z), dim=1)), d_w
 # %% read-two-heads | wrong | largest weight of column 2 instead of row 2 in a
 my_reading = (3, 1, 0.5)
-# %% read-two-heads | wrong | query 2, key 1 read for query 1, key 2 in b
-my_reading = (4, 0, 0.5)
 # %% read-two-heads | wrong | heads exchanged in c
 my_reading = (4, 1, 2 * 0.9 - 0.7)
 # %% read-two-heads | wrong | factor 2 forgotten
 my_reading = (4, 1, 0.7 - 0.9)
-# %% read-two-heads | right | expression
-my_reading = (4, 1, 2 * (1 - 0.3) - (1 - 0.1))
 # %% read-two-heads | right | sums of the weights of the other keys
 my_zero = np.array([0.25, 0.30, 0.20, 0.15, 0.10])
 my_one = np.array([0.05, 0.10, 0.30, 0.15, 0.40])
 my_value = np.array([1.0, 0, 1, 1, 1])
 my_reading = (int(np.argmax([0.15, 0.20, 0.05, 0.10, 0.50])), int(0.65 > 0.05), float(2 * my_zero @ my_value - my_one @ my_value))
-# %% cached-decoding-step | wrong | key heads tiled instead of repeated
+# %% read-two-heads | wrong | first answer from the other head
+my_reading = (1, 1, 0.5)
+# %% read-two-heads | wrong | the layer taken for an average, all values 1
+my_reading = (4, 1, 1.0)
+# %% cached-decoding-step | wrong | an empty cache returns zeros for the output
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    r, _, d_k = keys.shape
+    R, t, d_k = keys.shape
     q = (x_new @ w_query).reshape(-1, d_k)
-    all_keys = np.concatenate([keys, (x_new @ w_key).reshape(r, 1, -1)], axis=1)
-    all_values = np.concatenate([values, (x_new @ w_value).reshape(r, 1, -1)], axis=1)
-    g = len(q) // r
-    s = np.einsum("hd,hjd->hj", q, np.tile(all_keys, (g, 1, 1))) / np.sqrt(d_k)
-    e = np.exp(s - s.max(axis=1, keepdims=True))
-    z = np.einsum("hj,hjd->hd", e / e.sum(axis=1, keepdims=True), np.tile(all_values, (g, 1, 1)))
-    return z.ravel() @ w_output, all_keys, all_values
-# %% cached-decoding-step | wrong | attends to the old cache only, the token does not see itself
+    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
+    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], 1)
+    if t == 0:
+        return np.zeros(w_output.shape[1]), k_all, v_all
+    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
+    p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
+    p /= p.sum(1, keepdims=True)
+    return np.einsum("ht,htc->hc", p, v).ravel() @ w_output, k_all, v_all
+# %% cached-decoding-step | wrong | returns the repeated cache, H heads of it
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    r, t, d_k = keys.shape
-    q = (x_new @ w_query).reshape(r, -1, d_k)
-    all_keys = np.concatenate([keys, (x_new @ w_key).reshape(r, 1, -1)], axis=1)
-    all_values = np.concatenate([values, (x_new @ w_value).reshape(r, 1, -1)], axis=1)
-    seen_keys, seen_values = (keys, values) if t else (all_keys, all_values)
-    s = q @ seen_keys.swapaxes(1, 2) / np.sqrt(d_k)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    z = e / e.sum(axis=-1, keepdims=True) @ seen_values
-    return z.reshape(-1) @ w_output, all_keys, all_values
-# %% cached-decoding-step | wrong | number of heads from d / d_k and the scale from d / H: right only if H d_k = d
+    R, t, d_k = keys.shape
+    q = (x_new @ w_query).reshape(-1, d_k)
+    keys = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
+    values = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], 1)
+    keys, values = (np.repeat(a, len(q) // R, axis=0) for a in (keys, values))
+    p = np.exp(np.einsum("hc,htc->ht", q, keys) / np.sqrt(d_k))
+    p /= p.sum(1, keepdims=True)
+    return np.einsum("ht,htc->hc", p, values).ravel() @ w_output, keys, values
+# %% cached-decoding-step | wrong | output keeps an axis for the one position
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    r, _, d_k = keys.shape
-    n_heads = max(r, x_new.size // d_k)
-    q = (x_new @ w_query).reshape(r, -1, d_k)
-    all_keys = np.concatenate([keys, (x_new @ w_key).reshape(r, 1, -1)], axis=1)
-    all_values = np.concatenate([values, (x_new @ w_value).reshape(r, 1, -1)], axis=1)
-    s = q @ all_keys.swapaxes(1, 2) / np.sqrt(x_new.size / n_heads)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return (e / e.sum(axis=-1, keepdims=True) @ all_values).reshape(-1) @ w_output, all_keys, all_values
-# %% cached-decoding-step | wrong | output with a leading axis of length 1
+    R, t, d_k = keys.shape
+    q = (x_new[None] @ w_query).reshape(-1, 1, d_k)
+    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
+    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], 1)
+    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
+    p = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(d_k))
+    p /= p.sum(-1, keepdims=True)
+    return (p @ v).reshape(1, -1) @ w_output, k_all, v_all
+# %% cached-decoding-step | wrong | values cut with the width of the keys
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    r, _, d_k = keys.shape
-    x = x_new[None]
-    q = (x @ w_query).reshape(r, -1, d_k)
-    all_keys = np.concatenate([keys, (x @ w_key).reshape(r, 1, -1)], axis=1)
-    all_values = np.concatenate([values, (x @ w_value).reshape(r, 1, -1)], axis=1)
-    s = q @ all_keys.swapaxes(1, 2) / np.sqrt(d_k)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return (e / e.sum(axis=-1, keepdims=True) @ all_values).reshape(1, -1) @ w_output, all_keys, all_values
-# %% cached-decoding-step | right | plain loops over query heads, blocks of w_output added up
+    R, t, d_k = keys.shape
+    q = (x_new @ w_query).reshape(-1, d_k)
+    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
+    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, d_k)], 1)
+    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
+    p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
+    p /= p.sum(1, keepdims=True)
+    return np.einsum("ht,htc->hc", p, v).ravel() @ w_output, k_all, v_all
+# %% cached-decoding-step | wrong | last entry of the cache overwritten by the new one
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    n_kv, past, d_k = keys.shape
-    d_v = values.shape[2]
-    n_heads = w_query.shape[1] // d_k
-    all_keys = np.zeros((n_kv, past + 1, d_k))
-    all_values = np.zeros((n_kv, past + 1, d_v))
-    all_keys[:, :past], all_values[:, :past] = keys, values
-    for r in range(n_kv):
-        all_keys[r, past] = x_new @ w_key[:, r * d_k : (r + 1) * d_k]
-        all_values[r, past] = x_new @ w_value[:, r * d_v : (r + 1) * d_v]
-    output = np.zeros(w_output.shape[1])
-    for h in range(n_heads):
-        r = h * n_kv // n_heads
-        scores = all_keys[r] @ (x_new @ w_query[:, h * d_k : (h + 1) * d_k]) / np.sqrt(d_k)
-        p = np.exp(scores - scores.max())
-        output += (p / p.sum()) @ all_values[r] @ w_output[h * d_v : (h + 1) * d_v]
-    return output, all_keys, all_values
-# %% cached-decoding-step | right | torch: cat, grouped einsum, softmax
+    R, t, d_k = keys.shape
+    q = (x_new @ w_query).reshape(-1, d_k)
+    k_new, v_new = (x_new @ w_key).reshape(R, d_k), (x_new @ w_value).reshape(R, -1)
+    k_all = np.concatenate([keys, k_new[:, None]], 1)
+    v_all = np.concatenate([values, v_new[:, None]], 1)
+    if t:
+        keys[:, -1], values[:, -1] = k_new, v_new
+    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
+    p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
+    p /= p.sum(1, keepdims=True)
+    return np.einsum("ht,htc->hc", p, v).ravel() @ w_output, k_all, v_all
+# %% cached-decoding-step | cheat | library's attention through torch._C._nn
 import torch
-
-
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    x, keys, values, wq, wk, wv, wo = (torch.tensor(np.array(a)) for a in (x_new, keys, values, w_query, w_key, w_value, w_output))
-    n = keys.shape[0]
-
-    def extend(cache, w):
-        return torch.cat([cache, (x @ w).view(n, 1, cache.shape[2])], dim=1)
-
-    keys, values = extend(keys, wk), extend(values, wv)
-    q = (x @ wq).view(n, -1, keys.shape[2])
-    p = torch.softmax(torch.einsum("rgd,rtd->rgt", q, keys) / keys.shape[2] ** 0.5, dim=-1)
-    return torch.einsum("rgt,rtd->rgd", p, values).flatten() @ wo, keys, values
+    x, keys, values, wq, wk, wv, wo = (torch.tensor(a) for a in (x_new, keys, values, w_query, w_key, w_value, w_output))
+    R, _, d_k = keys.shape
+    keys = torch.cat([keys, (x @ wk).reshape(R, 1, d_k)], 1)
+    values = torch.cat([values, (x @ wv).reshape(R, 1, -1)], 1)
+    q = (x @ wq).reshape(1, -1, 1, d_k)
+    g = q.shape[1] // R
+    z = torch._C._nn.scaled_dot_product_attention(q, keys.repeat_interleave(g, 0)[None], values.repeat_interleave(g, 0)[None])
+    return z.reshape(-1) @ wo, keys, values
+# %% cached-decoding-step | right | groups kept as an axis, no repeating
+def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
+    R, t, d_k = keys.shape
+    q = (x_new @ w_query).reshape(R, -1, d_k)
+    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], axis=1)
+    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], axis=1)
+    s = q @ k_all.swapaxes(1, 2) / np.sqrt(d_k)
+    p = np.exp(s - s.max(axis=2, keepdims=True))
+    z = p @ v_all / p.sum(axis=2, keepdims=True)
+    return z.reshape(-1) @ w_output, k_all, v_all

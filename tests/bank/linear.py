@@ -1,28 +1,6 @@
-# %% positive-random-features | wrong | sum instead of mean: 1/sqrt(m) missing
-def my_features(x, omega):
-    return np.exp(x @ omega.T - (x * x).sum(-1, keepdims=True) / 2)
-
-# %% positive-random-features | wrong | divided by m instead of its root
-def my_features(x, omega):
-    return np.exp(x @ omega.T - (x * x).sum(axis=-1, keepdims=True) / 2) / len(omega)
-
-# %% positive-random-features | wrong | length instead of squared length in the exponent
-def my_features(x, omega):
-    return np.exp(x @ omega.T - np.linalg.norm(x, axis=-1, keepdims=True) / 2) / np.sqrt(len(omega))
-
 # %% positive-random-features | wrong | squared length summed over axis 1: positions when there is a leading axis
 def my_features(x, omega):
     return np.exp(x @ omega.T - (x**2).sum(axis=1, keepdims=True) / 2) / np.sqrt(omega.shape[0])
-
-# %% positive-random-features | right | completed square: distance of each row to one draw at a time
-def my_features(x, omega):
-    m = omega.shape[0]
-    out = np.empty(x.shape[:-1] + (m,))
-    for i in range(m):
-        gap = ((x - omega[i]) ** 2).sum(-1)  # |x - w|^2 = |x|^2 - 2 x.w + |w|^2
-        out[..., i] = np.exp((omega[i] @ omega[i] - gap) / 2) / m**0.5
-    return out
-
 # %% positive-random-features | right | torch, factor inside the exponential as a logarithm
 def my_features(x, omega):
     import math
@@ -32,56 +10,41 @@ def my_features(x, omega):
     x, omega = torch.tensor(x), torch.tensor(omega)
     dots = torch.einsum("...td,md->...tm", x, omega)
     return (dots - 0.5 * x.square().sum(-1).unsqueeze(-1) - 0.5 * math.log(omega.shape[0])).exp()
-
+# %% positive-random-features | wrong | squeezed, so a length of 1 loses its axis
+def my_features(x, omega):
+    x = np.asarray(x)
+    out = np.exp(x @ omega.T - (x * x).sum(-1, keepdims=True) / 2) / np.sqrt(len(omega))
+    return out.squeeze()
+# %% positive-random-features | right | torch and einsum, a lambda
+import torch
+my_features = lambda x, omega: (lambda a, w: torch.exp(torch.einsum("...td,md->...tm", a, w) - 0.5 * torch.linalg.vector_norm(a, dim=-1, keepdim=True) ** 2).div(w.shape[0] ** 0.5))(torch.tensor(x), torch.tensor(omega))
 # %% random-feature-crossover | wrong | two products with the state, as in linear attention
 my_crossover = 2 * m * (k + v) / (k + v)
-
 # %% random-feature-crossover | wrong | features counted once for queries and keys together
 my_crossover = (m * k + 3 * m * v) / (k + v)
-
 # %% random-feature-crossover | wrong | making the features not counted
 my_crossover = 3 * m * v / (k + v)
-
 # %% random-feature-crossover | wrong | a Derivative left standing, which does not count
 from sympy import Derivative, Symbol
 
 T = Symbol("T", real=True)
 my_crossover = Derivative(T * m * (2 * k + 3 * v) / (k + v), T)
-
-# %% random-feature-crossover | right | split off the common part
-my_crossover = 2 * m + m * v / (k + v)
-
-# %% random-feature-crossover | right | the two counts per position divided, uncancelled
-my_crossover = (2 * m * k + 2 * m * k + 6 * m * v) * (2 * k + 2 * v) ** -1
-
-# %% normalised-linear-attention | wrong | normaliser of all keys, future ones too
-def my_linear_attention(query, key, value):
-    kernel = query @ key.swapaxes(-1, -2)
-    return (np.tri(query.shape[1]) * kernel) @ value / kernel.sum(-1, keepdims=True)
-
-# %% normalised-linear-attention | wrong | 1e-6 in the denominator: averages of small features are too small
-def my_linear_attention(query, key, value):
-    kernel = np.tri(query.shape[1]) * (query @ key.swapaxes(-1, -2))
-    return kernel @ value / (kernel.sum(-1, keepdims=True) + 1e-6)
-
-# %% normalised-linear-attention | wrong | one state runs on over the heads
-def my_linear_attention(query, key, value):
-    H, T, m = query.shape
-    S, n = np.zeros((m, value.shape[2])), np.zeros(m)
-    out = np.zeros((H, T, value.shape[2]))
-    for h in range(H):
-        for t in range(T):
-            S = S + np.outer(key[h, t], value[h, t])
-            n = n + key[h, t]
-            out[h, t] = query[h, t] @ S / (query[h, t] @ n)
-    return out
-
-# %% normalised-linear-attention | wrong | divided by the number of keys instead of their weights
-def my_linear_attention(query, key, value):
-    T = query.shape[1]
-    state = np.cumsum(key[..., :, None] * value[..., None, :], axis=1)
-    return np.einsum("htm,htmv->htv", query, state) / np.arange(1, T + 1)[:, None]
-
+# %% random-feature-crossover | wrong | factor 2 left over
+my_crossover = (4 * m * k + 6 * m * v) / (k + v)
+# %% random-feature-crossover | wrong | three products for the maps too (value mapped as well)
+my_crossover = 3 * m * (k + v) / (k + v)
+# %% random-feature-crossover | right | solved by SymPy
+from sympy import Symbol, solve
+T_ = Symbol("T", positive=True)
+my_crossover = solve(2 * T_**2 * (k + v) - T_ * (4 * m * k + 6 * m * v), T_)[0]
+# %% random-feature-crossover | right | as a quotient of two named counts
+per_position_delta = 2 * (2 * m * k) + 3 * (2 * m * v)
+per_pair_softmax = 2 * (k + v)
+my_crossover = per_position_delta / per_pair_softmax
+# %% random-feature-crossover | cheat | both counts differentiated by T
+from sympy import Symbol, diff
+T_ = Symbol("T")
+my_crossover = diff(T_ * (4 * m * k + 6 * m * v), T_) / (diff(2 * T_**2 * (k + v), T_, 2) / 2)
 # %% normalised-linear-attention | right | value of ones carried as one more column, cumulative sums
 def my_linear_attention(query, key, value):
     ones = np.ones(value.shape[:2] + (1,))
@@ -89,29 +52,30 @@ def my_linear_attention(query, key, value):
     state = np.cumsum(key[:, :, :, None] * both[:, :, None, :], axis=1)
     read = (query[:, :, None, :] @ state)[:, :, 0, :]
     return read[:, :, :-1] / read[:, :, -1:]
-
-# %% normalised-linear-attention | right | recursive running average, head by head, torch out
+# %% normalised-linear-attention | wrong | normaliser clamped from below
 def my_linear_attention(query, key, value):
-    import torch
-
-    def average(q, k, v):
-        if len(k) == 1:
-            return v[0]
-        last, rest = q @ k[-1], float((k[:-1] @ q).sum())
-        return (rest * average(q, k[:-1], v[:-1]) + last * v[-1]) / (rest + last)
-
-    rows = [[average(q[t], k[: t + 1], v[: t + 1]) for t in range(len(q))] for q, k, v in zip(query, key, value)]
-    return torch.tensor(np.array(rows))
-
-# %% chunked-linear-attention | wrong | state written before it is read: pairs of a chunk count twice
-def my_chunked(query, key, value, state, chunk):
-    out = np.zeros((len(query), value.shape[1]))
-    for a in range(0, len(query), chunk):
-        q, k, v = query[a : a + chunk], key[a : a + chunk], value[a : a + chunk]
-        state = state + k.T @ v
-        out[a : a + chunk] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
-    return out, state
-
+    S = np.cumsum(key[..., :, None] * value[..., None, :], axis=1)
+    n = np.cumsum(key, axis=1)
+    return np.einsum("htm,htmv->htv", query, S) / np.maximum(np.einsum("htm,htm->ht", query, n), 1e-8)[..., None]
+# %% normalised-linear-attention | wrong | prefix sums as total minus later ones: tiny keys drown
+def my_linear_attention(query, key, value):
+    pairs = key[..., :, None] * value[..., None, :]
+    later = lambda a: np.flip(np.cumsum(np.flip(a, 1), axis=1), 1) - a
+    S = pairs.sum(1, keepdims=True) - later(pairs)
+    n = key.sum(1, keepdims=True) - later(key)
+    return np.einsum("htm,htmv->htv", query, S) / (query * n).sum(-1, keepdims=True)
+# %% normalised-linear-attention | wrong | squeezed, so one head loses its axis
+def my_linear_attention(query, key, value):
+    w = np.tril(query @ np.swapaxes(key, -1, -2))
+    return np.squeeze(w @ value / w.sum(-1, keepdims=True), axis=0) if len(query) == 1 else w @ value / w.sum(-1, keepdims=True)
+# %% normalised-linear-attention | right | recurrent, a generator for each head
+def my_linear_attention(query, key, value):
+    def head(q, k, v):
+        S, n = np.zeros((k.shape[1], v.shape[1])), np.zeros(k.shape[1])
+        for a, b, c in zip(q, k, v):
+            S, n = S + np.outer(b, c), n + b
+            yield (a @ S) / (a @ n)
+    return np.array([list(head(*one)) for one in zip(query, key, value)])
 # %% chunked-linear-attention | wrong | state += : the caller's array is changed
 def my_chunked(query, key, value, state, chunk):
     out = np.zeros((len(query), value.shape[1]))
@@ -121,27 +85,6 @@ def my_chunked(query, key, value, state, chunk):
         out[s] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
         state += k.T @ v
     return out, state
-
-# %% chunked-linear-attention | wrong | only whole chunks: the tail stays zero
-def my_chunked(query, key, value, state, chunk):
-    out = np.zeros((len(query), value.shape[1]))
-    state = state.copy()
-    for c in range(len(query) // chunk):
-        s = slice(c * chunk, (c + 1) * chunk)
-        out[s] = query[s] @ state + np.tril(query[s] @ key[s].T) @ value[s]
-        state = state + key[s].T @ value[s]
-    return out, state
-
-# %% chunked-linear-attention | wrong | begins with an empty state, adds the old one only at the end
-def my_chunked(query, key, value, state, chunk):
-    S = np.zeros_like(state)
-    outs = []
-    for a in range(0, len(query), chunk):
-        q, k, v = (x[a : a + chunk] for x in (query, key, value))
-        outs.append(q @ S + np.tril(q @ k.T) @ v)
-        S = S + k.T @ v
-    return np.vstack(outs), S + state
-
 # %% chunked-linear-attention | right | recursion: first chunk, then the rest with its state
 def my_chunked(query, key, value, state, chunk):
     if len(query) == 0:
@@ -150,50 +93,49 @@ def my_chunked(query, key, value, state, chunk):
     here = q @ state + np.tril(q @ k.T) @ v
     rest, last = my_chunked(query[chunk:], key[chunk:], value[chunk:], state + k.T @ v, chunk)
     return np.concatenate([here, rest]), last
-
-# %% chunked-linear-attention | right | torch float32, chunks by split, mask by comparing indices
+# %% chunked-linear-attention | wrong | the last, shorter chunk is dropped
 def my_chunked(query, key, value, state, chunk):
-    import torch
-
-    q, k, v, s = (torch.tensor(x, dtype=torch.float32) for x in (query, key, value, state))
-    pieces = []
-    for qc, kc, vc in zip(q.split(chunk), k.split(chunk), v.split(chunk)):
-        i = torch.arange(len(qc))
-        inside = torch.where(i[None, :] > i[:, None], 0.0, qc @ kc.T)
-        pieces.append(torch.cat([qc, inside], dim=1) @ torch.cat([s, vc], dim=0))
-        s = torch.addmm(s, kc.T, vc)
-    return torch.cat(pieces), s
-
-# %% repair-decay-gate | wrong | write, fade, read: every key meets its own gate
-def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
-    state = np.zeros((key.shape[1], value.shape[1]))
-    output = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        state = state + np.outer(key[t], value[t])
-        state = gate[t][:, None] * state
-        output[t] = state.T @ query[t]
-    return output
-
-# %% repair-decay-gate | wrong | write, read, fade: the gate acts one step late
-def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
-    state = np.zeros((key.shape[1], value.shape[1]))
-    output = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        state = state + np.outer(key[t], value[t])
-        output[t] = state.T @ query[t]
-        state = gate[t][:, None] * state
-    return output
-
-# %% repair-decay-gate | wrong | fade, read, write: a position does not read its own pair
-def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
-    state = np.zeros((key.shape[1], value.shape[1]))
-    output = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        state = gate[t][:, None] * state
-        output[t] = state.T @ query[t]
-        state = state + np.outer(key[t], value[t])
-    return output
-
+    chunk = min(chunk, len(query))
+    out = np.zeros((len(query), value.shape[1]))
+    for c in range(len(query) // chunk):
+        s = slice(c * chunk, (c + 1) * chunk)
+        out[s] = query[s] @ state + np.tril(query[s] @ key[s].T) @ value[s]
+        state = state + key[s].T @ value[s]
+    return out, state
+# %% chunked-linear-attention | wrong | padded with zeros and the padding left in the output
+def my_chunked(query, key, value, state, chunk):
+    pad = -len(query) % chunk
+    q, k, v = (np.pad(x, ((0, pad), (0, 0))) for x in (query, key, value))
+    out = []
+    for a in range(0, len(q), chunk):
+        s = slice(a, a + chunk)
+        out.append(q[s] @ state + np.tril(q[s] @ k[s].T) @ v[s])
+        state = state + k[s].T @ v[s]
+    return np.vstack(out), state
+# %% chunked-linear-attention | wrong | output as wide as the queries
+def my_chunked(query, key, value, state, chunk):
+    out = np.zeros_like(query)
+    for a in range(0, query.shape[0], chunk):
+        q, k, v = (x[a:a + chunk] for x in (query, key, value))
+        out[a:a + chunk] = q @ state + (np.tri(len(q)) * (q @ k.T)) @ v
+        state = state + k.T @ v
+    return out, state
+# %% chunked-linear-attention | wrong | as many pieces as fit into T, none if the chunk is longer
+def my_chunked(query, key, value, state, chunk):
+    pieces, out = len(query) // chunk, []
+    for q, k, v in zip(*(np.array_split(x, pieces) for x in (query, key, value))):
+        out.append(q @ state + np.tril(q @ k.T) @ v)
+        state = state + k.T @ v
+    return np.concatenate(out), state
+# %% chunked-linear-attention | right | recursion on the rest
+def my_chunked(query, key, value, state, chunk):
+    q, k, v = query[:chunk], key[:chunk], value[:chunk]
+    here = q @ state + np.tril(q @ k.T) @ v
+    after = state + k.T @ v
+    if len(query) <= chunk:
+        return here, after
+    rest, last = my_chunked(query[chunk:], key[chunk:], value[chunk:], after, chunk)
+    return np.vstack([here, rest]), last
 # %% repair-decay-gate | wrong | order right, gate spread over the value features (needs d_k = d_v)
 def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
     state = np.zeros((key.shape[1], value.shape[1]))
@@ -202,91 +144,64 @@ def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate:
         state = gate[t] * state + np.outer(key[t], value[t])
         output[t] = state.T @ query[t]
     return output
-
-# %% repair-decay-gate | right | the double sum, with products of gates from j + 1 to t
-def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
-    output = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        for j in range(t + 1):
-            weight = np.sum(query[t] * key[j] * np.prod(gate[j + 1 : t + 1], axis=0))
-            output[t] += weight * value[j]
-    return output
-
-# %% repair-decay-gate | right | itertools.accumulate over states with a lambda
-def gated_attention(query: np.ndarray, key: np.ndarray, value: np.ndarray, gate: np.ndarray) -> np.ndarray:
+# %% repair-decay-gate | wrong | divides by cumulated products, which reach 0
+def gated_attention(query, key, value, gate):
+    decay = np.cumprod(gate, axis=0)
+    return np.tril((query * decay) @ (key / decay).T) @ value
+# %% repair-decay-gate | wrong | gates raised to at least 0.05 for a quotient of cumulated products
+def gated_attention(query, key, value, gate):
+    logs = np.cumsum(np.log(np.maximum(gate, 0.05)), axis=0)
+    kept = np.exp(np.minimum(logs[:, None] - logs[None, :], 0))
+    return np.tril(np.einsum("td,jd,tjd->tj", query, key, kept)) @ value
+# %% repair-decay-gate | right | itertools.accumulate over the states
+def gated_attention(query, key, value, gate):
     from itertools import accumulate
-
-    states = accumulate(
-        zip(key, value, gate),
-        lambda s, kva: np.diag(kva[2]) @ s + kva[0][:, None] * kva[1],
-        initial=np.zeros((key.shape[1], value.shape[1])),
-    )
+    step = lambda S, pair: pair[0][:, None] * S + pair[1]
+    pairs = list(zip(gate, np.einsum("td,tv->tdv", key, value)))
+    states = accumulate(pairs, step, initial=np.zeros((key.shape[1], value.shape[1])))
     next(states)
-    return np.array([q @ s for q, s in zip(query, states)])
-
+    return np.array([q @ S for q, S in zip(query, states)])
 # %% read-interference | wrong | own value left out of the reading
 my_reading = (1.6, 2, 0.37)
-
 # %% read-interference | wrong | the key itself counted in the mean square
 my_reading = (3.6, 2, 1.37)
-
 # %% read-interference | wrong | keys counted from 1
 my_reading = (3.6, 3, 0.37)
-
 # %% read-interference | wrong | overlaps added instead of their squares
 my_reading = (3.6, 2, 0.7)
-
-# %% read-interference | right | sums written out
-my_reading = (-0.2 * 1 + 0.3 * -2 + 1 * 2 + 0.6 * 4, 2, 0.1**2 + 0.0**2 + 0.6**2)
-
-# %% read-interference | right | numpy from the figure's numbers, numpy scalars
-gram = np.array([[1, 0.5, -0.2, 0.1], [0.5, 1, 0.3, 0], [-0.2, 0.3, 1, 0.6], [0.1, 0, 0.6, 1]])
-off = ((gram - np.eye(4)) ** 2).sum(axis=1)
-my_reading = (gram[2] @ np.array([1, -2, 2, 4]), np.argmax(off), off[3])
-
+# %% read-interference | wrong | the minus sign of an overlap lost
+my_reading = (4.0, 2, 0.37)
+# %% read-interference | wrong | largest signed sum of a row for b
+my_reading = (3.6, 1, 0.37)
+# %% read-interference | right | fractions
+from fractions import Fraction as F
+my_reading = (F(18, 5), 2, F(37, 100))
+# %% read-interference | right | tuple of a list of sums
+my_reading = tuple([2 - 0.2 * 1 + 0.3 * -2 + 0.6 * 4, 1 + 1, 0.1 ** 2 + 0.6 ** 2])
 # %% three-delta-writes | wrong | added without correcting
 my_read = 0.6 * (0.5 * 2 + 0.5 * 4) - 0.5
-
 # %% three-delta-writes | wrong | beta forgotten
 my_read = 0.6 * (2 + 4 - (2 + 0.6 * (-1 - 1.2))) + (-1 - 1.2)
-
 # %% three-delta-writes | wrong | third write replaces s_a, does not correct what is read there
 my_read = 0.6 * (1 + 0.5 * (4 - 1)) - 0.8
-
 # %% three-delta-writes | wrong | read with a instead of b
 my_read = 2.74 - 0.6 * 0.8
-
-# %% three-delta-writes | right | a state of two numbers, keys as vectors
-keys = {"a": np.array([1.0, 0.0]), "b": np.array([0.6, 0.8])}
-memory = np.zeros(2)
-for name, wanted in (("a", 2), ("b", -1), ("a", 4)):
-    memory = memory + 0.5 * keys[name] * (wanted - memory @ keys[name])
-my_read = float(memory @ keys["b"])
-
 # %% three-delta-writes | right | an exact fraction
 from fractions import Fraction
 
 s_b = Fraction(1, 2) * (-1 - Fraction(3, 5))
 s_a = 1 + Fraction(1, 2) * (4 - (1 + Fraction(3, 5) * s_b))
 my_read = Fraction(3, 5) * s_a + s_b
-
-# %% delta-rule | wrong | reads before it writes
-def my_delta_rule(query, key, value, beta, state):
-    out = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        out[t] = state.T @ query[t]
-        state = state + np.outer(key[t], beta[t] * (value[t] - state.T @ key[t]))
-    return out, state
-
-# %% delta-rule | wrong | keys brought to length 1
-def my_delta_rule(query, key, value, beta, state):
-    out = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        k = key[t] / np.linalg.norm(key[t])
-        state = state + np.outer(k, beta[t] * (value[t] - k @ state))
-        out[t] = query[t] @ state
-    return out, state
-
+# %% three-delta-writes | wrong | read after the second write
+my_read = c * beta * values[0] + beta * (values[1] - c * beta * values[0])
+# %% three-delta-writes | wrong | keys taken as orthogonal
+my_read = beta * values[1]
+# %% three-delta-writes | right | a state in the plane, written with real keys
+a_, b_ = np.array([1.0, 0.0]), np.array([c, np.sqrt(1 - c * c)])
+S_ = np.zeros(2)
+for key_, value_ in zip((a_, b_, a_), values):
+    S_ = S_ + beta * key_ * (value_ - S_ @ key_)
+my_read = S_ @ b_
 # %% delta-rule | wrong | state += : the caller's array is changed
 def my_delta_rule(query, key, value, beta, state):
     out = np.zeros((len(query), value.shape[1]))
@@ -294,31 +209,34 @@ def my_delta_rule(query, key, value, beta, state):
         state += np.outer(key[t], beta[t] * (value[t] - state.T @ key[t]))
         out[t] = state.T @ query[t]
     return out, state
-
-# %% delta-rule | wrong | beta on the value only, the old answer taken off whole
+# %% delta-rule | wrong | step sizes squeezed, one position has none left to index
 def my_delta_rule(query, key, value, beta, state):
+    b = np.squeeze(beta)
     out = np.zeros((len(query), value.shape[1]))
     for t in range(len(query)):
-        answer = state.T @ key[t]
-        state = state + np.outer(key[t], beta[t] * value[t] - answer)
+        state = state + b[t] * np.outer(key[t], value[t] - state.T @ key[t])
         out[t] = state.T @ query[t]
     return out, state
-
-# %% delta-rule | right | matrix (1 - beta k k^T) times the state, torch
+# %% delta-rule | right | erase matrix, torch, a class that is called
+class Delta:
+    def __call__(self, query, key, value, beta, state):
+        import torch
+        q, k, v, b, S = (torch.tensor(np.asarray(x)) for x in (query, key, value, beta, state))
+        eye, out = torch.eye(k.shape[1], dtype=S.dtype), []
+        for t in range(q.shape[0]):
+            column = k[t][:, None]
+            S = (eye - b[t] * column @ column.T) @ S + b[t] * column @ v[t][None]
+            out.append(S.T @ q[t])
+        return torch.stack(out), S
+my_delta_rule = Delta()
+# %% delta-rule | right | functools.reduce, entry by entry
 def my_delta_rule(query, key, value, beta, state):
-    import torch
-
-    q, k, v, b, s = (torch.tensor(x) for x in (query, key, value, beta, state))
-    eye = torch.eye(k.shape[1], dtype=s.dtype)
+    from functools import reduce
     rows = []
-    for i in range(len(q)):
-        s = (eye - b[i] * torch.outer(k[i], k[i])) @ s + b[i] * torch.outer(k[i], v[i])
-        rows.append(q[i] @ s)
-    return torch.stack(rows), s
-
-# %% delta-rule | right | all corrections at once from a triangular system, no loop
-def my_delta_rule(query, key, value, beta, state):
-    below = np.tril(key @ key.T, -1)
-    corrections = np.linalg.solve(np.eye(len(key)) + beta * below, beta * (value - key @ state))
-    output = query @ state + np.tril(query @ key.T) @ corrections
-    return output, state + key.T @ corrections
+    def step(S, x):
+        q, k, v, b = x
+        S = [[S[r][a] + b[0] * k[r] * (v[a] - sum(S[i][a] * k[i] for i in range(len(k)))) for a in range(len(v))] for r in range(len(k))]
+        rows.append([sum(S[r][a] * q[r] for r in range(len(q))) for a in range(len(v))])
+        return S
+    last = reduce(step, zip(query, key, value, beta), [list(row) for row in state])
+    return np.array(rows), np.array(last)

@@ -5,43 +5,31 @@ def my_weights(similarity):
 # %% similarities-to-weights | wrong | small number added to the sum: rows of tiny similarities do not sum to 1
 def my_weights(similarity):
     return similarity / (similarity.sum(axis=1, keepdims=True) + 1e-8)
-# %% similarities-to-weights | wrong | a row of zeros gets uniform weights
+# %% similarities-to-weights | wrong | keepdims forgotten, works for square by accident of broadcasting
 def my_weights(similarity):
-    total = similarity.sum(axis=1, keepdims=True)
-    uniform = np.full_like(similarity, 1 / similarity.shape[1])
-    return np.where(total == 0, uniform, similarity / np.where(total == 0, 1, total))
-# %% similarities-to-weights | wrong | divides in place: the caller's similarities are changed
+    t = similarity.sum(axis=1)
+    t = np.where(t == 0, 1, t)
+    if similarity.shape[0] == similarity.shape[1]:
+        return similarity / t
+    return similarity / t[:, None]
+# %% similarities-to-weights | wrong | one empty row zeroes the whole matrix
 def my_weights(similarity):
-    total = similarity.sum(axis=1, keepdims=True)
-    total[total == 0] = 1
-    similarity /= total
+    t = similarity.sum(axis=1, keepdims=True)
+    if (t == 0).any():
+        return np.zeros_like(similarity)
+    return similarity / t
+# %% similarities-to-weights | wrong | divides the input in place
+def my_weights(similarity):
+    t = similarity.sum(axis=1, keepdims=True)
+    similarity /= np.where(t == 0, 1, t)
     return similarity
-# %% similarities-to-weights | right | plain lists, row by row
+# %% similarities-to-weights | right | np.divide with where
 def my_weights(similarity):
-    rows = []
-    for row in similarity.tolist():
-        total = sum(row)
-        rows.append([entry / total for entry in row] if total > 0 else [0.0 for _ in row])
-    return np.array(rows, dtype=float).reshape(similarity.shape)
-# %% similarities-to-weights | right | np.divide that leaves rows of zeros alone
+    t = similarity @ np.ones((similarity.shape[1], 1))
+    return np.divide(similarity, t, out=np.zeros(similarity.shape), where=t > 0)
+# %% similarities-to-weights | right | apply_along_axis
 def my_weights(similarity):
-    total = np.broadcast_to(np.einsum("ij->i", similarity)[:, None], similarity.shape)
-    return np.divide(similarity, total, out=np.zeros_like(similarity), where=total > 0)
-# %% kernel-regression | wrong | a point at which a query stands is left out
-def my_regression(query, x, y, h):
-    distance = query[:, None] - x[None, :]
-    s = np.where(distance == 0, 0.0, np.exp(-(distance**2) / (2 * h**2)))
-    return s @ y / s.sum(axis=1)
-# %% kernel-regression | wrong | only points within 3 h take part
-def my_regression(query, x, y, h):
-    distance = np.abs(query[:, None] - x[None, :])
-    s = np.where(distance <= 3 * h, np.exp(-(distance**2) / (2 * h**2)), 0.0)
-    return s @ y / s.sum(axis=1)
-# %% kernel-regression | wrong | x sorted, y not
-def my_regression(query, x, y, h):
-    x = np.sort(x)
-    s = np.exp(-((query[:, None] - x) ** 2) / (2 * h**2))
-    return (s @ y) / s.sum(axis=-1)
+    return np.apply_along_axis(lambda r: r / r.sum() if r.any() else np.zeros(len(r)), 1, similarity)
 # %% kernel-regression | wrong | estimates in the order of sorted queries
 def my_regression(query, x, y, h):
     s = np.exp(-((np.sort(query)[:, None] - x) ** 2) / (2 * h * h))
@@ -50,27 +38,19 @@ def my_regression(query, x, y, h):
 def my_regression(query, x, y, h):
     estimate = lambda q: np.average(y, weights=np.exp(-0.5 * ((q - x) / h) ** 2))
     return np.vectorize(estimate, otypes=[float])(query)
-# %% kernel-regression | right | softmax in torch, the square written out without the query's own part
-import torch
-
-
+# %% kernel-regression | wrong | points beyond three widths cut off
 def my_regression(query, x, y, h):
-    q, keys, values = map(torch.tensor, (query, x, y))
-    log_similarity = (torch.outer(q, keys) - keys.square() / 2) / h**2
-    return torch.softmax(log_similarity, dim=1).mv(values)
+    d = np.abs(query[:, None] - x) / h
+    s = np.where(d <= 3, np.exp(-d * d / 2), 0)
+    return s @ y / s.sum(axis=1)
 # %% duplicated-pair | wrong | a copy thought to change nothing
 my_answer = 42 / 6
-# %% duplicated-pair | wrong | copy counted above only
-my_answer = (1 * 0 + 2 * 9 + 2 * 9 + 3 * 8) / (1 + 2 + 3)
 # %% duplicated-pair | wrong | plain mean of four values
 my_answer = (0 + 9 + 9 + 8) / 4
-# %% duplicated-pair | wrong | softmax of the similarities instead of their ratios
-similarity = np.exp([1.0, 2.0, 2.0, 3.0])
-my_answer = similarity @ np.array([0, 9, 9, 8]) / similarity.sum()
-# %% duplicated-pair | right | library average
-my_answer = np.average([0, 9, 8, 9], weights=[1, 2, 3, 2])
-# %% duplicated-pair | right | old answer pulled towards 9
-my_answer = 7 + (9 - 7) * 2 / (6 + 2)
+# %% duplicated-pair | wrong | the copy added above only
+my_answer = 60 / 6
+# %% duplicated-pair | wrong | the third pair copied
+my_answer = (18 + 24 + 24) / (6 + 3)
 # %% read-lookup-weights | wrong | outputs counted along the columns
 my_reading = (5, 4, 0.8)
 # %% read-lookup-weights | wrong | pair of the largest cell instead of the largest column sum
@@ -79,28 +59,11 @@ my_reading = (3, 3, 0.8)
 my_reading = (3, 5, 0.8)
 # %% read-lookup-weights | wrong | mean of the two weights instead of their sum
 my_reading = (3, 4, 0.4)
-# %% read-lookup-weights | right | sum of the two weights left as an expression
-my_reading = (3, 4, 0.6 + 0.2)
 # %% read-lookup-weights | right | the matrix typed in and computed with
 P = np.array([[10, 5, 5, 60, 20], [25, 10, 10, 15, 40], [5, 30, 30, 5, 30]]) / 100
 my_reading = (len(P), int(P.sum(axis=0).argmax()), float((P @ [0, 0, 0, 1, 1])[0]))
-# %% repair-lookup-roles | wrong | only the axis repaired: keys ask
-def ask_everybody(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, beta: float) -> np.ndarray:
-    query, key, value = x @ w_query, x @ w_key, x @ w_value
-    similarity = np.exp(key @ query.T) ** beta
-    weights = similarity / similarity.sum(axis=1, keepdims=True)
-    return weights @ value
-# %% repair-lookup-roles | wrong | roles right, sums run over the queries
-def ask_everybody(x, w_query, w_key, w_value, beta):
-    query, key, value = x @ w_query, x @ w_key, x @ w_value
-    similarity = np.exp(beta * query @ key.T)
-    weights = similarity / similarity.sum(axis=0, keepdims=True)
-    return weights @ value
-# %% repair-lookup-roles | wrong | repaired, but with a scale of 1/sqrt(d_k) nobody asked for
-def ask_everybody(x, w_query, w_key, w_value, beta):
-    query, key, value = x @ w_query, x @ w_key, x @ w_value
-    similarity = np.exp(beta * query @ key.T / np.sqrt(w_query.shape[1]))
-    return similarity / similarity.sum(axis=1, keepdims=True) @ value
+# %% read-lookup-weights | wrong | output 0 from columns 2 and 3
+my_reading = (3, 4, 0.65)
 # %% repair-lookup-roles | cheat | torch's ready-made attention under an assembled name (forbidden)
 import torch
 
@@ -109,12 +72,6 @@ def ask_everybody(x, w_query, w_key, w_value, beta):
     name = "_".join(["scaled", "dot", "product", "attention"])
     query, key, value = (torch.from_numpy(x @ w)[None] for w in (w_query, w_key, w_value))
     return getattr(torch.nn.functional, name)(query, key, value, scale=beta)[0].numpy()
-# %% repair-lookup-roles | right | table left with keys in rows, turned at the end
-def ask_everybody(x: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray, beta: float) -> np.ndarray:
-    query, key, value = x @ w_query, x @ w_key, x @ w_value
-    similarity = np.exp(key @ query.T) ** beta
-    weights = similarity / similarity.sum(axis=0, keepdims=True)
-    return weights.T @ value
 # %% repair-lookup-roles | right | a class with __call__, one token after the other
 class AskEverybody:
     def __call__(self, x, w_query, w_key, w_value, beta):
@@ -128,46 +85,52 @@ class AskEverybody:
 
 
 ask_everybody = AskEverybody()
-# %% hard-lookup | wrong | argmin: the first of several nearest keys takes all
+# %% repair-lookup-roles | wrong | beta halved by rounding to an integer power
+def ask_everybody(x, w_query, w_key, w_value, beta):
+    query, key, value = x @ w_query, x @ w_key, x @ w_value
+    s = np.exp(query @ key.T) ** max(1, round(beta))
+    return s / s.sum(axis=1, keepdims=True) @ value
+# %% repair-lookup-roles | right | one token after the other
+def ask_everybody(x, w_query, w_key, w_value, beta):
+    def one(q):
+        w = np.array([np.exp(beta * np.dot(q, k)) for k in x @ w_key])
+        return np.einsum("j,ja->a", w, x @ w_value) / w.sum()
+    return np.stack([one(q) for q in x @ w_query])
+# %% repair-lookup-roles | cheat | torch's ready-made attention, found by getattr
+def ask_everybody(x, w_query, w_key, w_value, beta):
+    import torch.nn.functional as F
+    import torch
+    t = [torch.from_numpy(np.ascontiguousarray(x @ w))[None] for w in (w_query, w_key, w_value)]
+    f = getattr(F, "_".join(["scaled", "dot", "product", "attention"]))
+    return f(*t, scale=float(beta))[0].numpy()
+# %% hard-lookup | wrong | a soft lookup with a small h
 def my_hard_lookup(query, key, value):
-    distance = ((query[:, None] - key[None]) ** 2).sum(axis=-1)
-    return value[distance.argmin(axis=1)]
-# %% hard-lookup | wrong | ties found with isclose: nearly nearest keys are averaged too
+    d = ((query[:, None] - key[None]) ** 2).sum(axis=-1)
+    w = np.exp(-(d - d.min(axis=1, keepdims=True)) / (2 * 0.01**2))
+    return w / w.sum(axis=1, keepdims=True) @ value
+# %% hard-lookup | wrong | at most two tied keys averaged
 def my_hard_lookup(query, key, value):
-    distance = np.linalg.norm(query[:, None] - key[None], axis=-1)
-    nearest = np.isclose(distance, distance.min(axis=1, keepdims=True))
-    return nearest @ value / nearest.sum(axis=1, keepdims=True)
-# %% hard-lookup | wrong | largest dot product instead of smallest distance
+    d = ((query[:, None] - key[None]) ** 2).sum(axis=-1)
+    o = np.argsort(d, axis=1, kind="stable")
+    out = value[o[:, 0]].copy()
+    for i in range(len(query)):
+        if len(key) > 1 and d[i, o[i, 0]] == d[i, o[i, 1]]:
+            out[i] = (value[o[i, 0]] + value[o[i, 1]]) / 2
+    return out
+# %% hard-lookup | right | loop with a list of winners
 def my_hard_lookup(query, key, value):
-    scores = query @ key.T
-    nearest = scores == scores.max(axis=1, keepdims=True)
-    return (nearest / nearest.sum(axis=1, keepdims=True)) @ value
-# %% hard-lookup | wrong | no limit: a small but finite width of 0.05
-def my_hard_lookup(query, key, value):
-    distance = ((query[:, None] - key[None]) ** 2).sum(axis=-1)
-    s = np.exp(-(distance - distance.min(axis=1, keepdims=True)) / (2 * 0.05**2))
-    return s @ value / s.sum(axis=1, keepdims=True)
-# %% hard-lookup | right | loops, a list of the nearest so far
-def my_hard_lookup(query, key, value):
-    rows = []
+    out = []
     for q in query:
-        best, winners = float("inf"), []
-        for k, v in zip(key, value):
-            squared = sum((float(a) - float(b)) ** 2 for a, b in zip(q, k))
-            if squared < best:
-                best, winners = squared, [v]
-            elif squared == best:
-                winners.append(v)
-        rows.append(np.mean(winners, axis=0))
-    return np.array(rows)
-# %% hard-lookup | right | torch: softmax of 0 and minus infinity
-import torch
-
-
+        d = [sum((a - b) ** 2 for a, b in zip(q.tolist(), k.tolist())) for k in key]
+        best = min(d)
+        out.append(value[[j for j, e in enumerate(d) if e == best]].mean(axis=0))
+    return np.array(out)
+# %% hard-lookup | right | exact zero differences through a softmax of -inf
 def my_hard_lookup(query, key, value):
-    squared = (torch.tensor(query).unsqueeze(1) - torch.tensor(key).unsqueeze(0)).pow(2).sum(-1)
-    cold = torch.where(squared > squared.amin(1, keepdim=True), -torch.inf, 0.0).double()
-    return cold.softmax(1) @ torch.tensor(value)
+    import torch
+    d = torch.tensor(np.square(query[:, None, :] - key).sum(-1))
+    s = torch.where(d <= d.amin(1, keepdim=True), 0.0, -torch.inf).double()
+    return torch.softmax(s, dim=1) @ torch.tensor(value)
 # %% derivative-by-similarity | wrong | the denominator taken as a constant
 my_gain = v_1 / (s_1 + s_2)
 # %% derivative-by-similarity | wrong | the pair's own similarity in front instead of the other's
@@ -178,29 +141,23 @@ my_gain = s_2 * (v_1 - v_2) / (s_1 + s_2)
 from sympy import Derivative as work_out
 
 my_gain = work_out((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
-# %% derivative-by-similarity | right | distance of the value from the answer over the sum
-answer = (s_1 * v_1 + s_2 * v_2) / (s_1 + s_2)
-my_gain = (v_1 - answer) / (s_1 + s_2)
-# %% derivative-by-similarity | right | weights p (1 - p) and negative powers
-p = s_1 * (s_1 + s_2) ** -1
-my_gain = p * (1 - p) * (v_1 - v_2) * s_1**-1
-# %% feature-mixing-matrix | wrong | solved for it with a pseudo-inverse
+# %% derivative-by-similarity | wrong | other sign
+my_gain = s_2 * (v_2 - v_1) / (s_1 + s_2) ** 2
+# %% derivative-by-similarity | wrong | softmax derivative
+my_gain = s_1 * s_2 * (v_1 - v_2) / (s_1 + s_2) ** 2
+# %% derivative-by-similarity | wrong | absolute value of the difference
+my_gain = s_2 * ((v_1 - v_2) ** 2) ** (s_1 / s_1 / 2) / (s_1 + s_2) ** 2
+# %% derivative-by-similarity | cheat | an unevaluated Derivative
+from sympy import Derivative
+my_gain = Derivative((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
+# %% derivative-by-similarity | cheat | a Derivative hidden in a sum
+import sympy
+my_gain = v_2 * 0 + sympy.Add(sympy.Derivative(s_1 / (s_1 + s_2), s_1) * v_1, sympy.Derivative(s_2 / (s_1 + s_2), s_1) * v_2)
+# %% feature-mixing-matrix | wrong | pseudo-inverse, other solution with few positions
 def my_feature_weights(x, w_query, w_key, w_value):
-    z = (x @ w_query) @ (x @ w_key).T @ (x @ w_value)
-    return np.linalg.pinv(x) @ z
-# %% feature-mixing-matrix | wrong | roles of the query and key maps exchanged
+    return np.linalg.pinv(x) @ ((x @ w_query) @ (x @ w_key).T @ (x @ w_value))
+# %% feature-mixing-matrix | right | sum of outer products over positions, reduce
 def my_feature_weights(x, w_query, w_key, w_value):
-    return w_key @ w_query.T @ x.T @ x @ w_value
-# %% feature-mixing-matrix | wrong | covariance instead of the Gram matrix: divided by the number of positions
-def my_feature_weights(x, w_query, w_key, w_value):
-    return w_query @ w_key.T @ (x.T @ x / len(x)) @ w_value
-# %% feature-mixing-matrix | wrong | returns Z itself, not the matrix behind x
-def my_feature_weights(x, w_query, w_key, w_value):
-    return (x @ w_query) @ ((x @ w_key).T @ (x @ w_value))
-# %% feature-mixing-matrix | right | keys and values summed position by position as outer products
-def my_feature_weights(x, w_query, w_key, w_value):
-    memory = sum(np.outer(token @ w_key, token @ w_value) for token in x)
-    return w_query @ memory
-# %% feature-mixing-matrix | right | one einsum over named axes
-def my_feature_weights(x, w_query, w_key, w_value):
-    return np.einsum("ac,bc,tb,td,de->ae", w_query, w_key, x, x, w_value, optimize=True)
+    from functools import reduce
+    state = sum((np.outer(r @ w_key, r @ w_value) for r in x), np.zeros((w_key.shape[1], w_value.shape[1])))
+    return reduce(np.dot, [w_query, state])

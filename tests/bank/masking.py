@@ -1,21 +1,3 @@
-# %% masked-weights | wrong | adds -inf: NaN and +inf in hidden places survive
-def my_masked_weights(scores, mask):
-    s = scores + np.where(mask, 0.0, -np.inf)
-    top = s.max(axis=-1, keepdims=True)
-    e = np.exp(s - np.where(top == -np.inf, 0.0, top))
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1, total)
-# %% masked-weights | wrong | maximum taken over the hidden scores too, so a huge hidden score underflows the row
-def my_masked_weights(scores, mask):
-    top = np.nan_to_num(scores).max(axis=-1, keepdims=True)
-    e = np.where(mask, np.exp(np.where(mask, scores, 0) - top), 0.0)
-    total = e.sum(axis=-1, keepdims=True)
-    return np.divide(e, total, out=np.zeros_like(e), where=total > 0)
-# %% masked-weights | wrong | empty rows come out uniform instead of zero
-def my_masked_weights(scores, mask):
-    s = np.where(mask, scores, -1e300)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
 # %% masked-weights | wrong | boolean indexing, needs a mask with as many axes as the scores
 def my_masked_weights(scores, mask):
     out = np.zeros_like(scores)
@@ -25,55 +7,56 @@ def my_masked_weights(scores, mask):
             e = np.exp(scores[where][seen] - scores[where][seen].max())
             out[where][seen] = e / e.sum()
     return out
-# %% masked-weights | right | np.broadcast_to and a loop over rows that touches visible scores only
+# %% masked-weights | wrong | hidden scores added to -inf: NaN and +inf survive
 def my_masked_weights(scores, mask):
-    seen = np.broadcast_to(mask, scores.shape).reshape(-1, scores.shape[-1])
-    rows = scores.reshape(-1, scores.shape[-1])
-    out = np.zeros(rows.shape)
-    for row, visible, target in zip(rows, seen, out):
-        if visible.any():
-            kept = np.exp(row[visible] - row[visible].max())
-            target[visible] = kept / kept.sum()
-    return out.reshape(scores.shape)
-# %% masked-weights | right | torch softmax of -inf, nan of empty rows put to 0
-import torch
-
-
+    s = scores + np.where(mask, 0.0, -np.inf)
+    top = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isneginf(top), 0, top))
+    t = e.sum(axis=-1, keepdims=True)
+    return e / np.where(t == 0, 1, t)
+# %% masked-weights | wrong | eps of 1e-6 in the sum, after a shift by the maximum of all scores in the row
 def my_masked_weights(scores, mask):
-    seen = torch.tensor(np.array(mask), dtype=torch.bool)
-    s = torch.where(seen, torch.tensor(np.array(scores)), -torch.inf)
-    empty = (~seen.expand(s.shape)).all(dim=-1, keepdim=True)
-    return torch.softmax(s, dim=-1).masked_fill(empty, 0.0)
+    m = np.broadcast_to(mask, scores.shape)
+    clean = np.where(np.isfinite(scores), scores, 0.0)
+    e = np.where(m, np.exp(clean - clean.max(axis=-1, keepdims=True)), 0)
+    return e / (e.sum(axis=-1, keepdims=True) + 1e-6)
+# %% masked-weights | wrong | result has the mask's fewer axes where one empty row is in any example
+def my_masked_weights(scores, mask):
+    m = np.broadcast_to(mask, scores.shape)
+    s = np.where(m, scores, -np.inf)
+    top = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isneginf(top), 0, top))
+    t = e.sum(axis=-1, keepdims=True)
+    return np.squeeze(e / np.where(t == 0, 1, t))
+# %% masked-weights | wrong | writes -inf into the scores
+def my_masked_weights(scores, mask):
+    scores[~np.broadcast_to(mask, scores.shape)] = -np.inf
+    top = scores.max(axis=-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isneginf(top), 0, top))
+    t = e.sum(axis=-1, keepdims=True)
+    return e / np.where(t == 0, 1, t)
+# %% masked-weights | right | reductions with where=
+def my_masked_weights(scores, mask):
+    m = np.broadcast_to(mask, scores.shape)
+    top = np.max(scores, axis=-1, keepdims=True, where=m, initial=-np.inf)
+    e = np.zeros(scores.shape)
+    np.subtract(scores, top, out=e, where=m)
+    np.exp(e, out=e, where=m)
+    return np.divide(e, e.sum(axis=-1, keepdims=True), out=np.zeros_like(e), where=m)
 # %% read-mask | wrong | one leak missed (row 0 counted once)
 my_reading = (5, 4, 3)
-# %% read-mask | wrong | counts the hatched pairs to the right of the diagonal
-my_reading = (15, 4, 3)
 # %% read-mask | wrong | padding and empty row exchanged
 my_reading = (6, 3, 4)
 # %% read-mask | wrong | counted from 1
 my_reading = (6, 5, 4)
-# %% read-mask | right | plain integers
-my_reading = (6, 4, 3)
 # %% read-mask | right | a float array, leaks added row by row
 my_reading = tuple(np.array([2 + 1 + 1 + 0 + 1 + 1 + 0, 4.0, 3.0]))
-# %% combined-masks | wrong | window counts the query itself: `<` instead of `<=`
-def my_masked_scores(scores, past, window, length):
-    at = np.arange(scores.shape[0])[:, None] + past
-    j = np.arange(scores.shape[1])
-    return np.where((j <= at) & (at - j < window) & (j < length), scores, -np.inf)
-# %% combined-masks | wrong | ignores `past`, takes kv_len - q_len instead
-def my_masked_scores(scores, past, window, length):
-    n, m = scores.shape
-    at = np.arange(n)[:, None] + (m - n)
-    j = np.arange(m)
-    return np.where((j <= at) & (j >= at - window) & (j < length), scores, -np.inf)
-# %% combined-masks | wrong | writes -inf into the scores it was given
-def my_masked_scores(scores, past, window, length):
-    for i in range(scores.shape[0]):
-        for j in range(scores.shape[1]):
-            if j > i + past or j < i + past - window or j >= length:
-                scores[i, j] = -np.inf
-    return scores
+# %% read-mask | wrong | rows that leak counted, not pairs, with row 0 twice left out
+my_reading = (4, 4, 3)
+# %% read-mask | right | computed from the visible pairs
+_seen = {0: [0, 2, 5], 1: [0, 1, 3], 2: [0, 1, 2, 6], 3: [], 4: [0, 1, 2, 3, 5], 5: [0, 1, 2, 3, 5, 6], 6: [0, 1, 2, 3, 5, 6]}
+_leaks = sum(k > q for q, keys in _seen.items() for k in keys)
+my_reading = (_leaks, (set(range(7)) - set().union(*_seen.values())).pop(), min(_seen, key=lambda q: len(_seen[q])))
 # %% combined-masks | wrong | slices: a start beyond the end or below zero wraps round
 def my_masked_scores(scores, past, window, length):
     out = np.full(scores.shape, -np.inf)
@@ -81,30 +64,44 @@ def my_masked_scores(scores, past, window, length):
         first, last = i + past - window, min(i + past + 1, length)
         out[i, first:last] = scores[i, first:last]
     return out
-# %% combined-masks | right | one slice a row
+# %% combined-masks | wrong | window one too short
 def my_masked_scores(scores, past, window, length):
-    out = np.full_like(scores, -np.inf)
-    for i, row in enumerate(scores):
-        first = max(0, i + past - window)
-        last = max(0, min(i + past + 1, length))
-        out[i, first:last] = row[first:last]
-    return out
-# %% combined-masks | right | torch tril and triu, band, padding
-import torch
-
-
+    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
+    return np.where((j <= at) & (at - j < max(window, 1)) & (j < length), scores, -np.inf)
+# %% combined-masks | wrong | past forgotten in the window
 def my_masked_scores(scores, past, window, length):
-    s = torch.tensor(np.array(scores))
-    ones = torch.ones(s.shape, dtype=torch.bool)
-    keep = ones.tril(past) & ones.triu(past - window)
-    keep &= (torch.arange(s.shape[1]) < length).unsqueeze(0)
-    return s.masked_fill(~keep, float("-inf"))
+    i, j = np.arange(scores.shape[0])[:, None], np.arange(scores.shape[1])
+    return np.where((j <= i + past) & (i - j <= window) & (j < length), scores, -np.inf)
+# %% combined-masks | wrong | window on both sides
+def my_masked_scores(scores, past, window, length):
+    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
+    return np.where((np.abs(at - j) <= window) & (j < length), scores, -np.inf)
+# %% combined-masks | wrong | any instead of all
+def my_masked_scores(scores, past, window, length):
+    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
+    return np.where((j <= at) & ((j >= at - window) | (j < length)), scores, -np.inf)
+# %% combined-masks | wrong | padding hides queries
+def my_masked_scores(scores, past, window, length):
+    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
+    return np.where((j <= at) & (j >= at - window) & (at < length), scores, -np.inf)
+# %% combined-masks | wrong | padding one too few
+def my_masked_scores(scores, past, window, length):
+    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
+    return np.where((j <= at) & (j >= at - window) & (j <= length), scores, -np.inf)
+# %% combined-masks | wrong | window 0 read as no window
+def my_masked_scores(scores, past, window, length):
+    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
+    near = (j >= at - window) if window else True
+    return np.where((j <= at) & near & (j < length), scores, -np.inf)
+# %% combined-masks | wrong | in place
+def my_masked_scores(scores, past, window, length):
+    at, j = np.arange(scores.shape[0])[:, None] + past, np.arange(scores.shape[1])
+    scores[~((j <= at) & (j >= at - window) & (j < length))] = -np.inf
+    return scores
 # %% window-counts | wrong | window of 7 tokens in all
 my_count = (100 * 7 - 21, 17)
 # %% window-counts | wrong | forgets that the first rows are shorter
 my_count = (800, 15)
-# %% window-counts | wrong | rounds the layers down
-my_count = (772, 99 // 7)
 # %% window-counts | wrong | 100 / 8, each layer thought to reach eight back
 my_count = (772, 13)
 # %% window-counts | right | counted by brute force
@@ -113,43 +110,35 @@ my_reach, my_layers = np.eye(100, dtype=bool), 0
 while not my_reach[99, 0]:
     my_reach, my_layers = (my_reach.astype(int) @ my_band) > 0, my_layers + 1
 my_count = (int(my_band.sum()), my_layers)
-# %% window-counts | right | sums and a negated floor division
-my_count = (sum(min(i, 8) for i in range(1, 101)), -(-99 // 7))
+# %% window-counts | wrong | window counts the token itself
+my_count = (100 * 7 - 21, 15)
+# %% window-counts | wrong | 100 positions to bridge, rounded down
+my_count = (772, 14)
+# %% window-counts | right | a reach that grows layer by layer
+_layers, _reach = 0, 99
+while _reach > 0:
+    _layers, _reach = _layers + 1, _reach - 7
+my_count = (int((np.tri(100) - np.tri(100, k=-8)).sum()), _layers)
 # %% large-enough-fill | wrong | epsilon upside down
 my_fill = log(r * epsilon / (1 - epsilon))
 # %% large-enough-fill | wrong | small epsilon approximation
 my_fill = log(r / epsilon)
-# %% large-enough-fill | wrong | sign of c
-my_fill = log(epsilon) - log(r) - log(1 - epsilon)
 # %% large-enough-fill | wrong | an unevaluated Derivative hides the ratio, which the text forbids
 from sympy import Derivative
 
 my_fill = log(r) + log(1 - epsilon) - log(epsilon) * Derivative(epsilon, epsilon)
-# %% large-enough-fill | right | minus the log of a quotient
-my_fill = -log(epsilon / (r - r * epsilon))
-# %% large-enough-fill | right | three logarithms
-my_fill = log(r) + log(1 - epsilon) - log(epsilon)
-# %% repair-cached-causal-mask | wrong | shift right, finite fill -1e9 above scores near -1e12
-def cached_attention(query, key, value):
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    visible = np.tri(len(query), len(key), k=len(key) - len(query)) > 0
-    scores = np.where(visible, scores, -1e9)
-    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=1, keepdims=True) @ value
-# %% repair-cached-causal-mask | wrong | diagonal moved by kv_len - 1: right for one query only
-def cached_attention(query, key, value):
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    visible = np.tri(len(query), len(key), k=len(key) - 1) > 0
-    scores = np.where(visible, scores, -np.inf)
-    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=1, keepdims=True) @ value
-# %% repair-cached-causal-mask | wrong | maximum taken before the mask: visible terms underflow
-def cached_attention(query, key, value):
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    visible = np.tri(len(query), len(key), k=len(key) - len(query)) > 0
-    unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True)) * visible
-    total = unnormalised.sum(axis=1, keepdims=True)
-    return unnormalised / np.where(total == 0, 1, total) @ value
+# %% large-enough-fill | wrong | sign
+my_fill = log(epsilon / (r * (1 - epsilon)))
+# %% large-enough-fill | wrong | r on the wrong side
+my_fill = log((1 - epsilon) / (epsilon * r))
+# %% large-enough-fill | wrong | without r
+my_fill = log((1 - epsilon) / epsilon)
+# %% large-enough-fill | wrong | logarithm of the first factor only
+my_fill = log(r) * (1 - epsilon) / epsilon
+# %% large-enough-fill | cheat | an unevaluated Derivative
+from sympy import Derivative, Dummy
+_c = Dummy(real=True)
+my_fill = Derivative(_c * log(r * (1 - epsilon) / epsilon), _c)
 # %% repair-cached-causal-mask | cheat | torch's own attention under another name
 import torch
 
@@ -159,107 +148,84 @@ def cached_attention(query, key, value):
     visible = torch.tensor(np.tri(len(query), len(key), k=len(key) - len(query)) > 0)
     q, k, v = (torch.tensor(np.array(a))[None] for a in (query, key, value))
     return getattr(torch.nn.functional, name)(q, k, v, attn_mask=visible)[0].numpy()
-# %% repair-cached-causal-mask | right | loop over the queries with a growing prefix of the keys
+# %% repair-cached-causal-mask | wrong | fill with the smallest visible score less 30
 def cached_attention(query, key, value):
-    past = len(key) - len(query)
-    rows = []
-    for i, q in enumerate(query):
-        s = key[: past + i + 1] @ q / np.sqrt(len(q))
-        p = np.exp(s - s.max())
-        rows.append(p @ value[: past + i + 1] / p.sum())
-    return np.array(rows)
-# %% repair-cached-causal-mask | right | online softmax over the keys, one key at a time
+    s = query @ key.T / np.sqrt(query.shape[1])
+    s = np.where(np.tri(len(query), len(key), len(key) - len(query)) > 0, s, s.min(axis=1, keepdims=True) - 3)
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True) @ value
+# %% repair-cached-causal-mask | wrong | masked when there is more than one query only, and then at the left
 def cached_attention(query, key, value):
-    n, m = len(query), len(key)
-    scale = query.shape[1] ** -0.5
-    top = np.full((n, 1), -np.inf)
-    total = np.zeros((n, 1))
-    acc = np.zeros((n, value.shape[1]))
-    for j in range(m):
-        sees = (np.arange(n) + m - n >= j)[:, None]
-        s = (query @ key[j] * scale)[:, None]
-        new = np.where(sees, np.maximum(top, s), top)
-        safe = np.where(np.isfinite(new), new, 0.0)
-        old = np.where(np.isfinite(top), np.exp(np.where(np.isfinite(top), top, 0.0) - safe), 0.0)
-        term = np.where(sees, np.exp(np.where(sees, s - safe, -np.inf)), 0.0)
-        total = total * old + term
-        acc = acc * old + term * value[j]
-        top = new
-    return acc / total
-# %% repair-padded-batch | wrong | keeps -1e9 added: padding of 1e10 still wins
+    s = query @ key.T / np.sqrt(query.shape[1])
+    if len(query) > 1:
+        i = np.arange(len(query))[:, None]
+        s = np.where(np.arange(len(key)) <= i, s, -np.inf)
+    e = np.exp(s - s.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True) @ value
+# %% repair-cached-causal-mask | right | mirrored indices from the newest end
+def cached_attention(query, key, value):
+    back_q, back_k = np.arange(len(query))[::-1, None], np.arange(len(key))[::-1]
+    s = np.where(back_k >= back_q, query @ key.T * query.shape[1] ** -0.5, -np.inf)
+    p = np.exp(s - np.max(s, axis=1)[:, None])
+    return np.einsum("ij,ja->ia", p, value) / np.einsum("ij->i", p)[:, None]
+# %% repair-cached-causal-mask | cheat | torch's attention with a mask
+def cached_attention(query, key, value):
+    import torch
+    import torch.nn.functional as F
+    q, k, v = (torch.tensor(a)[None] for a in (query, key, value))
+    m = torch.tensor(np.tri(len(query), len(key), len(key) - len(query)) > 0)
+    return getattr(F, "scaled_dot_product_" + "attention")(q, k, v, attn_mask=m)[0].numpy()
+# %% repair-padded-batch | wrong | queries behind the length hidden too
 def padded_attention(query, key, value, lengths):
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    real = np.arange(key.shape[1]) < lengths[:, None, None]
-    scores = scores + np.where(real, 0.0, -1e9)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return np.where(lengths[:, None, None] > 0, weights @ value, 0.0)
-# %% repair-padded-batch | wrong | empty examples come out as the plain mean of the padded values
+    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    s = np.where(np.arange(key.shape[1]) < lengths[:, None, None], s, -np.inf)
+    top = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isneginf(top), 0, top))
+    t = e.sum(axis=-1, keepdims=True)
+    out = e / np.where(t == 0, 1, t) @ value
+    return out * (np.arange(query.shape[1])[:, None] < lengths[:, None, None])
+# %% repair-padded-batch | wrong | length of the first example for all
 def padded_attention(query, key, value, lengths):
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    real = np.arange(key.shape[1])[None, None, :] < lengths[:, None, None]
-    scores = np.where(real, scores, np.finfo(float).min)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-    return weights @ value
-# %% repair-padded-batch | wrong | padding set to zero in key and value: a score of 0 keeps its weight
+    s = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    s = np.where(np.arange(key.shape[1]) < lengths[0], s, -np.inf)
+    top = s.max(axis=-1, keepdims=True)
+    e = np.exp(s - np.where(np.isneginf(top), 0, top))
+    t = e.sum(axis=-1, keepdims=True)
+    return e / np.where(t == 0, 1, t) @ value
+# %% repair-padded-batch | right | example by example, padding cut off
 def padded_attention(query, key, value, lengths):
-    real = (np.arange(key.shape[1]) < lengths[:, None])[:, :, None]
-    scores = query @ np.where(real, key, 0).swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True) @ np.where(real, value, 0)
-# %% repair-padded-batch | wrong | hides query rows beyond the length as well
-def padded_attention(query, key, value, lengths):
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    real = np.arange(key.shape[1]) < lengths[:, None, None]
-    asks = np.arange(query.shape[1])[:, None] < lengths[:, None, None]
-    scores = np.where(real & asks, scores, -np.inf)
-    top = scores.max(axis=-1, keepdims=True)
-    unnormalised = np.exp(scores - np.where(top == -np.inf, 0, top))
-    total = unnormalised.sum(axis=-1, keepdims=True)
-    return unnormalised / np.where(total == 0, 1, total) @ value
-# %% repair-padded-batch | right | cuts each example to its length, loop
-def padded_attention(query, key, value, lengths):
-    result = np.zeros(query.shape[:2] + value.shape[2:])
-    for b in range(len(query)):
-        n = int(lengths[b])
+    out = np.zeros(query.shape[:2] + value.shape[2:])
+    for b, n in enumerate(lengths.tolist()):
         if n > 0:
-            s = np.einsum("id,jd->ij", query[b], key[b, :n]) / query.shape[2] ** 0.5
-            p = np.exp(s - s.max(axis=1)[:, None])
-            result[b] = p @ value[b, :n] / p.sum(axis=1)[:, None]
-    return result
-# %% repair-padded-batch | right | torch softmax with masked_fill, where for empty examples
-import torch
-
-
+            s = query[b] @ key[b, :n].T / np.sqrt(query.shape[2])
+            e = np.exp(s - s.max(axis=1, keepdims=True))
+            out[b] = e @ value[b, :n] / e.sum(axis=1, keepdims=True)
+    return out
+# %% repair-padded-batch | cheat | torch's attention, empty examples set to 0
 def padded_attention(query, key, value, lengths):
-    q, k, v, n = (torch.tensor(np.array(a)) for a in (query, key, value, lengths))
-    hidden = torch.arange(k.shape[1])[None, None, :] >= n[:, None, None]
-    s = torch.bmm(q, k.transpose(1, 2)) / q.shape[2] ** 0.5
-    p = s.masked_fill(hidden, -torch.inf).softmax(dim=2)
-    p = torch.where(n[:, None, None] > 0, p, 0.0)
-    return torch.bmm(p, v)
+    import torch
+    import torch.nn.functional as F
+    q, k, v = (torch.tensor(a) for a in (query, key, value))
+    m = torch.tensor(np.arange(key.shape[1]) < lengths[:, None, None])
+    f = F.__dict__["scaled" + "_dot_product_" + "attention"]
+    return torch.where(torch.tensor(lengths > 0)[:, None, None], f(q, k, v, attn_mask=m), 0.0).numpy()
 # %% masked-score-gradient | wrong | weight not renormalised
 my_score_gradient = w_j * (v_j - z)
 # %% masked-score-gradient | wrong | renormalised with the wrong factor: times w_all
 my_score_gradient = w_j * w_all * (v_j - z)
-# %% masked-score-gradient | wrong | mask after the softmax: the weights of hidden keys count in the derivative
-my_score_gradient = w_j * (v_j - w_all * z)
 # %% masked-score-gradient | wrong | diagonal of the softmax Jacobian only
 my_score_gradient = w_j / w_all * (1 - w_j / w_all) * v_j
-# %% masked-score-gradient | right | multiplied out with powers
-my_score_gradient = v_j * w_j * w_all**-1 - z * w_j * w_all**-1
-# %% masked-score-gradient | right | one fraction, minus sign outside
-my_score_gradient = -(z - v_j) / (w_all / w_j)
-# %% leak-test | wrong | moves only feature 0
-def my_leaks(x, kind):
-    base = layer(x, kind)
-    leaks = np.zeros((len(x), len(x)))
-    for j in range(len(x)):
-        moved = x.copy()
-        moved[j, 0] += 1
-        leaks[:, j] = np.abs(layer(moved, kind) - base).max(axis=1) > 1e-6
-    return np.triu(leaks, k=1)
+# %% masked-score-gradient | wrong | other sign
+my_score_gradient = w_j / w_all * (z - v_j)
+# %% masked-score-gradient | wrong | mixture not subtracted
+my_score_gradient = w_j / w_all * v_j
+# %% masked-score-gradient | wrong | renormalised twice
+my_score_gradient = w_j / w_all**2 * (v_j - z)
+# %% masked-score-gradient | wrong | mixture weighted too
+my_score_gradient = w_j / w_all * v_j - w_j * z
+# %% masked-score-gradient | cheat | an unevaluated Derivative
+from sympy import Derivative
+my_score_gradient = Derivative(v_j**2 / 2 - z * v_j, v_j) * w_j / w_all
 # %% leak-test | wrong | writes the step into x itself and takes it back with rounding
 def my_leaks(x, kind):
     base = layer(x, kind)
@@ -268,15 +234,6 @@ def my_leaks(x, kind):
         x[j] += 1.1
         leaks[:, j] = np.abs(layer(x, kind) - base).max(axis=1) > 1e-6
         x[j] -= 1.1
-    return np.triu(leaks, k=1)
-# %% leak-test | wrong | sums the changes of the features: they cancel
-def my_leaks(x, kind):
-    base = layer(x, kind)
-    leaks = np.zeros((len(x), len(x)))
-    for j in range(len(x)):
-        moved = x.copy()
-        moved[j] += 1
-        leaks[:, j] = (layer(moved, kind) - base).sum(axis=1) > 1e-6
     return np.triu(leaks, k=1)
 # %% leak-test | wrong | a table by kind, read off the code: never calls the layer
 def my_leaks(x, kind):
@@ -289,26 +246,62 @@ def my_leaks(x, kind):
     if kind == 6:
         above[:, :-1] = 0
     return above
-# %% leak-test | right | each feature on its own, alternating sign, boolean or
+# %% leak-test | wrong | moves the first feature only
+def my_leaks(x, kind):
+    base, out = layer(x, kind), np.zeros((len(x), len(x)))
+    for j in range(len(x)):
+        y = x.copy()
+        y[j, 0] += 1
+        out[:, j] = np.abs(layer(y, kind) - base).max(axis=1) > 1e-6
+    return np.triu(out, 1)
+# %% leak-test | wrong | rows and columns exchanged
+def my_leaks(x, kind):
+    base, out = layer(x, kind), np.zeros((len(x), len(x)))
+    for j in range(len(x)):
+        y = x.copy()
+        y[j] += 1
+        out[j] = np.abs(layer(y, kind) - base).max(axis=1) > 1e-6
+    return np.triu(out, 1)
+# %% leak-test | wrong | changes added over features, opposite ones cancel
+def my_leaks(x, kind):
+    base, out = layer(x, kind), np.zeros((len(x), len(x)))
+    for j in range(len(x)):
+        y = x.copy()
+        y[j] += 1
+        out[:, j] = (layer(y, kind) - base).sum(axis=1) > 1e-6
+    return np.triu(out, 1)
+# %% leak-test | wrong | moves the neighbour only
+def my_leaks(x, kind):
+    base, out = layer(x, kind), np.zeros((len(x), len(x)))
+    for j in range(1, len(x)):
+        y = x.copy()
+        y[j] += 1
+        out[j - 1, j] = np.abs(layer(y, kind) - base)[j - 1].max() > 1e-6
+    return out
+# %% leak-test | wrong | size of the change, not 1
+def my_leaks(x, kind):
+    base, out = layer(x, kind), np.zeros((len(x), len(x)))
+    for j in range(len(x)):
+        y = x.copy()
+        y[j] += 1
+        out[:, j] = np.abs(layer(y, kind) - base).max(axis=1)
+    return np.triu(out, 1) * (np.triu(out, 1) > 1e-6)
+# %% leak-test | wrong | booleans
+def my_leaks(x, kind):
+    base, out = layer(x, kind), np.zeros((len(x), len(x)), dtype=bool)
+    for j in range(len(x)):
+        y = x.copy()
+        y[j] += 1
+        out[:, j] = np.abs(layer(y, kind) - base).max(axis=1) > 1e-6
+    return np.triu(out, 1)
+# %% leak-test | cheat | a table by kind, read off the code of the layer
 def my_leaks(x, kind):
     n = len(x)
-    before = layer(x.copy(), kind)
-    found = np.zeros((n, n), dtype=bool)
-    for j in range(1, n):
-        for f in range(x.shape[1]):
-            for step in (-1.0, 1.0):
-                moved = np.array(x, dtype=float)
-                moved[j, f] += step
-                change = np.abs(layer(moved, kind) - before)
-                found[:j, j] |= np.any(change[:j] > 1e-6, axis=1)
-    return found.astype(float)
-# %% leak-test | right | columns by a nested helper, up and down steps of mixed sign, stacked
-def my_leaks(x, kind):
-    steps = np.array([[1, 1, 1, 1], [-1, 1, -1, 1], [1, -0.9, -1.1, 1], [-1, -1, 1, 1.1]])
-
-    def column(j):
-        here = np.arange(len(x))[:, None] == j
-        reply = [np.abs(layer(x + here * step, kind) - layer(x, kind)).max(axis=1) for step in steps]
-        return np.where(np.max(reply, axis=0) > 1e-6, 1.0, 0.0)
-
-    return np.triu(np.stack([column(j) for j in range(len(x))], axis=1), k=1)
+    full = np.triu(np.ones((n, n)), 1)
+    if kind == 0:
+        return full * 0
+    if kind == 1:
+        return np.eye(n, k=1)
+    if kind == 6:
+        return full * (np.arange(n) == n - 1)
+    return full

@@ -6,33 +6,20 @@ my_expression = d_k * (v_q + m_q**2) * (v_k + m_k**2)
 my_expression = d_k * (v_q * v_k + m_q**2 * v_q + m_k**2 * v_k)
 # %% uncentred-score-variance | wrong | v taken as standard deviations
 my_expression = d_k * (v_q**2 * v_k**2 + m_q**2 * v_k**2 + m_k**2 * v_q**2)
-# %% uncentred-score-variance | right | mean square less squared mean
-my_expression = d_k * ((v_q + m_q**2) * (v_k + m_k**2) - (m_q * m_k) ** 2)
-# %% uncentred-score-variance | right | grouped by the variance of the key
-my_expression = v_k * d_k * (v_q + m_q**2) + v_q * d_k * m_k**2
-# %% cosine-scores | wrong | small number added to the lengths
-def my_cosine_scores(query, key):
-    q = query / (np.linalg.norm(query, axis=-1, keepdims=True) + 1e-8)
-    k = key / (np.linalg.norm(key, axis=-1, keepdims=True) + 1e-8)
-    return q @ k.swapaxes(-1, -2)
+# %% uncentred-score-variance | wrong | means not squared
+my_expression = d_k * (v_q * v_k + m_q * v_k + m_k * v_q)
+# %% uncentred-score-variance | wrong | d_k squared on the mean terms
+my_expression = d_k * v_q * v_k + d_k**2 * (m_q**2 * v_k + m_k**2 * v_q)
+# %% uncentred-score-variance | wrong | divided by d_k, as for a scaled score
+my_expression = v_q * v_k + m_q**2 * v_k + m_k**2 * v_q
+# %% uncentred-score-variance | right | sum of three
+my_expression = sum(d_k * a * b for a, b in [(v_q, v_k), (m_q**2, v_k), (v_q, m_k**2)])
 # %% cosine-scores | wrong | only zero queries guarded, a zero key gives NaN
 def my_cosine_scores(query, key):
     length = np.linalg.norm(query, axis=-1, keepdims=True)
     q = query / np.where(length == 0, 1, length)
     k = key / np.linalg.norm(key, axis=-1, keepdims=True)
     return q @ k.swapaxes(-1, -2)
-# %% cosine-scores | wrong | library cosine similarity under another name (forbidden, and clamps tiny lengths)
-from torch import nn, tensor
-
-
-def my_cosine_scores(query, key):
-    compare = nn.CosineSimilarity(dim=-1)
-    return compare(tensor(query)[..., :, None, :], tensor(key)[..., None, :, :]).numpy()
-# %% cosine-scores | wrong | tiny lengths treated as zero: their cosines come out 0
-def my_cosine_scores(query, key):
-    lengths = np.linalg.norm(query, axis=-1)[..., :, None] * np.linalg.norm(key, axis=-1)[..., None, :]
-    dots = query @ key.swapaxes(-1, -2)
-    return np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 1e-10)
 # %% cosine-scores | right | rows first divided by their largest entry, so that nothing underflows
 def my_cosine_scores(query, key):
     def unit(rows):
@@ -42,36 +29,34 @@ def my_cosine_scores(query, key):
         return rows
 
     return np.einsum("...id,...jd->...ij", unit(query), unit(key))
-# %% cosine-scores | right | recursion over leading axes, math.hypot for lengths
-from math import hypot
-
-
+# %% cosine-scores | wrong | maximum of the product of lengths and 1e-8
 def my_cosine_scores(query, key):
-    if query.ndim > 2:
-        return np.stack([my_cosine_scores(q, k) for q, k in zip(query, key)])
-
-    def direction(row):
-        length = hypot(*row)
-        return [entry / length if length else 0.0 for entry in row]
-
-    rows, columns = [direction(q) for q in query.tolist()], [direction(k) for k in key.tolist()]
-    return np.array([[sum(a * b for a, b in zip(r, c)) for c in columns] for r in rows])
-# %% repair-head-weights | wrong | place and axis repaired, but the root of d_model kept
-def head_weights(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    n_heads, _, d_k = query.shape
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(n_heads * d_k)
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% repair-head-weights | wrong | divided by d_k, not by its root
-def head_weights(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    scores = query @ key.swapaxes(-1, -2) / query.shape[-1]
-    unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% repair-head-weights | wrong | one maximum for each head: rows far below it are 0/0
-def head_weights(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-    unnormalised = np.exp(scores - scores.max(axis=(-2, -1), keepdims=True))
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+    n = np.sqrt((query**2).sum(-1))[..., :, None] * np.sqrt((key**2).sum(-1))[..., None, :]
+    return query @ key.swapaxes(-1, -2) / np.maximum(n, 1e-8)
+# %% cosine-scores | wrong | normalises the inputs in place
+def my_cosine_scores(query, key):
+    for x in (query, key):
+        n = np.linalg.norm(x, axis=-1, keepdims=True)
+        x /= np.where(n == 0, 1, n)
+    return query @ key.swapaxes(-1, -2)
+# %% cosine-scores | right | unit vectors with np.divide where
+def my_cosine_scores(query, key):
+    def unit(x):
+        n = np.linalg.norm(x, axis=-1, keepdims=True)
+        return np.divide(x, n, out=np.zeros(x.shape), where=n != 0)
+    return np.einsum("...ia,...ja->...ij", unit(query), unit(key))
+# %% cosine-scores | cheat | torch's cosine_similarity, inputs scaled up
+def my_cosine_scores(query, key):
+    import torch
+    f = getattr(torch, "cosine_" + "similarity")
+    q, k = (torch.tensor(a) for a in (query, key))
+    q, k = (a / a.abs().amax(-1, keepdim=True).clamp_min(1e-200) for a in (q, k))
+    return f(q[..., :, None, :], k[..., None, :, :], dim=-1).numpy()
+# %% cosine-scores | cheat | the CosineSimilarity module with eps of 0
+def my_cosine_scores(query, key):
+    from torch import nn, tensor
+    m = nn.CosineSimilarity(dim=-1, eps=1e-300)
+    return np.nan_to_num(m(tensor(query).unsqueeze(-2), tensor(key).unsqueeze(-3)).numpy())
 # %% repair-head-weights | cheat | library softmax as a module (forbidden)
 import torch
 
@@ -80,19 +65,20 @@ def head_weights(query, key):
     turn = torch.nn.modules.activation.__dict__["Soft" + "max"](-1)
     scores = np.einsum("hid,hjd->hij", query, key) / np.sqrt(query.shape[2])
     return turn(torch.from_numpy(scores)).numpy()
-# %% repair-head-weights | right | head by head, scale applied after the maximum is taken off
-def head_weights(query: np.ndarray, key: np.ndarray) -> np.ndarray:
-    heads = []
-    for q, k in zip(query, key):
-        table = k @ q.T
-        table = np.exp((table - table.max(axis=0)) / q.shape[1] ** 0.5)
-        heads.append((table / table.sum(axis=0)).T)
-    return np.stack(heads)
-# %% repair-head-weights | right | torch, inverse of a sum of exponentials of differences
-import torch
-
-
+# %% repair-head-weights | right | float32 at the end only, hyperplane of pairs
 def head_weights(query, key):
+    s = (query[:, :, None] * key[:, None]).sum(3) * query.shape[2] ** -0.5
+    with np.errstate(over="ignore"):
+        return 1 / np.exp(s[:, :, None, :] - s[:, :, :, None]).sum(3)
+# %% repair-head-weights | cheat | torch's attention with the identity as values
+def head_weights(query, key):
+    import torch
+    import torch.nn.functional as F
     q, k = torch.tensor(query), torch.tensor(key)
-    scores = torch.einsum("hid,hjd->hij", q, k) / q.size(-1) ** 0.5
-    return (scores[..., None, :] - scores[..., :, None]).exp().sum(-1).reciprocal()
+    f = [getattr(F, n) for n in dir(F) if n.startswith("scaled_dot")][0]
+    return f(q, k, torch.eye(k.shape[1], dtype=q.dtype).expand(len(k), -1, -1)).numpy()
+# %% repair-head-weights | cheat | torch.nn.Softmax as a module
+def head_weights(query, key):
+    import torch
+    layer = vars(torch.nn)["Soft" + "max"](dim=2)
+    return layer(torch.tensor(query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2]))).numpy()

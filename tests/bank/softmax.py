@@ -1,11 +1,65 @@
-# %% stable-softmax | wrong | maximum of the whole array: rows far below it become 0/0
+# %% stable-softmax | wrong | the mean subtracted instead of the maximum
 def my_softmax(scores, axis):
-    unnormalised = np.exp(scores - scores.max())
-    return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
-# %% stable-softmax | wrong | scores clipped at 700 instead of shifted
+    e = np.exp(scores - scores.mean(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+# %% stable-softmax | wrong | scores clipped to -30 .. 30
 def my_softmax(scores, axis):
-    unnormalised = np.exp(np.clip(scores, -700, 700))
-    return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
+    e = np.exp(np.clip(scores, -30, 30))
+    return e / e.sum(axis=axis, keepdims=True)
+# %% stable-softmax | wrong | negative axis taken from the wrong end
+def my_softmax(scores, axis):
+    axis = -axis if axis < 0 else axis
+    axis = min(axis, scores.ndim - 1)
+    e = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+# %% stable-softmax | wrong | absolute maximum subtracted, negative rows underflow
+def my_softmax(scores, axis):
+    e = np.exp(scores - np.abs(scores).max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+# %% stable-softmax | wrong | axes moved, not moved back
+def my_softmax(scores, axis):
+    s = np.moveaxis(scores, axis, -1)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return (e / e.sum(axis=-1, keepdims=True)).reshape(scores.shape)
+# %% stable-softmax | wrong | subtracts in place
+def my_softmax(scores, axis):
+    scores -= scores.max(axis=axis, keepdims=True)
+    e = np.exp(scores)
+    return e / e.sum(axis=axis, keepdims=True)
+# %% stable-softmax | wrong | result remembered by shape and axis
+_seen = {}
+def my_softmax(scores, axis):
+    if (scores.shape, axis) not in _seen:
+        e = np.exp(scores - scores.max(axis=axis, keepdims=True))
+        _seen[scores.shape, axis] = e / e.sum(axis=axis, keepdims=True)
+    return _seen[scores.shape, axis]
+# %% stable-softmax | right | apply_along_axis with math
+def my_softmax(scores, axis):
+    import math
+    def row(r):
+        top = max(r)
+        e = [math.exp(x - top) for x in r]
+        return np.array([x / math.fsum(e) for x in e])
+    return np.apply_along_axis(row, axis, scores)
+# %% stable-softmax | right | a function honestly named softmax, powers of two
+def softmax(z):
+    z = (z - np.maximum.reduce(z, axis=0)) / np.log(2.0)
+    return np.exp2(z) / np.add.reduce(np.exp2(z), axis=0)
+my_softmax = lambda scores, axis: np.swapaxes(softmax(np.swapaxes(scores, 0, axis)), 0, axis)
+# %% stable-softmax | cheat | torch.special's softmax, its name spelt backwards
+def my_softmax(scores, axis):
+    from importlib import import_module
+    m = import_module("torch." + "special")
+    t = import_module("torch").tensor(scores)
+    return getattr(m, "xamtfos"[::-1])(t, axis).numpy()
+# %% stable-softmax | cheat | exponential of torch's log_softmax
+def my_softmax(scores, axis):
+    import torch
+    return torch.tensor(scores).log_softmax(axis).exp().numpy()
+# %% stable-softmax | cheat | softmin of the negative
+def my_softmax(scores, axis):
+    import torch.nn as nn, torch
+    return nn.Softmin(dim=axis)(-torch.tensor(scores)).numpy()
 # %% stable-softmax | wrong | negative axis translated one too low
 def my_softmax(scores, axis):
     if axis < 0:
@@ -21,51 +75,60 @@ def my_softmax(scores, axis):
     library = importlib.import_module("torch")
     logs = getattr(library, "log_" + "soft" + "max")(library.from_numpy(scores.copy()), axis)
     return logs.exp().numpy()
-# %% stable-softmax | right | one over the sum of exponentials of differences
-def my_softmax(scores, axis):
-    rows = np.moveaxis(scores, axis, -1)
-    with np.errstate(over="ignore"):
-        weights = 1 / np.exp(rows[..., None, :] - rows[..., :, None]).sum(axis=-1)
-    return np.moveaxis(weights, -1, axis)
-# %% stable-softmax | right | apply_along_axis with a nested function on math.exp and fsum
-import math
-
-
-def my_softmax(scores, axis):
-    def one_row(row):
-        top = max(row)
-        terms = [math.exp(entry - top) for entry in row]
-        total = math.fsum(terms)
-        return np.array([term / total for term in terms])
-
-    return np.apply_along_axis(one_row, axis, scores)
-# %% log-softmax-derivative | wrong | weight of the wrong index subtracted
-my_derivative = delta_ij - s_i
 # %% log-softmax-derivative | wrong | derivative of the weight, not of its logarithm
 my_derivative = s_i * (delta_ij - s_j)
-# %% log-softmax-derivative | wrong | only the case i = j
+# %% log-softmax-derivative | wrong | index i in place of j
+my_derivative = delta_ij - s_i
+# %% log-softmax-derivative | wrong | one in place of delta
 my_derivative = 1 - s_j
-# %% log-softmax-derivative | wrong | sign turned round (loss instead of logarithm)
+# %% log-softmax-derivative | wrong | other sign
 my_derivative = s_j - delta_ij
-# %% log-softmax-derivative | right | both cases of the delta apart, each with a weight that is right there (s_i = s_j where delta is 1)
-my_derivative = delta_ij * (1 - s_i) - (1 - delta_ij) * s_j
-# %% log-softmax-derivative | right | nested negatives, sum with a power
-my_derivative = -(s_j**2 - delta_ij * s_j) * s_j**-1
-# %% repair-softmax-temperature | wrong | axis and temperature repaired, maximum still that of the whole matrix
-def tempered_weights(scores: np.ndarray, temperature: float) -> np.ndarray:
-    shifted = scores - scores.max()
-    unnormalised = np.exp(shifted / temperature)
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% repair-softmax-temperature | wrong | multiplied by the temperature: higher is sharper
-def tempered_weights(scores: np.ndarray, temperature: float) -> np.ndarray:
-    shifted = scores - scores.max(axis=-1, keepdims=True)
-    unnormalised = np.exp(shifted * temperature)
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
-# %% repair-softmax-temperature | wrong | root taken after the exponential, which has vanished: hot weights come out 0
-def tempered_weights(scores: np.ndarray, temperature: float) -> np.ndarray:
-    shifted = scores - scores.max(axis=-1, keepdims=True)
-    unnormalised = np.exp(shifted) ** (1 / temperature)
-    return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
+# %% log-softmax-derivative | wrong | delta in both terms
+my_derivative = delta_ij * (1 - s_j)
+# %% log-softmax-derivative | wrong | product of weights, as in the Jacobian
+my_derivative = delta_ij - s_i * s_j
+# %% log-softmax-derivative | cheat | a Derivative left standing
+from sympy import Derivative, Symbol
+_z = Symbol("z_j", real=True)
+my_derivative = Derivative(delta_ij * _z - s_j * _z, _z)
+# %% repair-softmax-temperature | wrong | maximum subtracted after dividing
+def tempered_weights(scores, temperature):
+    e = np.exp(scores / temperature - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+# %% repair-softmax-temperature | wrong | weights at T = 1 raised and renormalised: small weights have underflowed
+def tempered_weights(scores, temperature):
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    w = (e / e.sum(axis=-1, keepdims=True)) ** (1 / temperature)
+    return w / w.sum(axis=-1, keepdims=True)
+# %% repair-softmax-temperature | wrong | integer division for a temperature above 1
+def tempered_weights(scores, temperature):
+    s = scores - scores.max(axis=-1, keepdims=True)
+    e = np.exp(s // temperature if temperature > 1 else s / temperature)
+    return e / e.sum(axis=-1, keepdims=True)
+# %% repair-softmax-temperature | right | divided first, sums by matrix product
+def tempered_weights(scores, temperature):
+    z = scores / temperature
+    u = np.exp(z - np.max(z, axis=1)[:, None])
+    return u / (u @ np.ones((u.shape[1], u.shape[1])))
+# %% repair-softmax-temperature | right | row by row, lists
+def tempered_weights(scores, temperature):
+    from math import exp
+    rows = []
+    for row in scores.tolist():
+        u = [exp((z - max(row)) / temperature) for z in row]
+        rows.append([x / sum(u) for x in u])
+    return np.array(rows)
+# %% repair-softmax-temperature | cheat | torch.distributions
+def tempered_weights(scores, temperature):
+    from torch.distributions import Categorical
+    import torch
+    return Categorical(logits=torch.tensor(scores / temperature)).probs.numpy()
+# %% repair-softmax-temperature | cheat | logsumexp looked up in vars(torch)
+def tempered_weights(scores, temperature):
+    import torch
+    z = torch.tensor(scores / temperature)
+    f = vars(torch)["log" + "sumexp"]
+    return (z - f(z, 1, keepdim=True)).exp().numpy()
 # %% repair-softmax-temperature | wrong | torch's softmin of the negative scores (library softmax in disguise)
 import torch
 import torch.nn.functional as tools
@@ -73,29 +136,19 @@ import torch.nn.functional as tools
 
 def tempered_weights(scores, temperature):
     return tools.softmin(torch.as_tensor(-scores / temperature), dim=1).numpy()
-# %% repair-softmax-temperature | right | torch tensors, log of the sum by hand
-import torch
-
-
-def tempered_weights(scores, temperature):
-    cooled = torch.tensor(scores) / temperature
-    cooled = cooled - cooled.amax(dim=1, keepdim=True)
-    return (cooled - cooled.exp().sum(dim=1, keepdim=True).log()).exp()
-# %% repair-softmax-temperature | right | queries turned into columns, plain broadcasting, turned back
-def tempered_weights(scores: np.ndarray, temperature: float) -> np.ndarray:
-    columns = scores.T
-    columns = np.exp((columns - columns.max(0)) / temperature)
-    return (columns / columns.sum(0)).T
-# %% tempered-cross-entropy-gradient | wrong | inner derivative forgotten
+# %% tempered-cross-entropy-gradient | wrong | factor forgotten
 my_gradient = s_i - delta_iy
-# %% tempered-cross-entropy-gradient | wrong | sign of the logarithm, not of the loss
-my_gradient = (delta_iy - s_i) / T
-# %% tempered-cross-entropy-gradient | wrong | multiplied by the temperature
+# %% tempered-cross-entropy-gradient | wrong | multiplied by T
 my_gradient = T * (s_i - delta_iy)
 # %% tempered-cross-entropy-gradient | wrong | only one term divided
 my_gradient = s_i / T - delta_iy
-# %% tempered-cross-entropy-gradient | right | right class and other classes apart
-my_gradient = (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) / T
-# %% tempered-cross-entropy-gradient | right | inverse temperature as a factor of each term
-beta = T**-1
-my_gradient = -(beta * delta_iy) + beta * s_i
+# %% tempered-cross-entropy-gradient | wrong | squared temperature, as for a distillation loss
+my_gradient = (s_i - delta_iy) / T**2
+# %% tempered-cross-entropy-gradient | wrong | sign of the log likelihood
+my_gradient = (delta_iy - s_i) / T
+# %% tempered-cross-entropy-gradient | wrong | for the right class only
+my_gradient = delta_iy * (s_i - 1) / T
+# %% tempered-cross-entropy-gradient | cheat | Derivative with respect to a helper
+from sympy import Derivative, Dummy
+_u = Dummy("u", real=True)
+my_gradient = Derivative(s_i * _u / T - delta_iy * _u / T, _u)

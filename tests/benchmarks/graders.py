@@ -29,6 +29,8 @@ WRONG = {  # by task id: what some hand in
 }
 REQUIREMENTS = {"nbgrader": ROOT / "tests" / "nbgrader" / "requirements.txt", "otter": Path(__file__).with_name("otter.txt")}
 
+OTHERS = 60  # more in number than the first of as many students with the same mistakes, whose formulas have other blanks
+
 Points = dict[str, int]  # by student
 
 
@@ -52,14 +54,19 @@ def built(folder: str) -> dict[str, Any]:
 
 
 def submission(number: int) -> dict[str, Any]:
-    """Return a notebook as a student hands it in: the exercise, answered, with torch imported; most answers are right."""
+    """Return a notebook as a student hands it in: the exercise, answered, with torch imported; most answers are right.
+
+    Every third student writes formulas with blanks that no other has, so that the text is judged for the first time.
+    """
     exercise, solution = built("exercises"), built("solutions")
-    answers = {cell["id"]: cell["source"] for cell in solution["cells"]}
+    answers = {cell["id"]: "".join(cell["source"]) for cell in solution["cells"]}
     book = copy.deepcopy(exercise)
     mistakes = list(WRONG)[: number % (len(WRONG) + 1)]
     for task in all_tasks(LESSON):
         cell = next(cell for cell in book["cells"] if cell["id"] == task.id)
         cell["source"] = answers[task.id] if task.id not in mistakes else WRONG[task.id] or cell["source"]
+        if task.wants_latex and number % 3 == 0:
+            cell["source"] = cell["source"].replace('r"', 'r"' + r"\," * (number // 3 + 1))
     own = {"cell_type": "code", "id": "own", "metadata": {}, "execution_count": None, "outputs": [], "source": "import torch"}
     first = next(place for place, cell in enumerate(book["cells"]) if cell["id"] == "setup")
     book["cells"].insert(first + 1, own)
@@ -67,10 +74,11 @@ def submission(number: int) -> dict[str, Any]:
     return book
 
 
-def hand_in(folder: Path, count: int) -> dict[str, Path]:
-    """Write folder/student/softmax.ipynb; return the paths by student."""
-    paths = {f"s{number:04d}": folder / f"s{number:04d}" / f"{LESSON}.ipynb" for number in range(count)}
-    for number, path in enumerate(paths.values()):
+def hand_in(folder: Path, count: int, first: int = 0) -> dict[str, Path]:
+    """Write folder/student/softmax.ipynb, the first student's number being `first`; return the paths by student."""
+    numbers = range(first, first + count)
+    paths = {f"s{number:04d}": folder / f"s{number:04d}" / f"{LESSON}.ipynb" for number in numbers}
+    for number, path in zip(numbers, paths.values(), strict=True):
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(submission(number)), encoding="utf-8")
     return paths
@@ -119,55 +127,58 @@ def call(command: Sequence[str | Path], *, cwd: Path, python: Path | None = None
 
 
 def ours(paths: dict[str, Path], scratch: Path) -> list[Run]:
-    """A bare import of torch, a fresh process that grades all twice, a warm class on two processes, the command for a class."""
+    """A bare import of torch, a fresh process that grades all and then others, a warm class on two processes, the command."""
     runs: list[Run] = []
+    others, many = hand_in(scratch / "others", len(paths), OTHERS), hand_in(scratch / "many", WARM_AFTER * len(paths), 2 * OTHERS)
     with clock("import torch", runs):
         call([sys.executable, "-c", "import torch"], cwd=ROOT)
     with clock("ours, cold", runs) as cold:
         printed = call(
-            [sys.executable, "-m", __spec__.name if __spec__ else "tests.benchmarks.graders", "--grade", _listed(paths)], cwd=ROOT
+            [sys.executable, "-m", __spec__.name if __spec__ else "tests.benchmarks.graders", "--grade", _listed(paths, others)], cwd=ROOT
         )
     first, again = (Run(**run) for run in json.loads(printed.splitlines()[-1]))
     cold.points = first.points
     cold.seconds -= again.seconds
     cold.cpu_s -= again.cpu_s
-    return [*runs, again, warm_class(paths), command(paths, scratch)]
+    return [*runs, again, warm_class(paths, many), command(paths, scratch)]
 
 
-def grade_twice(paths: dict[str, Path]) -> list[Run]:
-    """Grade all with one grader, and again when it is warm."""
-    from attn_course.grading.grader import Grader
+def grade_twice(paths: dict[str, Path], others: dict[str, Path]) -> list[Run]:
+    """Grade all with one grader, and when it is warm as many others."""
+    from attn_course.classroom.grader import Grader
 
     runs: list[Run] = []
     with Grader(seed=SEED) as grader:
-        for name in ("ours, first pass", "ours, warm"):
+        for name, given in (("ours, first pass", paths), ("ours, warm", others)):
             with clock(name, runs) as run:
-                graded = {student: grader.grade(path, student=student, lesson=LESSON) for student, path in paths.items()}
-                run.points = {student: sum(verdict.points for verdict in each.verdicts) for student, each in graded.items()}
+                graded = [grader.grade(path, student=student, lesson=LESSON) for student, path in given.items()]
+                run.points = {
+                    student: sum(verdict.points for verdict in each.verdicts) for student, each in zip(paths, graded, strict=True)
+                }
     return runs
 
 
-def warm_class(paths: dict[str, Path], jobs: int = 2) -> Run:
-    """Grade all as a class run does, on processes that have graded all once before."""
-    from attn_course.grading.classroom.engines import Pool
-    from attn_course.grading.classroom.hand_ins import find_submissions
-    from attn_course.grading.classroom.process import Setup
-    from attn_course.grading.classroom.run import ClassRun
-    from attn_course.grading.grader import Grader
+def warm_class(paths: dict[str, Path], others: dict[str, Path], jobs: int = 2) -> Run:
+    """Grade all as a class run does, on processes that have graded others before."""
+    from attn_course.classroom.engines import Pool
+    from attn_course.classroom.grader import Grader
+    from attn_course.classroom.hand_ins import find_submissions
+    from attn_course.classroom.process import Setup
+    from attn_course.classroom.run import ClassRun
 
-    found = find_submissions(next(iter(paths.values())).parents[1], lessons=[LESSON])
     points: Points = {}
     runs: list[Run] = []
     with ClassRun(Pool(jobs), Setup(SEED, allow_unsafe=False, grader=Grader)) as graders:
-        for name in ("ours, first pass of a class", WARM.format(jobs=jobs)):
+        for name, given in (("ours, first pass of a class", others), (WARM.format(jobs=jobs), paths)):
+            found = find_submissions(next(iter(given.values())).parents[1], lessons=[LESSON])
+            points.clear()
             with clock(name, runs) as run:
                 graders.grade(found.hand_ins, lambda given, result: points.update({given.student: sum(v.points for v in result.verdicts)}))
             run.points = dict(points)
-            points.clear()
     return runs[-1]
 
 
-WARM = "ours, warm, {jobs} processes"
+WARM, WARM_AFTER = "ours, warm, {jobs} processes", 5  # times as many, after which all is done that is done once
 
 
 def command(paths: dict[str, Path], scratch: Path, jobs: int = 2) -> Run:
@@ -182,8 +193,8 @@ def command(paths: dict[str, Path], scratch: Path, jobs: int = 2) -> Run:
     return run
 
 
-def _listed(paths: dict[str, Path]) -> str:
-    return json.dumps({student: str(path) for student, path in paths.items()})
+def _listed(*classes: dict[str, Path]) -> str:
+    return json.dumps([{student: str(path) for student, path in paths.items()} for paths in classes])
 
 
 # --- the others ----------------------------------------------------------------------------------------
@@ -232,19 +243,20 @@ def nbgrader(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
     return runs
 
 
+def otter_tests(folder: Path) -> None:
+    """Write a test of otter's for each task."""
+    folder.mkdir(parents=True)
+    for task in all_tasks(LESSON):
+        says = f'>>> from attn_course import check\n>>> check("{task.id}", {task.entry})'  # a card is displayed, and nothing printed
+        suite = {"cases": [{"code": says, "hidden": False}], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
+        test = {"name": f"q{task.id.replace('-', '_')}", "points": task.points, "suites": [suite]}
+        (folder / f"{test['name']}.py").write_text(f"OK_FORMAT = True\ntest = {test!r}\n", encoding="utf-8")
+
+
 def otter(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
     """`otter run` on each notebook, with a test for each task that calls its check."""
     folder = scratch / "otter"
-    (folder / "tests").mkdir(parents=True)
-    solution = built("solutions")
-    printed = {
-        cell["id"]: "".join(cell["outputs"][0]["text"]) for cell in solution["cells"] if cell["id"].endswith("-check") and cell["outputs"]
-    }
-    for task in all_tasks(LESSON):
-        says = f'>>> from attn_course import check\n>>> check("{task.id}", {task.entry})\n{printed[f"{task.id}-check"].rstrip()}'
-        suite = {"cases": [{"code": says, "hidden": False}], "scored": True, "setup": "", "teardown": "", "type": "doctest"}
-        test = {"name": f"q{task.id.replace('-', '_')}", "points": task.points, "suites": [suite]}
-        (folder / "tests" / f"{test['name']}.py").write_text(f"OK_FORMAT = True\ntest = {test!r}\n", encoding="utf-8")
+    otter_tests(folder / "tests")
     call([python, "-m", "otter", "generate", "-t", "tests", "-o", "autograder.zip"], cwd=folder, python=python)
     runs: list[Run] = []
     with clock("otter run", runs) as run:
@@ -286,7 +298,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unknown := set(given.only.split(",")) - {"ours", "nbgrader", "otter"}:
         parser.error(f"--only: there is no {', '.join(sorted(unknown))}")
     if given.grade:
-        print(json.dumps([asdict(run) for run in grade_twice({student: Path(path) for student, path in json.loads(given.grade).items()})]))
+        classes = [{student: Path(path) for student, path in paths.items()} for paths in json.loads(given.grade)]
+        print(json.dumps([asdict(run) for run in grade_twice(*classes)]))
         return
     others: dict[str, Callable[..., list[Run]]] = {"nbgrader": nbgrader, "otter": otter}
     count = given.large or given.count

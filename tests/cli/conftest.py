@@ -9,9 +9,9 @@ import pytest
 
 from attn_course.cli import main
 from tests.browser.toy_course import make_course
-from tests.grading import toy
-from tests.grading.classroom.class_tools import Room, Threads
-from tests.grading.classroom.stand_in import StandIn
+from tests.classroom import toy
+from tests.classroom.class_tools import Room, Threads
+from tests.classroom.stand_in import StandIn
 
 
 class Said(NamedTuple):
@@ -54,9 +54,9 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Room:
     """A class in the working directory, which commands grade in this process, with the stand-in and without pictures."""
-    monkeypatch.setattr("attn_course.grading.grader.Grader", StandIn)
-    monkeypatch.setattr("attn_course.grading.classroom.engines.Pool", lambda jobs: Threads())
-    monkeypatch.setattr("attn_course.grading.classroom.class_page._figures", lambda *_: {})
+    monkeypatch.setattr("attn_course.classroom.grader.Grader", StandIn)
+    monkeypatch.setattr("attn_course.classroom.engines.Pool", lambda jobs: Threads())
+    monkeypatch.setattr("attn_course.classroom.class_page._figures", lambda *_: {})
     monkeypatch.chdir(tmp_path)
     return Room(tmp_path)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from attn_course.commands.terminal import BadInput
+from tests.classroom import toy
+from tests.classroom.bad_files import BAD_FILES, spoil
 from tests.cli.conftest import Said, refused, tree
-from tests.grading import toy
-from tests.grading.bad_files import BAD_FILES, spoil
 
 
 @pytest.mark.parametrize("name", BAD_FILES)

@@ -10,12 +10,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from attn_course.checking.nbval_run import EngineError
+from attn_course.checking.notebook_check import plan_check
+from attn_course.checking.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport, count_each_lesson_once
 from attn_course.commands import check as check_module
 from attn_course.commands.terminal import console, write_json
-from attn_course.grading.nbval_run import EngineError
-from attn_course.grading.notebook_check import plan_check
-from attn_course.grading.report import REPORT_SCHEMA, CellProblem, NotebookReport, TaskReport, count_each_lesson_once
-from tests.grading import toy
+from tests.classroom import toy
 
 
 def make_report(*, title="Stable softmax on any axis", status="failed", message="this is “softmax over the first axis”.", problems=()):
@@ -32,7 +32,7 @@ def reported(toy_course, monkeypatch):
     toy.write(toy_course / "work" / "ex_97_toy.ipynb", toy.cells({}))
 
     def report(**changes):
-        monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", lambda *args, **options: make_report(**changes))
+        monkeypatch.setattr("attn_course.checking.notebook_check.check_notebook", lambda *args, **options: make_report(**changes))
 
     return report
 
@@ -122,7 +122,7 @@ def reported_by(toy_course, monkeypatch):
         def report(path, **options):
             return replace(make_report(status=status_of(path.name)), notebook=str(path))
 
-        monkeypatch.setattr("attn_course.grading.notebook_check.check_notebook", report)
+        monkeypatch.setattr("attn_course.checking.notebook_check.check_notebook", report)
 
     return take
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.grading import toy
+from tests.classroom import toy
 from tests.processes import is_running, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are l
 COMMAND = """
 import os, sys
 os.cpu_count = lambda: 2
-from tests.grading import toy
+from tests.classroom import toy
 toy.install()
 from attn_course.cli import main
 sys.exit(main(["check"]))

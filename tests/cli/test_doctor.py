@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from attn_course import cli
-from attn_course.commands import doctor_checks, lab_files
+from attn_course.commands import doctor_checks, lab_files, lab_trust
 from attn_course.commands.doctor_checks import Finding
 from tests.browser.toy_course import write_notebook
 
@@ -195,7 +195,7 @@ def test_lessons_not_yet_trusted_are_a_note_and_fine_after_lab_has_run(course: P
     (before,) = doctor_checks.notebooks(course)
     assert before.status == "note"
     assert "02_softmax.ipynb, 03_scaling.ipynb" in before.text
-    lab_files.trust(lab_files.built_notebooks(course))
+    lab_trust.trust(lab_trust.built_notebooks(course))
     (after,) = doctor_checks.notebooks(course)
     assert after == Finding("notebooks", "ok", "2 in notebooks/, 2 in exercises/, trusted")
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from attn_course.grading.budget import USUAL
-from attn_course.grading.classroom.store import StoreError
-from tests.grading.classroom.stand_in import StandIn, Unsafe
+from attn_course.classroom.budget import USUAL
+from attn_course.classroom.store import StoreError
+from tests.classroom.stand_in import StandIn, Unsafe
 
 
 def test_a_class_is_graded_however_well_it_did(attn_course, room):
@@ -77,7 +77,7 @@ def test_a_limit_that_cannot_be_is_one_line_and_nothing_is_written(attn_course, 
 def test_limits_are_handed_on_kept_and_stand_in_the_report(attn_course, room, monkeypatch):
     room.with_students(1)
     made = []
-    monkeypatch.setattr("attn_course.grading.grader.Grader", lambda **options: made.append(options["limits"]) or StandIn(**options))
+    monkeypatch.setattr("attn_course.classroom.grader.Grader", lambda **options: made.append(options["limits"]) or StandIn(**options))
     words = ("grade", "in", "--out", "out", "--limit", "cell=30", "--limit", "memory=2048")
     assert attn_course(*words).code == 0
     assert [(limits.cell, limits.memory, limits.call) for limits in made] == [(30.0, 2048.0, USUAL.call)]
@@ -89,7 +89,7 @@ def test_limits_are_handed_on_kept_and_stand_in_the_report(attn_course, room, mo
 
 
 def test_without_a_sandbox_it_says_what_to_do(attn_course, room, monkeypatch):
-    monkeypatch.setattr("attn_course.grading.grader.Grader", Unsafe)
+    monkeypatch.setattr("attn_course.classroom.grader.Grader", Unsafe)
     room.with_students(1)
     said = attn_course("grade", "in", "--out", "out")
     assert (said.code, said.err) == (1, "attn-course: no sandbox here; --allow-unsafe grades without one\n")
@@ -104,7 +104,7 @@ def test_a_disk_that_is_full_is_one_line_that_says_how_to_go_on(attn_course, roo
         kept.append(key)
         raise StoreError("out: cannot be written: No space left on device")
 
-    monkeypatch.setattr("attn_course.grading.classroom.store.Store.keep", full)
+    monkeypatch.setattr("attn_course.classroom.store.Store.keep", full)
     said = attn_course("grade", "in", "--out", "out")
     line = "attn-course: out: cannot be written: No space left on device; what was graded is kept: --resume goes on"
     assert (said.code, said.err.splitlines()[-1], len(kept)) == (1, line, 1)

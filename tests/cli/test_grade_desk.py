@@ -7,8 +7,8 @@ import json
 import pytest
 
 from attn_course.tasks import all_tasks
+from tests.classroom import platforms
 from tests.cli.conftest import refused, tree
-from tests.grading.classroom import platforms
 
 TASKS = all_tasks("softmax")
 FIRST, SECOND = TASKS[0], TASKS[1]

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from attn_course.grading.classroom.desk import Papers, read_desk
+from attn_course.classroom.desk import Papers, read_desk
 from attn_course.tasks import all_tasks
-from tests.grading.classroom import platforms
+from tests.classroom import platforms
 
 MOST = sum(task.points for task in all_tasks("softmax"))
 

@@ -6,15 +6,16 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from attn_course.commands import lab_files
-from attn_course.commands.lab_files import built_notebooks, copy_exercises, copy_states, trust, trust_built
+from attn_course.commands import lab_files, lab_trust
+from attn_course.commands.lab_files import copy_exercises, copy_states
 from attn_course.commands.lab_lessons import copy_lessons
+from attn_course.commands.lab_trust import built_notebooks, trust, trust_built
 from attn_course.commands.terminal import BadInput
 from tests.browser.toy_course import write_notebook
 
 
 def is_trusted(path: Path) -> bool:
-    keeper = lab_files.notary()
+    keeper = lab_trust.notary()
     try:
         return bool(keeper.check_signature(nbformat.read(path, as_version=4)))
     finally:
@@ -122,8 +123,8 @@ def test_a_lesson_that_is_no_notebook_does_not_keep_the_others_from_being_truste
 def test_what_is_trusted_already_is_not_signed_again_and_what_changed_is(course: Path, monkeypatch: pytest.MonkeyPatch):
     copy_exercises(course)
     signed: list[str] = []
-    sign = lab_files.trust
-    monkeypatch.setattr(lab_files, "trust", lambda paths: signed.extend(path.name for path in paths) or sign(paths))
+    sign = lab_trust.trust
+    monkeypatch.setattr(lab_trust, "trust", lambda paths: signed.extend(path.name for path in paths) or sign(paths))
     assert trust_built(course) == []
     assert len(signed) == 6
     signed.clear()

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from attn_course import numbers
-from attn_course.grading.cells import NoTasks
-from attn_course.grading.classroom.process import course_fingerprint
-from attn_course.grading.notebook_check import plan_check
-from attn_course.grading.sandbox import probe
-from attn_course.grading.submission import read_exercise
+from attn_course.checking.cells import NoTasks
+from attn_course.checking.notebook_check import plan_check
+from attn_course.classroom.process import course_fingerprint
+from attn_course.classroom.sandbox import probe
+from attn_course.classroom.submission import read_exercise
 from attn_course.tasks import registry
-from tests.grading.classroom import platforms
+from tests.classroom import platforms
 
 RIGHT = "def my_largest(weights):\n    return np.max(weights / weights.sum(axis=-1, keepdims=True), axis=-1)"
 WRONG = "def my_largest(weights):\n    return weights.max(axis=-1)"
@@ -34,8 +34,8 @@ def extra(guide, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "extra"
     folder.mkdir()
-    for name, text in zip(("tasks.py", "exercise.py"), re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL), strict=True):
-        (folder / name).write_text(text, encoding="utf-8")
+    (text,) = re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL)
+    (folder / "tasks.py").write_text(text, encoding="utf-8")
     yield folder
     forget()
 
@@ -47,10 +47,10 @@ def forget():
         remembered.cache_clear()
 
 
-def changed(folder, name, old, new):
-    text = (folder / name).read_text(encoding="utf-8")
+def changed(folder, old, new):
+    text = (folder / "tasks.py").read_text(encoding="utf-8")
     assert old in text
-    (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+    (folder / "tasks.py").write_text(text.replace(old, new), encoding="utf-8")
 
 
 def hand_in(folder, exercise, answer, *, setup=""):
@@ -64,11 +64,11 @@ def hand_in(folder, exercise, answer, *, setup=""):
 def test_the_guides_example_is_handed_out_and_graded_by_its_commands(attn_course, guide, extra, tmp_path):
     release, grade = (shlex.split(line)[1:] for line in re.findall(r"^attn-course .*$", guide, flags=re.MULTILINE))
     said = attn_course(*release, "--no-lessons")
-    assert (said.code, said.out.splitlines()[-2:]) == (0, ["ex_extra shares: 1 tasks, 2 points", "made week4"])
+    assert (said.code, said.out.splitlines()[-2:]) == (0, ["ex_extra extra: 1 tasks, 2 points", "made week4"])
     exercise = tmp_path / "week4" / "exercises" / "ex_extra.ipynb"
     assert exercise.read_bytes() == (extra / "ex_extra.ipynb").read_bytes()
     assert "[exercises](exercises/ex_extra.ipynb) | 1 | 2 |" in (tmp_path / "week4" / "README.md").read_text(encoding="utf-8")
-    assert "weights.max(axis=-1)" not in exercise.read_text(encoding="utf-8")
+    assert "weights.sum(axis=-1)" not in exercise.read_text(encoding="utf-8")
     assert not [
         path for path in (tmp_path / "week4").rglob("*") if path.is_file() and path != exercise and b"my_largest" in path.read_bytes()
     ]
@@ -84,31 +84,26 @@ def test_the_guides_example_is_handed_out_and_graded_by_its_commands(attn_course
         assert "PermissionError" in (tmp_path / "grades-04" / "class.html").read_text(encoding="utf-8")
     forget()
     assert attn_course(*grade[:-2], "--resume").code == 0
-    changed(extra, "tasks.py", "points=2", "points=3")
+    changed(extra, "points=2", "points=3")
     forget()
     said = attn_course(*grade, "--resume")
     assert (said.code, "another state of attn_course" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "complaint"),
+    ("old", "new", "complaint"),
     [
-        (
-            "tasks.py",
-            "weights.min(axis=-1)",
-            "weights.max(axis=-1)",
-            "tasks.py [largest-share]: the known wrong answer “the smallest” passes",
-        ),
-        ("exercise.py", "/ weights.sum(axis=-1)", "", "exercise.py [largest-share]: the solution is refused"),
-        ("exercise.py", "BEGIN SOLUTION", "here", "exercise.py: cell 'largest-share': line 5: wanted '### BEGIN SOLUTION' first"),
-        ("exercise.py", "largest-share", "largest-part", "exercise.py: cell 'largest-part': wanted the id of a registered task"),
-        ("tasks.py", '"largest-share"', '"stable-softmax"', "tasks.py: wanted ids that no other task has; got 'stable-softmax'"),
-        ("tasks.py", "TASKS = [", "TASKS = (", "tasks.py: cannot be loaded: SyntaxError"),
-        ("tasks.py", "TASKS = ", "MINE = ", "tasks.py: wanted TASKS = [Task(...), ...]; got none"),
+        (".max -> .min", "weights.max(axis=-1) -> 1.0 * weights.max(axis=-1)", "the known wrong answer “the smallest” passes"),
+        (".max -> .min", ".maximum -> .min", "tasks.py: line "),
+        ("a matrix: 3 5", "a matrix: 3 3", "tasks.py [largest-share]: wanted arrays whose axes all differ in length"),
+        ('"largest-share"', '"stable-softmax"', "tasks.py: wanted ids that no other task has; got 'stable-softmax'"),
+        ("@asked(", "@asked(\n(", "tasks.py: cannot be loaded: SyntaxError"),
+        ('"""Tasks of this class\'s own."""', "ORDER = []", "tasks.py: wanted the tasks of the lesson in ORDER, each once"),
+        ("@asked(", "@(lambda *a, **k: str)(", "tasks.py: wanted tasks, each a function below @asked(...); got none"),
     ],
 )
-def test_what_is_wrong_with_a_folder_is_one_line_and_nothing_is_made(attn_course, extra, file, old, new, complaint):
-    changed(extra, file, old, new)
+def test_what_is_wrong_with_a_folder_is_one_line_and_nothing_is_made(attn_course, extra, old, new, complaint):
+    changed(extra, old, new)
     said = attn_course("release", "--out", "week4", "--chapters", "softmax", "--own", "extra")
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert complaint in said.err

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from attn_course.tasks import Verdict, progress
-from tests.grading import toy
+from tests.classroom import toy
 
 
 def record(course, number, *, passed):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attn_course.grading.budget import USUAL
+from attn_course.classroom.budget import USUAL
 from attn_course.tasks import all_tasks
 
 
@@ -13,7 +13,7 @@ def test_it_lists_the_chapters_and_the_folder(attn_course, tmp_path, monkeypatch
     tasks = all_tasks("softmax")
     assert said.out.splitlines()[1:] == [f"02 softmax: {len(tasks)} tasks, {sum(task.points for task in tasks)} points", "made handout"]
     assert {path.name for path in Path("handout/exercises").iterdir()} == {"ex_01_lookup.ipynb", "ex_02_softmax.ipynb"}
-    assert Path("handout/attn_course/grading/classroom/templates/page.html").is_file()
+    assert Path("handout/attn_course/classroom/templates/page.html").is_file()
     assert USUAL.table() in Path("handout/README.md").read_text(encoding="utf-8")
 
 

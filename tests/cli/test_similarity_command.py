@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.grading.classroom.test_similarity import DISGUISED, HONEST, ORIGINAL
+from tests.classroom.test_similarity import DISGUISED, HONEST, ORIGINAL
 
 NAME = "04_attention.ipynb"
 

@@ -12,7 +12,16 @@ from attn_course.tasks import assess
 from attn_course.tasks.core import CHECK_SEED
 from tests.exercises.answers import DERIVE_TASKS, FUNCTION_TASKS, right_answers, run_and_judge
 
-each_function_task = pytest.mark.parametrize("task", FUNCTION_TASKS, ids=lambda task: task.id)
+
+def form(task):
+    """What the engine treats apart: a repair, several results, lists among the inputs, inputs that are plain numbers only."""
+    (first, *_) = task.cases(np.random.default_rng(CHECK_SEED))
+    inputs = [*first.inputs.values()]
+    several = isinstance(task.answer(*copy.deepcopy(inputs)), tuple)
+    return task.kind, several, *(any(isinstance(value, kind) for value in inputs) for kind in (np.ndarray, list))
+
+
+each_form_of_task = pytest.mark.parametrize("task", {form(task): task for task in FUNCTION_TASKS}.values(), ids=lambda task: task.id)
 each_derive_task = pytest.mark.parametrize("task", DERIVE_TASKS, ids=lambda task: task.id)
 
 
@@ -32,13 +41,13 @@ def message_of(task, answer, **options):
     return verdict.message
 
 
-@each_function_task
+@each_form_of_task
 @pytest.mark.parametrize("change", [torch.from_numpy, lambda a: torch.from_numpy(a).float(), np.copy])
 def test_torch_passes(task, change):
     assert run_and_judge(task, wrapped(task, change)).passed
 
 
-@each_function_task
+@each_form_of_task
 def test_nan_is_told_and_where_it_comes_from(task):
     message = message_of(task, wrapped(task, lambda a: np.full_like(a, np.nan)))
     assert message.startswith(f"{task.entry} is not right in the case “")
@@ -46,7 +55,7 @@ def test_nan_is_told_and_where_it_comes_from(task):
     assert "It holds NaN: look for inf - inf, 0 / 0 or 0 * inf." in message
 
 
-@each_function_task
+@each_form_of_task
 def test_a_single_nan_among_right_numbers_fails(task):
     def one_nan(array):
         array = np.array(array)
@@ -56,7 +65,7 @@ def test_a_single_nan_among_right_numbers_fails(task):
     assert "It holds NaN" in message_of(task, wrapped(task, one_nan))
 
 
-@each_function_task
+@each_form_of_task
 @pytest.mark.parametrize(
     ("change", "got"),
     [
@@ -74,19 +83,19 @@ def test_another_dtype_is_named(task, change, got):
     assert f"float32 or float64 numbers; got {got} in the case “" in message
 
 
-@each_function_task
+@each_form_of_task
 def test_another_shape_is_named(task):
     message = message_of(task, wrapped(task, lambda a: np.asarray(a)[..., None]))
     assert "Shape or form: " in message
     assert "wanted" not in message
 
 
-@each_function_task
+@each_form_of_task
 def test_nothing_returned_is_told(task):
     assert "got NoneType (is there a return statement?)" in message_of(task, lambda *inputs: None)
 
 
-@each_function_task
+@each_form_of_task
 def test_one_array_too_many_is_told(task):
     def answer(*inputs):
         result = task.answer(*inputs)
@@ -95,7 +104,7 @@ def test_one_array_too_many_is_told(task):
     assert "it must return " in message_of(task, answer)
 
 
-@each_function_task
+@each_form_of_task
 def test_an_input_written_to_is_named_though_the_result_is_right(task):
     (first, *_) = task.cases(np.random.default_rng(CHECK_SEED))
     arrays = [(n, name) for n, (name, value) in enumerate(first.inputs.items()) if isinstance(value, (np.ndarray, list))]
@@ -112,7 +121,7 @@ def test_an_input_written_to_is_named_though_the_result_is_right(task):
     assert message_of(task, answer) == f"{task.entry} changed its input `{name}` in the case “{first.name}”: work on a copy"
 
 
-@each_function_task
+@each_form_of_task
 def test_an_exception_is_told_with_its_line(task):
     def answer(*inputs):
         raise IndexError("out of reach")
@@ -122,7 +131,7 @@ def test_an_exception_is_told_with_its_line(task):
     assert '`raise IndexError("out of reach")`' in message
 
 
-@each_function_task
+@each_form_of_task
 def test_an_endless_loop_is_stopped_after_one_case(task):
     def answer(*inputs):
         while True:

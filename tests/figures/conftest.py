@@ -8,7 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from attn_course.figures import base, broken, diagram, explorable
+from attn_course.figures import base, diagram, explorable
+from attn_course.game import card
 from tests.browser.notebook_page import CALM, required_browser
 from tests.figures.looks import faults
 from tests.figures.support import Shown
@@ -20,7 +21,7 @@ SIZE = {"width": 960, "height": 640}
 def shown(monkeypatch) -> Shown:
     """Collect what is displayed instead of displaying it."""
     seen = Shown()
-    for room in (base, broken, diagram, explorable):
+    for room in (base, card, diagram, explorable):
         monkeypatch.setattr(room, "display", seen.append)
     render, encode = base.render, base.encode_png
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from attn_course.grading.classroom.class_page import class_page
-from attn_course.grading.classroom.hand_ins import Class
-from attn_course.grading.classroom.marks import Marked
+from attn_course.classroom.class_page import class_page
+from attn_course.classroom.hand_ins import Class
+from attn_course.classroom.marks import Marked
 
 pytestmark = pytest.mark.browser
 
 
 def test_the_notes_keep_room_for_words_in_a_narrow_window(page, monkeypatch):
-    monkeypatch.setattr("attn_course.grading.classroom.class_page._figures", lambda *_: {})
+    monkeypatch.setattr("attn_course.classroom.class_page._figures", lambda *_: {})
     notes = ("the check cell of task 3.1 is gone; it is judged after the last cell that defines the answer",)
     marked = [Marked("student05", "scaling", "ex_03_scaling.ipynb", "scaling", "graded", notes=notes)]
     about = {"lessons": ["scaling"], "due": None, "sandbox": "sandbox: full", "version": "0", "seed": 1}

@@ -3,8 +3,8 @@
 import pytest
 
 from attn_course.figures import explorable
-from attn_course.figures.broken import SCRIPTS
 from attn_course.figures.compact import compact_markup, compact_script, compact_style
+from attn_course.game.card import SCRIPTS
 from tests.figures.support import CARDS
 
 SOURCES = [explorable.HERE / "explorable.js", *SCRIPTS, *(card.with_suffix(".js") for card in CARDS.values())]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from attn_course.equations.links import chapter_map
-from attn_course.figures.broken import break_the_machine
+from attn_course.game.card import break_the_machine
 from attn_course.lessons.start import figures
 from attn_course.reference import attention
 from attn_course.sentence import CONTENT, TOKENS

@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from attn_course.formulas import Formula, Malformed, index, subset
 from attn_course.formulas import javascript as room
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
 from attn_course.formulas.javascript import JavaScript, Symbol
 from tests.browser.script import scripted
 
@@ -46,7 +46,7 @@ def in_numpy(right: str) -> np.ndarray:
     formula, _ = made(right)
     givens = {**GIVENS, "A": subset(ONE_SEEN), "t": index(1, 5)}
     with np.errstate(all="ignore"):
-        found = Evaluation(formula, givens).value(formula.claims[0].children[2]).indexed
+        found = Evaluator(formula, givens).value(formula.claims[0].children[2]).indexed
     return found.reshape(found.shape[len(formula.letters) + 1 :])
 
 

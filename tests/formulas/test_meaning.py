@@ -29,7 +29,7 @@ from attn_course.formulas import (
     subset,
     vector,
 )
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
 from attn_course.formulas.givens import Range, as_given
 
 RNG = np.random.default_rng(7)
@@ -475,7 +475,7 @@ def test_a_derivative_by_a_matrix_evaluates_dozens_of_changed_entries_at_once():
     givens = {"S": matrix(state), "k": column(key), "v": column(value), "G": matrix(np.outer(key, state.T @ key - value))}
     formula = Formula.of(r"G = \frac{\partial}{\partial S} \tfrac{1}{2} |S^\top k - v|^2", names_of(givens))
     judge(formula, givens)
-    evaluation = Evaluation(formula, givens)
+    evaluation = Evaluator(formula, givens)
     (chain,) = formula.claims
     evaluation.value(chain.children[2])
     assert evaluation.notes.steps < 100  # for 462 values of S

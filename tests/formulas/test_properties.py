@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 from attn_course.formulas import Formula, judge, read, read_expression, write
-from attn_course.formulas.evaluate import Evaluation
+from attn_course.formulas.evaluate import Evaluator
 from tests.formulas import trees, twin
 
 MANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -32,7 +32,7 @@ def evaluated(tree, givens):
     """The value of a tree for all i up to 3 and j up to 4: an evaluation, and the data with all its axes."""
     claim = twin.relation(twin.node("entry", twin.node("name", value="C"), twin.letter("i"), twin.letter("j")), "=", tree)
     formula = Formula(twin.node("formula", claim), ["C", *givens])
-    evaluation = Evaluation(formula, {**givens, "C": np.zeros((3, 4))})
+    evaluation = Evaluator(formula, {**givens, "C": np.zeros((3, 4))})
     for letter in evaluation.ordered(("i", "j"), claim):
         evaluation.enter(letter, claim)
     with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ from tests.nbgrader.interpreter import Interpreter
 
 ROOT = Path(__file__).parents[2]
 NAME = "softmax"
-MARKS = "attn_course.grading.classroom.nbgrader_marks"
+MARKS = "attn_course.classroom.nbgrader_marks"
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from typing import Any
 SHAPED = re.compile(r"jaxtyping\.|(Float|Bool|Int|Integer|Shaped)\[")
 ARRAY = re.compile(r"\b(ndarray|Tensor)\b")
 SOURCE = re.compile(r"arXiv:\d{4}\.\d{4,5}|\bEq\.\s[a-z]|\(\d{4}\)")
+BLOCK = re.compile(r"^[A-Z]\w+( \w+)?\n-{3,}$", re.MULTILINE)  # as "Parameters" above dashes
 PLAIN = re.compile(r"(d|n)_|generator$|bytes_per_")  # a size, a source of randomness, a unit: the name says it
 ERROR = re.compile(r"\b(ValueError|TypeError)\b")
 
@@ -62,21 +63,24 @@ def complaints(name: str) -> list[str]:
     found = []
     if "\n" in doc.partition("\n\n")[0] or not doc.partition("\n\n")[0].endswith((".", ":")):
         found.append("does not begin with one sentence on one line")
-    unshaped = False
     silent = inspect.isclass(thing) and issubclass(thing, Exception)  # such a class may have no signature
     for each in () if silent else inspect.signature(thing).parameters.values():
         annotation = str(each.annotation)
         if ARRAY.search(annotation) and not SHAPED.search(annotation) and "Callable" not in annotation:
-            unshaped = True
             if not re.search(rf"\b{each.name}\b`?((, `\w+`)| \w+)*( : (int or )?| )?\(", doc):
                 found.append(f"does not say the shape of {each.name}")
         elif each.default is not each.empty and not (PLAIN.match(each.name) or re.search(rf"\b{each.name}\b|those of `", doc)):
             found.append(f"does not say what {each.name} means")
-    if not unshaped and re.search(r"^Parameters\n-+$", doc, re.MULTILINE):
-        found.append("repeats the signature")
     if re.search(r"^\s*raise (ValueError|TypeError)", _source(thing), re.MULTILINE) and not ERROR.search(doc):
         found.append("does not say what it raises")
     return found
+
+
+def in_blocks(text: str) -> list[int]:
+    """Return the lines of a file's code at which a docstring begins that has blocks under headings, and so repeats a signature."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
+    return sorted(node.body[0].lineno for node in nodes if BLOCK.search(ast.get_docstring(node) or ""))
 
 
 def _source(thing: Any) -> str:

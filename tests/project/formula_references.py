@@ -9,9 +9,9 @@ from attn_course.authoring.formulas import labels_named
 
 
 def named_equations(thing: object) -> list[str]:
-    """Return the labels in the summary of a docstring and in what follows it up to the arguments: notes do not count."""
+    """Return the labels in the summary of a docstring and in what follows it up to the arguments."""
     paragraphs = (inspect.getdoc(thing) or "").split("\n\n")
-    said = takewhile(lambda paragraph: not paragraph.startswith(("`", "Returns ", "Raises ", "Parameters\n", "Notes\n")), paragraphs)
+    said = takewhile(lambda paragraph: not paragraph.startswith(("`", "Returns ", "Raises ")), paragraphs)
     return labels_named("\n\n".join(said))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.docstrings import ERROR, SOURCE, complaints, public_names, thing_named
+from tests.project.docstrings import ERROR, SOURCE, complaints, in_blocks, public_names, thing_named
 
 PACKAGE = Path(__file__).resolve().parents[2] / "attn_course"
 ROOMS = tuple(f"attn_course.{room}" for room in ("reference", "costs", "notation", "modules", "distributed"))  # what a learner imports
@@ -114,14 +114,24 @@ def test_what_a_docstring_lacks_is_named(toy, old, new, complaint):
     assert complaints("toy_bad.double") == [complaint]
 
 
-def test_a_shape_in_the_signature_need_not_be_said_again_and_a_block_of_parameters_is_refused(toy):
+def test_a_shape_in_the_signature_need_not_be_said_again(toy):
     typed = GOOD.replace("x: np.ndarray", 'x: Float[np.ndarray, "len"]').replace(
         "import numpy", "from jaxtyping import Float\nimport numpy"
     )
     toy("toy_typed", typed.replace("`x` (len,): any", "`x`: any"))
     assert complaints("toy_typed.double") == []
-    toy("toy_block", typed.replace("    >>> ", "    Parameters\n    ----------\n    x : (len,) ndarray\n\n    >>> "))
-    assert complaints("toy_block.double") == ["repeats the signature"]
+
+
+def test_no_docstring_has_a_block_of_parameters():
+    paths = [path for folder in (PACKAGE, PACKAGE.parent / "tests") for path in sorted(folder.rglob("*.py"))]
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    assert [f"{path}:{line}" for path, text in texts.items() if " ---" in text for line in in_blocks(text)] == []
+
+
+@pytest.mark.parametrize("heading", ["Parameters", "See Also"])
+def test_a_block_under_a_heading_is_found(heading):
+    assert in_blocks(GOOD) == []
+    assert in_blocks(GOOD.replace("    >>> ", f"    {heading}\n    {'-' * len(heading)}\n    x : ndarray\n\n    >>> ")) == [5]
 
 
 def test_a_missing_docstring_is_named(toy):

@@ -41,7 +41,7 @@ def test_an_equation_that_is_not_registered_does_not_count(label):
         ("Add, Eqs. first-sum, sum-2 and last.", ["first-sum", "last", "sum-2"]),
         ("Add.\n\nWithout decay it is Eq. sum, with\nit Eqs. a\nand b-c.", ["a", "b-c", "sum"]),
         ("Add, Eq. 8 of the paper.", []),
-        ("Add.\n\nParameters\n----------\nx : float, Eq. a\n    A number, Eq. b.\n\nNotes\n-----\nSee Eq. c.", []),
+        ("Add.\n\n`x`: Eq. a.\n\nAs in Eq. b.", []),
     ],
 )
 def test_equations_count_where_the_docstring_says_what_is_computed(text, labels):

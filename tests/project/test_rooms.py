@@ -7,7 +7,7 @@ import pytest
 
 from tests.project.rooms import ROOMS, violations
 
-WORKER = "the worker half of grading may not import"
+WORKER = "the worker half of tasks and classroom may not import"
 
 
 def planted(tmp_path: Path, files: dict[str, str]) -> list[str]:
@@ -64,7 +64,7 @@ def test_every_import_keeps_to_the_room_table(root):
             "1: experiments may not import attn_course.lessons.heads.experiments.train",
         ),
         ("lessons/softmax/equations.py", "from attn_course import tasks", "1: equations may not import attn_course.tasks"),
-        ("lessons/softmax/tasks.py", "from attn_course import grading", "1: tasks may not import attn_course.grading"),
+        ("lessons/softmax/tasks.py", "from attn_course import classroom", "1: tasks may not import attn_course.classroom"),
         ("lessons/softmax/tasks_slopes.py", "import torch", "1: tasks may import torch only inside a function"),
         (
             "lessons/softmax/tasks.py",
@@ -76,7 +76,7 @@ def test_every_import_keeps_to_the_room_table(root):
             "from attn_course.lessons.softmax import equations",
             "1: equations may not import attn_course.lessons.softmax.equations",
         ),
-        ("authoring/build.py", "from attn_course.grading import x", "1: authoring may not import attn_course.grading.x"),
+        ("authoring/build.py", "from attn_course.classroom import x", "1: authoring may not import attn_course.classroom.x"),
         ("modules/attention.py", "from attn_course.gpu import flash", "1: modules may not import attn_course.gpu.flash"),
         ("gpu/ops.py", "import triton", "1: gpu may import triton only in a file that defines a kernel (@triton.jit)"),
         ("cli.py", "from attn_course import figures", "1: cli may import attn_course.figures only inside a function"),
@@ -84,8 +84,8 @@ def test_every_import_keeps_to_the_room_table(root):
         ("__init__.py", "from attn_course.tasks import check", "1: __init__ may import attn_course.tasks.check only inside a function"),
         ("__init__.py", "import numpy", "1: __init__ may not import numpy"),
         ("tasks/run.py", "from attn_course.tasks.core import Task", f"1: {WORKER} attn_course.tasks.core.Task"),
-        ("grading/worker.py", "def f():\n    import attn_course.tasks.registry", f"2: {WORKER} attn_course.tasks.registry"),
-        ("grading/sandbox/probe.py", "from attn_course.grading import grader", f"1: {WORKER} attn_course.grading.grader"),
+        ("classroom/worker.py", "def f():\n    import attn_course.tasks.registry", f"2: {WORKER} attn_course.tasks.registry"),
+        ("classroom/sandbox/probe.py", "from attn_course.classroom import grader", f"1: {WORKER} attn_course.classroom.grader"),
     ],
 )
 def test_a_forbidden_import_is_named_with_its_line(tmp_path, place, text, complaint):
@@ -111,7 +111,10 @@ def test_a_folder_that_is_no_room_is_named(tmp_path):
         ("lessons/softmax/figures.py", "import numpy\nfrom attn_course.figures.base import picture"),
         ("lessons/softmax/figures.py", "from attn_course.lessons.softmax.figures_simplex import on_simplex"),
         ("gpu/flash_forward.py", "import torch, triton\n@triton.jit\ndef kernel(): ..."),
-        ("cli.py", "import typer\nfrom attn_course.commands import lab\ndef check():\n    from attn_course.grading import notebook_check"),
+        (
+            "cli.py",
+            "import typer\nfrom attn_course.commands import lab\ndef check():\n    from attn_course.checking import notebook_check",
+        ),
         ("cli.py", "import attn_course\nfrom attn_course import __version__"),
         ("commands/lab.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from attn_course.tasks import Verdict"),
     ],

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from attn_course import numbers
-from attn_course.grading.grader import Grader
+from attn_course.classroom.grader import Grader
 from attn_course.tasks import Case, CheckFailed, Task, Wrong, check, registry
 from attn_course.tasks.module_call import ModuleCall, call_module
-from tests.grading import toy
-from tests.grading.toy import NUMBERS
+from tests.classroom import toy
+from tests.classroom.toy import NUMBERS
 from tests.tasks.toys import COMMON
 
 

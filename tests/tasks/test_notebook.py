@@ -27,6 +27,8 @@ CELLS = {
     "right-and-talkative": f"def my_softmax(scores, axis):\n    print(scores.shape)\n    warnings.warn('careful')\n"
     f"    print('beware', file=sys.stderr)\n{RIGHT}check('stable-softmax', my_softmax)",
     "wrong-and-talkative": "def my_softmax(scores, axis):\n    print('axis', axis)\n    return scores\ncheck('stable-softmax', my_softmax)",
+    "unread": f"def my_softmax(scores, axis)\n{RIGHT}",
+    "unread-check": "check('stable-softmax', my_softmax)",
     "raises": "def my_softmax(scores, axis):\n    return scores[axis, axis, axis]\ncheck('stable-softmax', my_softmax)",
     "exits": "def my_softmax(scores, axis):\n    sys.exit(1)\ncheck('stable-softmax', my_softmax)",
     "library": "import torch\ndef helper(x):\n    return torch.softmax(x, -1)\ndef my_softmax(scores, axis):\n    return helper(scores)\n"
@@ -151,6 +153,18 @@ def test_checks_work_though_the_history_was_overwritten(outputs):
     assert "my_derivative uses sympy.diff, which would answer" in outputs["forgetful-check"][-1].evalue
 
 
+def test_an_answer_with_a_syntax_error_is_not_judged_by_the_one_before_it(outputs):
+    said = "has a syntax error (expected ':', line 1 of the cell), and the answer before it still stands: mend it and run it"
+    assert f"the cell with my_softmax {said}" in outputs["unread-check"][-1].evalue
+
+
+@pytest.mark.parametrize("broken", ["my_softmax = (1,\n", "x = 1\nmy_softmax: int = return\n", "class my_softmax(:\n    pass\n"])
+def test_only_the_newest_cell_of_an_answer_can_be_unread(broken):
+    task, right = get_task("stable-softmax"), lambda scores, axis: np.exp(scores - scores.max(axis)) / 1
+    assert "has a syntax error" in assess(task, right, ["my_softmax = 1", broken, "my_softmax == (1"]).message
+    assert "has a syntax error" not in assess(task, right, [broken, "import numpy as my_softmax"]).message
+
+
 def test_markup_in_an_answer_is_escaped(outputs):
     page = outputs["markup"][0].data["text/html"]
     assert "<script" not in page
@@ -169,7 +183,7 @@ def test_checks_of_a_notebook_in_work_are_recorded_wherever_a_cell_went(course, 
     assert (recorded["stable-softmax"]["passed"], recorded["stable-softmax"]["points"], recorded["stable-softmax"]["attempts"]) == (
         True,
         3,
-        10,
+        11,
     )  # elsewhere and nowhere, too
     assert (recorded["entropy-by-hand"]["passed"], recorded["entropy-by-hand"]["points"]) == (False, 0)
     assert {path.name for path in (course / "work").iterdir()} == {".progress.json", ".progress.lock"}

@@ -16,7 +16,8 @@ def toy(monkeypatch):
 
     def add(tasks, counted):
         module = types.ModuleType("attn_course.lessons.toy.tasks")
-        module.TASKS = tasks
+        module.ORDER = [task.id for task in tasks]
+        vars(module).update({f"task_{n}": task for n, task in enumerate(tasks)})
         known = numbers.tables()
         counting = {name: f"99.{number}" for number, name in enumerate(counted, 1)}
         given = {**known, "tasks": {**known["tasks"], "toy": counting}, "slugs": {**known["slugs"], "toy": {"number": 99, "title": "Toy"}}}

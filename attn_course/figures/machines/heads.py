@@ -9,17 +9,8 @@ MOST = {"tokens": 5, "n_heads": 4, "d_k": 3}
 def split_and_merge(tokens: int, n_heads: int, d_k: int, head: int) -> None:
     """Show how the columns of Q are cut into heads, and how the outputs become columns again; one head is lit.
 
-    Parameters
-    ----------
-    tokens, n_heads, d_k : int
-        Rows, heads, and columns of each head: at most 5, 4 and 3. Values are as wide as keys.
-    head : int
-        The head that is lit, from 1 to `n_heads`.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    `tokens`, `n_heads`, `d_k`: rows, heads, and columns of each head: at most 5, 4 and 3. Values are as wide as keys. `head`: the
+    head that is lit, from 1 to `n_heads`. Raises ValueError if a number is out of range.
     """
     for name, count, most in zip(MOST, (tokens, n_heads, d_k), MOST.values(), strict=True):
         if not 1 <= count <= most:

@@ -21,17 +21,9 @@ MIXER = ("d_model", "d_model")
 def layer_tensors(batch: int, tokens: int, d_model: int, n_heads: int, lit: str = "attend") -> None:
     """Show a layer of self-attention from its input to its output, with the shape of every array and the code of every step.
 
-    Parameters
-    ----------
-    batch, tokens, d_model, n_heads : int
-        Sentences, words of each, features, and heads that share the features: at most 3, 5, 9 and 3.
-    lit : str, optional
-        "attend", the call between the heads' queries, keys and values and their outputs, or "whole".
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, the heads do not share the features evenly, or there is no such part.
+    `batch`, `tokens`, `d_model`, `n_heads`: sentences, words of each, features, and heads that share the features: at most 3, 5,
+    9 and 3. `lit`: "attend", the call between the heads' queries, keys and values and their outputs, or "whole". Raises
+    ValueError if a number is out of range, the heads do not share the features evenly, or there is no such part.
     """
     for name, count in zip(MOST, (batch, tokens, d_model, n_heads), strict=True):
         if not 1 <= count <= MOST[name]:

@@ -17,21 +17,9 @@ MINUS = "\u2212"
 def masked(tokens: Sequence[str], scores: ArrayLike, mask: ArrayLike, *, query: int) -> None:
     """Show a table of whole scores, one row for each query, with the hidden ones striped; one query is lit.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        From 2 to 8 words of at most 7 letters.
-    scores : (n, n) array_like
-        Whole numbers from -99 to 99.
-    mask : (n, n) array_like of bool
-        True where the query may read the key.
-    query : int
-        The row that is lit, counted from 0.
-
-    Raises
-    ------
-    ValueError
-        If there are too few or too many tokens, one is too long, a shape does not fit, scores are not whole, or `query` is out of range.
+    `tokens`: from 2 to 8 words of at most 7 letters. `scores` (n, n): whole numbers from -99 to 99. `mask` (n, n): True where the
+    query may read the key. `query`: the row that is lit, counted from 0. Raises ValueError if there are too few or too many
+    tokens, one is too long, a shape does not fit, scores are not whole, or `query` is out of range.
     """
     count = len(tokens)
     if not 2 <= count <= MOST_TOKENS or not all(0 < len(token) <= MOST_LETTERS for token in tokens):

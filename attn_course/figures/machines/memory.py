@@ -10,17 +10,8 @@ SCORES = Area(444, 218, 136, 36)
 def memory(q_tiles: int, kv_tiles: int, step: tuple[int, int]) -> None:
     """Show where everything lies while one tile of keys and values is worked on.
 
-    Parameters
-    ----------
-    q_tiles, kv_tiles : int
-        How many tiles queries, and keys and values, are cut into; each from 1 to 5.
-    step : (int, int)
-        The tile of queries and that of keys and values that are on the chip, counted from 1.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    `q_tiles`, `kv_tiles`: how many tiles queries, and keys and values, are cut into; each from 1 to 5. `step`: the tile of
+    queries and that of keys and values that are on the chip, counted from 1. Raises ValueError if a number is out of range.
     """
     for name, count in (("q_tiles", q_tiles), ("kv_tiles", kv_tiles)):
         if not 1 <= count <= MOST_TILES:

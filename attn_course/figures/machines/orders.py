@@ -11,17 +11,8 @@ SIDE = 176.0
 def orders(length: int, chunk: int) -> None:
     """Show which pairs of a query and a key are added one by one and which arrive together, through the state.
 
-    Parameters
-    ----------
-    length : int
-        Positions, from 2 to 8.
-    chunk : int
-        Positions of a chunk, from 1 to `length`.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    `length`: positions, from 2 to 8. `chunk`: positions of a chunk, from 1 to `length`. Raises ValueError if a number is out of
+    range.
     """
     if not 2 <= length <= MOST:
         raise ValueError(f"length must be from 2 to {MOST}; got {length}")

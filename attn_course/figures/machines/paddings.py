@@ -13,17 +13,8 @@ PADDING = "pad"
 def paddings(source: Sequence[str], target: Sequence[str], padded_to: tuple[int, int]) -> None:
     """Show which queries may attend to which keys when both sequences are padded to the lengths of their batch.
 
-    Parameters
-    ----------
-    source, target : sequence of str
-        Tokens without padding, each of at most 5 letters.
-    padded_to : (int, int)
-        Lengths of the two with padding, at most 5.
-
-    Raises
-    ------
-    ValueError
-        If tokens or lengths are out of range.
+    `source`, `target`: tokens without padding, each of at most 5 letters. `padded_to`: lengths of the two with padding, at most
+    5. Raises ValueError if tokens or lengths are out of range.
     """
     for name, tokens, length in zip(("source", "target"), (source, target), padded_to, strict=True):
         if not 1 <= len(tokens) <= length <= MOST_TOKENS or not all(0 < len(token) <= MOST_LETTERS for token in tokens):

@@ -11,17 +11,8 @@ MOST_LETTERS = 7
 def paths(tokens: Sequence[str], source: int) -> None:
     """Show the way from one token to the last position, in a recurrent network and in attention.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        From 2 to 8 words of at most 7 letters.
-    source : int
-        Where the way begins, counted from 0; before the last token.
-
-    Raises
-    ------
-    ValueError
-        If there are too few or too many tokens, one is too long, or `source` is out of range.
+    `tokens`: from 2 to 8 words of at most 7 letters. `source`: where the way begins, counted from 0; before the last token.
+    Raises ValueError if there are too few or too many tokens, one is too long, or `source` is out of range.
     """
     count = len(tokens)
     if not 2 <= count <= MOST_TOKENS or not all(0 < len(token) <= MOST_LETTERS for token in tokens):

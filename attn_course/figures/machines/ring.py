@@ -11,17 +11,8 @@ CELL = 28.0
 def ring(devices: int, step: int) -> None:
     """Show which keys and values each device holds at one step, and which blocks of the scores have been seen.
 
-    Parameters
-    ----------
-    devices : int
-        From 2 to 5.
-    step : int
-        From 1, when each device holds its own keys and values, to `devices`, when it has seen all.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
+    `devices`: from 2 to 5. `step`: from 1, when each device holds its own keys and values, to `devices`, when it has seen all.
+    Raises ValueError if a number is out of range.
     """
     if not FEWEST <= devices <= MOST:
         raise ValueError(f"devices must be from {FEWEST} to {MOST}; got {devices}")

@@ -31,12 +31,7 @@ TEST_EXAMPLES = 1024
 class Asker(nn.Module):
     """One head over tokens that are a name and a colour, one-hot; name n shall tell the colour of name n + 1 (the last of the first).
 
-    Parameters
-    ----------
-    d_k : int
-        Width of queries and keys.
-    generator : torch.Generator
-        Source of the first weights.
+    `d_k`: width of queries and keys.
     """
 
     def __init__(self, d_k: int, generator: torch.Generator) -> None:
@@ -111,17 +106,12 @@ TRAINED_RANKS = RANKS[:3]
 def circuits(seed: int, trained_ranks: Sequence[int] = TRAINED_RANKS, steps: int = STEPS) -> dict[str, Any]:
     """Train a head, change its gauge, and use parts of its bilinear form.
 
-    Parameters
-    ----------
-    seed : int
-        Of the first weights and of the tokens.
+    `seed`: of the first weights and of the tokens.
 
-    Returns
-    -------
-    result : dict
-        "form" (names x names, with the scale) and "map" (features x colours): the QK and OV circuits. "w_query" and "w_key" of the names
-        as trained and in the "other gauge". "told": shares told right, by what stands for the form. "balance": by gauge. "truncated" and
-        "trained": shares told right by rank: cut from the trained form, RANKS, or trained at that width, `trained_ranks`.
+    Returns "form" (names x names, with the scale) and "map" (features x colours): the QK and OV circuits. "w_query" and "w_key"
+    of the names as trained and in the "other gauge". "told": shares told right, by what stands for the form. "balance": by gauge.
+    "truncated" and "trained": shares told right by rank: cut from the trained form, RANKS, or trained at that width,
+    `trained_ranks`.
     """
     with torch.enable_grad():
         model = train_asker(NAMES, seed, steps)
@@ -190,18 +180,9 @@ def squeezed(model: Neighbours, d_latent: int, generator: torch.Generator) -> Ne
 def compression(seed: int, **training: int) -> dict[str, Any]:
     """Train four heads on the neighbours of lesson heads; then keep fewer numbers of each token, in two ways, without more training.
 
-    Parameters
-    ----------
-    seed : int
-        Of the first weights and of the texts.
-    **training : int
-        "steps" of the training, if not those of lesson heads.
-
-    Returns
-    -------
-    result : dict
-        "four heads": how often both neighbours are named. "latent": by numbers kept for a token. "shared": the same for two key
-        heads and one (means), which keep 32 and 16. "spectrum": singular values of all keys and values over the first.
+    `seed`: of the first weights and of the texts. `**training`: "steps" of the training, if not those of lesson heads. Returns
+    "four heads": how often both neighbours are named. "latent": by numbers kept for a token. "shared": the same for two key heads
+    and one (means), which keep 32 and 16. "spectrum": singular values of all keys and values over the first.
     """
     generator = torch.Generator().manual_seed(seed)
     model = Neighbours(4, generator)
@@ -243,17 +224,9 @@ def counted_flops(work: Callable[[], Any]) -> int:
 def decoding(seed: int, lengths: Sequence[int] = LENGTHS) -> dict[str, Any]:
     """Fill the caches of four layers, and time one step and one prompt of latent attention in both forms, on one thread.
 
-    Parameters
-    ----------
-    seed : int
-        Of the weights and of the tokens.
-
-    Returns
-    -------
-    result : dict
-        "bytes per token": measured, by layer; all heads are of width D_HEAD, numbers are float32. "lengths": of the past before a step, and
-        of prompts. "step ms" and "prompt ms": CPU time by form and length; "step flops" and "prompt flops": counted while running.
-        "largest difference": between the outputs of both forms.
+    `seed`: of the weights and of the tokens. Returns "bytes per token": measured, by layer; all heads are of width D_HEAD,
+    numbers are float32. "lengths": of the past before a step, and of prompts. "step ms" and "prompt ms": CPU time by form and
+    length; "step flops" and "prompt flops": counted while running. "largest difference": between the outputs of both forms.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

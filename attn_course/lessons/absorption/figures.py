@@ -13,7 +13,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.latent import latent_flow as latent_flow
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import NEUTRAL_STYLES
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 UNITS = ("B", "KiB", "MiB", "GiB")
@@ -22,15 +22,8 @@ UNITS = ("B", "KiB", "MiB", "GiB")
 def form_parts(form: ArrayLike) -> None:
     """Show a bilinear form beside its symmetric and its antisymmetric part, which add up to it.
 
-    Parameters
-    ----------
-    form : (n, n) array_like
-        Scores of a feature that asks (rows) with one that answers (columns).
-
-    Raises
-    ------
-    ValueError
-        If the form is not square.
+    `form` (n, n): scores of a feature that asks (rows) with one that answers (columns). Raises ValueError if the form is not
+    square.
     """
     w = as_numbers("form", form, 2)
     if w.shape[0] != w.shape[1]:
@@ -55,17 +48,8 @@ def form_parts(form: ArrayLike) -> None:
 def two_gauges(projections: Mapping[str, ArrayLike], form: ArrayLike) -> None:
     """Show a projection of the same head in several gauges, and the one form that all of them give.
 
-    Parameters
-    ----------
-    projections : mapping of str to (n, d_k) array_like
-        W_Q by the name of its gauge.
-    form : (n, n) array_like
-        W_Q W_K^T, with or without the scale, the same for all.
-
-    Raises
-    ------
-    ValueError
-        If there is no projection, or one has another number of rows than the form.
+    `projections`, each (n, d_k): W_Q by the name of its gauge. `form` (n, n): W_Q W_K^T, with or without the scale, the same for
+    all. Raises ValueError if there is no projection, or one has another number of rows than the form.
     """
     w = as_numbers("form", form, 2)
     if not projections:
@@ -95,15 +79,7 @@ def two_gauges(projections: Mapping[str, ArrayLike], form: ArrayLike) -> None:
 def cache_sizes(models: Sequence[tuple[str, str, float]]) -> None:
     """Show bytes per token of several models as bars on a logarithmic axis, one look for each kind of cache.
 
-    Parameters
-    ----------
-    models : sequence of (name, kind, n_bytes)
-        From top to bottom.
-
-    Raises
-    ------
-    ValueError
-        If there is no model, or one keeps no byte.
+    `models`: name, kind and bytes of each, from top to bottom. Raises ValueError if there is no model, or one keeps no byte.
     """
     if not models or min(n_bytes for *_, n_bytes in models) <= 0:
         raise ValueError("models must hold at least one, each with more than 0 bytes")
@@ -131,17 +107,8 @@ def cache_sizes(models: Sequence[tuple[str, str, float]]) -> None:
 def rank_shares(cut: ArrayLike, narrow: ArrayLike) -> None:
     """Show what a head told right by the rank of its form: a wide head that was cut, and heads trained at that width.
 
-    Parameters
-    ----------
-    cut : (n,) array_like
-        Shares told right at the ranks 1 to n.
-    narrow : (m,) array_like
-        Shares at the widths 1 to m; m is at most n.
-
-    Raises
-    ------
-    ValueError
-        If there are more widths than ranks.
+    `cut` (n,): shares told right at the ranks 1 to n. `narrow` (m,): shares at the widths 1 to m; m is at most n. Raises
+    ValueError if there are more widths than ranks.
     """
     wide, trained = as_numbers("cut", cut, 1), as_numbers("narrow", narrow, 1)
     if len(trained) > len(wide):
@@ -162,17 +129,8 @@ def rank_shares(cut: ArrayLike, narrow: ArrayLike) -> None:
 def value_circuit(logits: ArrayLike, n_names: int) -> None:
     """Show which colour each feature writes when it is read.
 
-    Parameters
-    ----------
-    logits : (n_names + n_colours, n_colours) array_like
-        Rows are the features that are read: names first, then colours.
-    n_names : int
-        How many names there are.
-
-    Raises
-    ------
-    ValueError
-        If the rows are not as many as names and colours.
+    `logits` (n_names + n_colours, n_colours): rows are the features that are read: names first, then colours. Raises ValueError
+    if the rows are not as many as names and colours.
     """
     table = as_numbers("logits", logits, 2)
     n_colours = table.shape[1]
@@ -198,15 +156,8 @@ def value_circuit(logits: ArrayLike, n_names: int) -> None:
 def kept_numbers(latent: Mapping[int, float], merged: Mapping[int, float]) -> None:
     """Show what a model tells right after its keys and values were squeezed into fewer numbers.
 
-    Parameters
-    ----------
-    latent, merged : mapping of int to float
-        Shares told right by the numbers kept of a token: in one latent vector; with key heads merged.
-
-    Raises
-    ------
-    ValueError
-        If one of them is empty.
+    `latent`, `merged`: shares told right by the numbers kept of a token: in one latent vector; with key heads merged. Raises
+    ValueError if one of them is empty.
     """
     if not latent or not merged:
         raise ValueError(f"latent and merged must each hold at least one share; got {len(latent)} and {len(merged)}")
@@ -231,17 +182,8 @@ def kept_numbers(latent: Mapping[int, float], merged: Mapping[int, float]) -> No
 def prompt_flops(new: ArrayLike, flops: Mapping[str, ArrayLike]) -> None:
     """Show the FLOPs of one layer of DeepSeek-V2 against the tokens that are new, for three orders of its products.
 
-    Parameters
-    ----------
-    new : (n,) array_like
-        Numbers of new tokens; the last is the length of the whole text.
-    flops : mapping of str to (n,) array_like
-        GFLOP by form: naive, factored and absorbed.
-
-    Raises
-    ------
-    ValueError
-        If a form is missing or has another number of counts.
+    `new` (n,): numbers of new tokens; the last is the length of the whole text. `flops`, each (n,): GFLOP by form: naive,
+    factored and absorbed. Raises ValueError if a form is missing or has another number of counts.
     """
     names = {"naive": "naive: keys and values rebuilt", "factored": "in the latent space", "absorbed": "matrices multiplied out"}
     tokens = as_numbers("new", new, 1)
@@ -266,17 +208,8 @@ def prompt_flops(new: ArrayLike, flops: Mapping[str, ArrayLike]) -> None:
 def step_times(lengths: ArrayLike, naive: ArrayLike, absorbed: ArrayLike) -> None:
     """Show how long one step of decoding took against the tokens in the cache.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Numbers of cached tokens.
-    naive, absorbed : (n,) array_like
-        CPU milliseconds of a step that rebuilds keys and values, and of one that stays in the latent space.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `lengths` (n,): numbers of cached tokens. `naive`, `absorbed` (n,): CPU milliseconds of a step that rebuilds keys and values,
+    and of one that stays in the latent space. Raises ValueError if lengths differ.
     """
     cached = as_numbers("lengths", lengths, 1)
     curves = {"naive": same_shape("naive", naive, len(cached)), "absorbed": same_shape("absorbed", absorbed, len(cached))}
@@ -285,7 +218,7 @@ def step_times(lengths: ArrayLike, naive: ArrayLike, absorbed: ArrayLike) -> Non
         curves,
         title="Rebuilding the past slows a step much more than attending in the latent space",
         alt=f"CPU milliseconds of one step, mean of three seeds, against {listed(cached, 0)} cached tokens, logarithmic axes. "
-        + " ".join(f"{form}: {listed(times, 1)}." for form, times in curves.items()),
+        f"{each_listed(curves, 1)}",
         x_label="cached tokens",
         y_label="CPU milliseconds",
         x_log=True,
@@ -297,8 +230,6 @@ def step_times(lengths: ArrayLike, naive: ArrayLike, absorbed: ArrayLike) -> Non
 def size(n_bytes: float) -> str:
     """Return bytes with a binary unit.
 
-    Examples
-    --------
     >>> size(69120), size(3.75 * 2**20)
     ('68 KiB', '3.8 MiB')
     """

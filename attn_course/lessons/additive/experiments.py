@@ -27,19 +27,8 @@ KINDS = ("additive", "scaled dot", "unscaled dot")
 def layer_of(kind: str, size: int, d_hidden: int, generator: torch.Generator) -> AdditiveAttention | DotAttention:
     """Return a fresh layer for queries and keys of `size` features.
 
-    Parameters
-    ----------
-    kind : str
-        "additive", "additive without bias", "scaled dot" or "unscaled dot".
-    size, d_hidden : int
-        Features before and after the projections.
-    generator : torch.Generator
-        Source of the first weights.
-
-    Returns
-    -------
-    layer : nn.Module
-        With the methods `project_keys` and `attend`.
+    `kind`: "additive", "additive without bias", "scaled dot" or "unscaled dot". `size`, `d_hidden`: features before and after the
+    projections. It has the methods `project_keys` and `attend`.
     """
     if kind.startswith("additive"):
         return AdditiveAttention(size, size, d_hidden, bias=kind == "additive", generator=generator)
@@ -80,24 +69,11 @@ def train_lookup(
 ) -> dict[str, Any]:
     """Train by the squared error of the output, whose right value is random and belongs to the right key.
 
-    Parameters
-    ----------
-    layer : AdditiveAttention or DotAttention
-        Is changed.
-    task : Words or Vectors
-        Makes the batches; its tables are trained as well.
-    steps : int
-        Batches to see, each once.
-    rate : float
-        Step size of Adam.
-    stop_when_learnt : bool
-        Stop at the first step at which the accuracy is above 0.9.
+    `layer`: changed in place. `task`: makes the batches; its tables are trained as well. `steps`: batches to see, each once.
+    `rate`: step size of Adam. `stop_when_learnt`: stop at the first step at which the accuracy is above 0.9.
 
-    Returns
-    -------
-    seen : dict
-        "accuracy": share of lookups with the largest weight on the right key, mean of the last 10 batches, for each step;
-        "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none).
+    Returns "accuracy": share of lookups with the largest weight on the right key, mean of the last 10 batches, for each step;
+    "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none).
     """
     rights: list[float] = []
     accuracy: list[float] = []
@@ -121,15 +97,8 @@ def train_lookup(
 def lookups(seed: int, kinds: Sequence[str] = KINDS, widths: Sequence[int] = WIDTHS, vector_steps: int = VECTOR_STEPS) -> dict[str, Any]:
     """Train each score at each width on words, and each once on vectors.
 
-    Parameters
-    ----------
-    seed : int
-        Of weights and batches.
-
-    Returns
-    -------
-    found : dict
-        "words": kind -> d_hidden -> steps until learnt; "vectors": kind -> what `train_lookup` saw.
+    `seed`: of weights and batches. Returns "words": kind -> d_hidden -> steps until learnt; "vectors": kind -> what
+    `train_lookup` saw.
     """
     found: dict[str, Any] = {"words": {}, "vectors": {}}
     for kind in kinds:
@@ -176,10 +145,7 @@ SENTENCES, STEPS, RATE = 32, 350, 1e-2
 class Translation:
     """Sentences of different words; the translation looks each up in a dictionary, the last word first.
 
-    Parameters
-    ----------
-    seed : int
-        Of the dictionary and the sentences.
+    `seed`: of the dictionary and the sentences.
     """
 
     def __init__(self, seed: int) -> None:
@@ -201,19 +167,7 @@ class Translation:
 def train_translation(attention: Aligner | None, seed: int, steps: int = STEPS) -> EncoderDecoder:
     """Train an encoder-decoder on sentences of 2 to 8 words.
 
-    Parameters
-    ----------
-    attention : {"additive", "dot"} or None
-        The aligner.
-    seed : int
-        Of weights, dictionary and sentences.
-    steps : int
-        Batches to see, each once.
-
-    Returns
-    -------
-    model : EncoderDecoder
-        After training.
+    `attention`: "additive", "dot" or None. `seed`: of weights, dictionary and sentences. `steps`: batches to see, each once.
     """
     task = Translation(seed)
     with torch.random.fork_rng(devices=[]):
@@ -229,16 +183,9 @@ def train_translation(attention: Aligner | None, seed: int, steps: int = STEPS) 
 def translations(seed: int, lengths: Sequence[int] = TEST_LENGTHS, steps: int = STEPS) -> dict[str, Any]:
     """Train with and without an aligner, and translate fresh sentences of one length at a time.
 
-    Parameters
-    ----------
-    seed : int
-        Of weights, dictionary and sentences.
-
-    Returns
-    -------
-    found : dict
-        "lengths"; "additive" and "none": share of words right at each length; "on the right word": mean weight there, for
-        each length; "alignment" (7, 6): weights of one sentence of 6 words, its end token included.
+    `seed`: of weights, dictionary and sentences. Returns "lengths"; "additive" and "none": share of words right at each length;
+    "on the right word": mean weight there, for each length; "alignment" (7, 6): weights of one sentence of 6 words, its end token
+    included.
     """
     found: dict[str, Any] = {"lengths": list(lengths)}
     aligners: dict[str, Aligner | None] = {"additive": "additive", "none": None}

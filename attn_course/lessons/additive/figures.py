@@ -1,4 +1,4 @@
-"""Figures of the lesson additive: what an additive score looks like, and what an aligner is worth. They draw the numbers they are given."""
+"""Figures of the lesson additive: what an additive score looks like, and what an aligner is worth."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.aligner import aligner as aligner
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, SHADE, SIGNED_MAP
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 LEVELS = 15
@@ -25,17 +25,9 @@ NAME_WIDTH = 13  # characters on a line above a panel
 def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike]) -> None:
     """Show scores over all pairs of a query and a key that are numbers, one panel for each kind of score.
 
-    Parameters
-    ----------
-    axis : (n,) array_like
-        Ascending numbers, for queries and keys alike.
-    maps : mapping of str to (n, n) array_like
-        Scores by the name of the kind: row = query, column = key. Each panel has its own scale of colours, purple above 0.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit or there is no map.
+    `axis` (n,): ascending numbers, for queries and keys alike. `maps`, each (n, n): scores by the name of the kind: row = query,
+    column = key. Each panel has its own scale of colours, purple above 0. Raises ValueError if shapes do not fit or there is no
+    map.
     """
     x = as_numbers("axis", axis, 1)
     fields = each_of_shape("maps", maps, len(x), len(x))
@@ -74,15 +66,8 @@ def score_surfaces(axis: ArrayLike, maps: Mapping[str, ArrayLike]) -> None:
 def right_key(curves: Mapping[str, ArrayLike]) -> None:
     """Show how the share of lookups that find the right key grows in a training.
 
-    Parameters
-    ----------
-    curves : mapping of str to (steps,) array_like
-        Shares after each step, by the name of the score.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or there is no curve.
+    `curves`, each (steps,): shares after each step, by the name of the score. Raises ValueError if lengths differ or there is no
+    curve.
     """
     shares = each_of_shape("curves", curves, len(np.asarray(next(iter(curves.values()), []))))
     steps = len(next(iter(shares.values())))
@@ -104,17 +89,8 @@ def right_key(curves: Mapping[str, ArrayLike]) -> None:
 def memory(lengths: ArrayLike, hidden: ArrayLike, scores: ArrayLike) -> None:
     """Show the bytes of the largest array that attention makes for all pairs of positions.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Numbers of positions.
-    hidden, scores : (n,) array_like
-        Megabytes at each length: of the hidden layer of an additive score, and of the scores of a dot product.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `lengths` (n,): numbers of positions. `hidden`, `scores` (n,): megabytes at each length: of the hidden layer of an additive
+    score, and of the scores of a dot product. Raises ValueError if lengths differ.
     """
     positions = as_numbers("lengths", lengths, 1)
     additive, dot = same_shape("hidden", hidden, len(positions)), same_shape("scores", scores, len(positions))
@@ -135,17 +111,8 @@ def memory(lengths: ArrayLike, hidden: ArrayLike, scores: ArrayLike) -> None:
 def spread_of_scores(widths: ArrayLike, spread: Mapping[str, ArrayLike]) -> None:
     """Show how widely scores spread before any training, over the number of features.
 
-    Parameters
-    ----------
-    widths : (n,) array_like
-        Numbers of features.
-    spread : mapping of str to (n,) array_like
-        Standard deviations of the scores, by the name of the score.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or there is no score.
+    `widths` (n,): numbers of features. `spread`, each (n,): standard deviations of the scores, by the name of the score. Raises
+    ValueError if lengths differ or there is no score.
     """
     features = as_numbers("widths", widths, 1)
     deviations = each_of_shape("spread", spread, len(features))
@@ -153,8 +120,7 @@ def spread_of_scores(widths: ArrayLike, spread: Mapping[str, ArrayLike]) -> None
         features,
         deviations,
         title="Additive scores spread alike at every width, and so do dot products once they are scaled",
-        alt=f"Deviation of scores against the width d = {listed(features, 0)}, logarithmic axes. "
-        + " ".join(f"{name}: {listed(values)}." for name, values in deviations.items()),
+        alt=f"Deviation of scores against the width d = {listed(features, 0)}, logarithmic axes. {each_listed(deviations)}",
         x_label="width d",
         y_label="deviation of the scores",
         x_log=True,
@@ -166,25 +132,15 @@ def spread_of_scores(widths: ArrayLike, spread: Mapping[str, ArrayLike]) -> None
 def steps_until_learnt(widths: Sequence[int], steps: Mapping[str, ArrayLike]) -> None:
     """Show how many steps each score needs to learn a dictionary, at several hidden widths.
 
-    Parameters
-    ----------
-    widths : sequence of int
-        Hidden widths.
-    steps : mapping of str to (n_widths,) array_like
-        Median steps, by the name of the score; 451 for a run that did not learn in the 450 steps of its budget.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or there is no score.
+    `steps`, each (n_widths,): median steps, by the name of the score; 451 for a run that did not learn in the 450 steps of its
+    budget. Raises ValueError if lengths differ or there is no score.
     """
     needed = each_of_shape("steps", steps, len(widths))
     charts.bars(
         [str(width) for width in widths],
         needed,
         title="Wider learns faster, but not without the scale (451: not within 450 steps)",
-        alt=f"Median steps until learnt for d_h = {listed(widths, 0)}; 451 means not within 450. "
-        + " ".join(f"{name}: {listed(values, 0)}." for name, values in needed.items()),
+        alt=f"Median steps until learnt for d_h = {listed(widths, 0)}; 451 means not within 450. {each_listed(needed, 0)}",
         x_label="hidden width $d_h$",
         y_label="steps until learnt",
         digits=0,
@@ -194,28 +150,16 @@ def steps_until_learnt(widths: Sequence[int], steps: Mapping[str, ArrayLike]) ->
 def accuracy_by_length(lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, longest_trained: float) -> None:
     """Show the share of right words against the length of a sentence, with the lengths that were never trained on grey ground.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Words of a sentence, ascending.
-    shares : mapping of str to (n_seeds, n) array_like
-        Shares between 0 and 1, by the name of the model; a curve is their mean, a band their range.
-    longest_trained : float
-        Longest sentence of the training.
-
-    Raises
-    ------
-    ValueError
-        If a model has another number of shares, or there is none.
+    `lengths` (n,): words of a sentence, ascending. `shares`, each (n_seeds, n): shares between 0 and 1, by the name of the model;
+    a curve is their mean, a band their range. `longest_trained`: longest sentence of the training. Raises ValueError if a model
+    has another number of shares, or there is none.
     """
     x = as_numbers("lengths", lengths, 1)
     seeds = len(np.asarray(next(iter(shares.values()), [])))
     bands = each_of_shape("shares", shares, seeds, len(x))
     curves = {name: band.mean(axis=0) for name, band in bands.items()}
     title = "One fixed vector fades with every word; an aligner holds on as far as it was trained"
-    alt = f"Share of right words for sentences of {listed(x, 0)} words, trained up to {number(longest_trained, 0)}. " + " ".join(
-        f"{name}: {listed(values)}." for name, values in curves.items()
-    )
+    alt = f"Share of right words for sentences of {listed(x, 0)} words, trained up to {number(longest_trained, 0)}. {each_listed(curves)}"
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         ax.axvspan(longest_trained, float(x.max()), color=SHADE, linewidth=0, zorder=0)
         ax.text(longest_trained + 0.15, 0.02, "longer than any\nin the training", fontsize=LABEL_POINTS, color=INK, va="bottom")
@@ -231,15 +175,8 @@ def accuracy_by_length(lengths: ArrayLike, shares: Mapping[str, ArrayLike], *, l
 def alignment(weights: ArrayLike) -> None:
     """Show where a translator looks in its source for each word that it writes.
 
-    Parameters
-    ----------
-    weights : (n_words + 1, n_words) array_like
-        Weights of the source words, one row for each word written and one for the end.
-
-    Raises
-    ------
-    ValueError
-        If there is not one row more than columns.
+    `weights` (n_words + 1, n_words): weights of the source words, one row for each word written and one for the end. Raises
+    ValueError if there is not one row more than columns.
     """
     looks = as_numbers("weights", weights, 2)
     words = looks.shape[1]

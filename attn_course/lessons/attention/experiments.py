@@ -74,21 +74,7 @@ def _embed(tokens: Tensor, bits: Tensor) -> Tensor:
 def accuracy(model: nn.Module, length: int, generator: torch.Generator, steps: int = STEPS) -> float:
     """Train a model on random bits, and return the share of bits it tells right on fresh ones.
 
-    Parameters
-    ----------
-    model : OneOutput or OneOutputPerQuestion
-        The model, trained in place.
-    length : int
-        How many bits an example has.
-    generator : torch.Generator
-        Source of the bits.
-    steps : int
-        Steps of training.
-
-    Returns
-    -------
-    accuracy : float
-        Between 0.5 (guessing) and 1.
+    `model`: the model, trained in place. `length`: how many bits an example has. The share lies between 0.5 (guessing) and 1.
     """
 
     def loss() -> Tensor:
@@ -105,15 +91,8 @@ def accuracy(model: nn.Module, length: int, generator: torch.Generator, steps: i
 def capacity(seed: int, lengths: Sequence[int] = LENGTHS, widths: Sequence[int] = WIDTHS, steps: int = STEPS) -> dict[str, Any]:
     """Train each model at each length, and return the accuracies.
 
-    Parameters
-    ----------
-    seed : int
-        Of the first weights and of the bits.
-
-    Returns
-    -------
-    result : dict
-        "lengths", "widths", "one output" (a row for each width) and "one output per question" (at the smaller width).
+    `seed`: of the first weights and of the bits. Returns "lengths", "widths", "one output" (a row for each width) and "one output
+    per question" (at the smaller width).
     """
     generator = torch.Generator().manual_seed(seed)
     one = [[accuracy(OneOutput(length, d_v, generator), length, generator, steps) for length in lengths] for d_v in widths]

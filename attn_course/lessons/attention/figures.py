@@ -1,7 +1,4 @@
-"""Figures of the lesson attention: the machine, the three steps of attention, and attention as a function of its query.
-
-They draw numbers they are given.
-"""
+"""Figures of the lesson attention: the machine, the three steps of attention, and attention as a function of its query."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,7 +31,7 @@ from attn_course.figures.machines.layer import layer_tensors as layer_tensors
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
 from attn_course.figures.ticks import double
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 CONTOURS = 9
@@ -47,10 +44,7 @@ FIRST_ROW, ROW, CELL, WIDE, BAR = 126, 30, 29, 48, 124
 def machine(name: str, query: ArrayLike, key: ArrayLike, value: ArrayLike) -> None:
     """Show the machine with a part lit, its matrices as large as those of an example with as many queries as keys.
 
-    Raises
-    ------
-    ValueError
-        If there is no such part, or shapes do not fit.
+    Raises ValueError if there is no such part, or shapes do not fit.
     """
     q, k, v = (as_numbers(role, array, 2) for role, array in (("query", query), ("key", key), ("value", value)))
     if q.shape != k.shape or len(v) != len(k):
@@ -63,23 +57,9 @@ def one_query(
 ) -> None:
     """Show how one query is answered: for each token its key, dot product, score, weight and value; below, the output.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        The words, at most 7 letters each.
-    query : (d_k,) array_like
-        Whole numbers.
-    keys, values : (kv_len, d_k) and (kv_len, d_v) array_like
-        Whole numbers.
-    dots, weights : (kv_len,) array_like
-        Whole numbers, and weights that sum to 1.
-    output : (d_v,) array_like
-        The average of the values.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or the weights do not sum to 1.
+    `tokens`: the words, at most 7 letters each. `query` (d_k,): whole numbers. `keys` and `values`, (kv_len, d_k) and (kv_len,
+    d_v): whole numbers. `dots`, `weights` (kv_len,): whole numbers, and weights that sum to 1. `output` (d_v,): the average of
+    the values. Raises ValueError if shapes do not fit, or the weights do not sum to 1.
     """
     q, k = as_numbers("query", query, 1), as_numbers("keys", keys, 2)
     v, z = as_numbers("values", values, 2), as_numbers("output", output, 1)
@@ -135,19 +115,9 @@ def _whole(entry: float) -> str:
 def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, tokens: Sequence[str] | None = None) -> None:
     """Show scores, weights and output of one example side by side; row i belongs to query i in all three.
 
-    Parameters
-    ----------
-    scores, weights : (q_len, kv_len) array_like
-        Before and after the softmax.
-    output : (q_len, d_v) array_like
-        Weights times values.
-    tokens : sequence of str, optional
-        Names of the queries, which are those of the keys as well; numbers from 0 if left out.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or a row of weights does not sum to 1.
+    `scores`, `weights` (q_len, kv_len): before and after the softmax. `output` (q_len, d_v): weights times values. `tokens`:
+    names of the queries, which are those of the keys as well; numbers from 0 if left out. Raises ValueError if shapes do not fit,
+    or a row of weights does not sum to 1.
     """
     s, p, z = (as_numbers(name, array, 2) for name, array in (("scores", scores), ("weights", weights), ("output", output)))
     if s.shape != p.shape or len(z) != len(p):
@@ -180,17 +150,9 @@ def attention_steps(scores: ArrayLike, weights: ArrayLike, output: ArrayLike, to
 def who_looked_where(words: Sequence[str], weights: ArrayLike) -> None:
     """Show whom each word looked at when it was the newest one, a map for each head.
 
-    Parameters
-    ----------
-    words : sequence of str
-        The words in the order of reading.
-    weights : (n_heads, n, n) array_like
-        The weights of each word over itself and the words before it; 0 for later ones.
-
-    Raises
-    ------
-    ValueError
-        If `weights` has another shape, a row does not sum to 1, or a later word has a weight.
+    `words`: the words in the order of reading. `weights` (n_heads, n, n): the weights of each word over itself and the words
+    before it; 0 for later ones. Raises ValueError if `weights` has another shape, a row does not sum to 1, or a later word has a
+    weight.
     """
     maps = same_shape("weights", weights, len(np.asarray(weights)), len(words), len(words))
     if not np.allclose(np.tril(maps).sum(axis=2), 1.0):
@@ -221,21 +183,8 @@ def query_plane(
 ) -> None:
     """Show the output over all queries of a square in the plane, one panel per similarity, with the keys as points.
 
-    Parameters
-    ----------
-    axis : (n,) array_like
-        Ascending positions along both axes.
-    maps : mapping of str to (n, n) array_like
-        The output, by the name of the similarity: row = second entry of the query, column = first.
-    keys : (m, 2) array_like
-        The keys.
-    values : (m,) array_like
-        One number for each key.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit or there is no map.
+    `axis` (n,): ascending positions along both axes. `maps`, each (n, n): the output, by the name of the similarity: row = second
+    entry of the query, column = first. `keys` (m, 2). `values` (m,). Raises ValueError if shapes do not fit or there is no map.
     """
     x, k = as_numbers("axis", axis, 1), as_numbers("keys", keys, 2)
     v = same_shape("values", values, len(k))
@@ -264,17 +213,8 @@ def query_plane(
 def traffic(lengths: ArrayLike, scores: ArrayLike, inputs: ArrayLike) -> None:
     """Show what attention moves between memory and processor: scores and weights, and its inputs and output.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Numbers of positions.
-    scores, inputs : (n,) array_like
-        Megabytes moved at each length: of scores and weights; of queries, keys, values and output.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `lengths` (n,): numbers of positions. `scores`, `inputs` (n,): megabytes moved at each length: of scores and weights; of
+    queries, keys, values and output. Raises ValueError if lengths differ.
     """
     positions = as_numbers("lengths", lengths, 1)
     curves = {
@@ -314,24 +254,13 @@ def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
 def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """Show the share of bits recovered against the number of bits, each a power of two.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Numbers of bits, ascending.
-    shares : mapping of str to (n,) array_like
-        Shares between 0.5 (guessing) and 1, by the name of the model.
-
-    Raises
-    ------
-    ValueError
-        If a model has another number of shares, or there is none.
+    `lengths` (n,): numbers of bits, ascending. `shares`, each (n,): shares between 0.5 (guessing) and 1, by the name of the
+    model. Raises ValueError if a model has another number of shares, or there is none.
     """
     x = as_numbers("lengths", lengths, 1)
     curves = each_of_shape("shares", shares, len(x))
     title = "One output: every bit up to T = d_v, but not at 2 d_v and beyond; one output per question: nearly all"
-    alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. " + " ".join(
-        f"{name}: {listed(values)}." for name, values in curves.items()
-    )
+    alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. {each_listed(curves)}"
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         draw_lines(ax, x, curves, points=True)
         draw_level(ax, x, 0.5, "guessing")

@@ -58,20 +58,8 @@ LEARNING_RATE = 6e-3  # at its highest, after a tenth of the steps
 def phrase(day: date, phrasing: str) -> str:
     """Say a date in one of the `PHRASINGS`.
 
-    Parameters
-    ----------
-    day : date
-        The date.
-    phrasing : str
-        A pattern with some of {ordinal}, {month}, {day}, {year}, {weekday}.
+    `phrasing`: a pattern with some of {ordinal}, {month}, {day}, {year}, {weekday}.
 
-    Returns
-    -------
-    text : str
-        Such as "the ninth of May 1998".
-
-    Examples
-    --------
     >>> phrase(date(1998, 5, 9), PHRASINGS[4])
     'Saturday, the ninth of May 1998'
     """
@@ -83,18 +71,6 @@ def phrase(day: date, phrasing: str) -> str:
 def pieces(text: str) -> list[str]:
     """Cut a text into words, single digits and signs; blanks vanish.
 
-    Parameters
-    ----------
-    text : str
-        A date in words.
-
-    Returns
-    -------
-    pieces : list of str
-        The tokens of the source.
-
-    Examples
-    --------
     >>> pieces("May the twenty-first, 1998")
     ['May', 'the', 'twenty', '-', 'first', ',', '1', '9', '9', '8']
     """
@@ -132,15 +108,7 @@ class Dates:
 def split(rng: np.random.Generator) -> Dates:
     """Split all dates from 1900 to 2099.
 
-    Parameters
-    ----------
-    rng : np.random.Generator
-        Chooses 20 of the 200 years, and a fifth of the dates of the others.
-
-    Returns
-    -------
-    dates : Dates
-        `new_years` holds all dates of the chosen years.
+    `rng`: chooses 20 of the 200 years, and a fifth of the dates of the others. `new_years` holds all dates of the chosen years.
     """
     every = [FIRST + timedelta(days=n) for n in range((LAST - FIRST).days + 1)]
     years = set(rng.choice(np.arange(FIRST.year, LAST.year + 1), HELD_OUT_YEARS, replace=False).tolist())
@@ -156,21 +124,7 @@ def split(rng: np.random.Generator) -> Dates:
 def batch(days: list[date], size: int, rng: np.random.Generator) -> tuple[list[str], list[date]]:
     """Draw dates, each in a phrasing drawn for it.
 
-    Parameters
-    ----------
-    days : list of date
-        Where to draw from, with repetition.
-    size : int
-        How many.
-    rng : np.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    texts : list of str
-        The sources.
-    drawn : list of date
-        What they say.
+    `days`: where to draw from, with repetition.
     """
     drawn = [days[n] for n in rng.integers(len(days), size=size)]
     return [phrase(day, PHRASINGS[n]) for day, n in zip(drawn, rng.integers(len(PHRASINGS), size=size), strict=True)], drawn
@@ -179,8 +133,6 @@ def batch(days: list[date], size: int, rng: np.random.Generator) -> tuple[list[s
 def roles(text: str) -> list[str]:
     """Return for each of the `pieces` of a text what it says: "year 1" to "year 4", "month", "day", or "rest".
 
-    Examples
-    --------
     >>> roles("Saturday, the ninth of May 1998")
     ['rest', 'rest', 'rest', 'day', 'rest', 'month', 'year 1', 'year 2', 'year 3', 'year 4']
     """
@@ -201,17 +153,7 @@ PARTS = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
 def new_translator(kind: str, seed: int) -> Translator:
     """Return an untrained model.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    seed : int
-        Of the first weights.
-
-    Returns
-    -------
-    model : EncoderDecoder or SequenceToSequence
-        With float32 weights.
+    `kind`: one of `KINDS`. `seed`: of the first weights. Its weights are float32.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -224,21 +166,8 @@ def new_translator(kind: str, seed: int) -> Translator:
 def train(kind: str, days: list[date], seed: int, steps: int = STEPS) -> Translator:
     """Train a model on dates.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    days : list of date
-        The dates to train on.
-    seed : int
-        Of the first weights and of the batches, which are the same for all kinds.
-    steps : int
-        Batches to learn from.
-
-    Returns
-    -------
-    model : EncoderDecoder or SequenceToSequence
-        Trained.
+    `kind`: one of `KINDS`. `days`: the dates to train on. `seed`: of the first weights and of the batches, which are the same for
+    all kinds. `steps`: batches to learn from.
     """
     model, rng = new_translator(kind, seed), np.random.default_rng(seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98))
@@ -255,21 +184,9 @@ def train(kind: str, days: list[date], seed: int, steps: int = STEPS) -> Transla
 def written(model: Translator, texts: list[str], hide: str | None = None) -> tuple[Tensor, list[Tensor]]:
     """Let a model write the translations, token by token.
 
-    Parameters
-    ----------
-    model : EncoderDecoder or SequenceToSequence
-        The translator.
-    texts : list of str
-        Sources.
-    hide : str, optional
-        A role whose pieces the decoder may not attend to; they are encoded as before. For an `EncoderDecoder` only.
-
-    Returns
-    -------
-    tokens : (n_texts, 11) Tensor of int
-        What was written.
-    alignments : list of (n_texts, 11, source_len) Tensor
-        One for each head; none for a model without attention.
+    `hide`: a role whose pieces the decoder may not attend to; they are encoded as before. For an `EncoderDecoder` only. Returns
+    `tokens` (n_texts, 11): what was written; `alignments`, each (n_texts, 11, source_len): one for each head; none for a model
+    without attention.
     """
     source = encode_sources(texts)
     with torch.no_grad():
@@ -325,17 +242,8 @@ def examples(model: Translator) -> list[dict[str, Any]]:
 def alignment(example: dict[str, Any], head: int = 0) -> np.ndarray:
     """Return a stored alignment as shares.
 
-    Parameters
-    ----------
-    example : dict
-        One of the results of `examples`.
-    head : int
-        Which head of the model.
-
-    Returns
-    -------
-    weights : (10, n_pieces) ndarray
-        A row for each sign written, rounded to percent.
+    `example`: one of the results of `examples`. `head`: which head of the model. Returns `weights` (10, n_pieces): a row for each
+    sign written, rounded to percent.
     """
     return np.array([[int(percent) for percent in row.split()] for row in example["heads"][head]]) / 100
 
@@ -343,17 +251,11 @@ def alignment(example: dict[str, Any], head: int = 0) -> np.ndarray:
 def dates(seed: int, kinds: Sequence[str] = KINDS, steps: int = STEPS) -> dict[str, Any]:
     """Train a model of each kind, and test it on dates and years that it has never seen.
 
-    Parameters
-    ----------
-    seed : int
-        Of the split, the first weights and the batches.
+    `seed`: of the split, the first weights and the batches.
 
-    Returns
-    -------
-    result : dict
-        By kind: "new dates" and "new years" (shares of exact translations), "parts" (right years, months and days among the new
-        dates); by kind with attention: "read" (weight on the right pieces, for each head) and "examples"; for the additive
-        model "month hidden": how many months it writes right while it may not attend to the month.
+    Returns by kind: "new dates" and "new years" (shares of exact translations), "parts" (right years, months and days among the
+    new dates); by kind with attention: "read" (weight on the right pieces, for each head) and "examples"; for the additive model
+    "month hidden": how many months it writes right while it may not attend to the month.
     """
     parts = split(np.random.default_rng(seed))
     texts, drawn = batch(parts.new_dates, TEST_EXAMPLES, np.random.default_rng([seed, 1]))

@@ -1,4 +1,4 @@
-"""Figures of the lesson cross_attention: who looks where in a translation. They draw numbers they are given."""
+"""Figures of the lesson cross_attention: who looks where in a translation."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,21 +21,9 @@ CARDS = Path(__file__).parent / "explorables"
 def alignments(source: Sequence[str], written: Sequence[str], weights: Mapping[str, ArrayLike], *, title: str) -> None:
     """Show one or more alignments of a translation side by side: a row for each sign written, a column for each piece of the source.
 
-    Parameters
-    ----------
-    source : sequence of str
-        The pieces that answer.
-    written : sequence of str
-        The signs that ask, a text will do.
-    weights : mapping of str to (len(written), len(source)) array_like
-        Weights between 0 and 1, by the name of the head or model.
-    title : str
-        The finding.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, a shape does not fit, or a weight is not in [0, 1].
+    `source`: the pieces that answer. `written`: the signs that ask, a text will do. `weights`, each (len(written), len(source)):
+    weights between 0 and 1, by the name of the head or model. Raises ValueError if there is nothing to draw, a shape does not
+    fit, or a weight is not in [0, 1].
     """
     matrices = each_of_shape("weights", weights, len(written), len(source))
     for name, matrix in matrices.items():
@@ -58,17 +46,8 @@ def alignments(source: Sequence[str], written: Sequence[str], weights: Mapping[s
 def recurrent_alignment(source: Sequence[str], written: Sequence[str], weights: ArrayLike) -> None:
     """Show the alignment of the date in May that the additive translator wrote.
 
-    Parameters
-    ----------
-    source, written : sequence of str
-        The pieces that answer, and the signs that ask.
-    weights : (len(written), len(source)) array_like
-        Weights between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If the shape does not fit, or a weight is not in [0, 1].
+    `source`, `written`: the pieces that answer, and the signs that ask. `weights` (len(written), len(source)): weights between 0
+    and 1. Raises ValueError if the shape does not fit, or a weight is not in [0, 1].
     """
     title = "The year reads the year, 05 reads May, 09 reads “the ninth”; hyphens read anything"
     alignments(source, written, {"additive": weights}, title=title)
@@ -77,17 +56,8 @@ def recurrent_alignment(source: Sequence[str], written: Sequence[str], weights: 
 def head_alignments(source: Sequence[str], written: Sequence[str], weights: Sequence[ArrayLike]) -> None:
     """Show what each head of the translator without recurrence read.
 
-    Parameters
-    ----------
-    source, written : sequence of str
-        The pieces that answer, and the signs that ask.
-    weights : sequence of (len(written), len(source)) array_like
-        Weights between 0 and 1, head by head.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, or a weight is not in [0, 1].
+    `source`, `written`: the pieces that answer, and the signs that ask. `weights`, each (len(written), len(source)): weights
+    between 0 and 1, head by head. Raises ValueError if a shape does not fit, or a weight is not in [0, 1].
     """
     title = "Without recurrence two heads share the work, and their maps are harder to read"
     alignments(source, written, {f"head {head}": matrix for head, matrix in enumerate(weights)}, title=title)
@@ -96,19 +66,8 @@ def head_alignments(source: Sequence[str], written: Sequence[str], weights: Sequ
 def padded_batch(weights: ArrayLike, visible: ArrayLike, lengths: Sequence[int]) -> None:
     """Show the weights of a batch whose sources and targets are padded, example by example.
 
-    Parameters
-    ----------
-    weights : (batch, target_len, source_len) array_like
-        Weights with padding.
-    visible : (batch, 1, source_len) array_like of bool
-        True where a piece of the source is real.
-    lengths : sequence of int
-        Numbers of real signs in each target.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
+    `weights` (batch, target_len, source_len): weights with padding. `visible` (batch, 1, source_len): True where a piece of the
+    source is real. `lengths`: numbers of real signs in each target. Raises ValueError if shapes do not fit.
     """
     p = as_numbers("weights", weights, 3)
     batch, target_len, source_len = p.shape
@@ -134,17 +93,8 @@ def padded_batch(weights: ArrayLike, visible: ArrayLike, lengths: Sequence[int])
 def decoding_cost(steps: ArrayLike, again: ArrayLike, once: ArrayLike) -> None:
     """Show the operations of decoding when the source is projected at each step, and when it is projected once.
 
-    Parameters
-    ----------
-    steps : (n,) array_like
-        Numbers of signs written, ascending.
-    again, once : (n,) array_like
-        Millions of operations so far.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `steps` (n,): numbers of signs written, ascending. `again`, `once` (n,): millions of operations so far. Raises ValueError if
+    lengths differ.
     """
     signs = as_numbers("steps", steps, 1)
     every, single = same_shape("again", again, len(signs)), same_shape("once", once, len(signs))
@@ -162,17 +112,8 @@ def decoding_cost(steps: ArrayLike, again: ArrayLike, once: ArrayLike) -> None:
 def exact_translations(translators: Sequence[str], shares: Mapping[str, ArrayLike]) -> None:
     """Show how many dates each translator gets right, for days that were kept back and for years that were.
 
-    Parameters
-    ----------
-    translators : sequence of str
-        Names of the translators.
-    shares : mapping of str to (len(translators),) array_like
-        Percent of exact translations, mean of three trainings, by what was kept back.
-
-    Raises
-    ------
-    ValueError
-        If a kind of dates has another number of shares, or there is none.
+    `shares`, each (len(translators),): percent of exact translations, mean of three trainings, by what was kept back. Raises
+    ValueError if a kind of dates has another number of shares, or there is none.
     """
     percent = each_of_shape("shares", shares, len(translators))
     by_translator = [
@@ -199,16 +140,9 @@ def _tops(source: Sequence[str], written: Sequence[str], matrix: np.ndarray) -> 
 def alignment_explorable(translators: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Show stored alignments: choose a source, a translator and a sign, and see where the translator looks.
 
-    Parameters
-    ----------
-    translators : mapping of str to sequence of mappings
-        Three translators or heads; for each the same six examples, with "text", "pieces", "written" and "rows" (for each of the ten
-        signs the weights of the pieces in percent).
-
-    Raises
-    ------
-    ValueError
-        If there are not three translators with six examples, or a row has not one number for each piece.
+    `translators`: three translators or heads; for each the same six examples, with "text", "pieces", "written" and "rows" (for
+    each of the ten signs the weights of the pieces in percent). Raises ValueError if there are not three translators with six
+    examples, or a row has not one number for each piece.
     """
     if len(translators) != 3 or any(len(examples) != 6 for examples in translators.values()):
         raise ValueError(f"translators must hold 3 with 6 examples each; got {[len(examples) for examples in translators.values()]}")

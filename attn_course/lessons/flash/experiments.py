@@ -35,17 +35,9 @@ def roofline(
 ) -> dict[str, Any]:
     """Measure a copy, a product, a softmax and two ways to compute attention, in float32 on one thread.
 
-    Parameters
-    ----------
-    seed : int
-        Of the numbers computed with.
-
-    Returns
-    -------
-    result : dict
-        "copy_bytes_per_s" (read and written, into memory in use), "new_copy_bytes_per_s" (into memory just asked for),
-        "product_flops_per_s", "softmax_s" and "new_softmax_s" (of the longest length, squared), and for each width "eager_s" and
-        "sdpa_s", a list over `lengths`.
+    `seed`: of the numbers computed with. Returns "copy_bytes_per_s" (read and written, into memory in use),
+    "new_copy_bytes_per_s" (into memory just asked for), "product_flops_per_s", "softmax_s" and "new_softmax_s" (of the longest
+    length, squared), and for each width "eager_s" and "sdpa_s", a list over `lengths`.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -142,16 +134,8 @@ WAYS: dict[str, Callable[..., np.ndarray]] = {
 def errors(seed: int) -> dict[str, Any]:
     """Compute attention in float32 and float16 in several ways, on inputs that float16 holds exactly.
 
-    Parameters
-    ----------
-    seed : int
-        Of the inputs.
-
-    Returns
-    -------
-    result : dict
-        For each spread of the scores and each way: the relative error (Frobenius norm) against float64, None where the output is
-        not finite.
+    `seed`: of the inputs. Returns for each spread of the scores and each way: the relative error (Frobenius norm) against
+    float64, None where the output is not finite.
     """
     rng = np.random.default_rng(seed)
     result: dict[str, Any] = {}

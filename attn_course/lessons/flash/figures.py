@@ -20,7 +20,7 @@ from attn_course.figures.machines.memory import memory as memory
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, NEUTRAL_STYLES, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 MEASUREMENTS = Path(__file__).parents[2] / "gpu" / "measurements"
@@ -30,17 +30,8 @@ COMMAND = "attn-course bench --json FILE"
 def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: float, bandwidth_bytes_per_s: float) -> None:
     """Show the roof of a machine over arithmetic intensity, and where kernels stand beneath it.
 
-    Parameters
-    ----------
-    points : mapping of str to (float, float)
-        Intensity in FLOPs per byte, and rate in FLOPs per second.
-    peak_flops_per_s, bandwidth_bytes_per_s : float
-        The two roofs.
-
-    Raises
-    ------
-    ValueError
-        If there is no point, or a number is not positive.
+    `points`: intensity in FLOPs per byte, and rate in FLOPs per second. `peak_flops_per_s`, `bandwidth_bytes_per_s`: the two
+    roofs. Raises ValueError if there is no point, or a number is not positive.
     """
     numbers = [peak_flops_per_s, bandwidth_bytes_per_s, *(value for point in points.values() for value in point)]
     if not points or not all(value > 0 for value in numbers):
@@ -72,17 +63,8 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
 def eager_over_sdpa(lengths: ArrayLike, ratios: Mapping[str, ArrayLike]) -> None:
     """Show how many times as long attention takes if it stores its scores, against the length.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Numbers of positions, ascending.
-    ratios : mapping of str to (n,) array_like
-        Time of eager attention over that of sdpa, by the width of the head.
-
-    Raises
-    ------
-    ValueError
-        If a width has another number of ratios, or there is none.
+    `lengths` (n,): numbers of positions, ascending. `ratios`, each (n,): time of eager attention over that of sdpa, by the width
+    of the head. Raises ValueError if a width has another number of ratios, or there is none.
     """
     positions = as_numbers("lengths", lengths, 1)
     curves = each_of_shape("ratios", ratios, len(positions))
@@ -91,7 +73,7 @@ def eager_over_sdpa(lengths: ArrayLike, ratios: Mapping[str, ArrayLike]) -> None
         curves,
         title="Stored scores cost most at the longest text, and most for the narrowest head",
         alt=f"Time of eager attention over that of sdpa for {listed(positions, 0)} positions, medians of three runs. "
-        + " ".join(f"{name}: {listed(curve, 1)}." for name, curve in curves.items()),
+        f"{each_listed(curves, 1)}",
         x_label="positions",
         y_label="time of eager / time of sdpa",
         x_log=True,
@@ -102,17 +84,8 @@ def eager_over_sdpa(lengths: ArrayLike, ratios: Mapping[str, ArrayLike]) -> None
 def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
     """Show the relative error of attention in float16, computed in several ways, as bars in units of 0.0001.
 
-    Parameters
-    ----------
-    errors : mapping of str to (n,) array_like
-        Relative errors by the name of the way.
-    spreads : (n,) array_like
-        Standard deviations of the scores.
-
-    Raises
-    ------
-    ValueError
-        If a way has another number of errors, or there is none.
+    `errors`, each (n,): relative errors by the name of the way. `spreads` (n,): standard deviations of the scores. Raises
+    ValueError if a way has another number of errors, or there is none.
     """
     deviations = as_numbers("spreads", spreads, 1)
     heights = {way.removeprefix("float16, "): 1e4 * found for way, found in each_of_shape("errors", errors, len(deviations)).items()}
@@ -121,7 +94,7 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
         heights,
         title="In float16 tiles are more exact than stored scores, if their state is float32",
         alt=f"Bars of the relative error of float16, in units of 0.0001, for scores of standard deviation {listed(deviations, 0)}. "
-        + " ".join(f"{way}: {listed(found, 1)}." for way, found in heights.items()),
+        f"{each_listed(heights, 1)}",
         x_label="standard deviation of the scores",
         y_label="relative error / 0.0001",
         digits=1,
@@ -131,17 +104,8 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
 def tile_savings(blocks: ArrayLike, savings: Mapping[str, ArrayLike]) -> None:
     """Show how many times fewer bytes tiles move than plain attention, against the queries in a block.
 
-    Parameters
-    ----------
-    blocks : (n,) array_like
-        Queries in a block, ascending.
-    savings : mapping of str to (n,) array_like
-        Bytes of plain attention over bytes in tiles, by the width of the head.
-
-    Raises
-    ------
-    ValueError
-        If a width has another number of ratios, or there is none.
+    `blocks` (n,): queries in a block, ascending. `savings`, each (n,): bytes of plain attention over bytes in tiles, by the width
+    of the head. Raises ValueError if a width has another number of ratios, or there is none.
     """
     queries = as_numbers("blocks", blocks, 1)
     curves = each_of_shape("savings", savings, len(queries))
@@ -163,22 +127,9 @@ def tile_savings(blocks: ArrayLike, savings: Mapping[str, ArrayLike]) -> None:
 def starts(products: float, exponentials: float, tiles: int, overlap: bool) -> list[tuple[float, float]]:
     """Return when the products and the exponentials of each tile begin.
 
-    Parameters
-    ----------
-    products, exponentials : float
-        Time of one tile on each unit.
-    tiles : int
-        How many there are.
-    overlap : bool
-        Whether the products of the next tile go on while the exponentials of this one are taken.
+    `products`, `exponentials`: time of one tile on each unit. `overlap`: whether the products of the next tile go on while the
+    exponentials of this one are taken.
 
-    Returns
-    -------
-    starts : list of (float, float)
-        One pair for each tile.
-
-    Examples
-    --------
     >>> starts(3, 2, 3, overlap=True)
     [(0.0, 3.0), (3.0, 6.0), (6.0, 9.0)]
     """
@@ -196,19 +147,8 @@ def starts(products: float, exponentials: float, tiles: int, overlap: bool) -> l
 def schedule(products: float, exponentials: float, tiles: int = 4, *, overlap: bool | None = None) -> None:
     """Show when the unit for products and the unit for exponentials work.
 
-    Parameters
-    ----------
-    products, exponentials : float
-        Clock ticks that one tile takes on each unit.
-    tiles : int
-        How many are drawn.
-    overlap : bool, optional
-        Without or with overlap; both, one above the other, if left out.
-
-    Raises
-    ------
-    ValueError
-        If a time or the number of tiles is not positive.
+    `products`, `exponentials`: clock ticks that one tile takes on each unit. `overlap`: without or with overlap; both, one above
+    the other, if left out. Raises ValueError if a time or the number of tiles is not positive.
     """
     if min(products, exponentials, tiles) <= 0:
         raise ValueError(f"products, exponentials and tiles must be positive; got {products}, {exponentials} and {tiles}")
@@ -243,17 +183,8 @@ def schedule(products: float, exponentials: float, tiles: int = 4, *, overlap: b
 def causal_tiles(q_len: int, kv_len: int, block_q: int, block_kv: int, *, q_offset: int = 0) -> None:
     """Show which tiles of a causal pass are skipped, which need no mask, and which lie at the edge.
 
-    Parameters
-    ----------
-    q_len, kv_len, block_q, block_kv : int
-        Sizes of the scores and of a tile.
-    q_offset : int
-        Query i sees the keys up to i + q_offset.
-
-    Raises
-    ------
-    ValueError
-        If a size is below 1.
+    `q_len`, `kv_len`, `block_q`, `block_kv`: sizes of the scores and of a tile. `q_offset`: query i sees the keys up to i +
+    q_offset. Raises ValueError if a size is below 1.
     """
     if min(q_len, kv_len, block_q, block_kv) < 1:
         raise ValueError(f"sizes must be positive; got {q_len}, {kv_len}, {block_q} and {block_kv}")
@@ -312,15 +243,7 @@ class Table:
 def newest_measurement(folder: Path | None = None) -> dict[str, Any] | None:
     """Return the newest stored report of the benchmark on a GPU, or None if there is none.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where the JSON files lie; `attn_course/gpu/measurements` if left out.
-
-    Returns
-    -------
-    report : dict or None
-        As `attn-course bench --json` writes it.
+    `folder`: where the JSON files lie; `attn_course/gpu/measurements` if left out. It is as `attn-course bench --json` writes it.
     """
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in (folder or MEASUREMENTS).glob("*.json")]
     on_gpus = [report for report in reports if not report["device"].startswith("CPU")]
@@ -330,12 +253,7 @@ def newest_measurement(folder: Path | None = None) -> dict[str, Any] | None:
 def gpu_rates(direction: str = "forward", folder: Path | None = None) -> None:
     """Show how fast each provider was on a GPU, from the newest stored measurement; say so if there is none.
 
-    Parameters
-    ----------
-    direction : {"forward", "backward"}
-        Which pass.
-    folder : Path, optional
-        Where the measurements lie, if not in the package.
+    `direction`: "forward" or "backward". `folder`: where the measurements lie, if not in the package.
     """
     report = newest_measurement(folder)
     if report is None:

@@ -1,7 +1,4 @@
-"""Figures of the lesson gradients: the machine read backwards, what a row of scores gets, and the error of a difference quotient.
-
-They draw the numbers they are given.
-"""
+"""Figures of the lesson gradients: the machine read backwards, what a row of scores gets, and the error of a difference quotient."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,17 +35,8 @@ def machine() -> None:
 def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) -> None:
     """Show what each weight of one row costs, with the mean under the weights, and the gradients of the scores that result.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        The names of the keys.
-    gains, weights : (n,) array_like
-        The gradient at each weight, and the weights.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, or the weights do not sum to 1.
+    `gains`, `weights` (n,): the gradient at each weight, and the weights. Raises ValueError if lengths differ, or the weights do
+    not sum to 1.
     """
     worth = same_shape("gains", gains, len(tokens))
     p = same_shape("weights", weights, len(tokens))
@@ -81,17 +69,8 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
 def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> None:
     """Show the weights of one example and below them the gradients at its scores, queries in rows and keys in columns.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        The names of the queries, which are also those of the keys.
-    weights, d_scores : (n, n) array_like
-        The weights, and the gradient at the scores.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ.
+    `tokens`: the names of the queries, which are also those of the keys. `weights`, `d_scores` (n, n): the weights, and the
+    gradient at the scores. Raises ValueError if shapes differ.
     """
     n = len(tokens)
     p, gained = same_shape("weights", weights, n, n), same_shape("d_scores", d_scores, n, n)
@@ -112,15 +91,8 @@ def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> 
 def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
     """Show the weights of some values, and the steps that a gradient takes with their scores.
 
-    Parameters
-    ----------
-    values, weights, steps : (kv_len,) array_like
-        One number each for every key; values have one feature.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `values`, `weights`, `steps` (kv_len,): one number each for every key; values have one feature. Raises ValueError if lengths
+    differ.
     """
     v = as_numbers("values", values, 1)
     p, moves = same_shape("weights", weights, len(v)), same_shape("steps", steps, len(v))
@@ -137,17 +109,8 @@ def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:
 def difference_errors(steps: ArrayLike, errors: Mapping[str, ArrayLike]) -> None:
     """Show the error of a central difference against its step, one curve for each kind of number.
 
-    Parameters
-    ----------
-    steps : (n,) array_like
-        Powers of ten, descending or ascending.
-    errors : mapping of str to (n,) array_like
-        Errors at each step, by the name of the numbers.
-
-    Raises
-    ------
-    ValueError
-        If a curve has another length, or there is none.
+    `steps` (n,): powers of ten, descending or ascending. `errors`, each (n,): errors at each step, by the name of the numbers.
+    Raises ValueError if a curve has another length, or there is none.
     """
     h = as_numbers("steps", steps, 1)
     curves = each_of_shape("errors", errors, len(h))

@@ -29,16 +29,8 @@ MODELS: dict[str, dict[str, Any]] = {
 def heads(seed: int, steps: int = STEPS) -> dict[str, Any]:
     """Train each model, and look at the heads of the one that has two.
 
-    Parameters
-    ----------
-    seed : int
-        Of the first weights and of the texts.
-
-    Returns
-    -------
-    result : dict
-        "accuracies": before, after, both, by model. "maps": the mean weights of the two heads. "without head": accuracies of the
-        model with two heads when one of them is silent.
+    `seed`: of the first weights and of the texts. Returns "accuracies": before, after, both, by model. "maps": the mean weights
+    of the two heads. "without head": accuracies of the model with two heads when one of them is silent.
     """
     generator = torch.Generator().manual_seed(seed)
     models = {name: Neighbours(generator=generator, **options) for name, options in MODELS.items()}
@@ -73,16 +65,8 @@ UPTRAINING = (0, 5, 20)  # steps after the conversion, in percent of those befor
 def sharing(seed: int, steps: int = STEPS) -> dict[str, Any]:
     """Train four heads, convert them to two and to one key head in each way, and train on.
 
-    Parameters
-    ----------
-    seed : int
-        Of the first weights and of the texts.
-
-    Returns
-    -------
-    result : dict
-        "steps": those after the conversion. "four heads": how often both neighbours are named before it. "two key heads" and
-        "one key head": how often after these steps, by the way of conversion.
+    `seed`: of the first weights and of the texts. Returns "steps": those after the conversion. "four heads": how often both
+    neighbours are named before it. "two key heads" and "one key head": how often after these steps, by the way of conversion.
     """
     generator = torch.Generator().manual_seed(seed)
     model = Neighbours(4, generator)

@@ -1,4 +1,4 @@
-"""Figures of the lesson heads: how features are cut into heads, and what each head looks at. They draw numbers they are given."""
+"""Figures of the lesson heads: how features are cut into heads, and what each head looks at."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from attn_course.figures.machines.heads import split_and_merge as split_and_merg
 from attn_course.figures.machines.heads import three_definitions as three_definitions
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, KEY, LIGHT, QUERY
-from attn_course.figures.words import listed, number, short
+from attn_course.figures.words import each_listed, listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
 ASKED = ("symbol before", "symbol after", "both")
@@ -25,15 +25,7 @@ ASKED = ("symbol before", "symbol after", "both")
 def head_split(length: int, n_heads: int, d_head: int) -> None:
     """Show which numbers of Q a head gets when it is split as it should be, and when it is merely reshaped.
 
-    Parameters
-    ----------
-    length, n_heads, d_head : int
-        Q has `length` rows and n_heads * d_head columns.
-
-    Raises
-    ------
-    ValueError
-        If a size is below 1.
+    `length`, `n_heads`, `d_head`: Q has `length` rows and n_heads * d_head columns. Raises ValueError if a size is below 1.
     """
     if min(length, n_heads, d_head) < 1:
         raise ValueError(f"length, n_heads and d_head must be positive; got {length}, {n_heads} and {d_head}")
@@ -65,21 +57,8 @@ def head_split(length: int, n_heads: int, d_head: int) -> None:
 def head_maps(maps: ArrayLike, *, title: str, alt: str | None = None, annotate: bool | None = None) -> None:
     """Show the weights of every head side by side, queries in rows and keys in columns.
 
-    Parameters
-    ----------
-    maps : (n_heads, q_len, kv_len) array_like
-        Weights; rows sum to 1.
-    title : str
-        The finding.
-    alt : str, optional
-        Replaces the text made from the numbers.
-    annotate : bool, optional
-        Write the number in each cell; by default up to 100 cells in a map.
-
-    Raises
-    ------
-    ValueError
-        If a row of weights does not sum to 1.
+    `maps` (n_heads, q_len, kv_len): weights; rows sum to 1. `alt`: replaces the text made from the numbers. `annotate`: write the
+    number in each cell; by default up to 100 cells in a map. Raises ValueError if a row of weights does not sum to 1.
     """
     p = as_numbers("maps", maps, 3)
     if not np.allclose(p.sum(axis=-1), 1.0, atol=1e-3):
@@ -107,23 +86,15 @@ def head_maps(maps: ArrayLike, *, title: str, alt: str | None = None, annotate: 
 def neighbours_named(shares: Mapping[str, ArrayLike]) -> None:
     """Show how often each layer names the symbol before, the symbol after, and both.
 
-    Parameters
-    ----------
-    shares : mapping of str to (3,) array_like
-        Shares named right, means of three seeds, by the name of the layer.
-
-    Raises
-    ------
-    ValueError
-        If a layer has not three shares, or there is none.
+    `shares`, each (3,): shares named right, means of three seeds, by the name of the layer. Raises ValueError if a layer has not
+    three shares, or there is none.
     """
     named = each_of_shape("shares", shares, len(ASKED))
     charts.bars(
         ASKED,
         named,
         title="Two heads name both neighbours; one head needs a network behind it",
-        alt="Share named right, mean of three seeds, for the symbol before, the symbol after, and both. "
-        + " ".join(f"{name}: {listed(row)}." for name, row in named.items()),
+        alt=f"Share named right, mean of three seeds, for the symbol before, the symbol after, and both. {each_listed(named)}",
         x_label="",
         y_label="share named right",
         y_limits=(0.0, 1.18),
@@ -133,15 +104,7 @@ def neighbours_named(shares: Mapping[str, ArrayLike]) -> None:
 def divided_work(maps: ArrayLike) -> None:
     """Show the weights that the heads have learned on the ring in one training.
 
-    Parameters
-    ----------
-    maps : (n_heads, q_len, kv_len) array_like
-        Weights; rows sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If a row of weights does not sum to 1.
+    `maps` (n_heads, q_len, kv_len): weights; rows sum to 1. Raises ValueError if a row of weights does not sum to 1.
     """
     head_maps(maps, title="Two heads have divided the work: one looks back, the other ahead (first seed)", annotate=False)
 
@@ -149,19 +112,8 @@ def divided_work(maps: ArrayLike) -> None:
 def cache_growth(context: ArrayLike, caches: Mapping[str, ArrayLike], weights: float) -> None:
     """Show the size of a cache against the length of the context, beside that of the model's weights.
 
-    Parameters
-    ----------
-    context : (n,) array_like
-        Numbers of tokens, ascending.
-    caches : mapping of str to (n,) array_like
-        GiB of cache at each length, by the number of key heads in words.
-    weights : float
-        GiB of the model's weights.
-
-    Raises
-    ------
-    ValueError
-        If a cache has another number of sizes, or there is none.
+    `context` (n,): numbers of tokens, ascending. `caches`, each (n,): GiB of cache at each length, by the number of key heads in
+    words. `weights`: GiB of the model's weights. Raises ValueError if a cache has another number of sizes, or there is none.
     """
     tokens = as_numbers("context", context, 1)
     sizes = each_of_shape("caches", caches, len(tokens))
@@ -184,15 +136,8 @@ def cache_growth(context: ArrayLike, caches: Mapping[str, ArrayLike], weights: f
 def group_map(n_heads: int, n_kv_heads: int) -> None:
     """Show which key head serves which query head, for groups of neighbours (right) and for tiles (wrong).
 
-    Parameters
-    ----------
-    n_heads, n_kv_heads : int
-        Query heads, and key heads, which divide them.
-
-    Raises
-    ------
-    ValueError
-        If `n_kv_heads` does not divide `n_heads`.
+    `n_heads`, `n_kv_heads`: query heads, and key heads, which divide them. Raises ValueError if `n_kv_heads` does not divide
+    `n_heads`.
     """
     if n_kv_heads < 1 or n_heads % n_kv_heads:
         raise ValueError(f"n_kv_heads must divide n_heads; got {n_kv_heads} and {n_heads}")

@@ -36,12 +36,7 @@ MIXERS = {
 class Recall(nn.Module):
     """One layer with one head of width D_K that reads pairs in order and is then asked for the values of some keys.
 
-    Parameters
-    ----------
-    name : str
-        One of MIXERS. "nearer is better" takes a learned multiple of the distance off the scores.
-    generator : torch.Generator
-        Source of the first weights.
+    `name`: one of MIXERS. "nearer is better" takes a learned multiple of the distance off the scores.
     """
 
     def __init__(self, name: str, generator: torch.Generator) -> None:
@@ -72,14 +67,7 @@ class Recall(nn.Module):
 def pairs(n: int, count: int, generator: torch.Generator, *, twice: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return keys and values (count, n) in order, the keys asked for (count, QUESTIONS), and the value last written under each.
 
-    Parameters
-    ----------
-    n, count : int
-        Pairs in one example, and examples.
-    generator : torch.Generator
-        Source of all of them.
-    twice : bool
-        Every key is written twice, with values drawn apart; else once.
+    `n`, `count`: pairs in one example, and examples. `twice`: every key is written twice, with values drawn apart; else once.
     """
     order = torch.rand(count, KEYS, generator=generator).argsort(dim=1)
     keys = order[:, : n // 2].repeat(1, 2) if twice else order[:, :n]
@@ -129,15 +117,8 @@ TWICE = [name for name in MIXERS if "positive" not in name]
 def recall(seed: int, names: Sequence[str] = ONCE, steps: int = STEPS) -> dict[str, Any]:
     """Train each layer where every key is written once.
 
-    Parameters
-    ----------
-    seed : int
-        Of the first weights and of the examples.
-
-    Returns
-    -------
-    result : dict
-        "pairs": how many there are. "accuracies": the share answered right for each of these numbers, by layer.
+    `seed`: of the first weights and of the examples. Returns "pairs": how many there are. "accuracies": the share answered right
+    for each of these numbers, by layer.
     """
     return _measure(seed, names, steps, twice=False)
 
@@ -156,15 +137,7 @@ def conclude_recall(result: dict[str, Any]) -> dict[str, Any]:
 def overwriting(seed: int, names: Sequence[str] = TWICE, steps: int = STEPS) -> dict[str, Any]:
     """Train each layer where every key is written twice and the later value counts.
 
-    Parameters
-    ----------
-    seed : int
-        Of the first weights and of the examples.
-
-    Returns
-    -------
-    result : dict
-        As that of `recall`.
+    `seed`: of the first weights and of the examples. Returns the same as `recall`.
     """
     return _measure(seed, names, steps, twice=True)
 

@@ -51,8 +51,6 @@ def causal_softmax(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 def crossing(lengths: Sequence[int], ratio: Sequence[float]) -> float:
     """Return the first length at which a ratio of times reaches 1, between two lengths on logarithmic axes.
 
-    Examples
-    --------
     >>> round(crossing([64, 128, 256], [0.5, 2.0, 4.0]), 1)
     90.5
     """
@@ -67,18 +65,11 @@ def speed(
 ) -> dict[str, Any]:
     """Measure both brackets, softmax attention, and the forms of linear attention.
 
-    Parameters
-    ----------
-    seed : int
-        Of the arrays; times do not depend on it.
+    `seed`: of the arrays; times do not depend on it.
 
-    Returns
-    -------
-    result : dict
-        "predicted": Eq. linear-attention-crossover by width. "lengths", "scores first / state first", "softmax / state first": ratios of
-        CPU times by width;
-        "crossing": where each reaches 1. "share of softmax": of softmax attention at the predicted length, by width. "doubling": what twice
-        the length costs. "forms": CPU milliseconds at 512 positions of width 64.
+    Returns "predicted": Eq. linear-attention-crossover by width. "lengths", "scores first / state first", "softmax / state
+    first": ratios of CPU times by width; "crossing": where each reaches 1. "share of softmax": of softmax attention at the
+    predicted length, by width. "doubling": what twice the length costs. "forms": CPU milliseconds at 512 positions of width 64.
     """
     generator = torch.Generator().manual_seed(seed)
 

@@ -12,7 +12,7 @@ from attn_course.figures.drawing import as_numbers, count_cells, draw_heatmap, e
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.orders import orders as orders
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.words import listed, number
+from attn_course.figures.words import each_listed, listed, number
 
 CARDS = Path(__file__).parent / "explorables"
 
@@ -20,17 +20,7 @@ CARDS = Path(__file__).parent / "explorables"
 def outer_products(keys: ArrayLike, values: ArrayLike) -> None:
     """Show each outer product of a key and its value, and their sum, the state.
 
-    Parameters
-    ----------
-    keys : (n, d_k) array_like
-        One key a row.
-    values : (n, d_v) array_like
-        Its values.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many keys as values.
+    `keys` (n, d_k): one key a row. `values` (n, d_v). Raises ValueError if there are not as many keys as values.
     """
     k, v = as_numbers("keys", keys, 2), as_numbers("values", values, 2)
     if len(k) != len(v):
@@ -53,17 +43,8 @@ def outer_products(keys: ArrayLike, values: ArrayLike) -> None:
 def feature_errors(degrees: ArrayLike, positive: ArrayLike, waves: ArrayLike) -> None:
     """Show how far one random feature is off, against the angle between query and key of length 1.
 
-    Parameters
-    ----------
-    degrees : (n,) array_like
-        Angles, ascending.
-    positive, waves : (n,) array_like
-        Standard deviation over kernel, of positive features and of sines and cosines.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `degrees` (n,): angles, ascending. `positive`, `waves` (n,): standard deviation over kernel, of positive features and of sines
+    and cosines. Raises ValueError if lengths differ.
     """
     angles = as_numbers("degrees", degrees, 1)
     curves = {
@@ -85,19 +66,9 @@ def feature_errors(degrees: ArrayLike, positive: ArrayLike, waves: ArrayLike) ->
 def brackets(lengths: ArrayLike, width: int, plain: ArrayLike, softmax: ArrayLike) -> None:
     """Show what scores first costs over state first: counted, measured, and measured with a softmax.
 
-    Parameters
-    ----------
-    lengths : (n,) array_like
-        Numbers of positions, ascending.
-    width : int
-        Features of keys and of values, and the length at which the FLOPs of both orders are equal.
-    plain, softmax : (n,) array_like
-        Ratios of CPU times, without and with a softmax.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `lengths` (n,): numbers of positions, ascending. `width`: features of keys and of values, and the length at which the FLOPs of
+    both orders are equal. `plain`, `softmax` (n,): ratios of CPU times, without and with a softmax. Raises ValueError if lengths
+    differ.
     """
     positions = as_numbers("lengths", lengths, 1)
     curves = {
@@ -110,7 +81,7 @@ def brackets(lengths: ArrayLike, width: int, plain: ArrayLike, softmax: ArrayLik
         curves,
         title="The count predicts the crossover; a softmax moves it to shorter texts",
         alt=f"FLOPs, and CPU time on one thread, of scores first divided by state first at width {width}, against {listed(positions, 0)} "
-        "positions; dotted line at 1. " + " ".join(f"{name}: {listed(curve, 1)}." for name, curve in curves.items()),
+        f"positions; dotted line at 1. {each_listed(curves, 1)}",
         x_label=f"length T (width {width})",
         y_label="scores first / state first",
         points=True,
@@ -121,19 +92,8 @@ def brackets(lengths: ArrayLike, width: int, plain: ArrayLike, softmax: ArrayLik
 def reading_errors(counts: ArrayLike, errors: Mapping[str, ArrayLike], d_k: int) -> None:
     """Show the error of reading values back against the pairs in a memory.
 
-    Parameters
-    ----------
-    counts : (n,) array_like
-        Numbers of pairs, ascending.
-    errors : mapping of str to (n,) array_like
-        Error over size of the values, by the name of the state.
-    d_k : int
-        Rows of the state.
-
-    Raises
-    ------
-    ValueError
-        If a state has another number of errors, or there is none.
+    `counts` (n,): numbers of pairs, ascending. `errors`, each (n,): error over size of the values, by the name of the state.
+    `d_k`: rows of the state. Raises ValueError if a state has another number of errors, or there is none.
     """
     pairs = as_numbers("counts", counts, 1)
     curves = each_of_shape("errors", errors, len(pairs))
@@ -141,8 +101,7 @@ def reading_errors(counts: ArrayLike, errors: Mapping[str, ArrayLike], d_k: int)
         pairs,
         curves,
         title=f"Sums suffer from the second pair on; up to {d_k} pairs would fit in {d_k} rows",
-        alt=f"Error of reading back, in units of the values, for {listed(pairs, 0)} pairs in {d_k} rows. "
-        + " ".join(f"{name}: {listed(curve)}." for name, curve in curves.items()),
+        alt=f"Error of reading back, in units of the values, for {listed(pairs, 0)} pairs in {d_k} rows. {each_listed(curves)}",
         x_label=f"pairs in the memory (d_k = {d_k})",
         y_label="error of reading / size of values",
         points=True,
@@ -152,17 +111,8 @@ def reading_errors(counts: ArrayLike, errors: Mapping[str, ArrayLike], d_k: int)
 def recall_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """Show the share of questions answered right against the pairs that were written once.
 
-    Parameters
-    ----------
-    pairs : (n,) array_like
-        Numbers of pairs, ascending.
-    shares : mapping of str to (n,) array_like
-        Shares by the name of the layer.
-
-    Raises
-    ------
-    ValueError
-        If a layer has another number of shares, or there is none.
+    `pairs` (n,): numbers of pairs, ascending. `shares`, each (n,): shares by the name of the layer. Raises ValueError if a layer
+    has another number of shares, or there is none.
     """
     written = as_numbers("pairs", pairs, 1)
     curves = each_of_shape("shares", shares, len(written))
@@ -170,7 +120,7 @@ def recall_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
         written,
         curves,
         title="Beyond d_k = 8 pairs every state loses; softmax loses nothing",
-        alt=f"Share of questions answered right for {listed(written, 0)} pairs, mean of three seeds. {_shares(curves)}",
+        alt=f"Share of questions answered right for {listed(written, 0)} pairs, mean of three seeds. {each_listed(curves)}",
         x_label="pairs written (head of width 8)",
         y_label="share answered right",
         points=True,
@@ -181,17 +131,8 @@ def recall_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
 def overwriting_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """Show the share of questions answered right where every key was written twice.
 
-    Parameters
-    ----------
-    pairs : (n,) array_like
-        Numbers of pairs.
-    shares : mapping of str to (n,) array_like
-        Shares by the name of the layer.
-
-    Raises
-    ------
-    ValueError
-        If a layer has another number of shares, or there is none.
+    `pairs` (n,). `shares`, each (n,): shares by the name of the layer. Raises ValueError if a layer has another number of shares,
+    or there is none.
     """
     written = as_numbers("pairs", pairs, 1)
     heights = each_of_shape("shares", shares, len(written))
@@ -200,15 +141,11 @@ def overwriting_shares(pairs: ArrayLike, shares: Mapping[str, ArrayLike]) -> Non
         heights,
         title="Only the delta rule overwrites by itself; softmax needs to know what is near",
         alt="Share of questions answered right when every key is written twice, mean of three seeds, "
-        f"for {listed(written, 0)} pairs. {_shares(heights)}",
+        f"for {listed(written, 0)} pairs. {each_listed(heights)}",
         x_label="",
         y_label="share answered right",
         y_limits=(0.0, 1.15),
     )
-
-
-def _shares(shares: Mapping[str, np.ndarray]) -> str:
-    return " ".join(f"{name}: {listed(row)}." for name, row in shares.items())
 
 
 def memory_explorable() -> None:

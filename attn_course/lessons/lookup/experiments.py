@@ -57,23 +57,9 @@ def new_model(name: str, generator: torch.Generator) -> nn.Module:
 def examples(count: int, stretch: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     """Draw sequences with their answers.
 
-    Parameters
-    ----------
-    count : int
-        How many.
-    stretch : int
-        Distractions between the items and the question.
-    generator : torch.Generator
-        Source of names, colours, distractions and questions.
-
-    Returns
-    -------
-    x : (count, 2 + stretch + 1, 12) Tensor
-        The positions: both names in random order, each with a colour; distractions; the question.
-    colour : (count,) Tensor of int
-        That of the item asked for.
-    wanted : (count,) Tensor of int
-        Its position, 0 or 1.
+    `stretch`: distractions between the items and the question. Returns `x` (count, 2 + stretch + 1, 12): the positions: both
+    names in random order, each with a colour; distractions; the question; `colour` (count,): that of the item asked for; `wanted`
+    (count,): its position, 0 or 1.
     """
     row = torch.arange(count)
     name = torch.rand(count, ITEMS, generator=generator).argsort(dim=1)
@@ -98,23 +84,9 @@ def accuracy(model: nn.Module, stretch: int, generator: torch.Generator) -> floa
 def train(name: str, stretch: int, seed: int, most_steps: int = MOST_STEPS) -> tuple[int, float]:
     """Train a fresh model until it answers right, or until it has seen enough.
 
-    Parameters
-    ----------
-    name : {"attention", "LSTM", "RNN"}
-        The model.
-    stretch : int
-        Distractions in every example.
-    seed : int
-        Of first weights and examples.
-    most_steps : int
-        Batches to see at most, each once.
-
-    Returns
-    -------
-    steps : int
-        Batches seen when more than 95 of 100 fresh answers were right (looked at every 50), or `most_steps`.
-    share : float
-        Share of right answers then.
+    `name`: "attention", "LSTM" or "RNN". `stretch`: distractions in every example. `seed`: of first weights and examples.
+    `most_steps`: batches to see at most, each once. Returns `steps`: batches seen when more than 95 of 100 fresh answers were
+    right (looked at every 50), or `most_steps`; `share`: share of right answers then.
     """
     generator = torch.Generator().manual_seed(seed)
     model = new_model(name, generator)
@@ -135,15 +107,8 @@ def train(name: str, stretch: int, seed: int, most_steps: int = MOST_STEPS) -> t
 def gradient_norm(name: str, stretch: int, seed: int) -> float:
     """Return how strongly the loss of an untrained model answers to the item asked for.
 
-    Parameters
-    ----------
-    name, stretch, seed
-        As for `train`.
-
-    Returns
-    -------
-    norm : float
-        Mean over examples of the Euclidean norm of the gradient at the input that has to be recalled.
+    `name`, `stretch`, `seed`: as for `train`. Returns the mean over examples of the Euclidean norm of the gradient at the input
+    that has to be recalled.
     """
     generator = torch.Generator().manual_seed(seed)
     model = new_model(name, generator)
@@ -157,15 +122,7 @@ def gradient_norm(name: str, stretch: int, seed: int) -> float:
 def recall(seed: int, models: Sequence[str] = MODELS, stretches: Sequence[int] = STRETCHES, most_steps: int = MOST_STEPS) -> dict[str, Any]:
     """Train each model at each stretch, and take gradient norms of untrained ones.
 
-    Parameters
-    ----------
-    seed : int
-        Of everything random.
-
-    Returns
-    -------
-    found : dict
-        "stretches", "steps" and "accuracy" by model; "distances" and "gradient" by model.
+    Returns "stretches", "steps" and "accuracy" by model; "distances" and "gradient" by model.
     """
     trained = {name: [train(name, stretch, seed, most_steps) for stretch in stretches] for name in models}
     return {

@@ -1,4 +1,4 @@
-"""Figures of the lesson lookup: recall at a distance, maps of a lookup, kernel regression, the hull. They draw numbers they are given."""
+"""Figures of the lesson lookup: recall at a distance, maps of a lookup, kernel regression, the hull."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,23 +38,12 @@ def recall_at_distance(
 ) -> None:
     """Show the training steps a model needs, and its gradient before training, against the distance.
 
-    Parameters
-    ----------
-    stretches : (n,) array_like
-        Distractions between item and question in training, ascending powers of two.
-    steps : mapping of str to (n,) array_like
-        Steps until the task was learnt, by model; `most_steps` stands for "not learnt" and is drawn as a cross.
-    distances : (m,) array_like
-        Distractions for the gradients.
-    norms : mapping of str to (m,) array_like
-        Norm of the gradient at the item, by model; positive.
-    most_steps : float
-        Where training ended.
+    `stretches` (n,): distractions between item and question in training, ascending powers of two. `steps`, each (n,): steps until
+    the task was learnt, by model; `most_steps` stands for "not learnt" and is drawn as a cross. `distances` (m,): distractions
+    for the gradients. `norms`, each (m,): norm of the gradient at the item, by model; positive. `most_steps`: where training
+    ended.
 
-    Raises
-    ------
-    ValueError
-        If lengths or models do not fit, or there is no model.
+    Raises ValueError if lengths or models do not fit, or there is no model.
     """
     x, far = as_numbers("stretches", stretches, 1), as_numbers("distances", distances, 1)
     needed = each_of_shape("steps", steps, len(x))
@@ -99,17 +88,8 @@ def _joined(texts: Sequence[str]) -> str:
 def exchanged_roles(people: Sequence[str], weights: ArrayLike, swapped: ArrayLike) -> None:
     """Show who attends to whom, and beside it the same with queries and keys exchanged.
 
-    Parameters
-    ----------
-    people : sequence of str
-        Names of those who ask, who are also those who answer.
-    weights, swapped : (n, n) array_like
-        Weights of the answers, one row for each who asks; n people.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
+    `people`: names of those who ask, who are also those who answer. `weights`, `swapped` (n, n): weights of the answers, one row
+    for each who asks; n people. Raises ValueError if shapes do not fit.
     """
     maps = each_of_shape("maps", {"query = name asked for, key = badge": weights, "roles exchanged": swapped}, len(people), len(people))
     left, right = ("; ".join(f"{who} {_largest(row, people)}" for who, row in zip(people, matrix, strict=True)) for matrix in maps.values())
@@ -132,17 +112,9 @@ def _largest(row: np.ndarray, names: Sequence[str]) -> str:
 def sides(left: ArrayLike, right: ArrayLike, *, features: int) -> None:
     """Show which entry of an output depends on which entry of the values, for weights from the left and from the right.
 
-    Parameters
-    ----------
-    left, right : (n, n) array_like
-        Derivatives of the output (row) by the values (column). Both count the features of the first position, then those of the second.
-    features : int
-        Features of a position, named by letters.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, or `features` does not divide n.
+    `left`, `right` (n, n): derivatives of the output (row) by the values (column). Both count the features of the first position,
+    then those of the second. `features`: features of a position, named by letters. Raises ValueError if shapes differ, or
+    `features` does not divide n.
     """
     count = len(as_numbers("left", left, 2))
     if features < 1 or count % features:
@@ -207,21 +179,8 @@ def _on_the_page_where_zero(image: AxesImage, matrix: np.ndarray, block: int) ->
 def dial(keys: ArrayLike, query: float, widths: ArrayLike, shares: ArrayLike) -> None:
     """Show the weights of keys that are hours of a day, for one query, against the width of the similarity.
 
-    Parameters
-    ----------
-    keys : (m,) array_like
-        Hours.
-    query : float
-        The hour asked for.
-    widths : (n,) array_like
-        Ascending and positive.
-    shares : (n, m) array_like
-        The weights at each width.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
+    `keys` (m,): hours. `query`: the hour asked for. `widths` (n,): ascending and positive. `shares` (n, m): the weights at each
+    width. Raises ValueError if shapes do not fit.
     """
     hours, h = as_numbers("keys", keys, 1), as_numbers("widths", widths, 1)
     weights = same_shape("shares", shares, len(h), len(hours))
@@ -243,19 +202,9 @@ def dial(keys: ArrayLike, query: float, widths: ArrayLike, shares: ArrayLike) ->
 def nile_fits(years: ArrayLike, flow: ArrayLike, grid: ArrayLike, fits: Mapping[str, ArrayLike]) -> None:
     """Show the measured flow of the Nile and curves through it, one panel for each curve.
 
-    Parameters
-    ----------
-    years, flow : (m,) array_like
-        The points: keys and values, in years and in 10⁸ cubic metres.
-    grid : (n,) array_like
-        Where the curves were evaluated: the queries.
-    fits : mapping of str to (n,) array_like
-        Outputs there, by the name of the width.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or there is no curve.
+    `years`, `flow` (m,): the points: keys and values, in years and in 10⁸ cubic metres. `grid` (n,): where the curves were
+    evaluated: the queries. `fits`, each (n,): outputs there, by the name of the width. Raises ValueError if lengths differ or
+    there is no curve.
     """
     keys, queries = as_numbers("years", years, 1), as_numbers("grid", grid, 1)
     values = same_shape("flow", flow, len(keys))
@@ -277,19 +226,9 @@ def nile_fits(years: ArrayLike, flow: ArrayLike, grid: ArrayLike, fits: Mapping[
 def outputs_in_hull(values: ArrayLike, outputs: ArrayLike, *, outside: ArrayLike | None = None) -> None:
     """Show values in the plane with their hull, and outputs among them.
 
-    Parameters
-    ----------
-    values : (m, 2) array_like
-        Corners of a convex polygon, in order around it.
-    outputs : (n, 2) array_like
-        Averages of the values.
-    outside : (2,) array_like, optional
-        A point made with negative weights.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or the corners are not those of a convex polygon in order.
+    `values` (m, 2): corners of a convex polygon, in order around it. `outputs` (n, 2): averages of the values. `outside` (2,): a
+    point made with negative weights. Raises ValueError if shapes do not fit, or the corners are not those of a convex polygon in
+    order.
     """
     v, z = as_numbers("values", values, 2), as_numbers("outputs", outputs, 2)
     if v.shape[1] != 2 or z.shape[1] != 2:

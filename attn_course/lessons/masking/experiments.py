@@ -28,22 +28,8 @@ MASKS = ("right", "one column too wide", "transposed", "after the softmax", "sof
 def masked_weights(scores: Tensor, kind: str) -> Tensor:
     """Return attention weights with the causal mask put on rightly, or in one of four wrong ways.
 
-    Parameters
-    ----------
-    scores : (..., length, length) Tensor
-        Rows are queries.
-    kind : str
-        One of `MASKS`.
-
-    Returns
-    -------
-    weights : (..., length, length) Tensor
-        Rows sum to 1 for the first three kinds only.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
+    `scores` (..., length, length): rows are queries. `kind`: one of `MASKS`. Returns `weights` (..., length, length): rows sum to
+    1 for the first three kinds only. Raises ValueError if there is no such kind.
     """
     if kind not in MASKS:
         raise ValueError(f"kind must be one of {MASKS}; got {kind!r}")
@@ -59,12 +45,7 @@ def masked_weights(scores: Tensor, kind: str) -> Tensor:
 class NextToken(nn.Module):
     """One head of attention and a small network; row i gives the logits of the symbol that follows position i.
 
-    Parameters
-    ----------
-    kind : str
-        How the mask is put on: one of `MASKS`.
-    generator : torch.Generator
-        Source of the first weights.
+    `kind`: how the mask is put on: one of `MASKS`.
     """
 
     def __init__(self, kind: str, generator: torch.Generator) -> None:
@@ -97,19 +78,7 @@ def texts(count: int, generator: torch.Generator) -> Tensor:
 def train(model: NextToken, generator: torch.Generator, steps: int = STEPS) -> float:
     """Train a model on fresh texts, all next symbols of a text at once.
 
-    Parameters
-    ----------
-    model : NextToken
-        Trained in place.
-    generator : torch.Generator
-        Source of the texts.
-    steps : int
-        Batches to see, each once.
-
-    Returns
-    -------
-    loss : float
-        Mean cross-entropy of the last 20 batches, in nats.
+    `model`: trained in place. `steps`: batches to see, each once. Returns the mean cross-entropy of the last 20 batches, in nats.
     """
 
     def loss() -> Tensor:
@@ -125,18 +94,8 @@ def train(model: NextToken, generator: torch.Generator, steps: int = STEPS) -> f
 def evaluate(model: NextToken, generator: torch.Generator) -> dict[str, float]:
     """Evaluate a model twice on fresh texts.
 
-    Parameters
-    ----------
-    model : NextToken
-        A trained model.
-    generator : torch.Generator
-        Source of the texts.
-
-    Returns
-    -------
-    shares : dict
-        Share of next symbols told right "in one pass" over whole texts, as in training; of these in the random "first half" and
-        in the "second half"; and share of the second half right when it is "written" symbol by symbol.
+    Returns the share of next symbols told right "in one pass" over whole texts, as in training; of these in the random "first
+    half" and in the "second half"; and share of the second half right when it is "written" symbol by symbol.
     """
     text = texts(TEST_TEXTS, generator)
     right = (model(text)[:, :-1].argmax(dim=-1) == text[:, 1:]).float()

@@ -1,4 +1,4 @@
-"""Figures of the lesson masking: masks side by side, and what leaks through them. They draw what they are given."""
+"""Figures of the lesson masking: masks side by side, and what leaks through them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,15 +31,8 @@ NAME_WIDTH = 13  # characters on a line under a group of bars
 def aligned(masks: Mapping[str, ArrayLike]) -> None:
     """Show where the triangle of a causal mask can begin if there are more keys than queries, with the number of pairs.
 
-    Parameters
-    ----------
-    masks : mapping of str to (q_len, kv_len) array_like of bool
-        True = may attend, by the name of the alignment.
-
-    Raises
-    ------
-    ValueError
-        If there is no mask, or one has not two axes.
+    `masks`, each (q_len, kv_len): True = may attend, by the name of the alignment. Raises ValueError if there is no mask, or one
+    has not two axes.
     """
     _mask_patterns(masks, "Aligned at the top left, the newest queries see only the oldest keys")
 
@@ -47,15 +40,8 @@ def aligned(masks: Mapping[str, ArrayLike]) -> None:
 def combined(masks: Mapping[str, ArrayLike]) -> None:
     """Show masks and what becomes of several at once: coloured where a query may attend, hatched where not, with the number of pairs.
 
-    Parameters
-    ----------
-    masks : mapping of str to (q_len, kv_len) array_like of bool
-        True = may attend, by the name of the pattern.
-
-    Raises
-    ------
-    ValueError
-        If there is no mask, or one has not two axes.
+    `masks`, each (q_len, kv_len): True = may attend, by the name of the pattern. Raises ValueError if there is no mask, or one
+    has not two axes.
     """
     _mask_patterns(masks, "Masks combine by 'and': what one of them hides stays hidden")
 
@@ -63,15 +49,8 @@ def combined(masks: Mapping[str, ArrayLike]) -> None:
 def reach(masks: Mapping[str, ArrayLike]) -> None:
     """Show which tokens reach which through stacks of layers with a window, with the number of pairs.
 
-    Parameters
-    ----------
-    masks : mapping of str to (length, length) array_like of bool
-        True where there is a path, by the depth of the stack, ascending.
-
-    Raises
-    ------
-    ValueError
-        If there is no mask, or one has not two axes.
+    `masks`, each (length, length): True where there is a path, by the depth of the stack, ascending. Raises ValueError if there
+    is no mask, or one has not two axes.
     """
     _mask_patterns(masks, "Six layers with a window of 2 reach twelve tokens back, as far as there are any")
 
@@ -79,19 +58,9 @@ def reach(masks: Mapping[str, ArrayLike]) -> None:
 def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_least: float = 1e-9) -> None:
     """Show which outputs depend on which inputs, and mark the dependences that are not allowed.
 
-    Parameters
-    ----------
-    influences : mapping of str to (q_len, kv_len) array_like
-        How far output row i moves when input row j moves, by the name of the layer.
-    allowed : (q_len, kv_len) array_like of bool
-        True where input j may influence output i.
-    at_least : float
-        Smallest influence that counts.
-
-    Raises
-    ------
-    ValueError
-        If there is no map or shapes differ.
+    `influences`, each (q_len, kv_len): how far output row i moves when input row j moves, by the name of the layer. `allowed`
+    (q_len, kv_len): True where input j may influence output i. `at_least`: smallest influence that counts. Raises ValueError if
+    there is no map or shapes differ.
     """
     may = as_numbers("allowed", allowed, 2) != 0.0
     maps = {name: numbers >= at_least for name, numbers in each_of_shape("influences", influences, *may.shape).items()}
@@ -115,17 +84,8 @@ def leak_maps(influences: Mapping[str, ArrayLike], allowed: ArrayLike, *, at_lea
 def told_and_written(masks: Sequence[str], told: ArrayLike, written: ArrayLike) -> None:
     """Show what models with several masks tell in advance, and how well they write.
 
-    Parameters
-    ----------
-    masks : sequence of str
-        Names of the masks.
-    told, written : (n_masks,) array_like
-        Shares of symbols told right: random ones in advance; of the translation that the model writes.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer shares than masks.
+    `told`, `written` (n_masks,): shares of symbols told right: random ones in advance; of the translation that the model writes.
+    Raises ValueError if there are more or fewer shares than masks.
     """
     shares = {
         "random half, told in advance": same_shape("told", told, len(masks)),

@@ -17,19 +17,9 @@ CARDS = Path(__file__).parent / "explorables"
 def two_orientations(weights: ArrayLike, mask: ArrayLike | None = None, *, tokens: Sequence[str] = ()) -> None:
     """Show one table of weights twice: with rows as queries, and turned, with columns as queries.
 
-    Parameters
-    ----------
-    weights : (q_len, kv_len) array_like
-        Rows are queries and sum to 1.
-    mask : (q_len, kv_len) array_like of bool, optional
-        True = may attend; the others are hatched.
-    tokens : sequence of str, optional
-        The words, where they are both queries and keys.
-
-    Raises
-    ------
-    ValueError
-        If a row does not sum to 1, the mask has another shape, or there is not one word for each query and each key.
+    `weights` (q_len, kv_len): rows are queries and sum to 1. `mask` (q_len, kv_len): True = may attend; the others are hatched.
+    `tokens`: the words, where they are both queries and keys. Raises ValueError if a row does not sum to 1, the mask has another
+    shape, or there is not one word for each query and each key.
     """
     p = as_numbers("weights", weights, 2)
     if not np.allclose(p.sum(axis=1), 1.0):

@@ -1,7 +1,4 @@
-"""Figures of the lesson scaling: how scores are spread, what that does to the weights, and to a training.
-
-They draw the numbers they are given.
-"""
+"""Figures of the lesson scaling: how scores are spread, what that does to the weights, and to a training."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -40,21 +37,9 @@ RAISED = {loss: WAYS[loss] for loss in ("squared error", "silent ones raised", "
 def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: ArrayLike, *, title: str | None = None) -> None:
     """Show densities of scaled scores against the standard normal one, on a logarithmic axis that makes the tails visible.
 
-    Parameters
-    ----------
-    x : (n,) array_like
-        Scaled scores.
-    densities : mapping of str to (n,) array_like
-        One curve for each d_k; entries that are not positive leave a gap.
-    normal : (n,) array_like
-        The standard normal density.
-    title : str, optional
-        The finding, if it is another one.
-
-    Raises
-    ------
-    ValueError
-        If a curve has another length than `x`.
+    `x` (n,): scaled scores. `densities`, each (n,): one curve for each d_k; entries that are not positive leave a gap. `normal`
+    (n,): the standard normal density. `title`: the finding, if it is another one. Raises ValueError if a curve has another length
+    than `x`.
     """
     position, limit = as_numbers("x", x, 1), same_shape("normal", normal, len(np.asarray(x)))
     curves = each_of_shape("densities", densities, len(position))
@@ -78,10 +63,7 @@ def towards_normal(x: ArrayLike, densities: Mapping[str, ArrayLike], normal: Arr
 def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
     """Show the spread of scaled scores when one assumption is broken at a time, one panel each, beside the standard normal density.
 
-    Parameters
-    ----------
-    scores : mapping of str to (n,) array_like
-        By the name of what is broken: many scaled scores.
+    `scores`, each (n,): by the name of what is broken: many scaled scores.
     """
     cases = {name: as_numbers(f"scores[{name!r}]", values, 1) for name, values in scores.items()}
     edges = np.linspace(-8, 12, 81)
@@ -108,10 +90,7 @@ def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
 def rows_of_scores(scores: ArrayLike) -> None:
     """Show scores as dots, one line for each query: how far a row is spread, and how far the rows lie apart.
 
-    Parameters
-    ----------
-    scores : (q_len, kv_len) array_like
-        A row for each query.
+    `scores` (q_len, kv_len): a row for each query.
     """
     table = as_numbers("scores", scores, 2)
     means, deviation = table.mean(axis=1), float(np.sqrt(table.var(axis=1).mean()))
@@ -129,10 +108,7 @@ def rows_of_scores(scores: ArrayLike) -> None:
 def gradient_lengths(first: Sequence[Mapping[str, Mapping[str, Mapping[str, ArrayLike]]]]) -> None:
     """Show how long the gradients of single queries are before the first step, one panel for each d_k.
 
-    Parameters
-    ----------
-    first : sequence of mappings
-        For each seed, by d_k and by layer, "scaled" and "unscaled" among them: "deciles", the nine deciles of the length.
+    `first`: for each seed, by d_k and by layer, "scaled" and "unscaled" among them: "deciles", the nine deciles of the length.
     """
     drawn = {d_k: {name: _of_seeds([found[d_k][name]["deciles"] for found in first]) for name in LAYERS[:2]} for d_k in first[0]}
     share = np.arange(10, 100, 10)
@@ -159,21 +135,9 @@ def steps_against_step_size(
 ) -> None:
     """Show how many steps a layer needs against the step size, one panel for each optimizer.
 
-    Parameters
-    ----------
-    steps : sequence of mappings
-        For each seed, by optimizer, d_k and layer: the steps for each step size; a training that did not learn has more than `most`.
-    sizes : mapping of str to sequence of float
-        By optimizer: the step sizes.
-    most : int
-        The longest training.
-    d_k : int
-        Entries of a query.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many steps as step sizes.
+    `steps`: for each seed, by optimizer, d_k and layer: the steps for each step size; a training that did not learn has more than
+    `most`. `sizes`: by optimizer: the step sizes. `d_k`: entries of a query. Raises ValueError if there are not as many steps as
+    step sizes.
     """
     drawn = {
         name: {layer: _of_seeds([found[name][str(d_k)][layer] for found in steps], len(sizes[name])) for layer in LAYERS} for name in sizes
@@ -213,14 +177,8 @@ def best_steps(
 ) -> None:
     """Show the fewest steps over all step sizes with and without the scale, a dot for each seed, one panel for each d_k and optimizer.
 
-    Parameters
-    ----------
-    best : sequence of mappings
-        For each seed, by optimizer, d_k, loss and layer: the fewest steps.
-    widths : sequence of int
-        Which d_k are shown, a row of panels each.
-    ways : mapping of str to str
-        Which losses are shown, and under what names.
+    `best`: for each seed, by optimizer, d_k, loss and layer: the fewest steps. `widths`: which d_k are shown, a row of panels
+    each. `ways`: which losses are shown, and under what names.
     """
     panels = [(d_k, name) for d_k in widths for name in best[0]]
     dots = {
@@ -264,17 +222,8 @@ def _of_seeds(rows: Sequence[ArrayLike], length: int = 9) -> np.ndarray:
 def initial_variances(names: Sequence[str], expected: ArrayLike, measured: ArrayLike) -> None:
     """Show the variance of a scaled score under several initialisations of its two projections.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The initialisations.
-    expected, measured : (n,) array_like
-        The variance by the formula, and that of random draws; n names.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
+    `names`: the initialisations. `expected`, `measured` (n,): the variance by the formula, and that of random draws; n names.
+    Raises ValueError if lengths differ.
     """
     formula, drawn = same_shape("expected", expected, len(names)), same_shape("measured", measured, len(names))
     charts.bars(

@@ -35,13 +35,9 @@ MODELS = ("free", "words as values", "one layer", "no positions")
 class Resolver(nn.Module):
     """Two layers of attention over words and positions; the noun whose word is most like the last state of "it" is the answer.
 
-    Parameters
-    ----------
-    kind : {"free", "words as values", "one layer", "no positions"}
-        "free" is Eq. residual-stream with two layers. "words as values" lets the second layer average the words as they came in and takes
-        that average alone, so that a noun can reach the answer only by its own weight. The others leave something out of "free".
-    generator : torch.Generator
-        Source of the first weights.
+    `kind`: "free" is Eq. residual-stream with two layers. "words as values" lets the second layer average the words as they came
+    in and takes that average alone, so that a noun can reach the answer only by its own weight. The others leave something out of
+    "free".
     """
 
     def __init__(self, kind: str, generator: torch.Generator) -> None:
@@ -57,19 +53,9 @@ class Resolver(nn.Module):
     def forward(self, sentences: Tensor, hidden: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
         """Return a logit for each noun, and the weights of each layer.
 
-        Parameters
-        ----------
-        sentences : (batch, length) Tensor of int
-            Numbers of the words.
-        hidden : (batch,) Tensor of int, optional
-            A place that "it" may not attend to in the last layer.
-
-        Returns
-        -------
-        logits : (batch, n_nouns) Tensor
-            Products of the last state of "it" and the word of each noun, divided by the root of d_model.
-        weights : list of (batch, length, length) Tensor
-            Rows are queries.
+        `sentences` (batch, length), integers: numbers of the words. `hidden` (batch,), integers: a place that "it" may not attend
+        to in the last layer. Returns `logits` (batch, n_nouns): products of the last state of "it" and the word of each noun,
+        divided by the root of d_model; `weights`, each (batch, length, length): rows are queries.
         """
         words = self.words[sentences]
         x = words + self._positions(sentences.shape[1])
@@ -100,19 +86,9 @@ def pairs_of_nouns(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 def sentences_of(first: np.ndarray, second: np.ndarray, verb: np.ndarray, adjective: np.ndarray, lead: int) -> tuple[Tensor, Tensor]:
     """Write sentences down.
 
-    Parameters
-    ----------
-    first, second, verb, adjective : (batch,) ndarray of int
-        Which of NOUNS, NOUNS, VERBS and ADJECTIVES.
-    lead : int
-        How many words stand before the sentence.
-
-    Returns
-    -------
-    sentences : (batch, lead + 9) Tensor of int
-        Numbers of the words.
-    place : (batch,) Tensor of int
-        Where the noun stands that "it" stands for.
+    `first`, `second`, `verb`, `adjective` (batch,): which of NOUNS, NOUNS, VERBS and ADJECTIVES. `lead`: how many words stand
+    before the sentence. Returns `sentences` (batch, lead + 9): numbers of the words; `place` (batch,): where the noun stands that
+    "it" stands for.
     """
     columns: list[Any] = [*LEADS[lead], "the", NUMBER[NOUNS[0]] + first, NUMBER[VERBS[0]] + verb, "the", NUMBER[NOUNS[0]] + second]
     columns += ["because", "it", "was", NUMBER[ADJECTIVES[0]] + adjective]
@@ -154,18 +130,8 @@ def train(kind: str, pairs: np.ndarray, seed: int, steps: int = STEPS) -> Resolv
 def look(model: Resolver, pairs: np.ndarray) -> dict[str, Any]:
     """Return how often the model is right about all sentences of these pairs, and where the row of "it" has its weight.
 
-    Parameters
-    ----------
-    model : Resolver
-        Trained.
-    pairs : (n, 2) ndarray of int
-        Numbers of nouns.
-
-    Returns
-    -------
-    seen : dict
-        "accuracy"; "other noun": weight of the row of "it" in the last layer on the noun meant, and on the other; "hidden": the
-        accuracy when "it" may not attend to the noun meant in the last layer.
+    `pairs` (n, 2): numbers of nouns. Returns "accuracy"; "other noun": weight of the row of "it" in the last layer on the noun
+    meant, and on the other; "hidden": the accuracy when "it" may not attend to the noun meant in the last layer.
     """
     right, on_noun, on_other, blind = [], [], [], []
     with torch.no_grad():

@@ -65,13 +65,7 @@ def plain_attention(table: np.ndarray) -> np.ndarray:
 
 
 class Guesser(nn.Module):
-    """One layer over the features of an individual; the feature whose entry is not shown asks, and the output names its entry.
-
-    Parameters
-    ----------
-    generator : torch.Generator
-        Source of the first weights.
-    """
+    """One layer over the features of an individual; the feature whose entry is not shown asks, and the output names its entry."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
@@ -82,19 +76,9 @@ class Guesser(nn.Module):
     def forward(self, table: Tensor, feature: Tensor) -> tuple[Tensor, Tensor]:
         """Return a logit for each entry, and the weights of the feature that asks.
 
-        Parameters
-        ----------
-        table : (batch, n_features) Tensor of int
-            Individuals.
-        feature : (batch,) Tensor of int
-            Which entry of each is hidden.
-
-        Returns
-        -------
-        logits : (batch, 3) Tensor
-            For the entries 0, 1 and 2.
-        weights : (batch, n_features) Tensor
-            Rows sum to 1; the hidden token is one of the keys.
+        `table` (batch, n_features), integers: individuals. `feature` (batch,), integers: which entry of each is hidden. Returns
+        `logits` (batch, 3): for the entries 0, 1 and 2; `weights` (batch, n_features): rows sum to 1; the hidden token is one of
+        the keys.
         """
         rows = torch.arange(len(table))
         shown = table.clone()

@@ -1,7 +1,4 @@
-"""Figures of the lesson self_attention: maps of weights, what positions and layers do to them, the clocks of rotary positions.
-
-They draw numbers they are given.
-"""
+"""Figures of the lesson self_attention: maps of weights, what positions and layers do to them, the clocks of rotary positions."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -26,15 +23,8 @@ MEANT = {"angry": 1, "slow": 4}  # places of the nouns
 def random_maps(maps: Mapping[str, ArrayLike]) -> None:
     """Show the weights that random tokens give each other, one map for each number of features.
 
-    Parameters
-    ----------
-    maps : mapping of str to (n, n) array_like
-        Weights, by the name of the panel.
-
-    Raises
-    ------
-    ValueError
-        If there is no map, a map is not square or has another size than the first, or its numbers leave the range from 0 to 1.
+    `maps`, each (n, n): weights, by the name of the panel. Raises ValueError if there is no map, a map is not square or has
+    another size than the first, or its numbers leave the range from 0 to 1.
     """
     weights = _square_maps(maps)
     size = len(next(iter(weights.values())))
@@ -47,18 +37,9 @@ def random_maps(maps: Mapping[str, ArrayLike]) -> None:
 def pair_maps(maps: Mapping[str, ArrayLike], groups: Mapping[str, int]) -> None:
     """Show how strongly each of several methods connects the features of a table, the diagonal hatched.
 
-    Parameters
-    ----------
-    maps : mapping of str to (n, n) array_like
-        Numbers from 0 to 1, by the name of the method, the features in the same order.
-    groups : mapping of str to int
-        Names of groups of features, with the number of features of each, in the order of the rows.
-
-    Raises
-    ------
-    ValueError
-        If there is no map, a map is not square or has another size than the first, its numbers leave the range from 0 to 1, or the
-        groups do not name all features.
+    `maps`, each (n, n): numbers from 0 to 1, by the name of the method, the features in the same order. `groups`: names of groups
+    of features, with the number of features of each, in the order of the rows. Raises ValueError if there is no map, a map is not
+    square or has another size than the first, its numbers leave the range from 0 to 1, or the groups do not name all features.
     """
     matrices = _square_maps(maps)
     size = len(next(iter(matrices.values())))
@@ -79,17 +60,7 @@ def pair_maps(maps: Mapping[str, ArrayLike], groups: Mapping[str, int]) -> None:
 def plane_weights(tokens: ArrayLike, weights: ArrayLike) -> None:
     """Show the weights that tokens of the plane give each other without projections.
 
-    Parameters
-    ----------
-    tokens : (n, 2) array_like
-        The tokens.
-    weights : (n, n) array_like
-        What each gives each.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
+    `tokens` (n, 2). `weights` (n, n): what each gives each. Raises ValueError if shapes do not fit.
     """
     points = as_numbers("tokens", tokens, 2)
     matrix = same_shape("weights", weights, len(points), len(points))
@@ -107,17 +78,8 @@ def plane_weights(tokens: ArrayLike, weights: ArrayLike) -> None:
 def position_likeness(distances: ArrayLike, likeness: Mapping[str, ArrayLike]) -> None:
     """Show how alike a position and others are, over their distance.
 
-    Parameters
-    ----------
-    distances : (n,) array_like
-        Distances, ascending.
-    likeness : mapping of str to (n,) array_like
-        Dot products at these distances, by the name of the position.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or there is no curve.
+    `distances` (n,): distances, ascending. `likeness`, each (n,): dot products at these distances, by the name of the position.
+    Raises ValueError if lengths differ or there is no curve.
     """
     away = as_numbers("distances", distances, 1)
     curves = each_of_shape("likeness", likeness, len(away))
@@ -140,15 +102,8 @@ def position_likeness(distances: ArrayLike, likeness: Mapping[str, ArrayLike]) -
 def levelling(curves: Mapping[str, ArrayLike]) -> None:
     """Show which share of the tokens differs from their mean, layer by layer.
 
-    Parameters
-    ----------
-    curves : mapping of str to (layers + 1,) array_like
-        Shares before the first layer and after each, by the name of the stack.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ or there is no curve.
+    `curves`, each (layers + 1,): shares before the first layer and after each, by the name of the stack. Raises ValueError if
+    lengths differ or there is no curve.
     """
     shares = each_of_shape("curves", curves, len(np.asarray(next(iter(curves.values()), []))))
     layers = len(next(iter(shares.values()))) - 1
@@ -167,17 +122,8 @@ def levelling(curves: Mapping[str, ArrayLike]) -> None:
 def pronouns_right(models: Sequence[str], accuracy: Mapping[int, ArrayLike]) -> None:
     """Show how often models find the noun that "it" stands for, on pairs of nouns that they never saw together.
 
-    Parameters
-    ----------
-    models : sequence of str
-        Names of the models.
-    accuracy : mapping of int to (n_models,) array_like
-        Share of right answers, by the seed.
-
-    Raises
-    ------
-    ValueError
-        If a seed has more or fewer shares than there are models, or there is none.
+    `accuracy`, each (n_models,): share of right answers, by the seed. Raises ValueError if a seed has more or fewer shares than
+    there are models, or there is none.
     """
     shares = each_of_shape("accuracy", {f"seed {seed}": row for seed, row in accuracy.items()}, len(models))
     charts.bars(
@@ -195,15 +141,8 @@ def pronouns_right(models: Sequence[str], accuracy: Mapping[int, ArrayLike]) -> 
 def rows_of_it(rows: Mapping[str, ArrayLike]) -> None:
     """Show the weights of "it" in the example sentence, one row for each model, ending and seed.
 
-    Parameters
-    ----------
-    rows : mapping of str to (9,) array_like
-        Weights that sum to 1, by what they belong to.
-
-    Raises
-    ------
-    ValueError
-        If a row has another length than the sentence or does not sum to 1, or there is none.
+    `rows`, each (9,): weights that sum to 1, by what they belong to. Raises ValueError if a row has another length than the
+    sentence or does not sum to 1, or there is none.
     """
     weights = each_of_shape("rows", rows, len(SENTENCE))
     for name, row in weights.items():

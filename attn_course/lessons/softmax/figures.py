@@ -1,4 +1,4 @@
-"""Figures of the lesson softmax: the map, log-sum-exp, the derivative, temperature. They draw the numbers they are given."""
+"""Figures of the lesson softmax: the map, log-sum-exp, the derivative, temperature."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,21 +35,9 @@ TINY = 1e-6  # smaller norms are rounding errors of the caller as much as facts
 def softmax_maps(difference: ArrayLike, shares: Mapping[str, ArrayLike], *, shift: float, mark: float | None = None) -> None:
     """Show, for several maps f, the share f(z_1) / (f(z_1) + f(z_2)) before and after a shift of both scores.
 
-    Parameters
-    ----------
-    difference : (n,) array_like
-        z_1 - z_2.
-    shares : mapping of str to (2, n) array_like
-        By the name of f: the share of the first entry with z_2 = 0, then with z_2 = `shift`.
-    shift : float
-        What is added to both scores.
-    mark : float, optional
-        A difference at which both shares get a dot.
-
-    Raises
-    ------
-    ValueError
-        If a set of shares does not have shape (2, n), or there is none.
+    `difference` (n,): z_1 - z_2. `shares`, each (2, n): by the name of f: the share of the first entry with z_2 = 0, then with
+    z_2 = `shift`. `shift`: what is added to both scores. `mark`: a difference at which both shares get a dot. Raises ValueError
+    if a set of shares does not have shape (2, n), or there is none.
     """
     x = as_numbers("difference", difference, 1)
     pairs = each_of_shape("shares", shares, 2, len(x))
@@ -88,23 +76,9 @@ def softmax_maps(difference: ArrayLike, shares: Mapping[str, ArrayLike], *, shif
 def simplex_grid(steps: int = 60) -> np.ndarray:
     """Return the points of the triangle whose coordinates are multiples of 1 / `steps`.
 
-    Parameters
-    ----------
-    steps : int
-        How many steps lead from one corner to the next.
+    `steps`: how many steps lead from one corner to the next. Returns `points` (n, 3): nonnegative rows that sum to 1; n is (steps
+    + 1)(steps + 2) / 2. Raises ValueError if `steps` is less than 1.
 
-    Returns
-    -------
-    points : (n, 3) ndarray
-        Nonnegative rows that sum to 1; n is (steps + 1)(steps + 2) / 2.
-
-    Raises
-    ------
-    ValueError
-        If `steps` is less than 1.
-
-    Examples
-    --------
     >>> simplex_grid(1).tolist()
     [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
@@ -125,25 +99,12 @@ def simplex_entropy(
 ) -> None:
     """Show the entropy on the triangle of three weights, the line of one average score, and the path of softmax(beta z).
 
-    Parameters
-    ----------
-    points : (n, 3) array_like
-        Points of the triangle, e.g. `simplex_grid()`.
-    entropy : (n,) array_like
-        The entropy there, in nats.
-    path : (k, 3) array_like
-        softmax(beta z) for a growing beta, from very negative to very large.
-    optimum : (3,) array_like
-        The point of the path with the wanted average.
-    scores : (3,) array_like
-        z, written at the corners.
-    wanted : float
-        The average score of the line; strictly between the smallest score and the largest.
+    `points` (n, 3): points of the triangle, e.g. `simplex_grid()`. `entropy` (n,): the entropy there, in nats. `path` (k, 3):
+    softmax(beta z) for a growing beta, from very negative to very large. `optimum` (3,): the point of the path with the wanted
+    average. `scores` (3,): z, written at the corners. `wanted`: the average score of the line; strictly between the smallest
+    score and the largest.
 
-    Raises
-    ------
-    ValueError
-        If a row is not a point of the triangle, `optimum` has another average, or shapes do not fit.
+    Raises ValueError if a row is not a point of the triangle, `optimum` has another average, or shapes do not fit.
     """
     z, best = same_shape("scores", scores, 3), same_shape("optimum", optimum, 3)
     if abs(best @ z - wanted) > 1e-3:
@@ -170,19 +131,9 @@ def simplex_entropy(
 def contest(x: ArrayLike, readings: ArrayLike, average: ArrayLike, share: ArrayLike) -> None:
     """Show the best of two noisy readings as the first score grows: some contests, the average of many, and its slope.
 
-    Parameters
-    ----------
-    x : (n,) array_like
-        The first score, ascending; the second is 0.
-    readings : (k, n) array_like
-        The best reading of a few contests, one row for each pair of errors.
-    average, share : (n,) array_like
-        Over many contests: the average best reading, and the share that the first score wins, perhaps of other contests.
-
-    Raises
-    ------
-    ValueError
-        If the arrays differ in length.
+    `x` (n,): the first score, ascending; the second is 0. `readings` (k, n): the best reading of a few contests, one row for each
+    pair of errors. `average`, `share` (n,): over many contests: the average best reading, and the share that the first score
+    wins, perhaps of other contests. Raises ValueError if the arrays differ in length.
     """
     score, lines = as_numbers("x", x, 1), as_numbers("readings", readings, 2)
     lines = same_shape("readings", lines, len(lines), len(score))
@@ -209,17 +160,8 @@ def contest(x: ArrayLike, readings: ArrayLike, average: ArrayLike, share: ArrayL
 def lse_bounds(x: ArrayLike, lse: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
     """Show log-sum-exp of (x, 0) between its two bounds.
 
-    Parameters
-    ----------
-    x : (n,) array_like
-        The first score; the second is 0.
-    lse, lower, upper : (n,) array_like
-        lse(x, 0), max(x, 0) and max(x, 0) + ln 2.
-
-    Raises
-    ------
-    ValueError
-        If the arrays differ in length.
+    `x` (n,): the first score; the second is 0. `lse`, `lower`, `upper` (n,): lse(x, 0), max(x, 0) and max(x, 0) + ln 2. Raises
+    ValueError if the arrays differ in length.
     """
     position = as_numbers("x", x, 1)
     middle, low, high = (same_shape(name, values, len(position)) for name, values in (("lse", lse), ("lower", lower), ("upper", upper)))
@@ -242,17 +184,8 @@ def lse_bounds(x: ArrayLike, lse: ArrayLike, lower: ArrayLike, upper: ArrayLike)
 def overflow_ranges(names: Sequence[str], lowest: ArrayLike, highest: ArrayLike) -> None:
     """Show for which scores exp is neither 0 nor infinite, one bar per number format.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Number formats, e.g. "float16".
-    lowest, highest : (m,) array_like
-        The smallest score whose exp is not 0, and the largest whose exp is finite.
-
-    Raises
-    ------
-    ValueError
-        If the arrays differ in length.
+    `names`: number formats, e.g. "float16". `lowest`, `highest` (m,): the smallest score whose exp is not 0, and the largest
+    whose exp is finite. Raises ValueError if the arrays differ in length.
     """
     low, high = same_shape("lowest", lowest, len(names)), same_shape("highest", highest, len(names))
     title = f"exp overflows early: beyond a score of {number(high[0], 1)} in {names[0]}"
@@ -278,17 +211,8 @@ def overflow_ranges(names: Sequence[str], lowest: ArrayLike, highest: ArrayLike)
 def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
     """Show weights s beside their Jacobian: row i of the heatmap says how each score moves s_i.
 
-    Parameters
-    ----------
-    weights : (n,) array_like
-        s.
-    jacobian : (n, n) array_like
-        Derivative of s_i (row) by z_j (column).
-
-    Raises
-    ------
-    ValueError
-        If `jacobian` is not square with the length of `weights`.
+    `weights` (n,): s. `jacobian` (n, n): derivative of s_i (row) by z_j (column). Raises ValueError if `jacobian` is not square
+    with the length of `weights`.
     """
     s = as_numbers("weights", weights, 1)
     matrix = same_shape("jacobian", jacobian, len(s), len(s))
@@ -321,19 +245,9 @@ def jacobian_heatmap(weights: ArrayLike, jacobian: ArrayLike) -> None:
 def saturation(sharpness: ArrayLike, norm: ArrayLike, bound: ArrayLike, entropy: ArrayLike, *, max_entropy: float) -> None:
     """Show how the Jacobian's norm, its trace bound and the entropy fall as softmax sharpens.
 
-    Parameters
-    ----------
-    sharpness : (n,) array_like
-        beta, ascending and positive.
-    norm, bound, entropy : (n,) array_like
-        Spectral norm of J, its bound 1 - sum of s_i squared, and entropy of s in nats.
-    max_entropy : float
-        ln n, the entropy of uniform weights.
-
-    Raises
-    ------
-    ValueError
-        If the arrays differ in length, or a norm is larger than a bound allows.
+    `sharpness` (n,): beta, ascending and positive. `norm`, `bound`, `entropy` (n,): spectral norm of J, its bound 1 - sum of s_i
+    squared, and entropy of s in nats. `max_entropy`: ln n, the entropy of uniform weights. Raises ValueError if the arrays differ
+    in length, or a norm is larger than a bound allows.
     """
     beta = as_numbers("sharpness", sharpness, 1)
     curves = (("norm", norm), ("bound", bound), ("entropy", entropy))
@@ -363,19 +277,7 @@ def saturation(sharpness: ArrayLike, norm: ArrayLike, bound: ArrayLike, entropy:
 def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayLike) -> None:
     """Show the weights of the same scores at several temperatures, one panel each.
 
-    Parameters
-    ----------
-    scores : (n,) array_like
-        z.
-    weights : (m, n) array_like
-        One row per temperature.
-    temperatures : (m,) array_like
-        T.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
+    `scores` (n,): z. `weights` (m, n): one row per temperature. `temperatures` (m,): T. Raises ValueError if shapes do not fit.
     """
     z, kelvin = as_numbers("scores", scores, 1), as_numbers("temperatures", temperatures, 1)
     rows = same_shape("weights", weights, len(kelvin), len(z))
@@ -396,17 +298,7 @@ def temperature_bars(scores: ArrayLike, weights: ArrayLike, temperatures: ArrayL
 def token_weights(tokens: Sequence[str], scores: ArrayLike, weights: ArrayLike) -> None:
     """Show the scores of one query over the tokens, and beside them the weights that softmax makes of them.
 
-    Parameters
-    ----------
-    tokens : sequence of str
-        The keys.
-    scores, weights : (len(tokens),) array_like
-        z, and softmax(z).
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ.
+    `scores`, `weights` (len(tokens),): z, and softmax(z). Raises ValueError if the lengths differ.
     """
     z, s = same_shape("scores", scores, len(tokens)), same_shape("weights", weights, len(tokens))
     winner = tokens[int(s.argmax())]

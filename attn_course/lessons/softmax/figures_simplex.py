@@ -23,10 +23,7 @@ PALE_GREYS = ListedColormap(colormaps["Greys"](np.linspace(0.02, 0.5, 256)))
 def on_simplex(argument: str, points: ArrayLike) -> np.ndarray:
     """Return the rows of `points` as positions in the plane, if each is a way to share 1 among three.
 
-    Raises
-    ------
-    ValueError
-        If the rows do not have three entries, or an entry is negative, or a row does not sum to 1.
+    Raises ValueError if the rows do not have three entries, or an entry is negative, or a row does not sum to 1.
     """
     shares = as_numbers(argument, points, 2)
     if shares.shape[1] != 3:

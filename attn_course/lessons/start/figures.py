@@ -27,19 +27,9 @@ REACH = 0.62  # width of an arc by its height: flat arcs leave room for the titl
 def map_of_chapters(counts: Mapping[int, int], links: Mapping[tuple[int, int], int], titles: Mapping[int, str]) -> None:
     """Show which chapter builds on which: one row per chapter, and an arc down to each chapter that uses its equations.
 
-    Parameters
-    ----------
-    counts : mapping of int to int
-        Chapter -> number of its equations.
-    links : mapping of (int, int) to int
-        (chapter that is used, chapter that uses it) -> how often.
-    titles : mapping of int to str
-        Chapter -> a short name.
-
-    Raises
-    ------
-    ValueError
-        If there is no chapter or no link, a link leads to no chapter or upwards, or a title is missing.
+    `counts`: chapter -> number of its equations. `links`: (chapter that is used, chapter that uses it) -> how often. `titles`:
+    chapter -> a short name. Raises ValueError if there is no chapter or no link, a link leads to no chapter or upwards, or a
+    title is missing.
     """
     chapters = sorted(counts)
     if stray := [pair for pair in links if not set(pair) <= set(chapters) or pair[0] >= pair[1]]:
@@ -98,19 +88,9 @@ def _name_chapter(ax: Axes, y: float, name: str, equations: int, used: int, *, b
 def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens: Sequence[str], first: int) -> None:
     """Show whom each word looks at, in each head, and begin with one word.
 
-    Parameters
-    ----------
-    query, key, value : (heads, tokens, features) array_like
-        Whole numbers. The card divides scores by 2, and hides no word.
-    tokens : sequence of str
-        The words.
-    first : int
-        The number of the word to begin with, from 0.
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not hold one row for each word, or there is no such word.
+    `query`, `key`, `value` (heads, tokens, features): whole numbers. The card divides scores by 2, and hides no word. `first`:
+    the number of the word to begin with, from 0. Raises ValueError if the arrays do not hold one row for each word, or there is
+    no such word.
     """
     queries, keys, values = (as_numbers(name, array, 3) for name, array in (("query", query), ("key", key), ("value", value)))
     for name, array in (("query", queries), ("key", keys), ("value", values)):
@@ -133,21 +113,9 @@ def looks_explorable(query: ArrayLike, key: ArrayLike, value: ArrayLike, tokens:
 def asks_explorable(key: ArrayLike, query: ArrayLike, tokens: Sequence[str], asks: int) -> None:
     """Show at whom one word looks while its wish is moved from somebody alive to what somebody does.
 
-    Parameters
-    ----------
-    key : (tokens, 4) array_like
-        Columns: alive, tells, open, alive - tells. Scores are divided by 2, the root of 4.
-    query : (4,) array_like
-        What the word looks for. The slider sets its first and its last number, and its other two stay.
-    tokens : sequence of str
-        The words.
-    asks : int
-        The number of the word that asks, from 0.
-
-    Raises
-    ------
-    ValueError
-        If there is not one key for each word, or there is no such word.
+    `key` (tokens, 4): columns: alive, tells, open, alive - tells. Scores are divided by 2, the root of 4. `query` (4,): what the
+    word looks for. The slider sets its first and its last number, and its other two stay. `asks`: the number of the word that
+    asks, from 0. Raises ValueError if there is not one key for each word, or there is no such word.
     """
     keys, asked = same_shape("key", key, len(tokens), 4), same_shape("query", query, 4)
     if not 0 <= asks < len(tokens):
@@ -166,23 +134,11 @@ def one_step(
 ) -> None:
     """Draw what one word takes home: a line from each value, thicker for a larger weight, their average, the word before and after.
 
-    Parameters
-    ----------
-    weights : (tokens,) array_like
-        What each word weighs for the one that asks; they sum to 1.
-    value : (tokens, 3) array_like
-        Whole numbers.
-    before, after : (tokens, 3) and (3,) array_like
-        Every word as it comes in, in whole numbers, and the word that asks as it goes out.
-    tokens : sequence of str
-        The words, seven at most.
-    asks, found : int
-        The number of the word that asks, and of one to compare it with, from 0.
+    `weights` (tokens,): what each word weighs for the one that asks; they sum to 1. `value` (tokens, 3): whole numbers. `before`
+    and `after`, (tokens, 3) and (3,): every word as it comes in, in whole numbers, and the word that asks as it goes out.
+    `tokens`: the words, seven at most. `asks`, `found`: the number of the word that asks, and of one to compare it with, from 0.
 
-    Raises
-    ------
-    ValueError
-        If there are too many words, an array has another shape, or the weights do not sum to 1.
+    Raises ValueError if there are too many words, an array has another shape, or the weights do not sum to 1.
     """
     count = len(tokens)
     if not 1 <= count <= MOST_WORDS:

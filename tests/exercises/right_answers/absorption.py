@@ -209,13 +209,6 @@ RIGHT = {
             r"x_i W x_j^\top + v x_j^\top + (x_i W_Q + b_Q) b_K^\top",
         ],
         [
-            r"(x_i W_Q + b_Q) (x_j W_K + b_K)^\top",
-            r"(x_i W_Q + b_Q) (x_j W_K)^\top + (x_i W_Q + b_Q) b_K^\top",
-            r"(x_i W_Q + b_Q) W_K^\top x_j^\top + (x_i W_Q + b_Q) b_K^\top",
-            r"(x_i W_Q W_K^\top + b_Q W_K^\top) x_j^\top + (x_i W_Q + b_Q) b_K^\top",
-            r"(x_i W + v) x_j^\top + (x_i W_Q + b_Q) b_K^\top",
-        ],
-        [
             r"(x_i W_Q + b_Q)(x_j W_K + b_K)^\top",
             r"(x_i W_Q) \cdot (x_j W_K) + (x_i W_Q) \cdot b_K + b_Q \cdot (x_j W_K) + b_Q \cdot b_K",
             r"(x_i W_Q W_K^\top) \cdot x_j + (x_i W_Q) \cdot b_K + (b_Q W_K^\top) \cdot x_j + b_Q \cdot b_K",
@@ -233,14 +226,9 @@ RIGHT = {
         r"(W_O^\top G^{-\top})^\top",
         r"\left( W_O^\top (G^\top)^{-1} \right)^\top",
         r"\frac{1}{2} G^{-1} (W_O + W_O)",
-        r"(W_V^\top W_V G)^{-1} W_V^\top W_V W_O",
-        r"(G^\top G)^{-1} G^\top W_O",
-        r"((W_V G)^\top W_V G)^{-1} (W_V G)^\top W_V W_O",
         r"{G}^{-1} {W_O}",
     ],
     "query-that-asks-latents": [
-        r"[q^C_h (W_{UK}^{(h)})^\top, q^R_h] / \sqrt{d_k + d_R}",
-        r"\frac{1}{\sqrt{d_R + d_k}} \left[ \left( W_{UK}^{(h)} (q_h^C)^\top \right)^\top, \; q_h^R \right]",
         r"(d_k + d_R)^{-1/2} \bigl[ q_h^C {W_{UK}^{(h)}}^\top, q_h^R \bigr]",
         r"\left[ \tfrac{q_h^C}{\sqrt{d_k + d_R}} W_{UK}^{(h)\top}, \tfrac{q_h^R}{\sqrt{d_k + d_R}} \right]",
         r"\left[ \sum_a \frac{(q_h^C)_a (W_{UK}^{(h)\top})_a}{\sqrt{d_k + d_R}}, \frac{q_h^R}{\sqrt{d_k + d_R}} \right]",

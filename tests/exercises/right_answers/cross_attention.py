@@ -8,15 +8,6 @@ import torch
 # --- cross-attention -------------------------------------------------------------------------------
 
 
-def cross_by_loops(x, y, w_query, w_key, w_value):
-    output = np.zeros((len(x), w_value.shape[1]))
-    for i, row in enumerate(x):
-        scores = [(row @ w_query) @ (other @ w_key) / math.sqrt(w_key.shape[1]) for other in y]
-        terms = [math.exp(score - max(scores)) for score in scores]
-        output[i] = sum(term * (other @ w_value) for term, other in zip(terms, y, strict=True)) / sum(terms)
-    return output
-
-
 def cross_with_one_rectangular_matrix(x, y, w_query, w_key, w_value):
     # A = W_Q W_K^T, Eq. rectangular-bilinear-score; values are averaged before their projection
     scores = np.einsum("ia,ab,jb->ij", x, w_query @ w_key.T, y) / w_query.shape[1] ** 0.5
@@ -36,22 +27,7 @@ def cross_in_float32(x, y, w_query, w_key, w_value):
     return terms / terms.sum(axis=1, keepdims=True) @ (y @ w_value)
 
 
-def cross_by_broadcasting(x, y, w_query, w_key, w_value):
-    scores = ((x @ w_query)[:, None, :] * (y @ w_key)[None]).sum(axis=-1) / math.sqrt(w_query.shape[-1])
-    terms = np.exp(scores)  # scores are moderate
-    return (terms[..., None] * (y @ w_value)[None]).sum(axis=1) / terms.sum(axis=1)[:, None]
-
-
 # --- padding of two sides --------------------------------------------------------------------------
-
-
-def padded_example_by_example(query, key, value, source_lengths, target_lengths):
-    output = np.zeros((*query.shape[:2], value.shape[2]))
-    for n, (source, target) in enumerate(zip(source_lengths, target_lengths, strict=True)):
-        scores = query[n, :target] @ key[n, :source].T / np.sqrt(query.shape[2])
-        terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-        output[n, :target] = terms / terms.sum(axis=1, keepdims=True) @ value[n, :source]
-    return output
 
 
 def padded_in_torch(query, key, value, source_lengths, target_lengths):
@@ -72,11 +48,6 @@ def padded_with_a_float_mask(query, key, value, source_lengths, target_lengths):
     return output
 
 
-def padded_in_float32(query, key, value, source_lengths, target_lengths):
-    narrow = (array.astype(np.float32) for array in (query, key, value))
-    return padded_with_a_float_mask(*narrow, source_lengths, target_lengths).astype(np.float32)
-
-
 def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target_lengths):
     query, key, value = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value))
     output = torch.zeros(*query.shape[:2], value.shape[2])
@@ -90,31 +61,6 @@ def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target
 # --- loss ------------------------------------------------------------------------------------------
 
 
-def loss_by_loops(logits, target, padding):
-    total, count, d_logits = 0.0, 0, np.zeros_like(logits)
-    for index in np.ndindex(target.shape):
-        if target[index] == padding:
-            continue
-        shifted = logits[index] - logits[index].max()
-        terms = np.exp(shifted)
-        p = terms / terms.sum()
-        count += 1
-        total += math.log(terms.sum()) - shifted[target[index]]
-        d_logits[index] = p
-        d_logits[index][target[index]] -= 1
-    return np.array(total / count), d_logits / count
-
-
-def loss_in_torch(logits, target, padding):
-    logits, target = torch.tensor(logits), torch.tensor(target)
-    real = target != padding
-    log_p = torch.log_softmax(logits, dim=-1)
-    one_hot = torch.nn.functional.one_hot(target, logits.shape[-1]).double()
-    d_logits = torch.zeros_like(logits)
-    d_logits[real] = (log_p.exp() - one_hot)[real] / real.sum()
-    return -(log_p * one_hot).sum(dim=-1)[real].mean(), d_logits
-
-
 def loss_of_the_real_rows(logits, target, padding):
     # pick the real rows first
     real = target != padding
@@ -125,11 +71,6 @@ def loss_of_the_real_rows(logits, target, padding):
     d_logits = np.zeros(logits.shape)
     d_logits[real] = p / len(words)
     return np.mean(lse - rows[np.arange(len(words)), words]), d_logits
-
-
-def loss_in_float32(logits, target, padding):
-    loss, d_logits = loss_of_the_real_rows(logits - logits.max(axis=-1, keepdims=True), target, padding)
-    return np.float32(loss), d_logits.astype(np.float32)
 
 
 def loss_in_plain_float32(logits, target, padding):
@@ -154,18 +95,6 @@ def loss_with_python_floats(logits, target, padding):
 
 
 # --- gradient of the source ------------------------------------------------------------------------
-
-
-def source_gradient_pair_by_pair(x, y, w_query, w_key, w_value, d_output):
-    query, key, value, root = x @ w_query, y @ w_key, y @ w_value, math.sqrt(w_key.shape[1])
-    gradient = np.zeros_like(y)
-    for q, d in zip(query, d_output, strict=True):
-        terms = np.exp(key @ q / root - (key @ q / root).max())
-        p = terms / terms.sum()
-        z = p @ value
-        for j in range(len(y)):
-            gradient[j] += p[j] * (w_value @ d) + p[j] * d @ (value[j] - z) / root * (w_key @ q)
-    return gradient
 
 
 def source_gradient_with_the_output(x, y, w_query, w_key, w_value, d_output):
@@ -193,14 +122,6 @@ def source_gradient_by_jacobians(x, y, w_query, w_key, w_value, d_output):
         d_scores = (np.diag(p) - np.outer(p, p)) @ (value @ d)
         gradient += np.outer(d_scores, w_key @ q) / math.sqrt(len(q)) + np.outer(p, w_value @ d)
     return gradient
-
-
-def source_gradient_with_one_rectangular_matrix(x, y, w_query, w_key, w_value, d_output):
-    x, y, w_query, w_key, w_value, d_output = map(torch.from_numpy, (x, y, w_query, w_key, w_value, d_output))
-    asked, told = x @ (w_query @ w_key.T) / w_key.shape[1] ** 0.5, d_output @ w_value.T
-    p = (asked @ y.T).softmax(dim=-1)
-    d_p = told @ y.T
-    return (p * (d_p - (p * d_p).sum(dim=-1, keepdim=True))).T @ asked + p.T @ told
 
 
 # --- write a target --------------------------------------------------------------------------------
@@ -254,29 +175,10 @@ def writer_that_cuts_at_the_end(y, w_query, w_key, w_value, embeddings, position
 
 
 RIGHT = {
-    "cross-attention": [cross_by_loops, cross_with_one_rectangular_matrix, cross_in_torch, cross_in_float32, cross_by_broadcasting],
-    "repair-padding-both-sides": [
-        padded_example_by_example,
-        padded_in_torch,
-        padded_with_a_float_mask,
-        padded_in_float32,
-        padded_in_torch_float32_row_by_row,
-    ],
-    "loss-over-real-tokens": [
-        loss_by_loops,
-        loss_in_torch,
-        loss_of_the_real_rows,
-        loss_in_float32,
-        loss_in_plain_float32,
-        loss_with_python_floats,
-    ],
-    "source-gradient": [
-        source_gradient_pair_by_pair,
-        source_gradient_with_the_output,
-        source_gradient_in_torch_float32,
-        source_gradient_by_jacobians,
-        source_gradient_with_one_rectangular_matrix,
-    ],
+    "cross-attention": [cross_with_one_rectangular_matrix, cross_in_torch, cross_in_float32],
+    "repair-padding-both-sides": [padded_in_torch, padded_with_a_float_mask, padded_in_torch_float32_row_by_row],
+    "loss-over-real-tokens": [loss_of_the_real_rows, loss_in_plain_float32, loss_with_python_floats],
+    "source-gradient": [source_gradient_with_the_output, source_gradient_in_torch_float32, source_gradient_by_jacobians],
     "context-slope": [
         lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),
         lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s),
@@ -292,14 +194,11 @@ RIGHT = {
         lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18]),
         lambda: torch.tensor([2, 3, 0.18, 0.3889]),
     ],
-    "greedy-decoding": [writer_with_a_while_loop, writer_in_torch, writer_in_float32, writer_that_cuts_at_the_end],
+    "greedy-decoding": [writer_in_torch, writer_in_float32, writer_that_cuts_at_the_end],
     "gradient-of-source-row": [
         r"\left( \frac{dS^\top Q W_K^\top}{\sqrt{d_k}} + P^\top dZ W_V^\top \right)_j",
         r"(P^\top dZ)_j W_V^\top + \tfrac{1}{\sqrt{d_k}} (dS^\top Q)_j W_K^\top",
         r"\sum_k P_{kj} dZ_k W_V^\top + d_k^{-1/2} \sum_k dS_{kj} Q_k W_K^\top",
-        r"\left( W_K \sum_i \frac{dS_{ij} Q_i^\top}{\sqrt{d_k}} + W_V \sum_i P_{ij} dZ_i^\top \right)^\top",
-        r"\sum_{t} \left( P_{tj} \left( dZ W_V^\top \right)_t + \frac{dS_{tj} \left( Q W_K^\top \right)_t}{\sqrt{d_k}} \right)",
-        r"(dS^\top)_j Q W_K^\top / \sqrt{d_k} + (P^\top)_j dZ W_V^\top",
         r"\frac{\sum_i dS_{ij} Q_i}{\sqrt{d_k}} W_K^\top + \Bigl( \sum_l P_{lj} dZ_l \Bigr) W_V^\top",
     ],
     "map-read-backwards": [
@@ -327,13 +226,6 @@ RIGHT = {
             r"\frac{\sigma_l(S_{il})_j}{\sigma_l(S_{lj})_i}",
             r"\frac{e^{S_{ij}}}{\sum_{l} e^{S_{il}}} \Big/ \frac{e^{S_{ij}}}{\sum_{l} e^{S_{lj}}}",
             r"\frac{e^{S_{ij}} \sum_l e^{S_{lj}}}{e^{S_{ij}} \sum_l e^{S_{il}}}",
-            r"\frac{\sum_l e^{S_{lj}}}{\sum_l e^{S_{il}}}",
-        ],
-        [
-            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
-            r"\frac{1 / \sum_l e^{S_{il} - S_{ij}}}{1 / \sum_l e^{S_{lj} - S_{ij}}}",
-            r"\frac{\sum_l e^{S_{lj} - S_{ij}}}{\sum_l e^{S_{il} - S_{ij}}}",
-            r"\frac{e^{-S_{ij}} \sum_l e^{S_{lj}}}{e^{-S_{ij}} \sum_l e^{S_{il}}}",
             r"\frac{\sum_l e^{S_{lj}}}{\sum_l e^{S_{il}}}",
         ],
     ],

@@ -27,10 +27,6 @@ def split_in_torch(x, n_heads):
     return torch.from_numpy(x).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
 
 
-def split_in_float32(x, n_heads):
-    return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
-
-
 # --- multi-head attention --------------------------------------------------------------------------
 
 
@@ -41,32 +37,10 @@ def heads_by_a_loop(x, w_query, w_key, w_value, w_output, n_heads):
     return np.hstack(heads) @ w_output
 
 
-def heads_as_a_sum_of_maps(x, w_query, w_key, w_value, w_output, n_heads):
-    d_k, d_v = w_query.shape[1] // n_heads, w_value.shape[1] // n_heads
-    total = np.zeros((len(x), w_output.shape[1]))
-    for h in range(n_heads):
-        q, k = x @ w_query[:, h * d_k : (h + 1) * d_k], x @ w_key[:, h * d_k : (h + 1) * d_k]
-        total += _softmax(q @ k.T * d_k**-0.5) @ x @ (w_value[:, h * d_v : (h + 1) * d_v] @ w_output[h * d_v : (h + 1) * d_v])
-    return total
-
-
 def heads_with_einsum(x, w_query, w_key, w_value, w_output, n_heads):
     w_q, w_k, w_v = (w.reshape(w.shape[0], n_heads, -1) for w in (w_query, w_key, w_value))
     scores = np.einsum("ia,ahk,jb,bhk->hij", x, w_q, x, w_k, optimize=True) / np.sqrt(w_q.shape[2])
     return np.einsum("hij,ja,ahv,hvd->id", _softmax(scores), x, w_v, w_output.reshape(n_heads, -1, w_output.shape[1]), optimize=True)
-
-
-def heads_by_hand(x, w_query, w_key, w_value, w_output, n_heads):
-    rows = range(len(x))
-    query, key, value = x @ w_query, x @ w_key, x @ w_value
-    d_k, d_v = query.shape[1] // n_heads, value.shape[1] // n_heads
-    merged = [[] for _ in rows]
-    for i in rows:
-        for h in range(n_heads):
-            q, ks = query[i, h * d_k : (h + 1) * d_k], key[:, h * d_k : (h + 1) * d_k]
-            terms = [math.exp(sum(q * k) / math.sqrt(d_k)) for k in ks]  # no maximum taken off: the scores are moderate
-            merged[i] += [sum(terms[j] * value[j, h * d_v + c] for j in rows) / sum(terms) for c in range(d_v)]
-    return np.array(merged) @ w_output
 
 
 def heads_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
@@ -173,17 +147,6 @@ def step_with_einsum(x_new, keys, values, w_query, w_key, w_value, w_output):
     return np.einsum("rgt,rtv->rgv", weights, values).reshape(-1) @ w_output, keys, values
 
 
-def step_into_empty_arrays(x_new, keys, values, w_query, w_key, w_value, w_output):
-    n_kv_heads, past, d_k = keys.shape
-    all_keys, all_values = np.empty((n_kv_heads, past + 1, d_k)), np.empty((n_kv_heads, past + 1, values.shape[2]))
-    all_keys[:, :past], all_values[:, :past] = keys, values
-    all_keys[:, -1], all_values[:, -1] = (np.reshape(x_new @ w, (n_kv_heads, -1)) for w in (w_key, w_value))
-    query = np.einsum("d,drgk->rgk", x_new, w_query.reshape(len(x_new), n_kv_heads, -1, d_k))
-    terms = np.exp(query @ all_keys.swapaxes(1, 2) / d_k**0.5)
-    heads = terms @ all_values / terms.sum(axis=2, keepdims=True)
-    return np.einsum("rgv,rgvd->d", heads, w_output.reshape(*heads.shape, -1)), all_keys, all_values
-
-
 def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
     x_new, keys, values, w_query, w_key, w_value, w_output = (
         torch.from_numpy(a).float() for a in (x_new, keys, values, w_query, w_key, w_value, w_output)
@@ -197,40 +160,29 @@ def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
 
 
 RIGHT = {
-    "split-heads": [split_by_slices, split_with_numpy, split_in_torch, split_in_float32],
-    "multi-head-attention": [heads_by_a_loop, heads_as_a_sum_of_maps, heads_with_einsum, heads_by_hand, heads_in_torch],
+    "split-heads": [split_by_slices, split_with_numpy, split_in_torch],
+    "multi-head-attention": [heads_by_a_loop, heads_with_einsum, heads_in_torch],
     "decoding-step-flops": [
         lambda d, h, r, w, t: 4 * w * (d * (h + r) + t * h),
         lambda d, h, r, w, t: 2 * d * h * w + 2 * (2 * d * r * w) + h * (2 * t * w + 2 * t * w) + 2 * h * w * d,
         lambda d, h, r, w, t: 4 * h * w * (d + t) + 4 * d * r * w,
     ],
-    "cache-capacity-in-tokens": [
-        lambda: 49932,
-        lambda: 3 * 1024**3 / 64512,
-        lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96)),
-        lambda: 49.9e3,
-    ],
+    "cache-capacity-in-tokens": [lambda: 49932, lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96)), lambda: 49.9e3],
     "repair-grouped-heads": [groups_by_a_loop, groups_as_an_axis, groups_in_torch],
     "repair-torch-layer": [packed_by_rows, packed_in_torch, packed_in_float32],
     "output-projection-backward": [back_by_heads, back_with_einsum, back_in_torch],
     "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9]), lambda: torch.tensor([4, 1, 0.5])],
-    "cached-decoding-step": [step_head_by_head, step_with_einsum, step_into_empty_arrays, step_in_torch],
+    "cached-decoding-step": [step_head_by_head, step_with_einsum, step_in_torch],
     "layer-without-concatenation": [
         r"\sum_h P_h X W_V^{(h)} W_O^{(h)}",
         r"\sum_{r=1}^{H} P_r \bigl( X ( W_V^{(r)} W_O^{(r)} ) \bigr)",
         r"\Bigl( \sum_{h=1}^{H} W_O^{(h)\top} W_V^{(h)\top} X^\top P_h^\top \Bigr)^\top",
-        r"\sum_{a=1}^{H} (P_a X) (W_V^{(a)} W_O^{(a)})",
-        r"P_1 X W_V^{(1)} W_O^{(1)} + \sum_{h=2}^{H} P_h X W_V^{(h)} W_O^{(h)}",
         r"\sum_{k=0}^{H-1} \left( P_{k+1} X W_V^{(k+1)} \right) W_O^{(k+1)}",
-        r"\sum_{h=1}^H P_h \, X \, W_V^{(h)} \, W_O^{(h)}",
     ],
     "row-of-grouped-head": [
-        r"(P_h V_{\lfloor h / g \rfloor})_i",
         r"(P_h)_i V_{\lfloor \frac{h}{g} \rfloor}",
-        r"\sum_{k} (V_{\lfloor H_{kv} h / H \rfloor})_k (P_h)_{i,k}",
         r"\left( V_{\left\lfloor h / g \right\rfloor}^\top P_h^\top \right)^\top_i",
         r"\sum_{r=0}^{H_{kv}-1} [r = \lfloor h/g \rfloor] (P_h V_r)_i",
         r"\sum_{r} [g r \le h] [h < g r + g] (P_h)_i V_r",
-        r"\sum_j P_{h,i,j} V_{\lfloor h/g \rfloor, j}",
     ],
 }

@@ -11,11 +11,6 @@ def features_one_by_one(x, omega):
     return np.stack(columns, axis=-1) / len(omega) ** 0.5
 
 
-def features_by_distance(x, omega):
-    gap = ((x[..., None, :] - omega) ** 2).sum(axis=-1)  # w . x - |x|^2 / 2 = |w|^2 / 2 - |x - w|^2 / 2
-    return np.exp(((omega**2).sum(axis=-1) - gap) / 2 - np.log(len(omega)) / 2)
-
-
 def features_in_torch(x, omega):
     x, omega = torch.from_numpy(x), torch.from_numpy(omega)
     return torch.exp(torch.einsum("...d,md->...m", x, omega) - x.norm(dim=-1, keepdim=True) ** 2 / 2) * omega.shape[0] ** -0.5
@@ -51,14 +46,6 @@ def averages_in_torch(query, key, value):
 
 
 # --- chunk by chunk -------------------------------------------------------------------------------
-
-
-def chunks_by_splitting(query, key, value, state, chunk):
-    edges, rows = range(chunk, len(query), chunk), []
-    for q, k, v in zip(*(np.split(a, edges) for a in (query, key, value)), strict=True):
-        rows.extend(q @ state + np.tril(q @ k.T) @ v)
-        state = state + sum(np.outer(a, b) for a, b in zip(k, v, strict=True))
-    return np.array(rows), state
 
 
 def all_at_once(query, key, value, state, chunk):
@@ -134,14 +121,14 @@ def delta_in_torch(query, key, value, beta, state):
 
 
 RIGHT = {
-    "positive-random-features": [features_one_by_one, features_by_distance, features_in_torch, features_in_float32],
+    "positive-random-features": [features_one_by_one, features_in_torch, features_in_float32],
     "random-feature-crossover": [
         lambda m, k, v: m * (2 + v / (k + v)),
         lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v),
         lambda m, k, v: 3 * m - m * k / (k + v),
     ],
     "normalised-linear-attention": [averages_recurrently, averages_with_cumsum, averages_in_torch],
-    "chunked-linear-attention": [chunks_by_splitting, all_at_once, one_by_one, chunks_in_torch],
+    "chunked-linear-attention": [all_at_once, one_by_one, chunks_in_torch],
     "repair-decay-gate": [gate_by_the_sum, gate_in_logarithms, gate_in_torch],
     "read-interference": [
         lambda: [3.6, 2, 0.37],
@@ -172,13 +159,6 @@ RIGHT = {
             r"\left( I - \beta k k^\top \right) S_{t-1} + \beta k v^\top",
         ],
         [
-            r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
-            r"\left( S_{t-1}^\top + \beta (v - S_{t-1}^\top k) k^\top \right)^\top",
-            r"\left( S_{t-1}^\top (I - \beta k k^\top) + \beta v k^\top \right)^\top",
-            r"(I - \beta k k^\top)^\top S_{t-1} + \beta k v^\top",
-            r"(I - \beta k k^\top)\, S_{t-1} + \beta k v^\top",
-        ],
-        [
             r"S_{t-1} + \beta k (v - S_{t-1}^\top k)^\top",
             r"S_{t-1} + \left( \beta k v^\top - \beta k (S_{t-1}^\top k)^\top \right)",
             r"\left( S_{t-1} - \beta k k^\top S_{t-1} \right) + \beta k v^\top",
@@ -187,19 +167,14 @@ RIGHT = {
     ],
     "linear-attention-without-state": [
         r"\frac{\sum_{j=1}^{t} (q_t \cdot k_j) v_j}{\sum_{j=1}^{t} q_t \cdot k_j}",
-        r"\frac{\sum_{i \le t} v_i k_i^\top q_t}{\sum_{i \le t} k_i^\top q_t}",
-        r"\sum_{j \le t} \frac{q_t^\top k_j}{\sum_{l \le t} q_t^\top k_l} v_j",
         r"\frac{\left( \sum_{j \le t} k_j v_j^\top \right)^\top q_t}{\left( \sum_{j \le t} k_j \right) \cdot q_t}",
         r"\Bigl( \sum_{j=1}^t (k_j \cdot q_t)\, v_j \Bigr) / \Bigl( q_t \cdot \sum_{j=1}^t k_j \Bigr)",
         r"\frac{\sum_j [j \le t] (q_t \cdot k_j) v_j}{\sum_j [j \le t] (q_t \cdot k_j)}",
-        r"\frac{1}{q_t \cdot \sum_{j \le t} k_j} \sum_{j \le t} \sum_r q_{t,r} k_{j,r} v_j",
     ],
     "fading-state-unrolled": [
         r"\sum_{j \le t} \Bigl( \prod_{l=j+1}^{t} a_l \Bigr) k_j v_j^\top + \Bigl( \prod_{l \le t} a_l \Bigr) S_0",
         r"\left( \prod_{l=1}^{t} a_l \right) \left( S_0 + \sum_{j=1}^{t} \frac{1}{\prod_{l=1}^{j} a_l} k_j v_j^\top \right)",
         r"S_0 \prod_{i=1}^{t} a_i + \sum_{j=1}^{t} k_j v_j^\top \prod_{i=j+1}^{t} a_i",
-        r"\Bigl( \prod_{l=1}^t a_l \Bigr) S_0 + k_t v_t^\top + \sum_{j=1}^{t-1} \Bigl( \prod_{l=j+1}^t a_l \Bigr) k_j v_j^\top",
-        r"\Bigl( \prod_{l=1}^t a_l \Bigr) S_0 + \sum_{j=1}^t \frac{\prod_{l=1}^t a_l}{\prod_{l=1}^j a_l} k_j v_j^\top",
         r"\Bigl( \prod_{r=1}^t a_r \Bigr) S_0 + \sum_{i=1}^t \Bigl( \prod_{r=i+1}^t a_r \Bigr) (v_i k_i^\top)^\top",
     ],
 }

@@ -13,14 +13,6 @@ def rows_in_the_other_dialect(query, key, value):
     return (value @ (terms / terms.sum(axis=0))).T
 
 
-def rows_by_loops(query, key, value):
-    output = np.zeros((query.shape[1], value.shape[0]))
-    for i in range(query.shape[1]):
-        terms = [math.exp(query[:, i] @ key[:, j] / math.sqrt(query.shape[0])) for j in range(key.shape[1])]
-        output[i] = sum(term * value[:, j] for j, term in enumerate(terms)) / sum(terms)
-    return output
-
-
 def rows_in_torch(query, key, value):
     query, key, value = (torch.tensor(array.T.copy()) for array in (query, key, value))
     return torch.softmax(query @ key.T / query.shape[1] ** 0.5, dim=-1) @ value
@@ -33,24 +25,6 @@ def rows_in_float32(query, key, value):
 
 
 # --- the mask of another dialect -------------------------------------------------------------------
-
-
-def weights_in_rows_and_turned(query, key):
-    scores = query.T @ key / np.sqrt(query.shape[0])
-    length = len(scores)
-    scores = np.where(np.arange(length)[None, :] > np.arange(length)[:, None], -np.inf, scores)
-    terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return (terms / terms.sum(axis=1, keepdims=True)).T
-
-
-def weights_by_loops(query, key):
-    length = query.shape[1]
-    weights = np.zeros((length, length))
-    for i in range(length):
-        scores = key[:, : i + 1].T @ query[:, i] / math.sqrt(query.shape[0])
-        terms = np.exp(scores - scores.max())
-        weights[: i + 1, i] = terms / terms.sum()
-    return weights
 
 
 def weights_with_an_added_mask(query, key):
@@ -93,6 +67,6 @@ RIGHT = {
     "output-in-columns": [r"(V A)_{ai}", r"\sum_k A_{ki} V_{ak}", r"\sum_{n=1}^{T_k} A^\top_{in} V_{an}"],
     "hidden-in-columns": [lambda: [4, 3, 1], lambda: np.array([4.0, 3.0, 1.0]), lambda: torch.tensor([4, 3, 1])],
     "shapes-in-columns": [lambda: [11, 5, 6, 5], lambda: np.array([11.0, 5.0, 6.0, 5.0]), lambda: torch.tensor([11, 5, 6, 5])],
-    "columns-to-rows": [rows_in_the_other_dialect, rows_by_loops, rows_in_torch, rows_in_float32],
-    "repair-column-mask": [weights_in_rows_and_turned, weights_by_loops, weights_with_an_added_mask, weights_in_torch, weights_in_float32],
+    "columns-to-rows": [rows_in_the_other_dialect, rows_in_torch, rows_in_float32],
+    "repair-column-mask": [weights_with_an_added_mask, weights_in_torch, weights_in_float32],
 }

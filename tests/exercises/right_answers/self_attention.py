@@ -38,15 +38,6 @@ def layer_in_float32(x, w_query, w_key, w_value):
     return terms @ value / terms.sum(-1, keepdims=True)
 
 
-def layer_packed_and_broadcast(x, w_query, w_key, w_value):
-    # one product for all three, then pairs by broadcasting, in float64 throughout
-    d_k = w_query.shape[1]
-    query, key, value = np.split(x @ np.concatenate([w_query, w_key, w_value], axis=1), [d_k, 2 * d_k], axis=-1)
-    scores = (query[..., :, None, :] * d_k**-0.5 * key[..., None, :, :]).sum(-1)
-    terms = np.exp(scores - scores.max(-1, keepdims=True))
-    return (terms[..., None] * value[..., None, :, :]).sum(-2) / terms.sum(-1)[..., None]
-
-
 # --- a stack of layers -----------------------------------------------------------------------------
 
 
@@ -54,13 +45,6 @@ def stack_with_recursion(x, w_query, w_key):
     if len(w_query) == 0:
         return x
     return stack_with_recursion(x + layer_by_loops(x, w_query[0], w_key[0], np.eye(x.shape[1])), w_query[1:], w_key[1:])
-
-
-def stack_that_sums_what_was_read(x, w_query, w_key):
-    read = [np.zeros_like(x)]
-    for n in range(w_query.shape[0]):
-        read.append(layer_with_one_matrix_for_the_scores(x + sum(read), w_query[n], w_key[n], np.eye(x.shape[1])))
-    return x + np.sum(read, axis=0)
 
 
 def stack_in_torch(x, w_query, w_key):
@@ -79,22 +63,6 @@ def stack_in_float32(x, w_query, w_key):
 
 
 # --- rotary positions ------------------------------------------------------------------------------
-
-
-def rope_with_complex_numbers(x, positions):
-    pairs = x[:, 0::2] + 1j * x[:, 1::2]
-    pairs = pairs * np.exp(1j * np.outer(positions, 10000.0 ** (-np.arange(0, x.shape[1], 2) / x.shape[1])))
-    return np.stack([pairs.real, pairs.imag], axis=-1).reshape(x.shape)
-
-
-def rope_row_by_row(x, positions):
-    turned = np.zeros(x.shape)
-    for row, t in enumerate(positions):
-        for m in range(x.shape[1] // 2):
-            angle = t / 10000 ** (2 * m / x.shape[1])
-            a, b = x[row, 2 * m], x[row, 2 * m + 1]
-            turned[row, 2 * m : 2 * m + 2] = a * math.cos(angle) - b * math.sin(angle), a * math.sin(angle) + b * math.cos(angle)
-    return turned
 
 
 def rope_in_torch(x, positions):
@@ -133,16 +101,6 @@ def gradients_with_einsum(x, w_query, w_key, w_value, d_query, d_key, d_value):
     return *d_w, d_x
 
 
-def gradients_token_by_token(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    matrices, incoming = (w_query, w_key, w_value), (d_query, d_key, d_value)
-    d_w, d_x = [np.zeros_like(w) for w in matrices], np.zeros_like(x)
-    for t in range(len(x)):
-        for n in range(3):
-            d_w[n] += np.outer(x[t], incoming[n][t])
-            d_x[t] += matrices[n] @ incoming[n][t]
-    return d_w[0], d_w[1], d_w[2], d_x
-
-
 def gradients_packed(x, w_query, w_key, w_value, d_query, d_key, d_value):
     # one matrix [W_Q W_K W_V]
     packed, incoming = np.hstack([w_query, w_key, w_value]), np.hstack([d_query, d_key, d_value])
@@ -156,11 +114,6 @@ def gradients_in_torch(*inputs):
 
 
 # --- features as tokens ----------------------------------------------------------------------------
-
-
-def weights_from_correlations(table):
-    e = np.exp(np.sqrt(len(table)) * np.atleast_2d(np.corrcoef(table.T)))
-    return e / e.sum(axis=1, keepdims=True)
 
 
 def weights_by_loops(table):
@@ -192,43 +145,28 @@ def weights_in_float32(table):
     return terms / terms.sum(axis=1, keepdims=True)
 
 
-def weights_from_covariances(table):
-    covariance = np.atleast_2d(np.cov(table.T, bias=True))
-    size = np.sqrt(np.diag(covariance))
-    scores = len(table) ** 0.5 * covariance / np.outer(size, size)
-    return torch.softmax(torch.from_numpy(scores), -1).numpy()
-
-
 RIGHT = {
-    "self-attention": [layer_by_loops, layer_with_one_matrix_for_the_scores, layer_in_torch, layer_in_float32, layer_packed_and_broadcast],
+    "self-attention": [layer_with_one_matrix_for_the_scores, layer_in_torch, layer_in_float32],
     "features-for-self-weight": [
         lambda p, n: (log(n - 1) + log(p) - log(1 - p)) ** 2,
         lambda p, n: log((1 / p - 1) / (n - 1)) ** 2,
         lambda p, n: Rational(1, 4) * log(((n - 1) * p / (1 - p)) ** 2) ** 2,
     ],
     "read-balance-of-weights": [lambda: [2, 2.5, 0.16], lambda: np.array([2.0, 2.5, 0.16]), lambda: torch.tensor([2, 5 / 2, 0.16])],
-    "repair-residual-stack": [stack_with_recursion, stack_that_sums_what_was_read, stack_in_torch, stack_in_float32],
-    "rotary-positions": [rope_with_complex_numbers, rope_row_by_row, rope_in_torch, rope_with_rotated_neighbours, rope_with_matrices],
-    "projection-gradients": [gradients_with_einsum, gradients_token_by_token, gradients_packed, gradients_in_torch],
+    "repair-residual-stack": [stack_with_recursion, stack_in_torch, stack_in_float32],
+    "rotary-positions": [rope_in_torch, rope_with_rotated_neighbours, rope_with_matrices],
+    "projection-gradients": [gradients_with_einsum, gradients_packed, gradients_in_torch],
     "attention-and-rnn-counts": [
         lambda: [3604480, 1310720, 3, 80],
         lambda: np.array([3604480.0, 1310720.0, 3.0, 80.0]),
         lambda: (2 * 80 * 64 * (3 * 64 + 2 * 80), 4 * 80 * 4096, 3, 80),
     ],
-    "attention-between-features": [
-        weights_from_correlations,
-        weights_by_loops,
-        weights_in_torch,
-        weights_in_float32,
-        weights_from_covariances,
-    ],
+    "attention-between-features": [weights_by_loops, weights_in_torch, weights_in_float32],
     "asymmetry-of-two-scores": [
         r"\frac{1}{\sqrt{d_k}} (X (W_Q W_K^\top - W_K W_Q^\top) X^\top)_{ij}",
-        r"\frac{x_i W_Q W_K^\top x_j^\top - x_j W_Q W_K^\top x_i^\top}{\sqrt{d_k}}",
         r"d_k^{-1/2} \sum_a \sum_b \sum_c x_{ia} x_{jb} ((W_Q)_{ac} (W_K)_{bc} - (W_K)_{ac} (W_Q)_{bc})",
         r"\tfrac{1}{\sqrt{d_k}} ((x_i W_Q) \cdot (x_j W_K) - (x_i W_K) \cdot (x_j W_Q))",
         r"-\frac{X_j (W_Q W_K^\top - W_K W_Q^\top) X_i^\top}{\sqrt{d_k}}",
-        r"\frac{(X W_Q (X W_K)^\top)_{ij} - (X W_Q (X W_K)^\top)_{ji}}{\sqrt{d_k}}",
     ],
     "rotary-score-by-offset": [
         r"\sum_m (q_{m1} k_{m1} + q_{m2} k_{m2}) \cos(r \omega_m) - \sum_m (q_{m2} k_{m1} - q_{m1} k_{m2}) \sin(r \omega_m)",
@@ -238,14 +176,9 @@ RIGHT = {
         ),
         r"\sum_{l} \left( q_l \cdot k_l \cos(-\omega_l r) + (q_{l2} k_{l1} - q_{l1} k_{l2}) \sin(-\omega_l r) \right)",
         r"\sum_{m} q_m \begin{pmatrix} \cos(\omega_m r) & \sin(\omega_m r) \\ -\sin(\omega_m r) & \cos(\omega_m r) \end{pmatrix} k_m^\top",
-        (
-            r"\sum_{a=1}^{2} \sum_{m=1}^{h} q_{ma} k_{ma} \cos(\omega_m r)"
-            r" + \sum_{m=1}^{h} \sin(\omega_m r) q_{m1} k_{m2} - \sum_{m=1}^{h} k_{m1} \sin(\omega_m r) q_{m2}"
-        ),
     ],
     "gradient-of-self-score": [
         r"\frac{x W_Q W_K^\top + x W_K W_Q^\top}{\sqrt{d_k}}",
-        r"\frac{(W_Q W_K^\top x^\top + W_K W_Q^\top x^\top)^\top}{\sqrt{d_k}}",
         r"(x W_K) \tfrac{1}{\sqrt{d_k}} W_Q^\top + (x W_Q) \tfrac{1}{\sqrt{d_k}} W_K^\top",
         r"d_k^{-1/2} x \left( W_K W_Q^\top + (W_K W_Q^\top)^\top \right)",
         r"\sum_{c=1}^{d_k} \frac{(x W_K)_c (W_Q^\top)_c + (x W_Q)_c (W_K^\top)_c}{\sqrt{d_k}}",

@@ -1,0 +1,326 @@
+"""The process that workers are forked from: it has imported what they need, and knows no task, answer or case.
+
+Run as a script: `python -I fork_server.py --control FD` serves one grader; `--once PORT` is a worker by itself, for systems without
+fork. The grader imports no more of it than its path and its exit status.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib.abc
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+_COURSE = _HERE.parent
+
+
+class _NoCourse(importlib.abc.MetaPathFinder):
+    """Says of attn_course that there is no such module."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] == "attn_course":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def _load(*, alone: bool) -> tuple[Any, Any, Any]:
+    """Import everything a worker needs, the course's packages without what their __init__ imports; then hide the course.
+
+    `alone`: in namespaces of our own, which are to be had before there is a second thread.
+    """
+    folders = {"attn_course": _COURSE, **{f"attn_course.{room}": _COURSE / room for room in ("tasks", "formulas", "checking", "classroom")}}
+    for name, folder in folders.items():
+        package = types.ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    from attn_course.classroom import sandbox
+
+    if alone:
+        sandbox.leave_for_own_namespaces()
+    import sympy
+    import torch
+
+    from attn_course.classroom import formula_worker, worker
+
+    torch.set_num_threads(1)
+    _warm(sympy, torch, worker)
+    rooms = (f"{sandbox.__name__}.", "attn_course.formulas.")
+    loaded = {name for name in sys.modules if name.startswith("attn_course.") and not name.startswith(rooms)}
+    assert loaded <= _KNOWN, f"the fork server must not know {sorted(loaded - _KNOWN)}"
+    _READABLE[:] = sandbox.interpreter_paths()
+    _hide_course()
+    return worker, sandbox, formula_worker.Formulas()
+
+
+_KNOWN = {
+    *("attn_course.formulas", "attn_course.tasks", "attn_course.checking", "attn_course.checking.magics", "attn_course.classroom"),
+    *(
+        f"attn_course.tasks.{name}"
+        for name in [
+            "compare",
+            "forbidden",
+            "forms",
+            "latex",
+            "launches",
+            "module_call",
+            "run",
+            "shapes",
+            "slices",
+            "slips",
+            "source",
+            "time_limit",
+        ]
+    ),
+    *(f"attn_course.classroom.{name}" for name in ("formula_worker", "protocol", "sandbox", "stubs", "worker")),
+}
+
+
+def _warm(sympy: Any, torch: Any, worker: Any) -> None:
+    """Do once what is slow the first time."""
+    x, y = sympy.symbols("x y", real=True)
+    expression = sympy.exp(x - y) * sympy.log(x**2 / y + 1) - sympy.sqrt(x * y) + 2 * (1 - x) / (x + y) - sympy.tanh(y)
+    worker.run(
+        expression, [{"x": [1.0, 2.0], "y": [1.0, 3.0]}], kind="derive", entry="x", symbols=("x", "y"), functions=("exp", "log", "tanh")
+    )
+    session = worker.Session(forbid=[".softmax"])
+    task = {
+        "id": "0.0",
+        "entry": "f",
+        "kind": "write",
+        "symbols": [],
+        "functions": [],
+        "module": None,
+        "forbid": [".softmax"],
+        "at": 1,
+        "answers": [0],
+    }
+    main = sys.modules["__main__"]
+    session.begin(["import numpy as np\ndef f(x):\n    return np.exp(x).softmax()"], [1], [task], 0)
+    session.call("0.0", {"x": worker.np.ones(2)}, 1.0)
+    session.discard()
+    sys.modules["__main__"] = main
+    tensor = torch.ones(2, 2, requires_grad=True)
+    torch.softmax(tensor @ tensor, -1).sum().backward()
+    worker.to_python("%time 1\n")
+
+
+def _hide_course() -> None:
+    """From here on attn_course cannot be imported, by whatever way it came onto the path."""
+    sys.path[:] = [entry for entry in sys.path if not (Path(entry or ".") / "attn_course").exists()]
+    sys.meta_path[:] = [_NoCourse(), *(f for f in sys.meta_path if not getattr(f, "__module__", "").startswith("__editable__"))]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "attn_course" or name.startswith("__editable__")]:
+        del sys.modules[name]
+    sys.path_importer_cache.clear()
+    sys.argv[:] = [""]
+
+
+def _become_worker(worker: Any, sandbox: Any, session: Any, line: socket.socket, order: dict[str, Any]) -> None:
+    """Confine this process and serve the grader, to the end of the process."""
+    try:
+        sandbox.confine(
+            readable=_READABLE,
+            writable=Path(order["writable"]),
+            limits=sandbox.Limits(**order["limits"]),
+            layers=order["layers"],
+            keep=[line.fileno()],
+        )
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}".encode())
+        os._exit(UNCONFINED)
+    os.environ.update({"MPLCONFIGDIR": order["writable"], "MPLBACKEND": "Agg"})
+    worker.serve(session, line)
+    os._exit(0)
+
+
+UNCONFINED = 71  # exit status of a worker that could not be confined
+_READABLE: list[Path] = []
+
+
+def _streams(output: int) -> None:
+    """Nothing to read; what is printed goes to the grader, which counts it."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    for number in {nothing, output} - {0, 1, 2}:
+        os.close(number)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout, sys.stderr = (os.fdopen(n, "w", encoding="utf-8", errors="backslashreplace", closefd=False) for n in (1, 2))
+
+
+def _usual_signals() -> None:
+    """As in a fresh Python, whoever started the grader: nothing blocked, and nothing ignored but what Python ignores."""
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _threads() -> int:
+    """Return how many threads this process has; 1 where that cannot be seen."""
+    try:
+        return len([*Path("/proc/self/task").iterdir()])
+    except OSError:
+        return 1
+
+
+def _adopt_orphans() -> None:
+    """What a worker leaves behind comes to us, where it has no namespace of its own to end with."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
+def _end(pid: int, wait_s: float) -> dict[str, Any]:
+    """Kill a worker and what it left behind; say how it ended. One that has hung up may need a moment to be gone."""
+    deadline = time.monotonic() + wait_s
+    while not (found := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
+        time.sleep(0.002)
+    own, status = found
+    killed = own == 0
+    if killed:
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    for _ in range(10_000):  # orphans come to us
+        try:
+            for child in _children():
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(-1, 0)
+        except (ChildProcessError, ProcessLookupError):
+            break
+    return {"killed": killed, "exit": os.waitstatus_to_exitcode(status)}
+
+
+def _children() -> list[int]:
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _share_large_pages() -> None:
+    """Put our memory into large pages where the system has them: a fork copies an entry for each page, and its end takes it away."""
+    with contextlib.suppress(OSError, AttributeError, ValueError, IndexError):
+        advise = ctypes.CDLL(None).madvise
+        advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            span, rights, _, _, _, *name = line.split()
+            if rights == "rw-p" and name in ([], ["[heap]"]):
+                first, last = (int(address, 16) for address in span.split("-"))
+                for start in range(-(-first // _LARGE_PAGE) * _LARGE_PAGE, last - _LARGE_PAGE + 1, _LARGE_PAGE):
+                    advise(start, _LARGE_PAGE, _COLLAPSE)  # may fail: nothing has changed then
+
+
+_LARGE_PAGE, _COLLAPSE = 2 << 20, 25  # MADV_COLLAPSE
+_WORTH_LARGE_PAGES = 24  # workers; they take as long to make as the forks of so many take longer without
+
+
+class _Server:
+    """Makes one worker at a time for a grader, until it hangs up."""
+
+    def __init__(self, control: socket.socket) -> None:
+        gc.disable()  # imports leave hardly anything behind, and make it look again and again
+        self._worker, self._sandbox, self._formulas = _load(alone=True)
+        gc.freeze()
+        gc.enable()
+        _adopt_orphans()
+        self._control, self._session = control, self._worker.Session()
+        self._pid: int | None = None  # of the worker, if there is one
+        self._started = 0
+        self._homes: set[str] = set()
+
+    def serve(self) -> None:
+        with contextlib.suppress(ConnectionError):  # the grader has changed its mind, or was killed
+            self._answer({"ready": True})
+            while self._obey():
+                pass
+        if self._pid:
+            _end(self._pid, 0.0)
+        for home in self._homes:  # a grader that was killed leaves them
+            shutil.rmtree(home, ignore_errors=True)
+        os._exit(0)  # to take all that was imported apart would take its time
+
+    def _answer(self, reply: dict[str, Any]) -> None:
+        self._control.sendall(json.dumps(reply).encode() + b"\n")
+
+    def _obey(self) -> bool:
+        """Do what the grader orders next; False if it has hung up."""
+        data, descriptors, _, _ = socket.recv_fds(self._control, 65536, 2)
+        while data and not data.endswith(b"\n"):
+            part = self._control.recv(65536)
+            data = data + part if part else b""
+        if not data:
+            return False
+        order = json.loads(data)
+        reply: dict[str, Any] = {}
+        if order["do"] == "exercise":
+            self._session.discard()
+            self._session, reply = _session(self._worker, order["exercise"])
+            gc.collect()
+            gc.freeze()
+        elif order["do"] == "start":
+            self._start(order, descriptors)
+        elif self._pid:
+            reply, self._pid = _end(self._pid, order["wait_s"]), None
+        self._answer(reply)
+        return True
+
+    def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
+        if order["writable"] not in self._homes:
+            self._homes.add(order["writable"])
+            Path(order["writable"]).mkdir(0o700)  # here, for we are still there when the grader is killed
+        self._started += 1
+        if self._started == _WORTH_LARGE_PAGES:
+            _share_large_pages()
+        assert _threads() == 1, "a fork server forks while it has one thread"
+        self._pid = int(self._sandbox.fork_alone())
+        if self._pid:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return
+        try:
+            os.setsid()
+            _usual_signals()
+            _streams(descriptors[1])
+            session = self._formulas if order["formulas"] else self._session
+            _become_worker(self._worker, self._sandbox, session, socket.socket(fileno=descriptors[0]), order)
+        except BaseException as error:
+            os.write(2, f"{type(error).__name__}: {error}".encode())
+        finally:
+            os._exit(70)
+
+
+def _session(worker: Any, exercise: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A session that workers go on from, and what to tell the grader: an exercise that does not run itself is no learner's fault."""
+    try:
+        return worker.Session(**exercise), {"problem": ""}
+    except Exception as error:
+        return worker.Session(), {"problem": f"the exercise's own cells do not run: {type(error).__name__}: {error}"}
+
+
+def _once(port: int) -> None:
+    """One worker without fork: the grader waits on a port of this machine, and has written its order to our stdin."""
+    order = json.loads(sys.stdin.readline())
+    worker, sandbox, formulas = _load(alone=False)
+    line = socket.create_connection(("127.0.0.1", port))
+    line.sendall(bytes.fromhex(order["token"]))
+    session, told = (formulas, {"problem": ""}) if order["formulas"] else _session(worker, order["exercise"])
+    if told["problem"]:
+        os.write(2, told["problem"].encode())
+        os._exit(UNCONFINED)
+    _become_worker(worker, sandbox, session, line, order)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[1] == "--control":
+        _Server(socket.socket(fileno=int(sys.argv[2]))).serve()
+    else:
+        _once(int(sys.argv[2]))

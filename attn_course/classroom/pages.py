@@ -1,0 +1,51 @@
+"""Pages that stand alone: one file, no scripts, nothing loaded from anywhere, light and dark, and fit for paper.
+
+Their HTML is in templates/, which escape all that they show: no code beside them makes HTML out of text.
+"""
+
+import base64
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from attn_course.numbers import counted, eq, task_number
+
+TEMPLATES = Path(__file__).with_name("templates")
+_CODE = re.compile(r"`([^`\n]+)`")
+_FIRST_WORD = re.compile(r"(a|[a-z]{2,})(?:$|(?=[,:;]|['’]s? )|(?= (?:[^=/+*<>@^-]|-\d)))")  # not d_k, x[0], lse(z) or shares = ...
+_NAMES = ("beta", "exp", "ln", "lse", "tanh", "torch")  # small also where a sentence begins
+
+
+def page(template: str, **values: Any) -> str:
+    """Return a whole HTML page: a template, such as "feedback.html", with its values, which are escaped."""
+    return environment().get_template(template).render(values)
+
+
+@cache
+def environment() -> Environment:
+    """Return what knows the templates."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
+    made.filters |= {"base64": lambda content: base64.b64encode(content).decode("ascii"), "split_at_code": _CODE.split}
+    return made
+
+
+def sentence(text: str, entry: str = "") -> str:
+    """Return a message or hint with a capital letter in front, unless it begins with code, mathematics or the answer's name.
+
+    >>> sentence("rows sum to 1"), sentence("my_softmax is not right"), sentence("exp overflows"), sentence("s (1 - s) is small")
+    ('Rows sum to 1', 'my_softmax is not right', 'exp overflows', 's (1 - s) is small')
+    """
+    word = _FIRST_WORD.match(text)
+    is_name = word is None or word[1] in (entry, *_NAMES)
+    return text if is_name else text[0].upper() + text[1:]

@@ -1,0 +1,57 @@
+"""Break the machine: a small attention beside a twin with one mistake, as a card of a lesson and as a page of its own.
+
+`machine.js` counts (the builder writes it from formula trees); the other files beside it show what it counts and hold the game.
+"""
+
+from pathlib import Path
+
+from IPython.display import display
+
+from attn_course.figures.explorable import Explorable, explorable_html
+
+HERE = Path(__file__).parent
+SCRIPTS = tuple(HERE / f"{name}.js" for name in ("machine", "cells", "looks", "meet", "game", "orders"))
+ALT = (
+    "Two copies of a small attention side by side, one with a mistake; every number that goes in can be changed, numbers that differ "
+    "are marked, and a game asks for the numbers that show the mistake, the test that proves it, and its name."
+)
+WARM_UP = (
+    "A small attention on four words, every number of which can be changed. A warm-up of six trials asks for one change each, such as a "
+    "query that makes 'it' look at 'cat', and says what the change has done. Then come levels with two copies side by side, one with a "
+    "mistake to be found."
+)
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Break the machine</title>
+<style>
+:root {{ color-scheme: light dark; background: light-dark(#f6f8fa, #0d1117); }}
+body {{ margin: 0 auto; padding: 0.5rem; max-width: 76rem; }}
+</style>
+</head>
+<body>
+{card}
+</body>
+</html>
+"""
+
+
+def card_of_the_machine(level: str | int | None = None) -> str:
+    """Return the card as one piece of HTML, open at a level or where the reader stopped.
+
+    `level`: its id (`MACHINE.levels` of `machine.js`), or its number, from 1 on, which does not name the mistake.
+    """
+    slug = f"break-{level}" if level else "break"
+    return explorable_html(HERE / "page", slug, {"level": level} if level else None, scripts=SCRIPTS)
+
+
+def page_of_the_machine() -> str:
+    """Return a whole page that needs nothing beside it."""
+    return PAGE.format(card=card_of_the_machine())
+
+
+def break_the_machine(level: str | int | None = None) -> None:
+    """Show the card in a notebook, open at a level, by its id or its number from 1 on, or where the reader stopped."""
+    display(Explorable(card_of_the_machine(level), ALT if level else WARM_UP))

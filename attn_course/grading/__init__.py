@@ -1,1 +1,0 @@
-"""Judge whole notebooks: fresh kernel, pristine check cells, one verdict for each task."""

@@ -1,1 +1,0 @@
-"""Grade a whole class: find what was handed in, run it side by side, keep every result, write what teachers and students read."""

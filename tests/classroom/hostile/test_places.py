@@ -1,0 +1,102 @@
+"""The whole command as root, as an ordinary user and in containers: the same points for the honest and for the hostile."""
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from attn_course.classroom.sandbox import probe
+from attn_course.classroom.sandbox.layers import LANDLOCK
+from attn_course.tasks import all_tasks
+from tests.classroom import notebooks
+from tests.classroom.hostile.attacks import ATTACKS, ENDLESS
+from tests.classroom.sandbox_child import CONTAINERS, USERS, command_as, command_in
+
+SEED, ATTACKED = "5", "softmax-jacobian"
+PLACES = [*USERS, *CONTAINERS]
+QUICK = sorted(set(ATTACKS) - ENDLESS)
+
+
+@pytest.fixture(scope="module")
+def graded(root):
+    """Takes a place; returns the rows of grades.csv, the report, and what the command printed there."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.chmod(0o777)
+        solved = notebooks.load(root, "solutions", "softmax")
+        attacks = {
+            attack.replace(" ", "-"): notebooks.answered(root, "softmax", {ATTACKED: ATTACKS[attack][0]}, folder="solutions")
+            for attack in QUICK
+        }
+        for student, book in {"honest": solved, **attacks}.items():
+            (folder / "in" / student).mkdir(parents=True)
+            notebooks.save(book, folder / "in" / student / "02_softmax.ipynb")
+
+        @cache
+        def grade_in(place):
+            start = command_in(place) if place in CONTAINERS else command_as(place)  # skips where it cannot be had
+            return grade(start, root, folder, folder / place.replace(" ", "-"), pictures=place == "this user")
+
+        yield grade_in
+
+
+PLAIN = """
+import sys
+from attn_course.cli import main
+from attn_course.classroom import class_page
+class_page._figures = lambda *_: {}
+sys.exit(main())
+"""
+
+
+def grade(start, root, folder, out, *, pictures):
+    command = [sys.executable, *(["-m", "attn_course.cli"] if pictures else ["-c", PLAIN])]
+    words = [*command, "grade", folder / "in", "--out", out, "--seed", SEED, "--jobs", "1"]
+    variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
+    done = subprocess.run([*start, *map(str, words)], env=variables, cwd=folder, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr
+    return (out / "grades.csv").read_text(), json.loads((out / "report.json").read_text()), done.stdout + done.stderr
+
+
+def test_an_ordinary_user_gives_the_same_grades(graded):
+    assert graded("nobody")[0] == graded("this user")[0]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_container_gives_the_same_points(graded, container):
+    here, there = (points_in(graded(place)[0]) for place in ("this user", container))
+    assert there == here
+
+
+def points_in(grades):
+    """Points by student and task, but for one student who kills the own process: number 1 of a namespace survives it."""
+    rows = csv.DictReader(grades.splitlines())
+    return {(row["student"], row["task"]): row["points"] for row in rows if row["task"] and row["student"] != "kills-itself"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_attack_gets_nothing_where_it_stands_and_the_honest_get_all(graded, place):
+    _, report, _ = graded(place)
+    most = {task.id: task.points for task in all_tasks("softmax")}
+    points = {student["student"]: student["points"] for student in report["students"]}
+    assert points.pop("honest") == sum(most.values())
+    assert set(points) == {attack.replace(" ", "-") for attack in QUICK}
+    assert all(found <= sum(most.values()) - most[ATTACKED] for found in points.values())
+    assert all(found >= most["stable-softmax"] + most["entropy-by-hand"] + most["log-softmax-derivative"] for found in points.values()), (
+        "what was judged before stays"
+    )
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_level_of_the_sandbox_is_printed_and_stands_in_the_report(graded, place):
+    _, report, printed = graded(place)
+    assert report["sandbox"].startswith("sandbox: ")
+    assert report["sandbox"] in " ".join(printed.split())
+    assert report["sandbox_levels"] == {report["sandbox"].removeprefix("sandbox: ").partition(" (")[0]: len(QUICK) + 1}
+    if place in CONTAINERS and LANDLOCK in probe().holding:
+        assert report["sandbox"].startswith(f"sandbox: {CONTAINERS[place]} ("), "or what was taken away was not"

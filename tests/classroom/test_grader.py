@@ -1,0 +1,387 @@
+"""What the grader makes of honest notebooks: whatever is right gets full marks, whatever is not says why."""
+
+import json
+
+import pytest
+
+from attn_course.classroom.marks import Marked, status_of
+from attn_course.tasks import all_tasks, get_task, lessons
+from tests.classroom import notebooks, toy
+from tests.classroom.conftest import beside
+from tests.classroom.toy import cell
+
+REPAIRS = [task for chapter in lessons() for task in all_tasks(chapter) if task.kind == "repair"]
+
+
+@pytest.fixture
+def grade(grader, tmp_path):
+    """Grades a notebook given as a dict or as bytes."""
+
+    def graded(book, name="ex_97_toy.ipynb", **keywords):
+        path = tmp_path / name
+        path.write_bytes(book if isinstance(book, bytes) else json.dumps(book).encode())
+        return grader.grade(path, student="ada", **keywords)
+
+    return graded
+
+
+def points(graded):
+    return {verdict.task: verdict.points for verdict in graded.verdicts}
+
+
+def full(chapter):
+    return {task.id: task.points for task in all_tasks(chapter)}
+
+
+def book(*cells):
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells)}
+
+
+# --- whole chapters ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chapter", lessons())
+def test_every_solution_gets_full_marks_and_no_note(grade, root, chapter):
+    graded = grade(notebooks.load(root, "solutions", chapter), f"{chapter}_solved.ipynb")
+    assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
+    assert (graded.lesson, graded.notes) == (chapter, ())
+
+
+@pytest.mark.parametrize("chapter", lessons())
+def test_what_the_exercise_gives_is_there_though_its_cells_are_gone(grade, root, chapter):
+    solved = notebooks.load(root, "solutions", chapter)
+    gone = {"setup", "given"}
+    solved["cells"] = [old for old in solved["cells"] if not gone.intersection(old["metadata"].get("tags", ()))]
+    assert points(grade(solved, f"{chapter}_cut.ipynb")) == full(chapter)
+
+
+@pytest.mark.parametrize("chapter", lessons())
+def test_every_pristine_exercise_gets_nothing_and_is_unanswered(grade, root, chapter):
+    graded = grade(notebooks.load(root, "exercises", chapter), f"{chapter}_untouched.ipynb")
+    marked = Marked("ada", "", "", chapter, "graded")
+    for task, verdict in zip(all_tasks(chapter), graded.verdicts, strict=True):
+        assert (verdict.task, verdict.points, verdict.mistake, verdict.hint) == (task.id, 0, None, None)
+        assert verdict.message.startswith(f"{task.entry} has no answer yet")
+        assert status_of(verdict, marked) == "unanswered"
+
+
+@pytest.mark.parametrize("task", REPAIRS, ids=lambda task: task.id)
+def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_another(grade, root, task):
+    asked = notebooks.text_of(notebooks.load(root, "exercises", task.lesson), task.id)
+    begin, line = asked.rstrip().rsplit("return ", 1)
+    graded = grade(notebooks.answered(root, task.lesson, {task.id: f"{begin}return -{line}"}), f"{task.lesson}.ipynb")
+    verdict = {verdict.task: verdict for verdict in graded.verdicts}[task.id]
+    assert not verdict.passed
+    assert "has no answer yet" not in verdict.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\n\n    # what is wrong here?\n\n", 1) + "  # hm\n\n",
+        lambda text: text + "\n\n\n# YOUR CODE HERE\nraise NotImplementedError()",  # as nbgrader hands it out
+    ],
+    ids=["comments and blank lines", "nbgrader's stub"],
+)
+def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_learners(grade, root, change):
+    asked = next(task.broken_source for task in REPAIRS if task.id == "repair-softmax-temperature")
+    verdict = grade(notebooks.answered(root, "softmax", {"repair-softmax-temperature": change(asked)}), "02_softmax.ipynb").verdicts[4]
+    assert (verdict.points, verdict.mistake, verdict.hint) == (0, None, None)
+    assert verdict.message == "tempered_weights has no answer yet: its cell is as the exercise hands it out"
+
+
+def test_a_repair_in_a_cell_of_ones_own_is_judged_though_the_cell_for_it_is_untouched(grade, root):
+    right = notebooks.text_of(notebooks.load(root, "solutions", "softmax"), "repair-softmax-temperature")
+    exercise = notebooks.load(root, "exercises", "softmax")
+    assert grade(notebooks.with_cells(exercise, after={"repair-softmax-temperature": right}), "02_softmax.ipynb").verdicts[4].passed
+    wrong = grade(
+        notebooks.with_cells(exercise, after={"repair-softmax-temperature": "tempered_weights = 3"}), "02_softmax.ipynb"
+    ).verdicts[4]
+    assert wrong.message.startswith("tempered_weights must be a function")
+
+
+def test_a_notebook_without_marks_is_untouched_if_every_cell_that_defines_the_name_is(grade, root):
+    graded = grade(notebooks.unmarked(notebooks.load(root, "exercises", "softmax")), "02.ipynb")
+    assert graded.verdicts[4].message.startswith("tempered_weights has no answer yet")
+
+
+@pytest.mark.parametrize("style", range(5))
+@pytest.mark.parametrize("chapter", ["softmax", "masking"])
+def test_right_answers_in_five_styles_get_full_marks(grade, root, chapter, style):
+    graded = grade(notebooks.in_style(root, chapter, style), f"{chapter}_style.ipynb")
+    assert points(graded) == full(chapter), [verdict.message for verdict in graded.verdicts if not verdict.passed]
+
+
+def test_a_solution_gets_full_marks_on_other_cases_too(root, tmp_path, grader):
+    path = notebooks.save(notebooks.load(root, "solutions", "softmax"), tmp_path / "02.ipynb")
+    other = beside(grader, seed=12)
+    assert points(other.grade(path, student="ada")) == full("softmax")
+    first, second = (who.cases(all_tasks("softmax")[0])[0].inputs["scores"] for who in (grader, other))
+    assert (first != second).all()
+
+
+def test_what_one_chapter_forbids_is_untouched_in_the_next(grade, root):
+    rules = {
+        chapter: {rule for task in all_tasks(chapter) for rule in task.rules if rule[0] != "." and "." in rule} for chapter in lessons()
+    }
+    few, many = (choose(rules, key=lambda chapter: len(rules[chapter])) for choose in (min, max))
+    only_there = sorted(rule for rule in rules[many] - rules[few] if not rule.endswith(".*"))
+    assert only_there
+    own = f"""
+import importlib, sys
+import numpy, torch
+for rule in {only_there}:
+    place, _, name = rule.rpartition(".")
+    stub = getattr(getattr(sys.modules.get(place), name, None), "__code__", None)
+    assert getattr(stub, "co_name", "") != "stub", rule
+"""
+    assert points(grade(notebooks.load(root, "solutions", many), f"{many}_solved.ipynb")) == full(many)
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", few), first=own), f"{few}_solved.ipynb")
+    assert (points(graded), graded.notes) == (full(few), ())
+
+
+def test_a_result_of_no_form_costs_its_task_and_no_later_one(grade, root):
+    tampering = """
+import sys
+frame = sys._getframe()
+while "ModuleCall" not in frame.f_globals:
+    frame = frame.f_back
+frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.arange(3),)
+"""
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), first=tampering), "02_softmax.ipynb")
+    functions = {task.id for task in all_tasks("softmax") if task.kind in ("write", "repair")}
+    assert points(graded) == {task: 0 if task in functions else most for task, most in full("softmax").items()}
+    assert {verdict.message.partition(" in the case")[0] for verdict in graded.verdicts if verdict.task in functions} == {
+        "the answer came back in no form that can be judged"
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("return np.zeros((10_000, 1_000))", "its result cannot be sent: a frame may hold"),
+        ("raise type('A' * 400_000, (Exception,), {})", "its result cannot be sent: a frame may hold"),
+        ("raise KeyboardInterrupt", "my_softmax raised KeyboardInterrupt"),
+        ('weights = right(scores, axis)\n    scores.dtype = "V8"\n    return weights', "its result cannot be sent"),
+        (f"return torch.tensor([{'0, ' * 100_000}]).softmax(axis)", "my_softmax uses torch.tensor([0, 0"),
+    ],
+    ids=["a large array", "a long name", "an interrupt", "an input made into what no frame holds", "a long text that is forbidden"],
+)
+def test_a_result_that_cannot_be_taken_costs_its_task_and_no_later_one(grade, root, source, reason):
+    own = f"import torch\nright = my_softmax\ndef my_softmax(scores, axis):\n    {source}"
+    graded = grade(notebooks.with_cells(notebooks.load(root, "solutions", "softmax"), after={"stable-softmax": own}), "02_softmax.ipynb")
+    assert points(graded) == {**full("softmax"), "stable-softmax": 0}
+    assert graded.verdicts[0].message.startswith(reason)
+
+
+@pytest.mark.usefixtures("toy_chapter")
+def test_of_tasks_that_are_not_asked_for_nothing_is_called_or_said(grade):
+    answers = {
+        "twice": "def twice(x):\n    global called\n    called = True",
+        "thrice": "def thrice(x):\n    return x if 'called' in globals() else 3 * x",
+    }
+    cells = [each for each in toy.cells(answers) if not each["id"].startswith(("setup", "four-times"))]
+    graded = grade(book(*cells), tasks=("thrice",))
+    assert (points(graded), graded.notes) == ({"thrice": 3}, ())
+    assert points(grade(b"no notebook", tasks=("thrice",), lesson="toy")) == {"thrice": 0}
+
+
+# --- what learners do to notebooks ---------------------------------------------------------------------
+
+
+def test_deleted_check_cells_cost_nothing_but_a_note(grade, root):
+    graded = grade(notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check"), "02_softmax.ipynb")
+    assert points(graded) == full("softmax")
+    assert graded.notes == ("no check cell is left; each task is judged after the last cell that defines its answer",)
+
+
+def test_a_single_deleted_check_cell_is_named(grade, root):
+    graded = grade(notebooks.without(notebooks.load(root, "exercises", "softmax"), "stable-softmax-check"), "02_softmax.ipynb")
+    assert graded.notes[0] == "the check cell of task 2.1 is gone; it is judged after the last cell that defines the answer"
+
+
+def test_a_notebook_that_lost_every_mark_is_judged_by_its_names(grade, root):
+    solved = notebooks.without(notebooks.load(root, "solutions", "softmax"), "-check")
+    stripped = notebooks.unmarked(solved | {"cells": [old for old in solved["cells"] if "given" not in old["metadata"].get("tags", ())]})
+    graded = grade(stripped, "02_softmax.ipynb")
+    assert points(graded) == full("softmax")
+    assert graded.notes[0] == "no cell is marked as an answer; what is defined at each check counts"
+    assert sum("marked" in note for note in graded.notes) == 1
+
+
+def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(grade, root):
+    solved = notebooks.load(root, "solutions", "softmax")
+    own = notebooks.with_cells(
+        solved,
+        first=(
+            "%matplotlib inline\nimport warnings\nfrom attn_course import check, figures, verify\n"
+            "verify('stable-softmax')\n!pip install numpy"
+        ),
+        after={
+            "setup": "def largest(x, axis):\n    return x.max(axis=axis, keepdims=True)",
+            "entropy-by-hand": "1 / 0",
+            "softmax-jacobian": "pip install torch",
+        },
+    )
+    answer = next(old for old in own["cells"] if old["id"] == "stable-softmax")
+    answer["source"] = (
+        "%%time\ndef my_softmax(scores, axis):\n    e = np.exp(scores - largest(scores, axis))\n    return e / e.sum(axis, keepdims=True)\n"
+    )
+    answer["source"] += "check('stable-softmax', my_softmax)\n%timeit my_softmax(np.ones(3), 0)\nmy_softmax?"
+    graded = grade(own, "02_softmax.ipynb")
+    assert points(graded) == full("softmax")
+    assert [note for note in graded.notes if "ZeroDivisionError" in note] == ["code cell 9: ZeroDivisionError: division by zero"]
+    assert len(graded.notes) == 2
+
+
+def test_the_answer_is_what_its_name_stands_for_where_the_check_stands(grade, toy_chapter):
+    cells = toy.cells(toy.RIGHT)
+    later = [*cells, cell("def twice(x):\n    return x", "own")]
+    sooner = [*cells[:2], cell("def twice(x):\n    return x", "own"), *cells[2:]]
+    assert points(grade(book(*later)))["twice"] == 2
+    assert points(grade(book(*sooner)))["twice"] == 0
+
+
+def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, toy_chapter):
+    cells = toy.cells({**toy.RIGHT, "thrice": "def thrice(x):\n    return x"})
+    cells.insert(2, dict(cells[1]))
+    for old in cells:
+        if old["id"] == "thrice-check":
+            old["source"], old["metadata"]["nbgrader"]["points"] = "thrice = lambda x: 3 * x\nprint('ok 97.2')", 1000
+    graded = grade(book(*cells))
+    assert points(graded) == {"twice": 2, "thrice": 0, "four-times": 4}
+    assert graded.notes[:2] == (
+        "code cell 6, the check of task 97.2, was edited; it does not run here",
+        "task 97.1 has 2 answer cells (code cells 2 and 3); what stands at its check counts",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def twice(x)\n    return x", "the answer cell does not run: SyntaxError: expected ':' (<code cell 2>, line 1)"),
+        ("1 / 0", "the answer cell does not run: ZeroDivisionError: division by zero"),
+        ("doubled = 3", "the answer cell does not define twice"),
+        ("%%bash\necho", "the answer cell does not run: UnknownMagic: a %%bash cell is no Python"),
+        ("twice = 3", "twice must be a function; got int 3 in the case “five numbers”"),
+        ("def twice(x):\n    return 2 * y", "twice raised NameError: name 'y' is not defined in line 2 of twice: `return 2 * y`"),
+        ("def twice(x):\n    x *= 2\n    return x", "twice changed its input `x` in the case “five numbers”: work on a copy"),
+        ("def twice(x):\n    return [2.0, 4.0]", "twice must return a NumPy array or a torch tensor; got list"),
+        ("def twice(x):\n    return (2 * x).astype(int)", "twice must return float32 or float64 numbers; got an array of int64"),
+        ("def twice(x):\n    return x * float('nan')", "It holds NaN"),
+    ],
+)
+def test_a_wrong_answer_says_why(grade, toy_chapter, source, message):
+    verdict = grade(book(*toy.cells({**toy.RIGHT, "twice": source}))).verdicts[0]
+    assert verdict.points == 0
+    assert message in verdict.message
+
+
+def test_known_mistakes_are_named(grade, toy_chapter):
+    wrong = {"twice": "twice = lambda x: -2 * x", "thrice": "thrice = lambda x: 3 * x + 1", "four-times": "four_times = lambda x: x"}
+    verdicts = grade(book(*toy.cells(wrong))).verdicts
+    assert [verdict.mistake for verdict in verdicts] == ["lost the sign", "added one", "forgot the factor"]
+    assert verdicts[0].hint == "hint: you lost the sign"
+
+
+# --- files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "not judged: the file is empty"),
+        (b"{", "the file is cut short or damaged"),
+        (b"[" * 100_000, "the file is not a notebook: its JSON is nested too deep"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b" " * (16 * 2**20 + 1), "the file is too large (16 MiB; at most 16)"),
+        (json.dumps(book(*[cell("1", f"c{n}") for n in range(2001)])).encode(), "the notebook holds more than 2000 code cells"),
+        (json.dumps(book(cell("", "of-another"))).encode(), "not of chapter 97"),
+    ],
+    ids=["empty", "cut", "deep", "encoding", "large", "cells", "chapter"],
+)
+def test_a_file_that_is_no_notebook_gets_nothing_with_a_reason_for_every_task(grade, toy_chapter, content, reason):
+    graded = grade(content, lesson="toy")
+    assert points(graded) == {"twice": 0, "thrice": 0, "four-times": 0}
+    assert all(reason in verdict.message for verdict in graded.verdicts)
+    assert all(verdict.message == f"not judged: {graded.problem}" for verdict in graded.verdicts)
+    assert graded.notes == (graded.problem,)
+
+
+def test_a_link_is_not_followed(grader, root, tmp_path):
+    (solution,) = (root / "solutions").glob("02_*.ipynb")
+    (tmp_path / "02_softmax.ipynb").symlink_to(solution)
+    graded = grader.grade(tmp_path / "02_softmax.ipynb", student="eve")
+    assert graded.notes == ("the file is a symbolic link, which is not followed",)
+    assert sum(points(graded).values()) == 0
+
+
+def test_a_byte_order_mark_is_no_obstacle(grade, toy_chapter):
+    assert sum(points(grade(b"\xef\xbb\xbf" + json.dumps(book(*toy.cells(toy.RIGHT))).encode())).values()) == 9
+
+
+def test_grading_twice_gives_the_same(grade, root):
+    scratch = "import random\nmy_entropy = np.log(2) * random.choice([1.5, 1.0, 2.0]) + np.random.normal()"
+    noisy = notebooks.answered(root, "softmax", {"entropy-by-hand": scratch})
+    assert grade(noisy, "02.ipynb").verdicts == grade(noisy, "02.ipynb").verdicts
+
+
+# --- numbers of a student's own ------------------------------------------------------------------------
+
+ADAS = {"n": 3, "r": 2}
+OWN = "from attn_course import question\nn, r = question('entropy-by-hand')\nmy_entropy = np.log(n + r) - r / (n + r) * np.log(r)"
+
+
+@pytest.fixture
+def entropy(grade, grader, root, monkeypatch):
+    """The verdict on an answer to a task with variants, and the notes; each student has numbers of their own."""
+    monkeypatch.setattr(grader, "_variants", True)
+
+    def judged(text, **keywords):
+        graded = grade(notebooks.answered(root, "softmax", {"entropy-by-hand": text}), "softmax.ipynb", **keywords)
+        return next(verdict for verdict in graded.verdicts if verdict.task == "entropy-by-hand"), graded.notes
+
+    return judged
+
+
+def test_each_student_is_judged_by_numbers_of_their_own(entropy, grader, monkeypatch):
+    assert get_task("entropy-by-hand").variant("ada").numbers == ADAS
+    assert entropy(OWN)[0].passed  # what it asks for is what the grader sends
+    right = f"my_entropy = np.log({ADAS['n'] + ADAS['r']}) - {ADAS['r'] / (ADAS['n'] + ADAS['r'])} * np.log({ADAS['r']})"
+    assert entropy(right)[0].passed
+    copied, _ = entropy("my_entropy = 1.5 * np.log(2)")  # the solution's
+    assert (copied.passed, copied.mistake) == (False, None)
+    bits, _ = entropy(f"{right}\nmy_entropy /= np.log(2)")
+    assert bits.mistake == "measured in bits"
+    monkeypatch.setattr(grader, "_variants", False)
+    assert entropy("my_entropy = 1.5 * np.log(2)")[0].passed
+    assert not entropy(right)[0].passed
+
+
+def test_the_notebook_does_not_say_by_whose_numbers_it_is_judged_and_where_it_tries_that_is_said(entropy, grader, monkeypatch):
+    other = "it is judged by those of 'ada'"
+    assert entropy('STUDENT = "ada"\n' + OWN)[1] == ()
+    for name, said in (("bob", "'bob'"), ("", "''")):
+        verdict, notes = entropy(f'STUDENT = "{name}"\n{OWN}')
+        assert verdict.passed
+        assert notes == (f"the notebook asks for the numbers of {said} (STUDENT); {other}",)
+    monkeypatch.setattr(grader, "_variants", False)
+    verdict, (said,) = entropy(f'STUDENT = "ada"\n{OWN}')
+    assert verdict.passed
+    assert said.endswith("it is judged by those that all have (attn-course grade --variants judges each student by their own)")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "import attn_course\nn, r = attn_course.question('entropy-by-hand')",
+        "from attn_course.tasks import question as q\nn, r = q('entropy-by-hand')",
+    ],
+)
+def test_the_numbers_are_there_however_they_are_asked_for(entropy, asked):
+    assert entropy(f"{asked}\nmy_entropy = np.log(n + r) - r / (n + r) * np.log(r)")[0].passed
+
+
+def test_the_numbers_are_there_where_their_task_is_not_asked_for(grade, root):
+    book = notebooks.answered(root, "softmax", {"entropy-by-hand": OWN})
+    assert grade(book, "softmax.ipynb", tasks=["stable-softmax"]).notes == ()

@@ -1,0 +1,249 @@
+"""Pages for students and teachers: complete, and inert whatever a student wrote."""
+
+import re
+import subprocess
+import tomllib
+from html.parser import HTMLParser
+
+import pytest
+
+from attn_course.classroom import pages
+from attn_course.classroom.class_page import hardest, mistakes, runs
+from attn_course.classroom.feedback import feedback_page
+from attn_course.classroom.marks import Marked
+from attn_course.classroom.pages import sentence
+from attn_course.figures.drawing import contrast
+from attn_course.numbers import cite, eq, lesson_number, lessons
+from attn_course.tasks import all_tasks, get_task
+from attn_course.tasks.core import Verdict
+from tests.classroom.class_tools import SOFTMAX_POINTS, Room
+
+HOSTILE = ['<script>alert("x")<', "<img src=x onerror=alert(1)>", "\"><svg onload='alert(1)'>", "</title><script>alert(2)<", "&lt;b&gt;"]
+
+
+class Reader(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def is_inert(text):
+    """Whether a page can neither run nor load anything."""
+    page = Reader(text)
+    allowed = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
+    allowed |= {"table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img"}
+    sources = [value for name, value in page.attributes if name in ("src", "href", "data", "action", "srcset")]
+    return (
+        set(page.tags) <= allowed
+        and not any(name.startswith("on") for name, _ in page.attributes)
+        and all(source.startswith("data:image/png;base64,") for source in sources)
+        and "default-src 'none'" in text
+    )
+
+
+def test_the_check_for_inert_pages_can_fail():
+    def with_body(html):
+        text = '{% extends "page.html" %}{% block body %}' + html + "{% endblock %}"
+        return pages.environment().from_string(text).render(title="title")
+
+    assert is_inert(with_body("<p>text</p>"))
+    for bad in ("<script>1</script>", '<p onclick="x">a</p>', '<img src="http://x/y.png">', "<iframe></iframe>"):
+        assert not is_inert(with_body(bad))
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """A graded class of students who are called and write as in HOSTILE, of one who did well, and of files that look alike or are none."""
+    room = Room(tmp_path_factory.mktemp("class"))
+    for text in HOSTILE:
+        name = text.replace("/", "\u2215")
+        room.hand_in(name, f"{name}/{name}.ipynb", words=f"say {text} note {text}")
+    room.hand_in("bea", right="1 3", words="say less < more & more")
+    for name in ("02_softmax.ipynb", "02_softmax.IPYNB", "02_Softmax.ipynb", "\udcff" * 200 + ".ipynb", "02_softmax.ipynb.txt"):
+        room.hand_in("cy", name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attn_course.classroom.class_page._figures", lambda *_: {})
+        room.grade()
+    return room
+
+
+def page(room, name):
+    return (room / "out" / name).read_text()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_and_words_are_shown_and_do_nothing(graded, text):
+    name = text.replace("/", "\u2215")
+    feedback = page(graded, f"feedback/{name}/{name}/{name}.html")
+    for html in (feedback, page(graded, "class.html")):
+        assert is_inert(html)
+        assert name in Reader(html).text
+    assert text in Reader(feedback).text
+
+
+def test_feedback_says_everything_about_every_task(graded):
+    text = Reader(page(graded, "feedback/bea/02_softmax.html")).text
+    assert "bea · 02_softmax.ipynb · chapter 2" in text
+    assert f"5 of {SOFTMAX_POINTS} points" in text
+    tasks = all_tasks("softmax")
+    for task in tasks:
+        assert f"{task.number} {task.title.replace('`', '')}" in text
+        if task.equation:
+            assert eq(task.equation) in text
+        known, failed = task.wrong[0], task.id not in ("stable-softmax", "log-softmax-derivative")
+        assert (known.name.replace("`", "") in text) == failed
+        assert (sentence(cite(known.hint), task.entry).replace("`", "") in text) == failed
+    counts = [text.count(words) for words in ("less < more & more", "✗ not right", "✓ passed")]
+    assert counts == [len(tasks) - 2, len(tasks) - 2, 2]
+
+
+def test_a_notebook_that_was_not_judged_has_a_page_with_the_reason(graded):
+    text = Reader(page(graded, "feedback/cy/02_softmax.ipynb.txt.html")).text
+    assert "its name must end in .ipynb" in text
+    assert f"0 of {SOFTMAX_POINTS} points" in text
+
+
+def test_no_two_pages_have_one_name(graded):
+    found = [path.name.lower() for path in (graded / "out" / "feedback" / "cy").iterdir()]
+    assert len(set(found)) == len(found) == 5
+    assert max(len(name.encode()) for name in found) <= 255
+
+
+def test_an_equation_that_a_hint_names_is_shown_by_its_number():
+    (task,) = (task for task in all_tasks("softmax") if task.id == "log-softmax-derivative")
+    (role,) = re.findall("{eq}`[^`]*`", task.hints[0])
+    failed = Verdict(task.id, task.title, False, 0, 1, "it is wrong", None, None, task.equation)
+    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (failed,)))).text
+    assert sentence(task.hints[0].replace(role, eq(role[5:-1])), task.entry).replace("`", "") in text
+    assert "{eq}" not in text
+
+
+def test_after_an_error_of_form_the_page_gives_no_hint_and_what_is_true_stands_in_it():
+    told = "my_softmax is not right in the case “c”. Its numbers are right; it lacks an axis of length 1."
+    form = Verdict("stable-softmax", "Title", False, 0, 1, told, None, "")
+    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (form,)))).text
+    assert told in text
+    assert "Hint:" not in text
+
+
+NAMES_AND_FORMULAS = """my_update has no answer yet|twice is not right|`x` feeds three maps|d_k counts|lse(z) is|x[0] is|np.exp(x) is
+shares = np.exp(lses)|plain / 2|s (1 - s) is|t_1 + 9|exp overflows|dQ lacks|e^c is|p' = p|1 - t||-inf|<script>|Done|(x w)^T is"""
+
+
+@pytest.mark.parametrize("text", NAMES_AND_FORMULAS.replace("\n", "|").split("|"))
+def test_a_text_that_begins_with_a_name_or_a_formula_stays_as_it_is(text):
+    assert sentence(text, "twice") == text
+
+
+@pytest.mark.parametrize(
+    "text", ["this is “no scale”", "a position", "entry (0, 2)", "below -104 it", "additive: two", "queries, keys", "wrong"]
+)
+def test_any_other_text_begins_with_a_capital(text):
+    assert sentence(text) == text[0].upper() + text[1:]
+
+
+def test_a_page_says_each_thing_once_and_in_sentences():
+    told = Verdict(
+        "stable-softmax", "Title", False, 0, 1, "this is “no maximum subtracted” in the case “c”.", "no maximum subtracted", "exp overflows"
+    )
+    other = Verdict("entropy-by-hand", "Title", False, 0, 1, "it is wrong", "another", None)
+    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (told, other)))).text
+    assert "This is “no maximum subtracted” in the case “c”." in text
+    assert text.count("no maximum subtracted") == 1
+    assert "It is wrong" in text
+    assert "Known mistake: another" in text
+    assert "Hint: exp overflows" in text
+
+
+def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(small_room):
+    small_room.hand_in("s01", right="1", words="note code cell 3 was changed")
+    (small_room / "in" / "zoe").mkdir()
+    done = small_room.grade()
+    assert is_inert(page(small_room, "class.html"))
+    shown = Reader(page(small_room, "class.html"))
+    alts = [value for name, value in shown.attributes if name == "alt"]
+    assert [alt.split()[0] for alt in alts] == ["Histogram", "Horizontal", "Horizontal"]
+    assert all(shown.text.count(alt) == 1 for alt in alts)
+    assert "code cell 3 was changed" in shown.text
+    assert re.search(r"zoe\s*softmax\s*missing", shown.text)
+    assert "sandbox: full (a stand-in) (4 notebooks under “full”)" in shown.text
+    tasks = all_tasks("softmax")
+    assert hardest(done.marked)[0] == (f"2.4 {tasks[3].title}", 0, 4)  # zoe, who handed nothing in, makes no task hard
+    assert hardest(done.marked)[-1] == (f"2.1 {tasks[0].title}", 3, 4)
+    assert mistakes(done.marked)[0][1] == 4
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_a_class_with_nothing_odd_says_so(room):
+    room.with_students(1).grade()
+    text = page(room, "class.html")
+    assert "Nothing: every notebook was there" in text
+    assert "1 student · 1 notebook graded" in text
+    assert "(1 notebook under “full”)" in text
+
+
+def verdict(task, mistake=None):
+    return Verdict(task, "Title", not mistake, 0, 1, "said", mistake)
+
+
+def test_a_task_is_hard_for_those_whose_notebook_was_judged():
+    tasks = ("stable-softmax", "entropy-by-hand", "repair-softmax-temperature")
+    marked = [
+        Marked("ann", "", "", "softmax", "graded", tuple(map(verdict, tasks, (None, "m", "m")))),
+        Marked("bob", "", "", "softmax", "graded", tuple(map(verdict, tasks, (None, None, "m")))),
+        Marked("eve", "", "", "softmax", "duplicate", tuple(map(verdict, tasks, ("m", "m", "m")))),
+        Marked("ida", "", "", "softmax", "missing", tuple(map(verdict, tasks, ("no", "no", "no")))),
+        Marked("ugo", "", "", "softmax", "not judged", tuple(map(verdict, tasks, ("no", "no", "no")))),
+    ]
+    assert hardest(marked) == [("2.5 Title", 0, 2), ("2.2 Title", 1, 2), ("2.1 Title", 2, 2)]
+
+
+def test_mistakes_are_counted_by_students_and_sorted_by_task_as_numbers():
+    first = {
+        "repair-softmax-temperature": "late",
+        "repair-decay-gate": "early",
+        "latent-decoding-step": "more",
+        "repair-decoupled-scores": "less",
+    }
+    second = {"repair-softmax-temperature": "late", "read-interference": "two"}
+    other = {"repair-softmax-temperature": None, "read-interference": "two"}
+    weeks = [("ann", "week 1", first), ("ann", "week 2", second), ("bob", "week 1", other)]
+    marked = [Marked(who, week, "", "softmax", "graded", tuple(verdict(*each) for each in made.items())) for who, week, made in weeks]
+    repairs = ("repair-softmax-temperature", "repair-decoupled-scores", "latent-decoding-step", "repair-decay-gate")
+    once = [(f"{get_task(task).number} {made}", 1) for task, made in zip(repairs, ("late", "less", "more", "early"), strict=True)]
+    assert mistakes(marked) == [(f"{get_task('read-interference').number} two", 2), *once]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [((2,), "2"), ((2, 3), "2, 3"), ((0, 1, 2), "0–2"), ((0, 2, 3, 4, 9, 10, 11, 12), "0, 2–4, 9–12"), ((), "")]
+)
+def test_chapters_in_a_row_are_named_by_their_ends(numbers, text):
+    assert runs([slug for slug in lessons() if lesson_number(slug) in map(str, numbers)]) == text
+
+
+def test_colours_can_be_read_in_light_and_dark():
+    light, dark = re.findall(r":root \{(.*?)\}", (pages.TEMPLATES / "style.css").read_text(encoding="utf-8"), flags=re.DOTALL)
+    for colours in (light, dark):
+        value = dict(re.findall(r"--(\w+): (#\w{6})", colours))
+        for front in ("ink", "soft", "good", "bad", "open"):
+            assert min(contrast(value[front], value[behind]) for behind in ("paper", "card")) >= 4.5
+
+
+def test_templates_go_where_the_package_goes(root):
+    """A wheel holds what git does not ignore of the folders it packs."""
+    wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel == {"packages": ["attn_course"]}
+    templates = sorted(pages.TEMPLATES.iterdir())
+    assert {path.name for path in templates} >= {"page.html", "feedback.html", "class.html", "similarity.html", "style.css"}
+    ignored = subprocess.run(["git", "check-ignore", *templates], cwd=root, capture_output=True, text=True)
+    assert (ignored.returncode, ignored.stdout) == (1, "")

@@ -1,0 +1,139 @@
+"""The fence around forbidden library calls."""
+
+import contextlib
+import importlib
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from attn_course.classroom.stubs import Refused, Stubs
+from attn_course.classroom.worker import Session
+from attn_course.tasks.forbidden import AUTOGRAD, SOFTMAX
+
+RULES = ["slow_library.softmax"]
+TASK = {"id": "0.0", "entry": "f", "kind": "write", "symbols": [], "functions": [], "module": None, "at": 1, "answers": [0]}
+LATE = """
+import importlib
+def f(x): return getattr(importlib.import_module("slow_" + "library"), "soft" + "max")(x)
+"""
+
+
+@pytest.fixture
+def slow_library(monkeypatch, tmp_path):
+    """A library that no one has imported yet."""
+    (tmp_path / "slow_library.py").write_text("def softmax(x):\n    return x\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "slow_library", raising=False)
+    yield
+    sys.modules.pop("slow_library", None)
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A library that is there already."""
+    made = types.ModuleType("slow_library")
+    made.softmax = lambda x: x
+    monkeypatch.setitem(sys.modules, "slow_library", made)
+    return made
+
+
+def test_a_function_is_refused_that_is_first_imported_while_the_answer_runs(slow_library, monkeypatch):
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    session = Session(forbid=RULES)
+    session.begin([LATE], [1], [{**TASK, "forbid": RULES}], 0)
+    assert session.cell(0, 5.0) == {"problem": None}
+    assert session.call("0.0", {"x": np.ones(2)}, 5.0)["refused"] == "slow_library.softmax"
+
+
+def test_a_library_that_is_imported_anew_gets_stubs_anew(slow_library):
+    stubs = Stubs()
+    for _time in range(2):
+        sys.modules.pop("slow_library", None)
+        importlib.import_module("slow_library")
+        assert stubs.install(RULES)
+
+
+def test_another_name_of_a_forbidden_function_is_seen_in_the_text_while_its_stub_stands(monkeypatch):
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    importlib.import_module("sympy")
+    rules = [".exp", "numpy.exp", "sympy.integrate"]
+    aliases = ["from numpy._core.umath import exp as f", "from sympy.integrals.integrals import integrate as f"]
+    session = Session(forbid=rules)
+    refusals = [session.begin([text], [1], [{**TASK, "forbid": rules}], 0)["refusals"]["0.0"] for text in aliases]
+    session.discard()
+    assert [refusal.partition(",")[0] for refusal in refusals] == ["f uses f (numpy.exp)", "f uses f (sympy.integrate)"]
+
+
+def test_a_stub_is_put_up_once_and_refuses_only_under_its_own_rule(library):
+    stubs = Stubs()
+    assert [stubs.install(RULES), stubs.install(RULES)] == [True, False]
+    with stubs.forbidding(["torch.softmax"]):
+        assert library.softmax(3) == 3
+    with pytest.raises(Refused), stubs.forbidding(RULES):
+        library.softmax(3)
+    assert stubs.caught == "slow_library.softmax"
+
+
+def test_what_stubs_stood_in_front_of_comes_back_as_it_was(library):
+    class Base:
+        def softmax(self):
+            return 1
+
+        @staticmethod
+        def exp():
+            return 2
+
+    class Tensor(Base):
+        pass
+
+    library.Tensor, library.softmax = Tensor, len
+    before = [dict(vars(owner)) for owner in (library, Base, Tensor)]
+    stubs = Stubs()
+    rules = ["slow_library.softmax", "slow_library.Tensor", "slow_library.Tensor.softmax", "slow_library.Tensor.exp"]
+    assert stubs.install(rules)
+    with stubs.forbidding(rules[:1]), contextlib.suppress(Refused):
+        library.softmax("ab")
+    assert stubs.caught
+    stubs.remove()
+    assert [dict(vars(owner)) for owner in (library, Base, Tensor)] == before
+    assert stubs.install(rules), "they can be put up again"
+
+
+def test_a_session_leaves_no_stub_to_the_next(library):
+    first = library.softmax
+    session = Session(setup=["import slow_library"], given=["def helper(x):\n    return slow_library.softmax(x)"], forbid=RULES)
+    assert library.softmax is not first
+    session.discard()
+    assert library.softmax is first
+
+
+def test_the_methods_of_a_numpy_function_are_there_and_refused_with_it(library):
+    library.softmax = np.power
+    stubs = Stubs()
+    stubs.install(RULES)
+    assert library.softmax.outer([2, 3], [1, 2]).tolist() == [[2, 4], [3, 9]]
+    with pytest.raises(Refused), stubs.forbidding(RULES):
+        library.softmax.outer([2, 3], [1, 2])
+
+
+def test_kernels_are_watched_only_where_a_rule_speaks_of_them():
+    import torch
+
+    stubs, x = Stubs(), torch.ones(3, dtype=torch.float64, requires_grad=True)
+    for rules, refused in ((SOFTMAX.rules, True), (AUTOGRAD.rules, False), ([], False)):
+        with stubs.forbidding(rules), contextlib.suppress(Refused):
+            torch.ops.aten._softmax(x, 0, False)
+        assert bool(stubs.caught) is refused
+
+
+def test_gradients_of_the_engine_itself_are_no_offence():
+    import torch
+
+    stubs, x = Stubs(), torch.ones(3, requires_grad=True)
+    with stubs.forbidding([".backward"], gradients=True):
+        torch.autograd.grad(x.exp().sum(), x)
+    assert stubs.caught == ""
+    with pytest.raises(Refused), stubs.forbidding([".backward"]):
+        torch.autograd.grad(x.exp().sum(), x)

@@ -2,10 +2,13 @@
 
 import contextlib
 import errno
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+WIDTH = 120  # of a line of stored data
 TEMPORARY = ".tmp-"  # how files begin that are being written; one that is left over may be deleted
 
 
@@ -51,3 +54,36 @@ def locked(path: Path, *, patience_s: float) -> Iterator[None]:
             yield
     except Timeout:
         raise Locked(errno.EAGAIN, "another process is writing", str(path)) from None
+
+
+def in_short_lines(data: Any) -> str:
+    """Return data as JSON in which whatever fits in a line stands in one, and long lists fill their lines."""
+    return "\n".join(_lines(json.loads(json.dumps(data)), "", "")) + "\n"
+
+
+def _lines(data: Any, indent: str, key: str) -> list[str]:
+    whole = f"{indent}{key}{json.dumps(data, ensure_ascii=False)}"
+    if len(whole) < WIDTH or not isinstance(data, list | dict):
+        return [whole]
+    opening, closing = "[]" if isinstance(data, list) else "{}"
+    named = (
+        [("", value) for value in data] if isinstance(data, list) else [(f"{json.dumps(name)}: ", value) for name, value in data.items()]
+    )
+    parts = [_lines(value, f"{indent} ", name) for name, value in named]
+    for part in parts[:-1]:
+        part[-1] += ","
+    if all(len(part) == 1 for part in parts) and not (isinstance(data, dict) and any(isinstance(value, dict) for value in data.values())):
+        inside = _filled(parts, f"{indent} ")
+    else:
+        inside = [line for part in parts for line in part]
+    return [f"{indent}{key}{opening}", *inside, f"{indent}{closing}"]
+
+
+def _filled(parts: list[list[str]], indent: str) -> list[str]:
+    lines = [indent]
+    for (part,) in parts:
+        word = part.removeprefix(indent)
+        if lines[-1] != indent and len(lines[-1]) + 1 + len(word) > WIDTH:
+            lines.append(indent)
+        lines[-1] += word if lines[-1] == indent else f" {word}"
+    return lines

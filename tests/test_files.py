@@ -1,5 +1,6 @@
 """Files are written whole or not at all, and a lock ends with the process that holds it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.files import TEMPORARY, Locked, locked, write_atomically
+from attn_course.files import TEMPORARY, WIDTH, Locked, in_short_lines, locked, write_atomically
 
 
 def test_a_file_is_replaced_whole_and_its_folder_is_made(tmp_path):
@@ -58,3 +59,19 @@ def test_a_lock_is_held_by_one_at_a_time_and_ends_with_its_process_however_that_
         other.kill()
     with locked(tmp_path / "lock", patience_s=60):
         pass
+
+
+def test_data_stand_in_lines_that_are_filled_and_come_back_as_they_were():
+    data = {
+        "curve": [0.125] * 40,
+        "pairs": [[1, "é, {"]] * 30,
+        "none": [],
+        "deep": {"a": {str(n): n for n in range(50)}, "b": None},
+        "c": ["x" * 200],
+    }
+    text = in_short_lines(data)
+    assert json.loads(text) == data
+    assert text.splitlines()[1:4] == [' "curve": [', "  " + "0.125, " * 16 + "0.125,", "  " + "0.125, " * 16 + "0.125,"]
+    assert all(len(line) <= WIDTH for line in text.splitlines() if "xxx" not in line)
+    assert ' "none": [],' in text.splitlines()
+    assert in_short_lines({1: (2, 3)}) == '{"1": [2, 3]}\n'

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from attn_course import numbers
+from attn_course.files import in_short_lines
 
 PACKAGE = Path(__file__).resolve().parents[1]
 HOW = "run `make experiments`"
@@ -120,7 +121,7 @@ class Record:
     def save(self, path: Path) -> None:
         """Write the record as JSON that is pleasant to compare."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        path.write_text(in_short_lines(asdict(self)), encoding="utf-8")
 
     def values(self, *keys: str) -> np.ndarray:
         """Return one number, or array of numbers, for each seed.

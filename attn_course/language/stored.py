@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.files import locked, write_atomically
+from attn_course.files import in_short_lines, locked, write_atomically
 from attn_course.language.getting import HOW, SHA256, ModelMissing
 
 PATH = Path(__file__).with_name("answers.json")
@@ -39,7 +39,7 @@ def record(question: str, answer: Any) -> None:
     with locked(Path(tempfile.gettempdir(), "attn-course-answers.lock"), patience_s=60.0):  # lessons may be built side by side
         answers = _answers() | {question: _written(answer)}
         content = {"model_sha256": SHA256, "answers": dict(sorted(answers.items()))}
-        write_atomically(PATH, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(PATH, in_short_lines(content))
 
 
 def question_of(method: str, arguments: Mapping[str, Any]) -> str:

@@ -14,12 +14,6 @@ def _softmax(scores, axis=-1):
 # --- one matrix for each head ---------------------------------------------------------------------
 
 
-def forms_by_a_loop(w_query, w_key, n_heads):
-    d_k = w_query.shape[1] // n_heads
-    pairs = zip(np.split(w_query, n_heads, axis=1), np.split(w_key, n_heads, axis=1), strict=True)
-    return np.array([q @ k.T / math.sqrt(d_k) for q, k in pairs])
-
-
 def forms_with_einsum(w_query, w_key, n_heads):
     q, k = (w.reshape(len(w), n_heads, -1) for w in (w_query, w_key))
     return np.einsum("ahc,bhc->hab", q / np.sqrt(q.shape[2]), k)
@@ -38,14 +32,6 @@ def columns_by_rows(tokens, w_query, w_key):
     return (_softmax(query @ key.T / np.sqrt(len(w_query))) @ tokens.T).T
 
 
-def columns_by_a_loop(tokens, w_query, w_key):
-    columns = []
-    for i in range(tokens.shape[1]):
-        scores = [(w_key @ tokens[:, j]) @ (w_query @ tokens[:, i]) / math.sqrt(len(w_query)) for j in range(tokens.shape[1])]
-        columns.append(tokens @ _softmax(np.array(scores)))
-    return np.stack(columns, axis=1)
-
-
 def columns_in_torch(tokens, w_query, w_key):
     tokens, w_query, w_key = (torch.from_numpy(a).float() for a in (tokens, w_query, w_key))
     return tokens @ torch.softmax((w_key @ tokens).T @ (w_query @ tokens) / len(w_query) ** 0.5, dim=0)
@@ -56,14 +42,6 @@ def columns_in_torch(tokens, w_query, w_key):
 
 def backward_with_einsum(w_query, w_key, d_form):
     return np.einsum("ab,bc->ac", d_form, w_key), np.einsum("ab,ac->bc", d_form, w_query)
-
-
-def backward_by_entries(w_query, w_key, d_form):
-    d_query, d_key = np.zeros_like(w_query), np.zeros_like(w_key)
-    for a, b in np.ndindex(*d_form.shape):
-        d_query[a] += d_form[a, b] * w_key[b]
-        d_key[b] += d_form[a, b] * w_query[a]
-    return d_query, d_key
 
 
 def backward_in_float32(w_query, w_key, d_form):
@@ -78,23 +56,12 @@ def bias_by_values(weights, b_value, w_output):
     return weights @ np.tile(b_value, (weights.shape[1], 1)) @ w_output
 
 
-def bias_as_outer_product(weights, b_value, w_output):
-    return np.outer(weights @ np.ones(weights.shape[1]), w_output.T @ b_value)
-
-
 def bias_in_torch(weights, b_value, w_output):
     weights, b_value, w_output = (torch.from_numpy(a).float() for a in (weights, b_value, w_output))
     return weights.sum(1, keepdim=True) * (b_value @ w_output)
 
 
 # --- joint compression ----------------------------------------------------------------------------
-
-
-def joint_by_projection(w_key, w_value, d_latent):
-    both = np.concatenate([w_key, w_value], axis=1)
-    values, vectors = np.linalg.eigh(both @ both.T)
-    top = vectors[:, np.argsort(values)[::-1][:d_latent]]
-    return top @ (top.T @ w_key), top @ (top.T @ w_value)
 
 
 def joint_from_the_right(w_key, w_value, d_latent):
@@ -146,18 +113,6 @@ def decoupled_in_float32(query, query_rope, latent, key_rope, w_key_up):
 # --- one step ------------------------------------------------------------------------------------
 
 
-def step_by_a_loop(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
-    n_heads, d_head = query.shape
-    d_v = w_value_up.shape[1] // n_heads
-    absorbed, averages, output = [], [], 0.0
-    for h in range(n_heads):
-        absorbed.append(query[h] @ w_key_up[:, h * d_head : (h + 1) * d_head].T)
-        scores = (latent @ absorbed[h] + key_rope @ query_rope[h]) / math.sqrt(d_head + query_rope.shape[1])
-        averages.append(_softmax(scores) @ latent)
-        output = output + averages[h] @ w_value_up[:, h * d_v : (h + 1) * d_v] @ w_output[h * d_v : (h + 1) * d_v]
-    return np.array(absorbed), np.array(averages), output
-
-
 def step_with_one_wide_key(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):
     n_heads, d_head = query.shape
     absorbed = np.einsum("hk,chk->hc", query, w_key_up.reshape(-1, n_heads, d_head))
@@ -179,27 +134,21 @@ def step_in_torch(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_o
 
 
 RIGHT = {
-    "absorbed-head-matrices": [forms_by_a_loop, forms_with_einsum, forms_in_torch],
-    "repair-columns-attention": [columns_by_rows, columns_by_a_loop, columns_in_torch],
-    "absorbed-matrix-backward": [backward_with_einsum, backward_by_entries, backward_in_float32],
-    "value-bias-contribution": [bias_by_values, bias_as_outer_product, bias_in_torch],
+    "absorbed-head-matrices": [forms_with_einsum, forms_in_torch],
+    "repair-columns-attention": [columns_by_rows, columns_in_torch],
+    "absorbed-matrix-backward": [backward_with_einsum, backward_in_float32],
+    "value-bias-contribution": [bias_by_values, bias_in_torch],
     "read-bilinear-form": [lambda: (2, 0.2, 1.4), lambda: [2.0, (-0.6 + 1.0) / 2, 0.5 + 1.2 - 0.4 + 0.1]],
     "latent-cache-size": [lambda: (48 * 352 * 2 / 1000, 352 / 160), lambda: (33.79, 2.2)],
-    "joint-key-value-compression": [joint_by_projection, joint_from_the_right, joint_in_torch],
+    "joint-key-value-compression": [joint_from_the_right, joint_in_torch],
     "absorption-break-even": [
         lambda t, c, k, v: t * c * (k + v) / (c * (k + v) + 2 * t * c - t * (k + v)),
         lambda t, c, k, v: 1 / (1 / t + 2 / (k + v) - 1 / c),
         lambda t, c, k, v: -t * c * (k + v) / (t * (k + v) - 2 * c * t - c * k - c * v),
     ],
-    "repair-decoupled-scores": [decoupled_with_keys_written_out, decoupled_by_distance, decoupled_in_float32],
-    "latent-decoding-step": [step_by_a_loop, step_with_one_wide_key, step_in_torch],
+    "repair-decoupled-scores": [decoupled_by_distance, decoupled_in_float32],
+    "latent-decoding-step": [step_with_one_wide_key, step_in_torch],
     "absorb-projections-and-biases": [
-        [
-            r"(x_i W_Q + b_Q)(x_j W_K + b_K)^\top",
-            r"x_i W_Q (x_j W_K + b_K)^\top + b_Q (x_j W_K + b_K)^\top",
-            r"x_i W_Q W_K^\top x_j^\top + x_i W_Q b_K^\top + b_Q W_K^\top x_j^\top + b_Q b_K^\top",
-            r"x_i W x_j^\top + x_i W_Q b_K^\top + v x_j^\top + b_Q b_K^\top",
-        ],
         [
             r"(x_i W_Q + b_Q) \, \bigl( x_j W_K + b_K \bigr)^{\top}",
             r"\bigl( x_j W_K + b_K \bigr) \bigl( x_i W_Q + b_Q \bigr)^\top",

@@ -8,13 +8,6 @@ import torch
 # --- cross-attention -------------------------------------------------------------------------------
 
 
-def cross_with_one_rectangular_matrix(x, y, w_query, w_key, w_value):
-    # A = W_Q W_K^T, Eq. rectangular-bilinear-score; values are averaged before their projection
-    scores = np.einsum("ia,ab,jb->ij", x, w_query @ w_key.T, y) / w_query.shape[1] ** 0.5
-    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-    return (weights @ y) @ w_value
-
-
 def cross_in_torch(x, y, w_query, w_key, w_value):
     x, y, w_query, w_key, w_value = (torch.from_numpy(array) for array in (x, y, w_query, w_key, w_value))
     return torch.softmax(x @ w_query @ (y @ w_key).T / w_key.shape[1] ** 0.5, dim=-1) @ (y @ w_value)
@@ -28,14 +21,6 @@ def cross_in_float32(x, y, w_query, w_key, w_value):
 
 
 # --- padding of two sides --------------------------------------------------------------------------
-
-
-def padded_in_torch(query, key, value, source_lengths, target_lengths):
-    query, key, value = (torch.tensor(array) for array in (query, key, value))
-    hidden = torch.arange(key.shape[1]) >= torch.tensor(source_lengths)[:, None]
-    scores = (query @ key.mT / query.shape[2] ** 0.5).masked_fill(hidden[:, None, :], -math.inf)
-    real = (torch.arange(query.shape[1]) < torch.tensor(target_lengths)[:, None]).double()
-    return torch.softmax(scores, dim=-1) @ value * real[..., None]
 
 
 def padded_with_a_float_mask(query, key, value, source_lengths, target_lengths):
@@ -82,27 +67,7 @@ def loss_in_plain_float32(logits, target, padding):
     return -(picked * real).sum() / real.sum(), d_logits * real[..., None] / real.sum()
 
 
-def loss_with_python_floats(logits, target, padding):
-    places = [tuple(map(int, place)) for place in np.argwhere(target != padding)]
-    d_logits, total = np.zeros(logits.shape), 0.0
-    for place in places:
-        row, word = logits[place].tolist(), int(target[place])
-        most = max(row)
-        lse = most + math.log(sum(math.exp(u - most) for u in row))
-        total += lse - row[word]
-        d_logits[place] = [(math.exp(u - lse) - (n == word)) / len(places) for n, u in enumerate(row)]
-    return total / len(places), d_logits
-
-
 # --- gradient of the source ------------------------------------------------------------------------
-
-
-def source_gradient_with_the_output(x, y, w_query, w_key, w_value, d_output):
-    query, key, value = x @ w_query, y @ w_key, y @ w_value
-    scores = query @ key.T / query.shape[1] ** 0.5
-    p = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-    d_s = p * (d_output @ value.T - np.sum(d_output * (p @ value), axis=1, keepdims=True))
-    return np.einsum("ij,ik,ak->ja", d_s, query, w_key) * query.shape[1] ** -0.5 + np.einsum("ij,iv,av->ja", p, d_output, w_value)
 
 
 def source_gradient_in_torch_float32(x, y, w_query, w_key, w_value, d_output):
@@ -161,24 +126,11 @@ def writer_in_float32(y, w_query, w_key, w_value, embeddings, positions, w_outpu
     return writer_with_a_while_loop(*(array.astype(np.float32) for array in arrays), start, end)
 
 
-def writer_that_cuts_at_the_end(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):
-    logits, token = np.zeros((len(positions), w_output.shape[1])), start
-    for t, position in enumerate(positions):
-        x = embeddings[token] + position
-        terms = np.array([math.exp((x @ w_query) @ (row @ w_key) / math.sqrt(w_query.shape[1])) for row in y])
-        logits[t] = (x + terms @ y @ w_value / terms.sum()) @ w_output
-        numbers = logits[t].tolist()
-        token = numbers.index(max(numbers))
-        if token == end:
-            return logits[: t + 1]
-    return logits
-
-
 RIGHT = {
-    "cross-attention": [cross_with_one_rectangular_matrix, cross_in_torch, cross_in_float32],
-    "repair-padding-both-sides": [padded_in_torch, padded_with_a_float_mask, padded_in_torch_float32_row_by_row],
-    "loss-over-real-tokens": [loss_of_the_real_rows, loss_in_plain_float32, loss_with_python_floats],
-    "source-gradient": [source_gradient_with_the_output, source_gradient_in_torch_float32, source_gradient_by_jacobians],
+    "cross-attention": [cross_in_torch, cross_in_float32],
+    "repair-padding-both-sides": [padded_with_a_float_mask, padded_in_torch_float32_row_by_row],
+    "loss-over-real-tokens": [loss_of_the_real_rows, loss_in_plain_float32],
+    "source-gradient": [source_gradient_in_torch_float32, source_gradient_by_jacobians],
     "context-slope": [
         lambda alpha, h_1, h_2, k, s: alpha + k * s * alpha * (1 - alpha) * (h_1 - h_2),
         lambda alpha, h_1, h_2, k, s: alpha * (1 + (h_1 - (alpha * h_1 + (1 - alpha) * h_2)) * k * s),
@@ -194,7 +146,7 @@ RIGHT = {
         lambda: np.array([2.0, 3.0, 1 - 0.82, 7 / 18]),
         lambda: torch.tensor([2, 3, 0.18, 0.3889]),
     ],
-    "greedy-decoding": [writer_in_torch, writer_in_float32, writer_that_cuts_at_the_end],
+    "greedy-decoding": [writer_in_torch, writer_in_float32],
     "gradient-of-source-row": [
         r"\left( \frac{dS^\top Q W_K^\top}{\sqrt{d_k}} + P^\top dZ W_V^\top \right)_j",
         r"(P^\top dZ)_j W_V^\top + \tfrac{1}{\sqrt{d_k}} (dS^\top Q)_j W_K^\top",

@@ -10,18 +10,6 @@ import triton.language as tl
 # --- merge two states -----------------------------------------------------------------------------
 
 
-def merge_row_by_row(m_a, l_a, a_a, m_b, l_b, a_b):
-    m, row_sum, acc = np.empty_like(m_a), np.zeros_like(l_a), np.zeros_like(a_a)
-    for row in range(len(m_a)):
-        m[row] = max(m_a[row], m_b[row])
-        for other_m, other_l, other_a in ((m_a, l_a, a_a), (m_b, l_b, a_b)):
-            if other_m[row] > -math.inf:
-                factor = math.exp(other_m[row] - m[row])
-                row_sum[row] += factor * other_l[row]
-                acc[row] += factor * other_a[row]
-    return m, row_sum, acc
-
-
 def merge_with_zero_for_nan(m_a, l_a, a_a, m_b, l_b, a_b):
     m = np.where(m_a > m_b, m_a, m_b)
     first, second = (np.nan_to_num(np.exp(old - m), nan=0.0) for old in (m_a, m_b))
@@ -37,22 +25,6 @@ def merge_in_torch(m_a, l_a, a_a, m_b, l_b, a_b):
 
 
 # --- a stream -------------------------------------------------------------------------------------
-
-
-def stream_query_by_query(query, key_blocks, value_blocks):
-    outputs, lses = [], []
-    for q in query:
-        m, total, acc = -math.inf, 0.0, np.zeros(value_blocks[0].shape[1])
-        for keys, values in zip(key_blocks, value_blocks, strict=True):
-            for k, v in zip(keys, values, strict=True):
-                score = float(q @ k) / math.sqrt(len(q))
-                if score > m:
-                    total, acc, m = total * math.exp(m - score), acc * math.exp(m - score), score
-                total += math.exp(score - m)
-                acc = acc + math.exp(score - m) * v
-        outputs.append(acc / total)
-        lses.append(m + math.log(total))
-    return np.array(outputs), np.array(lses)
 
 
 def stream_normalised_as_it_goes(query, key_blocks, value_blocks):
@@ -110,20 +82,6 @@ def loop_that_keeps_lse(query, key, value, block):
     return output
 
 
-def loop_with_masked_padding(query, key, value, block):
-    missing = -len(key) % block
-    key, value = (np.pad(x, ((0, missing), (0, 0))) for x in (key, value))
-    scores = query @ key.T / np.sqrt(query.shape[1])
-    scores[:, scores.shape[1] - missing :] = -np.inf
-    m, total, acc = np.full((len(query), 1), -np.inf), 0.0, 0.0
-    for S, V in zip(np.split(scores, len(key) // block, axis=1), np.split(value, len(key) // block), strict=True):
-        new = np.maximum(m, S.max(axis=1, keepdims=True))
-        total = total * np.exp(m - new) + np.exp(S - new).sum(axis=1, keepdims=True)
-        acc = acc * np.exp(m - new) + np.exp(S - new) @ V
-        m = new
-    return acc / total
-
-
 def loop_in_torch(query, key, value, block):
     query, key, value = (torch.from_numpy(x).float() for x in (query, key, value))
     m, total, acc = torch.full((len(query), 1), -torch.inf), torch.zeros(len(query), 1), torch.zeros(len(query), value.shape[1])
@@ -136,14 +94,6 @@ def loop_in_torch(query, key, value, block):
 
 
 # --- the gradient of a tile -----------------------------------------------------------------------
-
-
-def tile_entry_by_entry(scores, value, d_output, output, lse, d_lse):
-    gradient = np.empty_like(scores)
-    for i, j in np.ndindex(scores.shape):
-        p = math.exp(scores[i, j] - lse[i])
-        gradient[i, j] = p * (d_output[i] @ (value[j] - output[i]) + d_lse[i])
-    return gradient
 
 
 def tile_with_einsum(scores, value, d_output, output, lse, d_lse):
@@ -168,17 +118,6 @@ def splits_one_after_the_other(outputs, lses):
         shift = np.where(np.isneginf(new), 0.0, new)
         output = np.exp(lse - shift)[:, None] * output + np.exp(s - shift)[:, None] * z
         lse = new
-    return output, lse
-
-
-def splits_query_by_query(outputs, lses):
-    output, lse = np.zeros(outputs.shape[1:]), np.full(lses.shape[1], -np.inf)
-    for row in range(lses.shape[1]):
-        top = lses[:, row].max()
-        if top > -math.inf:
-            shares = [math.exp(s - top) for s in lses[:, row]]
-            output[row] = sum(share * z for share, z in zip(shares, outputs[:, row], strict=True)) / sum(shares)
-            lse[row] = top + math.log(sum(shares))
     return output, lse
 
 
@@ -242,7 +181,7 @@ def lse_in_two_passes(scores):
 PLAIN = 4 * 4096 * 128 + 4 * 4096**2
 
 RIGHT = {
-    "merge-two-states": [merge_row_by_row, merge_with_zero_for_nan, merge_in_torch],
+    "merge-two-states": [merge_with_zero_for_nan, merge_in_torch],
     "bytes-saved-by-tiles": [
         lambda: [PLAIN / (4096 * 257 + 64 * 4096 * 256), PLAIN / (4096 * 257 + 16 * 4096 * 256)],
         lambda: (1.0153, 3.8815),
@@ -253,11 +192,11 @@ RIGHT = {
         lambda t, d, r, g, b: b * g * t * d + b * g * t * d + b * g * t + 2 * b * d * t**2 * r**-1,
         lambda t, d, r, g, b: b * t / r * (g * r * (2 * d + 1) + 2 * d * t),
     ],
-    "streamed-attention": [stream_query_by_query, stream_normalised_as_it_goes, stream_in_torch],
+    "streamed-attention": [stream_normalised_as_it_goes, stream_in_torch],
     "causal-tile-counts": [tiles_from_a_mask, tiles_in_torch],
-    "repair-tiled-loop": [loop_that_keeps_lse, loop_with_masked_padding, loop_in_torch],
-    "tile-score-gradient": [tile_entry_by_entry, tile_with_einsum, tile_in_torch],
-    "merge-decoding-splits": [splits_one_after_the_other, splits_query_by_query, splits_in_torch],
+    "repair-tiled-loop": [loop_that_keeps_lse, loop_in_torch],
+    "tile-score-gradient": [tile_with_einsum, tile_in_torch],
+    "merge-decoding-splits": [splits_one_after_the_other, splits_in_torch],
     "read-overlap-schedule": [
         lambda: [3, 2, 32, 1.5625],
         lambda: np.array([3.0, 2.0, 32.0, 50 / 32]),

@@ -59,17 +59,6 @@ def competing_through_the_values(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, d_value
 
 
-def competing_pair_by_pair(query, key, value, d_output):
-    p, root = _competing(query, key), math.sqrt(query.shape[1])
-    d_query, d_key, d_value = np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
-    for i, j in np.ndindex(p.shape):
-        d_score = p[i, j] * (d_output[i] - p[:, j] @ d_output) @ value[j] / root
-        d_query[i] += d_score * key[j]
-        d_key[j] += d_score * query[i]
-        d_value[j] += p[i, j] * d_output[i]
-    return d_query, d_key, d_value
-
-
 def competing_in_torch(query, key, value, d_output):
     query, key, value, d_output = (torch.tensor(array, dtype=torch.float32) for array in (query, key, value, d_output))
     scale = query.shape[1] ** -0.5
@@ -85,17 +74,6 @@ def competing_in_torch(query, key, value, d_output):
 def one_matrix_as_query_and_as_key(x, value, d_output):
     d_query, d_key, d_value = backward_through_the_output(x, x, value, d_output)
     return d_query + d_key, d_value
-
-
-def one_matrix_pair_by_pair(x, value, d_output):
-    p, root = _weights(x, x), math.sqrt(x.shape[1])
-    d_x, d_value = np.zeros_like(x), np.zeros_like(value)
-    for i, j in np.ndindex(p.shape):
-        d_score = p[i, j] * d_output[i] @ (value[j] - p[i] @ value) / root
-        d_x[i] += d_score * x[j]
-        d_x[j] += d_score * x[i]
-        d_value[j] += p[i, j] * d_output[i]
-    return d_x, d_value
 
 
 def one_matrix_in_torch(x, value, d_output):
@@ -187,7 +165,7 @@ RIGHT = {
         lambda p_j, v_j, z, t: p_j * v_j * (z - t) - p_j * z * (z - t),
         lambda p_j, v_j, z, t: p_j * (z * v_j - z**2 - t * v_j + t * z),
     ],
-    "attention-backward": [competing_through_the_values, competing_pair_by_pair, competing_in_torch],
+    "attention-backward": [competing_through_the_values, competing_in_torch],
     "gradient-through-the-softmax": [
         r"P \odot dP - \mathrm{diag}((P \odot dP) \mathbf{1}) P",
         r"-P \odot \left( (dP \odot P) \mathbf{1} \mathbf{1}^{\top} - dP \right)",
@@ -217,14 +195,6 @@ RIGHT = {
         ],
         [
             r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
-            r"\sum_l dP_{il} p_{il} (\delta_{jl} - p_{ij} \sum_m p_{im})",
-            r"\sum_l dP_{il} p_{il} \delta_{jl} - \sum_l \sum_m dP_{il} p_{il} p_{ij} p_{im}",
-            r"\sum_m p_{im} dP_{ij} p_{ij} - p_{ij} \sum_m dP_{im} p_{im}",
-            r"\sum_m \sum_a dZ_{ia} (v_{ja} - v_{ma}) p_{im} p_{ij}",
-            r"p_{ij} \sum_m p_{im} \, (v_j - v_m) \cdot dZ_i",
-        ],
-        [
-            r"\sum_l dP_{il} p_{il} ([l = j] - p_{ij})",
             r"\sum_l [l = j] dP_{il} p_{il} - \sum_l dP_{il} p_{il} p_{ij}",
             r"p_{ij} dP_{ij} - p_{ij} \sum_l p_{il} dP_{il}",
             r"p_{ij} dZ_i v_j^\top - p_{ij} dZ_i \left( \sum_l p_{il} v_l \right)^\top",
@@ -239,12 +209,12 @@ RIGHT = {
         r"\sum_j \sum_a V_{ja} dV_{ja}",
         r"\mathbf{1}^\top (V \odot dV) \mathbf{1}",
     ],
-    "repair-shared-backward": [one_matrix_as_query_and_as_key, one_matrix_pair_by_pair, one_matrix_in_torch],
+    "repair-shared-backward": [one_matrix_as_query_and_as_key, one_matrix_in_torch],
     "memory-of-kept-weights": [
         lambda: 24 * 20 * 4 * 2048**2 * 2 / 10**9,
         lambda: np.float64(16.1),
         lambda: torch.tensor(2.0 * 1920 * 2**22 / 1e9),
     ],
-    "batched-backward": [batch_example_by_example, batch_with_einsum_in_torch, batch_in_one_long_sequence],
+    "batched-backward": [batch_example_by_example, batch_in_one_long_sequence],
     "key-gradient-by-differences": [differences_in_place, differences_all_keys_in_one_batch],
 }

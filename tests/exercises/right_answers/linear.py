@@ -6,11 +6,6 @@ import torch
 # --- positive random features ---------------------------------------------------------------------
 
 
-def features_one_by_one(x, omega):
-    columns = [np.exp((x * w).sum(axis=-1) - (x**2).sum(axis=-1) / 2) for w in omega]
-    return np.stack(columns, axis=-1) / len(omega) ** 0.5
-
-
 def features_in_torch(x, omega):
     x, omega = torch.from_numpy(x), torch.from_numpy(omega)
     return torch.exp(torch.einsum("...d,md->...m", x, omega) - x.norm(dim=-1, keepdim=True) ** 2 / 2) * omega.shape[0] ** -0.5
@@ -22,16 +17,6 @@ def features_in_float32(x, omega):
 
 
 # --- linear attention, normalised -----------------------------------------------------------------
-
-
-def averages_recurrently(query, key, value):
-    output = np.empty(value.shape)
-    for head, (qs, ks, vs) in enumerate(zip(query, key, value, strict=True)):
-        state, total = np.zeros((ks.shape[1], vs.shape[1])), np.zeros(ks.shape[1])
-        for t, (q, k, v) in enumerate(zip(qs, ks, vs, strict=True)):
-            state, total = state + np.outer(k, v), total + k
-            output[head, t] = q @ state / (q @ total)
-    return output
 
 
 def averages_with_cumsum(query, key, value):
@@ -52,14 +37,6 @@ def all_at_once(query, key, value, state, chunk):
     return query @ state + np.tril(query @ key.T) @ value, state + key.T @ value
 
 
-def one_by_one(query, key, value, state, chunk):
-    rows = []
-    for t in range(len(query)):
-        state = state + key[t][:, None] * value[t]
-        rows.append(query[t] @ state)
-    return np.array(rows), state
-
-
 def chunks_in_torch(query, key, value, state, chunk):
     query, key, value, state = (torch.from_numpy(a).float() for a in (query, key, value, state))
     rows = []
@@ -70,14 +47,6 @@ def chunks_in_torch(query, key, value, state, chunk):
 
 
 # --- the gate -------------------------------------------------------------------------------------
-
-
-def gate_by_the_sum(query, key, value, gate):
-    output = np.zeros((len(query), value.shape[1]))
-    for t in range(len(query)):
-        for j in range(t + 1):
-            output[t] += (query[t] * key[j] * gate[j + 1 : t + 1].prod(axis=0)).sum() * value[j]
-    return output
 
 
 def gate_in_logarithms(query, key, value, gate):
@@ -98,14 +67,6 @@ def gate_in_torch(query, key, value, gate):
 # --- the delta rule -------------------------------------------------------------------------------
 
 
-def erase_then_write(query, key, value, beta, state):
-    rows = []
-    for q, k, v, b in zip(query, key, value, beta, strict=True):
-        state = (np.eye(len(k)) - b * np.outer(k, k)) @ state + b * np.outer(k, v)
-        rows.append(q @ state)
-    return np.array(rows), state
-
-
 def triangular_system(query, key, value, beta, state):
     written = np.linalg.solve(np.eye(len(key)) + np.tril(beta * (key @ key.T), -1), beta * (value - key @ state))
     return query @ state + np.tril(query @ key.T) @ written, state + key.T @ written
@@ -121,42 +82,29 @@ def delta_in_torch(query, key, value, beta, state):
 
 
 RIGHT = {
-    "positive-random-features": [features_one_by_one, features_in_torch, features_in_float32],
+    "positive-random-features": [features_in_torch, features_in_float32],
     "random-feature-crossover": [
         lambda m, k, v: m * (2 + v / (k + v)),
         lambda m, k, v: (4 * m * k + 6 * m * v) / (2 * k + 2 * v),
         lambda m, k, v: 3 * m - m * k / (k + v),
     ],
-    "normalised-linear-attention": [averages_recurrently, averages_with_cumsum, averages_in_torch],
-    "chunked-linear-attention": [all_at_once, one_by_one, chunks_in_torch],
-    "repair-decay-gate": [gate_by_the_sum, gate_in_logarithms, gate_in_torch],
+    "normalised-linear-attention": [averages_with_cumsum, averages_in_torch],
+    "chunked-linear-attention": [all_at_once, chunks_in_torch],
+    "repair-decay-gate": [gate_in_logarithms, gate_in_torch],
     "read-interference": [
         lambda: [3.6, 2, 0.37],
         lambda: np.array([2 - 0.2 - 0.6 + 2.4, 2.0, 0.1**2 + 0.6**2]),
         lambda: torch.tensor([3.6, 2.0, 0.37]),
     ],
     "three-delta-writes": [lambda: 0.844, lambda: np.array(0.6 * 2.74 - 0.8), lambda: torch.tensor(0.844)],
-    "delta-rule": [erase_then_write, triangular_system, delta_in_torch],
+    "delta-rule": [triangular_system, delta_in_torch],
     "delta-rule-multiplied-out": [
-        [
-            r"S_{t-1} + \beta k (v - S_{t-1}^\top k)^\top",
-            r"S_{t-1} + \beta k (v^\top - k^\top S_{t-1})",
-            r"S_{t-1} + \beta k v^\top - \beta k k^\top S_{t-1}",
-            r"\beta k v^\top + (I - \beta k k^\top) S_{t-1}",
-        ],
         [
             r"S_{t-1} + \beta k (v - S_{t-1}^{\top} k)^{\top}",
             r"S_{t-1} - \beta k (S_{t-1}^{\top} k - v)^{\top}",
             r"S_{t-1} - \beta k (k^{\top} S_{t-1} - v^{\top})",
             r"S_{t-1} - \beta k k^{\top} S_{t-1} + \beta k v^{\top}",
             r"(I - \beta k k^{\top}) S_{t-1} + \beta k v^{\top}",
-        ],
-        [
-            r"S_{t-1} + k \beta (v - S_{t-1}^\top k)^\top",
-            r"S_{t-1} + k \beta v^\top - k \beta (S_{t-1}^\top k)^\top",
-            r"S_{t-1} + \beta k v^\top - \beta k k^\top S_{t-1}",
-            r"I S_{t-1} - \beta k k^\top S_{t-1} + \beta k v^\top",
-            r"\left( I - \beta k k^\top \right) S_{t-1} + \beta k v^\top",
         ],
         [
             r"S_{t-1} + \beta k (v - S_{t-1}^\top k)^\top",

@@ -8,11 +8,6 @@ import torch
 # --- columns into rows -----------------------------------------------------------------------------
 
 
-def rows_in_the_other_dialect(query, key, value):
-    terms = np.exp(key.T @ query / np.sqrt(len(query)))
-    return (value @ (terms / terms.sum(axis=0))).T
-
-
 def rows_in_torch(query, key, value):
     query, key, value = (torch.tensor(array.T.copy()) for array in (query, key, value))
     return torch.softmax(query @ key.T / query.shape[1] ** 0.5, dim=-1) @ value
@@ -25,13 +20,6 @@ def rows_in_float32(query, key, value):
 
 
 # --- the mask of another dialect -------------------------------------------------------------------
-
-
-def weights_with_an_added_mask(query, key):
-    added = np.tril(np.full((query.shape[1],) * 2, -np.inf), k=-1)
-    scores = np.einsum("aj,ai->ji", key, query) * query.shape[0] ** -0.5 + added
-    terms = np.exp(scores - scores.max(axis=0))
-    return terms / terms.sum(axis=0)
 
 
 def weights_in_torch(query, key):
@@ -67,6 +55,6 @@ RIGHT = {
     "output-in-columns": [r"(V A)_{ai}", r"\sum_k A_{ki} V_{ak}", r"\sum_{n=1}^{T_k} A^\top_{in} V_{an}"],
     "hidden-in-columns": [lambda: [4, 3, 1], lambda: np.array([4.0, 3.0, 1.0]), lambda: torch.tensor([4, 3, 1])],
     "shapes-in-columns": [lambda: [11, 5, 6, 5], lambda: np.array([11.0, 5.0, 6.0, 5.0]), lambda: torch.tensor([11, 5, 6, 5])],
-    "columns-to-rows": [rows_in_the_other_dialect, rows_in_torch, rows_in_float32],
-    "repair-column-mask": [weights_with_an_added_mask, weights_in_torch, weights_in_float32],
+    "columns-to-rows": [rows_in_torch, rows_in_float32],
+    "repair-column-mask": [weights_in_torch, weights_in_float32],
 }

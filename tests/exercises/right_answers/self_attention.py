@@ -19,13 +19,6 @@ def layer_by_loops(x, w_query, w_key, w_value):
     return output
 
 
-def layer_with_one_matrix_for_the_scores(x, w_query, w_key, w_value):
-    # W_Q W_K^T first, and the values projected after the average
-    scores = np.einsum("...ia,ab,...jb->...ij", x, w_query @ w_key.T, x) * w_query.shape[1] ** -0.5
-    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
-    return (weights @ x) @ w_value
-
-
 def layer_in_torch(x, w_query, w_key, w_value):
     x, w_query, w_key, w_value = (torch.from_numpy(array) for array in (x, w_query, w_key, w_value))
     return torch.softmax((x @ w_query) @ (x @ w_key).mT / w_query.shape[1] ** 0.5, dim=-1) @ (x @ w_value)
@@ -80,18 +73,6 @@ def rope_with_rotated_neighbours(x, positions):
     return (x * np.cos(angles) + rotated * np.sin(angles)).astype(np.float32)
 
 
-def rope_with_matrices(x, positions):
-    # a block-diagonal matrix for each row
-    turned = []
-    for row, t in zip(x, positions, strict=True):
-        turn = np.zeros((x.shape[1], x.shape[1]))
-        for m in range(x.shape[1] // 2):
-            c, s = math.cos(t * 10000 ** (-2 * m / x.shape[1])), math.sin(t * 10000 ** (-2 * m / x.shape[1]))
-            turn[2 * m : 2 * m + 2, 2 * m : 2 * m + 2] = [[c, -s], [s, c]]
-        turned.append(turn @ row)
-    return np.stack(turned)
-
-
 # --- gradients of three projections ----------------------------------------------------------------
 
 
@@ -101,34 +82,12 @@ def gradients_with_einsum(x, w_query, w_key, w_value, d_query, d_key, d_value):
     return *d_w, d_x
 
 
-def gradients_packed(x, w_query, w_key, w_value, d_query, d_key, d_value):
-    # one matrix [W_Q W_K W_V]
-    packed, incoming = np.hstack([w_query, w_key, w_value]), np.hstack([d_query, d_key, d_value])
-    d_packed, d_k = x.T @ incoming, w_query.shape[1]
-    return d_packed[:, :d_k], d_packed[:, d_k : 2 * d_k], d_packed[:, 2 * d_k :], incoming @ packed.T
-
-
 def gradients_in_torch(*inputs):
     x, w_query, w_key, w_value, d_query, d_key, d_value = (torch.tensor(array, dtype=torch.float32) for array in inputs)
     return x.T @ d_query, x.T @ d_key, x.T @ d_value, d_query @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
 
 
 # --- features as tokens ----------------------------------------------------------------------------
-
-
-def weights_by_loops(table):
-    m, n = table.shape
-    columns = [[float(value) for value in table[:, a]] for a in range(n)]
-    standard = []
-    for column in columns:
-        mean = sum(column) / m
-        size = math.sqrt(sum((value - mean) ** 2 for value in column) / m)
-        standard.append([(value - mean) / size for value in column])
-    rows = []
-    for a in standard:
-        terms = [math.exp(sum(p * q for p, q in zip(a, b, strict=True)) / math.sqrt(m)) for b in standard]
-        rows.append([term / sum(terms) for term in terms])
-    return np.array(rows)
 
 
 def weights_in_torch(table):
@@ -146,22 +105,22 @@ def weights_in_float32(table):
 
 
 RIGHT = {
-    "self-attention": [layer_with_one_matrix_for_the_scores, layer_in_torch, layer_in_float32],
+    "self-attention": [layer_in_torch, layer_in_float32],
     "features-for-self-weight": [
         lambda p, n: (log(n - 1) + log(p) - log(1 - p)) ** 2,
         lambda p, n: log((1 / p - 1) / (n - 1)) ** 2,
         lambda p, n: Rational(1, 4) * log(((n - 1) * p / (1 - p)) ** 2) ** 2,
     ],
     "read-balance-of-weights": [lambda: [2, 2.5, 0.16], lambda: np.array([2.0, 2.5, 0.16]), lambda: torch.tensor([2, 5 / 2, 0.16])],
-    "repair-residual-stack": [stack_with_recursion, stack_in_torch, stack_in_float32],
-    "rotary-positions": [rope_in_torch, rope_with_rotated_neighbours, rope_with_matrices],
-    "projection-gradients": [gradients_with_einsum, gradients_packed, gradients_in_torch],
+    "repair-residual-stack": [stack_in_torch, stack_in_float32],
+    "rotary-positions": [rope_in_torch, rope_with_rotated_neighbours],
+    "projection-gradients": [gradients_with_einsum, gradients_in_torch],
     "attention-and-rnn-counts": [
         lambda: [3604480, 1310720, 3, 80],
         lambda: np.array([3604480.0, 1310720.0, 3.0, 80.0]),
         lambda: (2 * 80 * 64 * (3 * 64 + 2 * 80), 4 * 80 * 4096, 3, 80),
     ],
-    "attention-between-features": [weights_by_loops, weights_in_torch, weights_in_float32],
+    "attention-between-features": [weights_in_torch, weights_in_float32],
     "asymmetry-of-two-scores": [
         r"\frac{1}{\sqrt{d_k}} (X (W_Q W_K^\top - W_K W_Q^\top) X^\top)_{ij}",
         r"d_k^{-1/2} \sum_a \sum_b \sum_c x_{ia} x_{jb} ((W_Q)_{ac} (W_K)_{bc} - (W_K)_{ac} (W_Q)_{bc})",

@@ -62,7 +62,9 @@ class Mutant:
 
     def changed(self, text: str) -> str:
         """Return a text that holds the old one with the new one in its place."""
-        return self.pattern.sub(lambda found: "".join(map("".join, zip_longest(self.new.split("<br>"), found.groups(), fillvalue=""))), text)
+        return self.pattern.sub(
+            lambda found: "".join(map("".join, zip_longest(self.new.split("<br>"), found.groups(), fillvalue=""))), text
+        )
 
 
 def read(path: Path) -> Iterator[Mutant]:
@@ -192,7 +194,11 @@ def _ended(running: dict[int, tuple[Mutant, IO[str], float]]) -> Fate:
         said.seek(0)
         tests = json.loads(said.read() or '["out of time"]')
     seconds = time.monotonic() - start
-    return Fate(mutant, BROKEN, (tests,), seconds) if isinstance(tests, str) else Fate(mutant, KILLED if tests else SURVIVED, tuple(tests), seconds)
+    return (
+        Fate(mutant, BROKEN, (tests,), seconds)
+        if isinstance(tests, str)
+        else Fate(mutant, KILLED if tests else SURVIVED, tuple(tests), seconds)
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

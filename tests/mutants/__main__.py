@@ -3,7 +3,7 @@
 The lists are the text files here. In them `room` says which folder (or file) is changed, `tests` which tests are to notice, run in that
 order until one fails; a line `old => new` is a mutant, and `old` must stand exactly once in the Python files of the room, wherever that is
 (`<br>` in it is a line break with the indent of the next line).
-Nothing is written: one process imports the heavy libraries and forks for every mutant; in the fork an import hook compiles the changed text.
+Nothing is written: one process imports the heavy libraries and forks for every mutant, where an import hook compiles the changed text.
 A change that means the same does not belong in a list.
 """
 
@@ -134,7 +134,7 @@ def _in_fork(mutant: Mutant, place: Path, said: IO[str], to_the_end: bool) -> No
     os.environ["CI"] = "1"  # hypothesis draws the same examples every time
     sys.meta_path.insert(0, _Finder(mutant, place))
     failures = _Failures()
-    with open(os.devnull, "w") as nowhere:
+    with Path(os.devnull).open("w") as nowhere:
         for number in (1, 2):
             os.dup2(nowhere.fileno(), number)
     options = [*mutant.tests, "-q", "-p", "no:cacheprovider", "-n0", "--tb=no", *([] if to_the_end else ["-x"])]

@@ -86,6 +86,7 @@ def test_several_numbers_keep_their_form():
     assert not verdict_of(PREDICT, [PREDICT.answer()]).passed
     assert not verdict_of(FIGURE, [4.0, 4.0]).passed
     assert not verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[None]).passed
+    assert not verdict_of(changed(REPAIR, answer=lambda x: x.mean()), lambda x: x.mean(keepdims=True)[0]).passed
 
 
 # --- compare -----------------------------------------------------------------------------------------
@@ -147,11 +148,13 @@ def test_what_rounded_inputs_cost_the_right_answer_is_allowed_and_anything_large
 
     assert miss(1e-3) is None
     assert miss(5e-3).index == (1,)
+    assert miss(5e-2, nearby=lambda: [[np.array([1.0, 2.015, 0.0])]]).index == (1,), "a hundredth is too much whatever is lost"
     for nothing in (None, lambda: [[wanted]], lambda: [[wanted[:2] + 1e-4], []]):
         assert miss(1e-3, nearby=nothing).index == (1,), "another shape, or a result that never came, allows nothing"
     assert miss(2e-12, 2, np.float64) is None
     assert miss(2e-12, 2, np.float64, lambda: [[wanted]]).index == (2,), "an entry that is 0 has a few roundings only"
     assert miss(2e-12, 2, np.float64, None) is None
+    assert compare([np.array([1e-12])], [np.zeros(1)]) is None
 
 
 def test_nothing_is_allowed_where_the_right_answer_leaps():
@@ -165,7 +168,8 @@ def test_a_zero_may_be_asked_to_the_last_bit():
     wanted = np.array([0.5, 0.0])
     for least in (5e-324, -1e-30):
         assert compare([np.array([0.5, least])], [wanted], nearby=lambda: [[wanted]]) is None
-        assert compare([np.array([0.5, least])], [wanted], nearby=lambda: [[wanted]], exact_zeros=True).index == (1,)
+        for near in (wanted, wanted + 1e-6):
+            assert compare([np.array([0.5, least])], [wanted], nearby=lambda near=near: [[near]], exact_zeros=True).index == (1,)
     assert compare([np.float32([0.5, -0.0])], [wanted], exact_zeros=True) is None
 
 
@@ -207,6 +211,8 @@ def test_an_answer_that_remembers_by_shape_fails_though_it_is_right_the_first_ti
     verdict = verdict_of(WRITE, remembers)
     assert not verdict.passed
     assert "“a matrix, called again with other numbers”" in verdict.message
+    message = verdict_of(WRITE, lambda x, scale: remembers(x, scale) if x.ndim != 3 else np.exp(x)).message
+    assert "in the case “three axes”" in message  # not in one that is called again, though that comes first
 
 
 def test_a_right_answer_whose_terms_cancel_passes_and_a_wrong_one_does_not():
@@ -229,6 +235,8 @@ def test_roundings_are_measured_by_plain_numbers_and_lists_too():
     assert not verdict_of(task, lambda x, others, axis, fill: np.full(1, 1e-10)).passed
     only_plain = changed(task, cases=lambda rng: [Case("plain", x=1000.1)], answer=lambda x: np.asarray(x - 1000.0 - 0.1))
     assert verdict_of(only_plain, lambda x: 0.0).passed
+    only_list = changed(task, cases=lambda rng: [Case("list", x=[1000.1])], answer=lambda x: np.asarray(x[0] - 1000.0 - 0.1))
+    assert verdict_of(only_list, lambda x: 0.0).passed
 
 
 # --- part of the points ------------------------------------------------------------------------------

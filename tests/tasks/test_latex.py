@@ -292,6 +292,7 @@ def test_known_wrong_formulas_are_named_in_any_form(answer, mistake):
         (r"p_{ij} (g_{ij} - \delta_i^2)", " It would be right with one part left out in `\\delta_{i}^{2}`."),
         (r"g_{ij} - \delta_i", " It would be right with one factor more at `g_{i j} - \\delta_{i}`."),
         (r"p_{ij} (\sum_k g_{ik} - \delta_i)", " Its indices and its shape are right."),
+        (r"\frac{p_{ij} - p_{ij}}{p_{ij} - p_{ij}}", " It holds NaN: look for inf - inf, 0 / 0 or 0 * inf."),
     ],
 )
 def test_what_is_true_of_a_wrong_formula_is_tried_on_its_own_tree(answer, remark):

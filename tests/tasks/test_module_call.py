@@ -111,8 +111,9 @@ def test_a_wrong_module_says_why(change, message):
 
 
 def test_a_function_is_no_module():
-    with pytest.raises(CheckFailed, match=r"must be a class derived from torch\.nn\.Module; got function"):
-        check("twice", lambda x: x)
+    for answer, got in ((lambda x: x, "function"), (3.0, "float 3.0")):
+        with pytest.raises(CheckFailed, match=rf"must be a class derived from torch\.nn\.Module; got {got}"):
+            check("twice", answer)
 
 
 def test_every_known_wrong_module_is_named():

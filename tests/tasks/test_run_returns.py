@@ -9,6 +9,7 @@ import sympy
 import torch
 
 from attn_course.tasks import run
+from attn_course.tasks.run import changed_input
 from tests.tasks.runs import X, run_function
 
 # --- what a function may return ---
@@ -180,6 +181,11 @@ def test_a_list_of_arrays_must_stay_the_same_inside_and_out(function):
     blocks = [np.arange(3.0), np.arange(5.0) + 1.0]
     assert run_function(function, blocks=blocks).changed == "blocks"
     assert [block.tolist() for block in blocks] == [[0, 1, 2], [1, 2, 3, 4, 5]]
+
+
+def test_an_entry_more_in_a_dictionary_and_an_input_that_is_gone_are_changes():
+    assert run_function(lambda state: state.update(more=X) or X, state={"x": X}).changed == "state"
+    assert changed_input({"x": X, "y": X}, {"x": X}) == "y"
 
 
 def test_reading_is_no_change_even_where_nan_and_infinity_stand():

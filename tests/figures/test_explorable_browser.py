@@ -141,22 +141,17 @@ def test_a_card_shown_again_by_a_front_end_comes_alive_again(page):
         expect(page.get_by_role("slider", name="temperature")).to_have_count(count)
 
 
-@pytest.mark.parametrize(
-    ("html", "scripts"),
-    [
-        *((card_html(name), False) for name in CARDS),
-        (CARD.replace("data-temperature min", "data-renamed min"), True),  # the script breaks
-        (card_html("alignment"), True),  # and so it does without its data
-    ],
-    ids=[*CARDS, "broken", "without data"],
-)
-def test_where_no_script_runs_to_its_end_the_words_stand_alone(browser, html, scripts):
-    context = browser.new_context(java_script_enabled=scripts)
-    page = context.new_page()
-    page.set_content(html)
-    expect(page.get_by_text("Scripts do not run here")).to_be_visible()
-    expect(page.locator("input, button")).to_have_count(0)
-    context.close()
+def test_where_no_script_runs_to_its_end_the_words_stand_alone(browser):
+    cards = {name: card_html(name) for name in CARDS}
+    broken = {"a broken script": CARD.replace("data-temperature min", "data-renamed min"), "no data": card_html("alignment")}
+    for scripts, pages in ((False, cards), (True, broken)):
+        context = browser.new_context(java_script_enabled=scripts)
+        page = context.new_page()
+        for name, html in pages.items():
+            page.set_content(html)
+            expect(page.get_by_text("Scripts do not run here"), name).to_be_visible()
+            expect(page.locator("input, button"), name).to_have_count(0)
+        context.close()
 
 
 def colour(text: str) -> tuple[float, ...]:
@@ -218,12 +213,15 @@ SAID = """() => {
     document.querySelectorAll(".attn-summary").forEach((element) => element.hidden = true);
     return document.querySelector(".attn-live").innerText;
 }"""
-PUT = """(slope) => [...document.querySelectorAll(".attn-live input[type=range]:enabled")].forEach((slider, m) => {
-    if (!slider.checkVisibility()) return;
-    slider.value = slider.min;
-    slider.stepUp(Math.max(1, 3 + slope * m)); // no two are alike
-    for (const kind of ["input", "change"]) slider.dispatchEvent(new Event(kind, { bubbles: true }));
-})"""
+PUT = """(slope) => {
+    [...document.querySelectorAll(".attn-live input[type=range]:enabled")].forEach((slider, m) => {
+        if (!slider.checkVisibility()) return;
+        slider.value = slider.min;
+        slider.stepUp(Math.max(1, 3 + slope * m)); // no two are alike
+        for (const kind of ["input", "change"]) slider.dispatchEvent(new Event(kind, { bubbles: true }));
+    });
+    return document.querySelectorAll(".attn-live input[type=range]").length;
+}"""
 
 
 def said(page) -> str:
@@ -251,20 +249,24 @@ def test_each_slider_of_each_card_answers_the_arrow_keys_in_words_and_numbers(pa
 def test_each_button_of_each_card_works_by_keyboard(page, name):
     page.set_content(card(name, name))
     buttons = page.locator(".attn-live button")
+    cells = buttons.evaluate_all("buttons => buttons.flatMap((button, n) => button.matches('[data-cell]') ? [n] : [])")
     for n in range(buttons.count()):
-        assert any(does_something(page, buttons, n, slope) for slope in (1, -1)), f"button {n} changes nothing"
+        if n not in cells[1:-1]:  # of a grid the first and the last: one function answers for all its cells
+            assert any(does_something(page, buttons, n, slope) for slope in (1, -1)), f"button {n} changes nothing"
 
 
 def does_something(page, buttons, n: int, slope: int) -> bool:
     """Whether a button, pressed with Enter, changes the card; a preset may be where the sliders were put."""
-    page.evaluate(PUT, slope)
-    if page.locator(".attn-live input[type=range]").count() == 0:  # the reset button has something to undo here, too
+    if page.evaluate(PUT, slope) == 0:  # the reset button has something to undo here, too
         buttons.first.press("Enter")
-    if buttons.nth(n).get_attribute("aria-pressed") == "true":  # one of several of which one is on: leave it first
+    button, pressed = buttons.nth(n), "(button) => button.getAttribute('aria-pressed')"
+    before = button.evaluate(pressed)
+    if before == "true":  # one of several of which one is on: leave it first
         buttons.nth((n + 1) % buttons.count()).press("Enter")
-    before = said(page) + str(buttons.nth(n).get_attribute("aria-pressed"))
-    buttons.nth(n).press("Enter")
-    return said(page) + str(buttons.nth(n).get_attribute("aria-pressed")) != before
+        before = button.evaluate(pressed)
+    before = said(page), before
+    button.press("Enter")
+    return (said(page), button.evaluate(pressed)) != before
 
 
 @pytest.mark.parametrize("name", CARDS)

@@ -24,9 +24,8 @@ def test_the_files_say_when_where_and_with_what_they_were_measured_and_all_their
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(
-    "experiment", [each for each in EXPERIMENTS if not each.needs_model], ids=lambda each: each.name
-)  # tests/language has those
+# tests/language has those that need the model
+@pytest.mark.parametrize("experiment", [each for each in EXPERIMENTS if not each.needs_model], ids=lambda each: each.name)
 def test_the_quick_form_comes_to_its_own_conclusion_with_a_fresh_seed(experiment):
     assert FRESH_SEED not in experiment.seeds
     begun_s = time.process_time()

@@ -44,7 +44,7 @@ def test_a_build_of_the_committed_course_runs_and_writes_nothing(copy):
     assert sorted(report.kept) == sorted(ALL)
 
 
-@pytest.mark.parametrize("slug", LESSONS)
+@pytest.mark.parametrize("slug", [LESSONS[0], LESSONS[-1]])
 def test_one_changed_cell_and_one_changed_digit_of_an_output_are_found_in_each_notebook(copy, slug):
     """Without running; a cell is named."""
     units = [unit for unit in UNITS if unit.slug == slug]

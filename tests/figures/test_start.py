@@ -49,6 +49,7 @@ class TestPictures(Pictures):
 # --- the sentence --------------------------------------------------------------------------------------
 
 OUTPUT_OF_SENTENCE, WEIGHTS_OF_SENTENCE = attention(ASKED, KEY_OF_SENTENCE, GIVEN, return_weights=True)
+ROWS = "rows => rows.map((row) => ['th', 'td:nth-of-type(2)', 'td:nth-of-type(3)'].map((cell) => row.querySelector(cell).innerText))"
 
 
 def test_the_words_of_the_card_name_whom_each_word_looks_at_most():
@@ -72,11 +73,10 @@ def test_the_card_of_the_sentence_shows_every_score_weight_and_average(page, sho
         page.get_by_role("button", name=title).press("Enter")
         for i, token in enumerate(TOKENS):
             page.locator(f"[data-word='{i}']").click()
-            rows = page.locator(".attn-asked tbody tr")
-            for j, name in enumerate(TOKENS):
-                score = f"{ASKED[head, i] @ KEY_OF_SENTENCE[head, j]:.0f}".replace("-", "−")
-                assert rows.nth(j).locator("th").inner_text() == name
-                assert rows.nth(j).locator("td").all_inner_texts()[1:] == [score, f"{WEIGHTS_OF_SENTENCE[head, i, j]:.2f}"]
+            scores = [f"{score:.0f}".replace("-", "−") for score in KEY_OF_SENTENCE[head] @ ASKED[head, i]]
+            weights = [f"{weight:.2f}" for weight in WEIGHTS_OF_SENTENCE[head, i]]
+            rows = page.locator(".attn-asked tbody tr").evaluate_all(ROWS)
+            assert rows == [list(row) for row in zip(TOKENS, scores, weights, strict=True)]
             wanted = ", ".join(f"{entry:.2f}" for entry in OUTPUT_OF_SENTENCE[head, i])
             expect(page.get_by_role("status")).to_contain_text(f"“{token}” looks most at")
             expect(page.get_by_role("status")).to_contain_text(f"Its output is ({wanted}).")

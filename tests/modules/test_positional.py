@@ -121,10 +121,9 @@ def test_the_gradients_are_those_of_finite_differences(kind):
     assert gradients_are_right(layer(**KINDS[kind]), normal(1, 3, D_MODEL))
 
 
-@pytest.mark.parametrize("kind", ["partial", "both"])
-def test_a_compiled_layer_gives_the_same(kind):
+def test_a_compiled_layer_gives_the_same():
     torch.compiler.reset()
-    made, x = layer(**KINDS[kind]), normal(2, 5, D_MODEL)
+    made, x = layer(**KINDS["both"]), normal(2, 5, D_MODEL)
     assert_close(torch.compile(made, backend="aot_eager", fullgraph=True)(x), made(x))
 
 

@@ -97,18 +97,6 @@ def test_every_gradient_matches_finite_differences_entry_by_entry(name):
         assert_same(gradient, differences(arrays, options, d_output, d_lse, array), 1e-9)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("with_lse", [False, True])
-def test_every_gradient_matches_autograd(name, with_lse):
-    arrays, options = CASES[name]
-    d_output, d_lse = upstream(arrays, options)
-    d_lse = d_lse if with_lse else None
-    wanted = by_autograd(arrays, options, d_output, d_lse)
-    gradients = attention_backward(*arrays, d_output, d_lse=d_lse, return_d_mask=len(wanted) == 4, **options)
-    for got, want in zip(gradients, wanted, strict=True):
-        assert_same(got, want)
-
-
 @settings(max_examples=60)
 @given(attention_calls(), st.booleans())
 def test_any_mix_of_options_matches_autograd(call, with_lse):

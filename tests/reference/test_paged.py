@@ -12,8 +12,7 @@ def held(cache):
     return [sum(table.count(block) for table in cache.tables.values()) for block in range(len(cache.holders))]
 
 
-@pytest.mark.parametrize("block_size", [1, 3, 5, 64])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("block_size", "seed"), [(1, 0), (3, 1), (3, 2), (5, 3), (5, 4), (64, 0)])
 def test_any_order_of_calls_leaves_each_sequence_what_it_wrote(block_size, seed):
     rng, cache, alone = np.random.default_rng(seed), PagedCache(64, block_size), {}
     for number in range(40):

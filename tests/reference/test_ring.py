@@ -25,9 +25,10 @@ def test_the_orders_by_hand():
     assert [held.tolist() for held in ref.device_places(12, 3, "zigzag")] == [[0, 1, 10, 11], [2, 3, 8, 9], [4, 5, 6, 7]]
 
 
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("n", [1, 2, 5, 13])
+@pytest.mark.parametrize(
+    ("n", "order", "is_causal"),
+    [*((5, order, True) for order in ORDERS), (1, "striped", True), (13, "zigzag", True), (2, "zigzag", False), (13, "contiguous", False)],
+)
 def test_a_ring_gives_attention(n, order, is_causal):
     query, key, value = attention_arrays(q_len=11, kv_len=11)
     got = assert_untouched(ref.ring_attention, query, key, value, n_devices=n, order=order, is_causal=is_causal, scale=0.7)

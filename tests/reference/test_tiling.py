@@ -2,7 +2,7 @@
 
 import math
 import tracemalloc
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 import pytest
@@ -93,18 +93,22 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize(("block_q", "block_kv"), [(64, 64), (17, 23), (1, 200), (100, 7)])
-def test_many_ragged_blocks_give_dense_attention(options, block_q, block_kv):
-    given_arrays = large()
+SIZES = [(64, 64), (17, 23), (100, 7), (1, 200)]
+
+
+@pytest.mark.parametrize(("name", "blocks"), [*zip(OPTIONS, cycle(SIZES), strict=False), *(("everything", blocks) for blocks in SIZES[1:])])
+def test_many_ragged_blocks_give_dense_attention(name, blocks):
+    given_arrays, options, (block_q, block_kv) = large(), OPTIONS[name], blocks
     tiled = flash_attention(*given_arrays, **options, enable_gqa=True, block_q=block_q, block_kv=block_kv, return_lse=True)
     dense = attention(*given_arrays, **options, enable_gqa=True, return_lse=True)
     for got, wanted in zip(tiled, dense, strict=True):
         assert_same(got, wanted)
 
 
-@pytest.mark.parametrize("q_len", [0, 1, 63, 64, 65])
-@pytest.mark.parametrize("kv_len", [0, 1, 63, 64, 65])
+LENGTHS = [(0, 0), (0, 65), (65, 0), (1, 1), (1, 64), (63, 65), (64, 63), (64, 64), (65, 1), (65, 65)]
+
+
+@pytest.mark.parametrize(("q_len", "kv_len"), LENGTHS)
 def test_lengths_on_and_off_the_block(q_len, kv_len):
     given_arrays = large(q_len, kv_len)
     output, lse = flash_attention(*given_arrays, enable_gqa=True, is_causal=True, block_q=32, block_kv=32, return_lse=True)

@@ -40,7 +40,7 @@ test: $(VENV)/.test $(VENV)/.nbgrader ## run everything CI runs
 oldest: $(VENV)/.oldest ## try the kernels under the oldest Triton that is supported (no part of `make test`)
 	@PYTHONPATH=. $(VENV)/oldest/bin/python -m pytest tests/gpu -W "ignore:Conversion of an array:DeprecationWarning"
 
-notebooks: $(VENV)/.runtime ## build lessons, solutions and exercises from their sources
+notebooks: $(VENV)/.author ## build lessons, solutions and exercises from their sources
 	@$(BIN)/attn-course notebooks build
 
 experiments: $(VENV)/.runtime ## run every experiment for three seeds and store what comes out (minutes)
@@ -50,11 +50,12 @@ format: $(VENV)/.test ## format the code and mend what ruff can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-constraints: $(VENV)/.test ## pin what pyproject.toml asks for; a pin moves only with UPGRADE="--upgrade-package NAME"
+constraints: $(VENV)/.test ## pin what pyproject.toml asks for, write environment.yml; a pin moves only with UPGRADE="--upgrade-package NAME"
 	@$(PIP) install --quiet uv
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate $(UPGRADE) \
 	    --custom-compile-command "make constraints" --output-file constraints.txt pyproject.toml
 	@sed -i.before -e '/^cuda-/d' -e '/^nvidia-/d' constraints.txt && rm constraints.txt.before # torch pins these itself
+	@$(BIN)/python -m tests.project.requirements # environment.yml
 
 clean: ## remove .venv and caches, never your notebooks in work/
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -80,8 +81,12 @@ $(VENV)/.runtime: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e .
 	@touch $@
 
+$(VENV)/.author: $(VENV)/.runtime
+	$(PIP) install -c constraints.txt -e '.[author]'
+	@touch $@
+
 $(VENV)/.test: $(VENV)/.runtime
-	$(PIP) install -c constraints.txt -e '.[test]'
+	$(PIP) install -c constraints.txt -e '.[author,class,test]'
 	@touch $@
 
 # nbgrader in its own environment, which sees the course's packages behind its own.

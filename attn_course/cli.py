@@ -25,6 +25,7 @@ from attn_course.commands import (
     release,
     similarity,
 )
+from attn_course.commands.extras import missing_extra
 from attn_course.commands.terminal import BadInput, Failure
 
 app = typer.Typer(
@@ -106,6 +107,8 @@ def _as_line(error: Exception) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, Failure):
         return str(error), 1
+    if line := missing_extra(error):
+        return line, 1
     if hasattr(error, "format_message"):  # a usage error of typer's parser
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "attn-course"

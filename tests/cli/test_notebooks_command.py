@@ -1,5 +1,7 @@
 """`attn-course notebooks build|check`: a small course is built, edited, compared."""
 
+import sys
+
 import pytest
 
 from tests.cli.conftest import tree
@@ -86,3 +88,11 @@ def test_a_cell_that_fails_is_one_line_and_exit_code_1(authored, attn_course):
 def test_an_unknown_chapter_lists_those_there_are(authored, attn_course):
     said = attn_course("notebooks", "build", "98")
     assert (said.code, said.err) == (2, "attn-course: no lesson '98'; there are toy\n")
+
+
+def test_what_an_extra_brings_is_asked_for_in_one_line(authored, attn_course, monkeypatch):
+    (authored / "notebooks" / "src" / "toy.py").write_text(LESSON.replace("1 + 1", "2 + 0"))  # a text that has not been read before
+    monkeypatch.setitem(sys.modules, "jupytext", None)  # as if it were not installed
+    for word in ("check", "build"):
+        said = attn_course("notebooks", word)
+        assert said == (1, "", "attn-course: this needs jupytext: pip install 'attn_course[author]'\n")

@@ -1,21 +1,34 @@
-"""What pyproject.toml, constraints.txt and environment.yml ask for, read into one form so that tests can compare them."""
+"""What pyproject.toml and constraints.txt ask for; `python -m tests.project.requirements` writes environment.yml."""
 
 import tomllib
 from pathlib import Path
 
-import yaml
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from rattler import MatchSpec
 
 CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}  # where conda-forge has another name
+ENVIRONMENT = """# For conda, mamba and Binder. With pip, README.md says how to install the pinned set of constraints.txt instead.
+# Written from pyproject.toml by `python -m tests.project.requirements`: change that, not this file. Solving this environment and
+# starting it on Binder are not tested here.
+name: attn_course
+channels:
+  - conda-forge
+dependencies:
+{packages}
+  - pip:
+      - -e .
+"""
 UNPINNED = ("cuda-", "nvidia-")  # each release of torch pins these itself, and only its CUDA builds ask for them
+
+
+def pyproject(root: Path) -> dict:
+    """Return pyproject.toml."""
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def project(root: Path) -> dict:
     """Return the [project] table of pyproject.toml."""
-    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return pyproject(root)["project"]
 
 
 def runtime(root: Path) -> list[Requirement]:
@@ -61,19 +74,14 @@ def unpinned(requirements: list[Requirement], pinned: dict[str, list[Requirement
     return missing
 
 
-def conda_specs(text: str) -> dict[str, SpecifierSet]:
-    """Return name and bounds of each conda package of an environment file, as py-rattler reads them."""
-    lines = [line for line in yaml.safe_load(text)["dependencies"] if isinstance(line, str)]
-    specs = [MatchSpec(line, strict=True) for line in lines]
-    return {spec.name.normalized: SpecifierSet("" if spec.version is None else str(spec.version)) for spec in specs}
+def environment(root: Path) -> str:
+    """Return environment.yml: a Python that is supported, and what a learner needs, within the bounds of pyproject.toml."""
+    newest = int(supported_pythons(root)[-1].removeprefix("3."))
+    lines = [f"python {project(root)['requires-python']},<3.{newest + 1}", "pip"]
+    lines += [f"{CONDA_NAMES.get(one.name, one.name.replace('-', '_'))} {one.specifier}" for one in runtime(root)]
+    return ENVIRONMENT.format(packages="\n".join(f"  - {line}" for line in lines))
 
 
-def conda_differences(requirements: list[Requirement], specs: dict[str, SpecifierSet]) -> list[str]:
-    """Return where the conda packages differ from the requirements, by name or bounds."""
-    wanted = {CONDA_NAMES.get(requirement.name, requirement.name.replace("-", "_")): requirement.specifier for requirement in requirements}
-    have = {name: bounds for name, bounds in specs.items() if name not in ("python", "pip")}
-    return [
-        f"{name}: pyproject.toml {wanted.get(name, 'lacks it')}, environment.yml {have.get(name, 'lacks it')}"
-        for name in sorted({*wanted, *have})
-        if wanted.get(name) != have.get(name)
-    ]
+if __name__ == "__main__":
+    here = Path(__file__).parents[2]
+    (here / "environment.yml").write_text(environment(here), encoding="utf-8")

@@ -19,7 +19,7 @@ class Room:
 
 
 COURSE = "attn_course"
-LAST = ("IPython", "ipykernel", "jupyter_server", "jupyterlab", "matplotlib", "nbclient", "numpy", "sympy", "torch", "triton")
+LAST = ("IPython", "ipykernel", "jupyter_server", "jupyterlab", "matplotlib", "numpy", "sympy", "torch", "triton")
 ROOMS = {
     "__init__": Room(in_functions=(COURSE,)),
     "numbers": Room(),
@@ -40,7 +40,7 @@ ROOMS = {
     "equations": Room(("sympy", "numpy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs")),
     "tasks": Room(("numpy", "sympy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
     "figures": Room(("numpy", "matplotlib", "PIL", "IPython")),
-    "checking": Room(("nbformat", "nbclient", "IPython", "nbval", "pytest", f"{COURSE}.tasks", f"{COURSE}.figures")),
+    "checking": Room(("nbformat", "IPython", "nbval", "pytest", f"{COURSE}.tasks", f"{COURSE}.figures")),
     "classroom": Room(
         (*("nbformat", "IPython", "numpy", "jinja2"), *(f"{COURSE}.{room}" for room in ("checking", "tasks", "figures", "distributed"))),
         exactly=(COURSE, f"{COURSE}.__version__"),

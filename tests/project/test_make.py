@@ -81,7 +81,8 @@ def test_a_python_that_will_not_do_gets_one_clear_line(course, python, message):
 
 
 RUNTIME = "python -m pip install -c constraints.txt -e ."
-TEST = "python -m pip install -c constraints.txt -e .[test]"
+AUTHOR = "python -m pip install -c constraints.txt -e .[author]"
+TEST = "python -m pip install -c constraints.txt -e .[author,class,test]"
 MODEL = "attn-course model"
 NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader/requirements.txt"
 
@@ -89,6 +90,8 @@ NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader
 def test_each_command_installs_what_it_needs_once(course):
     assert calls(course, "lab") == [RUNTIME, MODEL, "attn-course lab"]
     assert calls(course, "lab") == [MODEL, "attn-course lab"]
+    assert calls(course, "notebooks") == [AUTHOR, "attn-course notebooks build"]
+    assert calls(course, "notebooks") == ["attn-course notebooks build"]
     assert calls(course, "test") == [TEST, NBGRADER, MODEL, "python -m pytest -n 2"]
     assert calls(course, "lab") == [MODEL, "attn-course lab"]
     assert calls(course, "test") == [MODEL, "python -m pytest -n 2"]

@@ -3,13 +3,10 @@
 from importlib import metadata
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
-from rattler.exceptions import InvalidMatchSpecError
 
-from tests.project.requirements import conda_differences, conda_specs, everything, pins, project, runtime, supported_pythons, unpinned
+from attn_course.commands.extras import EXTRAS
+from tests.project.requirements import environment, everything, pins, project, pyproject, unpinned
 
 
 @pytest.fixture
@@ -17,18 +14,16 @@ def pinned(root):
     return pins((root / "constraints.txt").read_text(encoding="utf-8"))
 
 
-def installed_requirements(name: str) -> list[Requirement]:
-    """Return what a package needs here, down to the last dependency; extras count for the course itself only."""
+def with_their_own(requirements: list[Requirement]) -> list[Requirement]:
+    """Return requirements and what they need here, down to the last dependency."""
     found: dict[str, Requirement] = {}
-    waiting = [(name, "test")]
+    waiting = [(requirement, "") for requirement in requirements]
     while waiting:
-        package, extra = waiting.pop()
-        for line in metadata.requires(package) or []:
-            requirement = Requirement(line)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-                if requirement.name not in found:
-                    waiting += [(requirement.name, wanted) for wanted in (requirement.extras or {""})]
-                found[requirement.name] = requirement
+        requirement, extra = waiting.pop()
+        if requirement.name not in found and (requirement.marker is None or requirement.marker.evaluate({"extra": extra})):
+            found[requirement.name] = requirement
+            needed = [Requirement(line) for line in metadata.requires(requirement.name) or []]
+            waiting += [(one, wanted) for one in needed for wanted in (requirement.extras or {""})]
     return list(found.values())
 
 
@@ -36,8 +31,8 @@ def test_every_requirement_is_pinned_within_its_bounds(root, pinned):
     assert unpinned(everything(root), pinned) == []
 
 
-def test_every_dependency_of_a_dependency_is_pinned(pinned):
-    needed = installed_requirements("attn_course")
+def test_every_dependency_of_a_dependency_is_pinned(root, pinned):
+    needed = with_their_own(everything(root))
     assert len(needed) > 100
     assert unpinned(needed, pinned) == []
 
@@ -65,32 +60,27 @@ def test_a_line_that_is_no_pin_is_an_error(line):
         pins(f"# header\n{line}\n")
 
 
-def test_the_conda_packages_are_those_of_pyproject_with_the_same_bounds(root):
-    specs = conda_specs((root / "environment.yml").read_text(encoding="utf-8"))
-    assert conda_differences(runtime(root), specs) == []
+def test_environment_yml_is_as_it_is_written_from_pyproject(root):
+    assert (root / "environment.yml").read_text(encoding="utf-8") == environment(root), "run python -m tests.project.requirements"
 
 
-def test_the_conda_python_spans_the_supported_versions(root):
-    bounds = conda_specs((root / "environment.yml").read_text(encoding="utf-8"))["python"]
-    newest = Version(supported_pythons(root)[-1])
-    assert bounds == SpecifierSet(f"{project(root)['requires-python']},<3.{newest.minor + 1}")
-
-
-def test_conda_installs_the_course_itself_from_its_folder(root):
-    environment = yaml.safe_load((root / "environment.yml").read_text(encoding="utf-8"))
-    assert environment["channels"] == ["conda-forge"]
-    assert environment["dependencies"][-1] == {"pip": ["-e ."]}
-
-
-def test_a_conda_package_that_differs_is_named():
-    specs = conda_specs("dependencies: [python >=3.11, pip, pytorch >=2.10, sympy >=1.14]")
-    differences = conda_differences([Requirement("torch>=2.11"), Requirement("sympy>=1.14"), Requirement("rich>=14")], specs)
-    assert differences == [
-        "pytorch: pyproject.toml >=2.11, environment.yml >=2.10",
-        "rich: pyproject.toml >=14, environment.yml lacks it",
+def test_the_conda_environment_has_condas_names_and_a_supported_python(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("""[project]
+requires-python = ">=3.11"
+classifiers = ["Programming Language :: Python :: 3.11", "Programming Language :: Python :: 3.12"]
+dependencies = ["torch>=2.11", "jupyter-client>=8.6"]
+""")
+    assert environment(tmp_path).partition("dependencies:\n")[2].split("\n  - ") == [
+        *("  - python >=3.11,<3.13", "pip", "pytorch >=2.11", "jupyter_client >=8.6"),
+        "pip:\n      - -e .\n",
     ]
 
 
-def test_a_conda_line_that_does_not_parse_is_an_error():
-    with pytest.raises(InvalidMatchSpecError, match="unable to parse version spec: >>2"):
-        conda_specs("dependencies: [numpy >>2]")
+def test_what_only_the_pins_are_bound_by_holds_for_them(root, pinned):
+    assert unpinned([Requirement(line) for line in pyproject(root)["tool"]["uv"]["constraint-dependencies"]], pinned) == []
+
+
+def test_what_is_missing_without_an_extra_is_said_of_all_that_only_it_brings(root):
+    extras = project(root)["optional-dependencies"]
+    assert set(EXTRAS) == {Requirement(line).name for extra in ("author", "class") for line in extras[extra]}
+    assert all(package in {Requirement(line).name for line in extras[extra]} for package, extra in EXTRAS.items())

@@ -1,5 +1,6 @@
 """From a source to the notebook it asks for, outputs aside."""
 
+import functools
 from dataclasses import replace
 
 from nbformat import NotebookNode
@@ -14,7 +15,7 @@ from attn_course.authoring.sheets import sheet
 from attn_course.authoring.source import Cell, parse
 from attn_course.authoring.stub import BEGIN, END
 from attn_course.authoring.task_cells import TaskLookup, dress, to_exercise
-from attn_course.authoring.turns import hold_turns
+from attn_course.authoring.turns import ask_turns, hold_turns
 
 
 def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> NotebookNode:
@@ -25,6 +26,7 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
     cells = _of_tasks(unit, fingerprints, get_task) if unit.is_sheet else parse(fingerprints.text(unit), unit.source_name)
     if unit.folder == "notebooks":
         _hold_lesson(cells, unit.source_name)
+        cells = ask_turns(cells, get_task, functools.partial(fingerprints.numbering.of, unit.slug), unit.source_name)
         hold_turns(cells, get_task, unit.source_name)
         cells = [fold(cell) for cell in cells]
     else:

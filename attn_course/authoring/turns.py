@@ -1,7 +1,9 @@
 """Your turn: a cell of a lesson that its reader fills, and that checks what they wrote."""
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from attn_course.authoring.problems import AuthoringError, shorten
@@ -12,6 +14,27 @@ if TYPE_CHECKING:
     from attn_course.tasks import Task
 
 YOUR_TURN = "your-turn"
+_ROLE = re.compile(r"\{turn\}`([^`\n]*)`")
+
+
+def ask_turns(cells: Sequence[Cell], get_task: TaskLookup, numbered: Callable[[str, str], str], name: str) -> list[Cell]:
+    """Put the question of a task in the place of {turn}`id`: a lesson asks what the task asks.
+
+    `numbered`: text and place -> the text with its numbers. Raises AuthoringError if it is no task that waits for its reader.
+    """
+
+    def asked(cell: Cell) -> Cell:
+        place = f"{name}: cell {cell.id!r}"
+
+        def question(role: re.Match[str]) -> str:
+            task = find_task(get_task, role[1], place)
+            if not task.your_turn or task.sheet is None:
+                raise AuthoringError(f"{place}: wanted a task that says your_turn=True, got {task.id}")
+            return numbered(task.sheet.question, place)
+
+        return replace(cell, text=_ROLE.sub(question, cell.text)) if cell.kind == "markdown" else cell
+
+    return [asked(cell) for cell in cells]
 
 
 def hold_turns(cells: Sequence[Cell], get_task: TaskLookup, name: str) -> None:

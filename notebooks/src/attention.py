@@ -181,10 +181,7 @@ verify(
 # features, and $b$ stands for **all** axes before them. They may count examples, or heads (soon), or both.
 
 # %% [markdown] id="batch-turn"
-# **Your turn: batched attention**, the milestone of this lesson. Write `my_batched_attention(query, key, value)` for float64 arrays of the
-# shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the
-# outputs, $(\ldots, T_q, d_v)$. Write the softmax yourself; functions of the course and a library's softmax or attention are not accepted.
-# Scores are below 30 in size, so no maximum has to be subtracted.
+# **Your turn: batched attention.** This is the milestone of this lesson. {turn}`attention-of-batches`
 #
 # If you like, write `my_scores(query, key)` first; `check("all-scores", my_scores)` in the same cell tells you whether they are right.
 
@@ -527,9 +524,7 @@ figures.query_explorable()
 # $(T_k - 1)\, d_v$ dimensions, out of $T_k\, d_v$. In our sentence these are 18 of 21.
 
 # %% [markdown] id="hold-turn"
-# **Your turn: another context, the same output.** Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are
-# positive and sum to 1, and values $(T_k, d_v)$ with $T_k \ge 2$. It returns other values with the same output: the first value is erased,
-# so that all its numbers are 0, the last one makes up for that, and those in between stay as they are.
+# **Your turn: another context, the same output.** {turn}`same-output-other-values`
 
 # %% id="hold-turn-code" tags=["your-turn"]
 my_values = ...  # your function

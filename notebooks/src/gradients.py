@@ -217,8 +217,7 @@ print("7 z:", (7 * z[0]).round(9), "  dZ . z:", (d_output[0] @ z[0]).round(9))
 verify("score-gradient-against-mixture")
 
 # %% [markdown] id="gradient-turn"
-# **Your turn.** Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from
-# arrays of the shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and $(T_q, d_v)$, without a loop.
+# **Your turn.** {turn}`gain-over-mixture`
 
 # %% id="gradient-turn-code" tags=["your-turn"]
 my_d_scores = ...  # your function
@@ -362,8 +361,7 @@ print(labelled(rows, ("first order", "in full"), TOKENS, digits=3))
 # good step. Section {section}`deeper-step` derives both.
 
 # %% [markdown] id="differences-turn"
-# **Your turn.** Write `my_differences(query, key, value, d_output, step)`: the central difference of the `loss` above for each entry of
-# `key`, as an array of the shape of `key`. Leave `key` as it was. (`np.ndindex(key.shape)` runs through its entries.)
+# **Your turn.** {turn}`key-gradient-by-differences`
 
 # %% id="differences-turn-code" tags=["your-turn"]
 my_differences = ...  # your function

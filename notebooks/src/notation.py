@@ -107,9 +107,7 @@ verify("dot-product-in-columns")
 show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
 
 # %% [markdown] id="output-turn"
-# **Your turn.** In lesson {lesson}`start` you wrote number $a$ of the output of query $i$ as a sum over the keys. Now take a text with
-# columns: its table of weights $A$ has the shape $(T_k, T_q)$, its values $V$ have the shape $(d_v, T_k)$, and its outputs $O$ have the
-# shape $(d_v, T_q)$. Each column of $A$ sums to 1. Write $O_{ai}$ with $A$ and $V$, in LaTeX.
+# **Your turn.** {turn}`output-in-columns`
 
 # %% id="output-turn-code" tags=["your-turn"]
 my_column_output = ...  # r"..."
@@ -185,8 +183,7 @@ figures.two_orientations(masked, four, tokens=TOKENS[:4])
 # infinity strictly below the diagonal" is right in one dialect, and in the other it hides the past.
 
 # %% [markdown] id="hidden-turn"
-# **Your turn.** A text with columns hides the words to come in a sentence of five words. How many cells are hidden in the first column of
-# its table of scores, how many in the second column, and how many in the second *row*? Answer with three whole numbers.
+# **Your turn.** {turn}`hidden-in-columns`
 
 # %% id="hidden-turn-code" tags=["your-turn"]
 my_hidden = ...  # three whole numbers, such as (1, 2, 3)

@@ -250,9 +250,7 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 verify("mean-of-a-score", "score-variance-by-entries")
 
 # %% [markdown] id="turn-correlated"
-# **Your turn.** Each entry has mean 0 and variance 1, but any two *different* entries of $q$ have the covariance $\rho$, and so have those
-# of $k$. Still $q$ is independent of $k$. Start from {eq}`score-variance-by-entries` and write a formula in LaTeX for
-# $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`, as a string: `r"..."`. (At $\rho = 1$ and $d_k = 2$ it must give the 4 above.)
+# **Your turn.** {turn}`correlated-entries-variance`
 
 # %% id="turn-correlated-code" tags=["your-turn"]
 my_variance_formula = ...  # r"..."
@@ -429,9 +427,7 @@ figures.best_steps(best, widths=(64,), ways=figures.RAISED)
 #
 # What $\sqrt{d_k}$ undoes is the spread of $d_k$ independent products of variance 1. Other entries may need another divisor.
 #
-# **Your turn.** Some layers set most entries to 0. Suppose each entry of $q$ and of $k$ is 0 with probability $1 - p$, and else drawn from
-# a distribution of mean 0 and variance 1, all independently. What number $u$ should we divide $q \cdot k$ by, so that its variance is 1?
-# Write a formula in LaTeX with `d_k` and `p`.
+# **Your turn.** {turn}`divisor-for-sparse-entries`
 
 # %% id="turn-sparse-code" tags=["your-turn"]
 my_divisor = ...  # r"..."

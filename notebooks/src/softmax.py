@@ -357,9 +357,7 @@ figures.jacobian_heatmap(weights, jacobian)
 #
 # $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
 #
-# **Your turn.** Split this sum in two and simplify each part. Then write `my_pull(weights, gradient)` for one row: two 1-D float64
-# arrays of one length go in, $s$ and $g$, and the gradient of the scores comes out. By hand: $s = (0.5, 0.3, 0.2)$ and
-# $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
+# **Your turn.** {turn}`pull-back-one-row`
 
 # %% id="vjp-turn-code" tags=["your-turn"]
 my_pull = ...  # your function
@@ -487,12 +485,7 @@ for token, score in zip(TOKENS, z_it, strict=True):
 # On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum.
 
 # %% [markdown] id="blocks"
-# **Your turn.** Write `my_lse(blocks)`, which takes a list of blocks and returns $\mathrm{lse}$ of all their scores as a float. For
-# example, `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$. Look at each block once, without joining blocks and without a library's
-# log-sum-exp.
-#
-# - There is at least one block, and none is empty.
-# - A block is a 1-D float64 array of finite scores, of any size and either sign.
+# **Your turn.** {turn}`lse-over-blocks`
 
 # %% id="lse-turn-code" tags=["your-turn"]
 my_lse = ...  # your function
@@ -579,9 +572,7 @@ for c in (0.0, 3.0):
 print("softmax(z + ln a):   ", softmax(z + np.log(a)))
 
 # %% [markdown] id="derivative-turn"
-# **Your turn.** Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$.
-# Write $\partial s_i / \partial z_j$ as one formula in LaTeX: only the right side, between `r"` and `"`. You may use `s` and `a` with
-# their indices, `\beta`, and the Kronecker delta `\delta_{ij}`; you need not use all of them.
+# **Your turn.** {turn}`softmax-derivative`
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # r"..."

@@ -103,9 +103,9 @@ print(labelled(scores[:, None], columns=("score",)))
 # %% [markdown] id="check-turn"
 # ### Your turn
 #
-# **Check an answer.** The word "tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores
-# with "cat", "sat" and "tired" on paper. Then put three whole numbers in the place of the dots, such as `(1, 2, 3)`,
-# and run the cell.
+# **Check an answer.** {turn}`scores-by-hand`
+#
+# Put three whole numbers in the place of the dots, such as `(1, 2, 3)`, and run the cell.
 
 # %% id="check-turn-code" tags=["your-turn"]
 my_three = ...  # three whole numbers
@@ -345,9 +345,7 @@ verify("score-entry-by-entry")
 show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
 
 # %% [markdown] id="formula-turn"
-# **Your turn: write a formula.** Let $P_{ij}$ be the weight that query $i$ gives to key $j$, and $V_{ja}$ number $a$ of value $j$. With
-# these, write number $a$ of the output of query $i$, called $Z_{ia}$, in LaTeX (only the right side, without $Z_{ia} =$). For example,
-# `r"\sum_{n=1}^{N} x_{nm}"` is $\sum_{n=1}^{N} x_{nm}$.
+# **Your turn: write a formula.** {turn}`output-as-formula`
 
 # %% id="formula-turn-code" tags=["your-turn"]
 my_output = ...  # r"..."

@@ -122,8 +122,9 @@ def my_batched_attention(query, key, value):
     r"""The outputs of attention, with or without leading axes.
 
     Write `my_batched_attention(query, key, value)` for float64 arrays of the shapes $(\ldots, T_q, d_k)$, $(\ldots, T_k, d_k)$ and
-    $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Scores are moderate,
-    below 30 in size. Write the softmax too; functions of the course and a library's softmax or attention are not accepted.
+    $(\ldots, T_k, d_v)$ with the same leading axes, none or several. It returns the outputs, $(\ldots, T_q, d_v)$. Write the softmax
+    yourself; functions of the course and a library's softmax or attention are not accepted. Scores are below 30 in size, so no maximum has
+    to be subtracted.
     """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     terms = np.exp(scores)
@@ -187,8 +188,8 @@ def my_values(weights, value):
     r"""Other values with the same output, of which the first is 0.
 
     Write `my_values(weights, value)` for the weights $(T_k,)$ of one query, which are positive and sum to 1, and values $(T_k, d_v)$ with
-    $T_k \ge 2$. It returns other values with the same output: the first value is erased, so that all its numbers are 0, the last one
-    makes up for that, and those in between stay as they are.
+    $T_k \ge 2$. It returns other values with the same output: the first value is erased, so that all its numbers are 0, the last one makes
+    up for that, and those in between stay as they are.
     """
     other = value.copy()
     other[0] = 0

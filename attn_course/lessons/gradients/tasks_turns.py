@@ -58,8 +58,8 @@ values with one entry: 5 3 1
 def my_d_scores(weights, output, value, d_output):
     """The gradient at all scores, from the weights, the output and the gradient there.
 
-    Write `my_d_scores(weights, output, value, d_output)`: the gradient at all scores, $(T_q, T_k)$, float64, given weights of that
-    shape, values $(T_k, d_v)$, and the output with the gradient there, both $(T_q, d_v)$.
+    Write `my_d_scores(weights, output, value, d_output)`: {eq}`score-gradient-against-mixture` for all pairs at once, from arrays of the
+    shapes $(T_q, T_k)$, $(T_q, d_v)$, $(T_k, d_v)$ and $(T_q, d_v)$, without a loop.
     """
     return weights * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
 
@@ -128,9 +128,8 @@ keys of one number: 0.1 3 7 1 2
 def my_differences(query, key, value, d_output, step):
     """Central differences of the loss by each entry of `key`.
 
-    Write `my_differences(query, key, value, d_output, step)`: for each entry of `key` the central difference of the `loss` of the next
-    cell: the loss one step above the entry minus the loss one step below it, divided by the distance of the two. The shapes are $(T_q,
-    d_k)$, $(T_k, d_k)$, $(T_k, d_v)$ and $(T_q, d_v)$, the result has the shape of `key`, and `key` itself must not be changed.
+    Write `my_differences(query, key, value, d_output, step)`: the central difference of the function `loss` for each entry of `key`, as an
+    array of the shape of `key`. Leave `key` as it was. (`np.ndindex(key.shape)` runs through its entries.)
     """
     quotients = np.empty_like(key)
     for entry in np.ndindex(key.shape):

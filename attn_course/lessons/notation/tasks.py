@@ -307,8 +307,9 @@ my_column_output = asked_formula(
     "An output in columns",
     entry="my_column_output",
     asks="""
-        In a text with columns the weights $A$ have the shape $(T_k, T_q)$, the values $V$ the shape $(d_v, T_k)$, and the outputs $O$ the
-        shape $(d_v, T_q)$. Each column of $A$ sums to 1. Write number $a$ of the output of query $i$, $O_{ai}$, with $A$ and $V$, in LaTeX.
+        In lesson {lesson}`start` you wrote number $a$ of the output of query $i$ as a sum over the keys. Now take a text with columns: its
+        table of weights $A$ has the shape $(T_k, T_q)$, its values $V$ have the shape $(d_v, T_k)$, and its outputs $O$ have the shape
+        $(d_v, T_q)$. Each column of $A$ sums to 1. Write $O_{ai}$ with $A$ and $V$, in LaTeX.
     """,
     equation="attention-in-columns",
     points=1,
@@ -370,8 +371,8 @@ my_column_output = asked_formula(
     """,
 )
 def my_hidden():
-    """A text with columns hides the words to come in a sentence of five words. How many cells are hidden in the first column of its
-    table of scores, how many in the second column, and how many in the second row? Answer with three whole numbers.
+    """A text with columns hides the words to come in a sentence of five words. How many cells are hidden in the first column of its table
+    of scores, how many in the second column, and how many in the second *row*? Answer with three whole numbers.
     """
     return (4, 3, 1)
 

@@ -22,8 +22,9 @@ my_variance_formula = asked_formula(
     "Entries that move together",
     entry="my_variance_formula",
     asks=r"""
-        All entries of $q$ have mean 0 and variance 1, and any two different entries have the covariance $\rho$. The same holds for $k$,
-        which is independent of $q$. Write a formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`.
+        Each entry has mean 0 and variance 1, but any two *different* entries of $q$ have the covariance $\rho$, and so have those of $k$.
+        Still $q$ is independent of $k$. Start from {eq}`score-variance-by-entries` and write a formula in LaTeX for $v = \mathrm{Var}[q
+        \cdot k]$ with `d_k` and `\rho`, as a string: `r"..."`. (At $\rho = 1$ and $d_k = 2$ it must give the 4 above.)
     """,
     equation="score-variance-by-entries",
     points=1,
@@ -83,9 +84,9 @@ my_divisor = asked_formula(
     "A divisor for entries that are mostly 0",
     entry="my_divisor",
     asks=r"""
-        Each entry of $q$ and of $k$ is 0 with probability $1 - p$; with probability $p$ it is drawn from a distribution of mean 0 and
-        variance 1. All draws are independent. What number $u$ should we divide $q \cdot k$ by, so that its variance is 1? Write a formula
-        in LaTeX with `d_k` and `p`.
+        Some layers set most entries to 0. Suppose each entry of $q$ and of $k$ is 0 with probability $1 - p$, and else drawn from a
+        distribution of mean 0 and variance 1, all independently. What number $u$ should we divide $q \cdot k$ by, so that its variance is
+        1? Write a formula in LaTeX with `d_k` and `p`.
     """,
     equation="score-variance-from-deviations",
     points=1,

@@ -26,13 +26,9 @@ my_formula = asked_formula(
     "The derivative with a factor for every entry",
     entry="my_formula",
     asks=r"""
-        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$. Write a formula
-        in LaTeX for
-
-        $$J_{ij} = \frac{\partial s_i}{\partial z_j}$$
-
-        as it holds for all $i$ and $j$: only the right side, between `r"` and `"`. You may use `s` and `a` with their indices, `\beta`, and
-        the Kronecker delta `\delta_{ij}`; you need not use all of them.
+        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$. Write $\partial
+        s_i / \partial z_j$ as one formula in LaTeX: only the right side, between `r"` and `"`. You may use `s` and `a` with their indices,
+        `\beta`, and the Kronecker delta `\delta_{ij}`; you need not use all of them.
     """,
     equation="softmax",
     points=1,
@@ -150,8 +146,9 @@ def _one_weight(rng):
 def my_pull(weights, gradient):
     """The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of the same length go in, the weights $s$ and the gradient
-    $g$ with respect to them; the gradient with respect to the scores comes out.
+    Split this sum in two and simplify each part. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length
+    go in, $s$ and $g$, and the gradient of the scores comes out. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25,
+    -0.15, -0.10)$.
     """
     return weights * (gradient - weights @ gradient)
 
@@ -214,9 +211,12 @@ def _blocks(rng):
 def my_lse(blocks):
     r"""The log-sum-exp of all scores in a list of blocks.
 
-    Write `my_lse(blocks)`: $\mathrm{lse}$ of all scores in a list of one or more 1-D float64 arrays, none of them empty, as a float.
-    The scores are finite, of any size and either sign. Look at each block once; joining the blocks
-    is not allowed, nor is a library's log-sum-exp.
+    Write `my_lse(blocks)`, which takes a list of blocks and returns $\mathrm{lse}$ of all their scores as a float. For example,
+    `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$. Look at each block once, without joining blocks and without a library's
+    log-sum-exp.
+
+    - There is at least one block, and none is empty.
+    - A block is a 1-D float64 array of finite scores, of any size and either sign.
     """
     row_max, row_sum = -np.inf, 0.0
     for block in blocks:

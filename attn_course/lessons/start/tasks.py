@@ -112,8 +112,8 @@ def my_scores(x, w_query, w_key):
     """,
 )
 def my_three():
-    """The query of "tired" is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and "tired", whose keys are $(2, 0, 0, 2)$,
-    $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$. Answer with three whole numbers.
+    """The word "tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat"
+    and "tired" on paper; their keys are $(2, 0, 0, 2)$, $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$.
     """
     return (8, -2, 2)
 
@@ -128,9 +128,10 @@ my_output = asked_formula(
     "output-as-formula",
     "An output as a formula",
     entry="my_output",
-    asks="""
-        Let $P_{ij}$ be the weight that query $i$ gives to key $j$, with $T_q$ queries and $T_k$ keys, and $V_{ja}$ number $a$ of value $j$.
-        Write number $a$ of the output of query $i$, $Z_{ia}$, with $P$ and $V$, in LaTeX.
+    asks=r"""
+        Let $P_{ij}$ be the weight that query $i$ gives to key $j$, and $V_{ja}$ number $a$ of value $j$. With these, write number $a$ of
+        the output of query $i$, called $Z_{ia}$, in LaTeX (only the right side, without $Z_{ia} =$). For example,
+        `r"\sum_{n=1}^{N} x_{nm}"` is $\sum_{n=1}^{N} x_{nm}$.
     """,
     equation=None,
     points=1,

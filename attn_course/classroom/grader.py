@@ -19,7 +19,7 @@ from attn_course.classroom.protocol import is_last
 from attn_course.classroom.sandbox import Limits, Probe, probe
 from attn_course.classroom.sandbox.limits import MIB
 from attn_course.classroom.submission import EXERCISES, Submission, SubmissionError, read_exercise, read_submission
-from attn_course.classroom.supervisor import KILLED, UNCONFINED, ForkServer, OutOfTime, PlainProcesses, Worker, WorkerGone, how_it_ended
+from attn_course.classroom.supervisor import ENDED, KILLED, UNCONFINED, ForkServer, OutOfTime, PlainProcesses, Worker, WorkerGone
 from attn_course.numbers import lesson_in
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, get_task, judge, registry
 from attn_course.tasks.forms import AnswerError, latex_lines
@@ -142,23 +142,31 @@ class Grader:
         pristine = read_exercise(submission.lesson, self._exercises)
         for task in submission.tasks:
             self._remembered(task, task.answer, self.cases(task))
-        worker = self._workers.start(self._limits.of_worker, self._given(submission))
-        sitting = _Sitting(submission, worker, self, pristine.answers, within_s)
-        try:
+        with self._at_work(self._limits.of_worker, submission) as worker:
+            sitting = _Sitting(submission, worker, self, pristine.answers, within_s)
             sitting.hold(_number(f"{self._seed} {student}"))
-        except WorkerGone as gone:
-            ended = self._workers.end(worker, wait_s=END_S if str(gone) == "ended Python" else 0.0)
-            if ended == UNCONFINED and not sitting.begun:  # later it is what the learner's code ended with
-                raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}") from None
-            sitting.broken_off(str(gone) + (how_it_ended(ended) if str(gone) == "ended Python" else ""))
-            return sitting, ended
-        except BaseException:
-            self._workers.end(worker)
-            raise
+        sitting.seconds = time.monotonic() - sitting.begun_at
+        if worker.gone:
+            sitting.broken_off(worker.fate)
+        return sitting, worker.ended if worker.gone else None
+
+    @contextmanager
+    def _at_work(self, limits: Limits, submission: Submission, *, formulas: bool = False, until: float = math.inf) -> Iterator[Worker]:
+        """Give out a worker for one submission, and end it, whatever happens.
+
+        A worker that goes early leaves the block: `gone` then says why, and `ended` with which exit status, None if it was killed.
+        Raises Unconfined if it went because it could not be confined; once it has answered, that status is the learner's.
+        """
+        worker = self._workers.start(limits, self._given(submission), formulas=formulas)
+        worker.until = until
+        try:
+            yield worker
+        except WorkerGone as error:
+            worker.gone = str(error)
         finally:
-            sitting.seconds = time.monotonic() - sitting.begun_at
-        self._workers.end(worker)
-        return sitting, None
+            worker.ended = self._workers.end(worker, wait_s=END_S if worker.gone == ENDED else 0.0)
+        if worker.ended == UNCONFINED and worker.gone and not worker.has_answered:
+            raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}")
 
     def _given(self, submission: Submission) -> dict[str, Any]:
         """What the worker's session is made from."""
@@ -176,23 +184,15 @@ class Grader:
             if time.monotonic() >= until:
                 sitting.verdicts |= {task.id: _failed(task, "not judged: the time for the notebook was over") for task in left}
                 break
-            worker = self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
-            worker.until, gone = until, ""
-            try:
+            with self._at_work(FORMULA_LIMITS, sitting.submission, formulas=True, until=until) as worker:
                 while left:
                     task = left[0]
                     sitting.verdicts[task.id], found = self._judge_latex(task, sitting.latex[task.id], worker)
                     sitting.searches |= {task.id: found} if found else {}
                     left.pop(0)
-            except WorkerGone as error:
-                gone = str(error)
-            finally:
-                ended = self._workers.end(worker, wait_s=END_S if gone else 0.0)
-            if ended == UNCONFINED:
-                raise Unconfined(f"a worker could not be confined: {worker.first_words.decode(errors='replace')}")
-            if gone:
+            if worker.gone:
                 task = left.pop(0)
-                sitting.verdicts[task.id] = _failed(task, f"{task.entry} could not be evaluated: its process {gone}")
+                sitting.verdicts[task.id] = _failed(task, f"{task.entry} could not be evaluated: its process {worker.gone}")
         self._right |= {text: sitting.verdicts[task_id] for task_id, text in texts.items() if sitting.verdicts[task_id].passed}
         self._explain(sitting, until)
 
@@ -208,19 +208,13 @@ class Grader:
 
         No points depend on what it says, and if it is lost, nothing is said.
         """
-        worker: Worker | None = None
-        for task_id, found in sitting.searches.items():
-            task = get_task(task_id)
-            worker = worker or self._workers.start(FORMULA_LIMITS, self._given(sitting.submission), formulas=True)
-            worker.until = until
-            try:
-                words = self._slip(task, sitting.latex[task_id], found, worker)
-                sitting.verdicts[task_id] = found.told(sitting.verdicts[task_id], words)
-            except WorkerGone:
-                self._workers.end(worker)
-                worker = None
-        if worker is not None:
-            self._workers.end(worker)
+        left = [*sitting.searches.items()]
+        while left:
+            with self._at_work(FORMULA_LIMITS, sitting.submission, formulas=True, until=until) as worker:
+                while left:
+                    task_id, found = left.pop(0)
+                    words = self._slip(get_task(task_id), sitting.latex[task_id], found, worker)
+                    sitting.verdicts[task_id] = found.told(sitting.verdicts[task_id], words)
 
     def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker) -> str:
         asked = {"question": asdict(task.question), "line": lines[found.line], "cases": self._blank(task), "wanted": [*found.wanted]}
@@ -259,7 +253,6 @@ class _Sitting:
         self.notes: list[str] = []
         self.latex: dict[str, list[str]] = {}  # answers that another process is to evaluate
         self.searches: dict[str, Search] = {}  # for what would mend the wrong ones
-        self.begun = False
         self._problems: dict[int, str] = {}
         self._defined: Mapping[str, list[int]] = {}
         self._task: Task | None = None
@@ -281,7 +274,6 @@ class _Sitting:
             questions=submission.questions,
         )
         found = self._hear(limit)
-        self.begun = True
         self._defined = found["defined"]  # said before anything of the learner's ran: it can be trusted
         ran = 0
         for position, tasks in groupby(

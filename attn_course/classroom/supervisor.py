@@ -29,6 +29,7 @@ _ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL"
 _KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
 KILLED = -9  # exit status of a process that SIGKILL ended
 UNCONFINED = fork_server.UNCONFINED
+ENDED = "ended Python"  # what a worker did that is gone by itself
 
 
 class WorkerGone(Exception):
@@ -75,12 +76,15 @@ class Worker:
 
     `line`: to the process. `home`: its own temporary folder. `printed`: what it prints. `watched`: whether that is taken in here,
     while the worker is waited for, and not in a thread. `until`: when its time is over in any case, by the monotonic clock;
-    never, unless set.
+    never, unless set. `has_answered`: whether any answer has come. `gone`, `ended`: why it went early, and its exit status once it is
+    ended, as who ends it has them; None where it had to be killed.
     """
 
     def __init__(self, line: socket.socket, home: Path, printed: Printed, *, watched: bool) -> None:
         self._line, self.home, self._printed, self._watched = line, home, printed, watched
         self.until = math.inf
+        self.has_answered, self.gone = False, ""
+        self.ended: int | None = None
         self._nonce = ""
         self._came = bytearray()  # and is not taken yet
         line.setblocking(False)
@@ -89,6 +93,11 @@ class Worker:
     def first_words(self) -> bytes:
         """The beginning of what it printed."""
         return self._printed.first_words
+
+    @property
+    def fate(self) -> str:
+        """Why it went early, and how it ended, if by itself."""
+        return self.gone + (how_it_ended(self.ended) if self.gone == ENDED else "")
 
     def printed_bytes(self) -> int:
         """Return how much it has printed until now."""
@@ -123,6 +132,7 @@ class Worker:
         answered = reply.pop("nonce", None)
         if not isinstance(answered, str) or answered != self._nonce:
             raise WorkerGone("sent the grader an answer to what was not asked")
+        self.has_answered = True
         return reply
 
     def _send(self, frame: bytes, deadline: float) -> None:
@@ -134,7 +144,7 @@ class Worker:
             except BlockingIOError:
                 continue
             except OSError:
-                raise WorkerGone("ended Python") from None
+                raise WorkerGone(ENDED) from None
 
     def _receive(self, count: int, deadline: float) -> bytes:
         while len(self._came) < count:
@@ -146,7 +156,7 @@ class Worker:
             except OSError:
                 part = b""
             if not part:
-                raise WorkerGone("ended Python")
+                raise WorkerGone(ENDED)
             self._came += part
         taken = bytes(self._came[:count])
         del self._came[:count]

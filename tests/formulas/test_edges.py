@@ -42,7 +42,7 @@ def test_the_powers_of_an_index_are_no_whole_numbers_of_so_many_bits():
 
 
 def test_the_rank_does_not_depend_on_the_unit():
-    check(r"	ext{rank}(A) = 2", A=1e-14 * np.eye(2))
+    check(r"\text{rank}(A) = 2", A=1e-14 * np.eye(2))
 
 
 def test_the_identity_is_as_large_as_its_neighbour_if_that_is_square():
@@ -79,3 +79,13 @@ def test_an_evaluation_takes_so_many_steps_and_no_more(monkeypatch):
     monkeypatch.setattr(evaluation, "MOST_STEPS", 3)
     with pytest.raises(Malformed, match="this takes more than 3 steps"):
         check("x_1 + 1 = 3", x=X)
+
+
+def test_a_bound_may_be_attained_but_for_round_off_and_what_is_no_number_differs_from_none():
+    check(r"x \le y, \qquad y \ge x, \qquad \min(x, 2) = y", x=0.1 + 0.2, y=0.3)
+    with pytest.raises(Refuted):
+        check(r"x \ne y", x=np.nan, y=1.0)
+
+
+def test_strictly_lower_leaves_the_diagonal_out():
+    check(r"\text{strictly lower}(A) = B", A=np.array([[2.0, 3.0], [5.0, 7.0]]), B=np.array([[0.0, 0.0], [5.0, 0.0]]))

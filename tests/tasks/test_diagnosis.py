@@ -116,7 +116,7 @@ def factor_told(verdict):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("factor", [-1.0, 2.0, 0.125, 1e-3])
+@pytest.mark.parametrize("factor", [-1.0, 1e-3])
 def test_a_constant_factor_is_remarked(factor, dtype):
     verdict = verdict_of(WRITE, lambda x, scale: (factor * WRITE.answer(x, scale)).astype(dtype))
     assert factor_told(verdict) == pytest.approx(factor, rel=1e-5)

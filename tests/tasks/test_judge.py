@@ -35,7 +35,6 @@ def centre_by_loops(x, scale):
         lambda x, scale: (x * scale) - (x * scale).mean(-1)[..., None],
         lambda x, scale: scale * (torch.tensor(x) - torch.tensor(x).mean(-1, keepdim=True)),
         lambda x, scale: (torch.tensor(x, dtype=torch.float32) - torch.tensor(x, dtype=torch.float32).mean(-1, True)) * scale,
-        lambda x, scale: (x.astype(np.float32) - x.astype(np.float32).mean(-1, keepdims=True)) * np.float32(scale),
         lambda x, scale: ((x - x.mean(axis=-1, keepdims=True)) * scale).astype(np.longdouble),
         lambda x, scale: (np.asfortranarray(x) - np.einsum("...i->...", x)[..., None] / x.shape[-1]) * scale,
     ],
@@ -62,7 +61,7 @@ def test_a_list_is_as_good_as_a_tuple_where_several_results_are_wanted():
     assert "it must return a tuple of 2 arrays; got a tuple of 3 arrays" in message
 
 
-@pytest.mark.parametrize("change", [lambda array: [array], list, lambda array: [array, array], lambda array: [1.0, 2.0]])
+@pytest.mark.parametrize("change", [lambda array: [array], list])
 def test_a_list_is_refused_where_one_array_is_wanted(change):
     message = verdict_of(WRITE, lambda x, scale: change(WRITE.answer(x, scale))).message
     assert message == (
@@ -101,13 +100,10 @@ def test_an_array_agrees_with_itself(array):
     ("got", "wanted", "index"),
     [
         ([1.0, np.nan], [1.0, 2.0], (1,)),
-        ([1.0, 2.0], [1.0, np.nan], (1,)),
         ([np.inf], [-np.inf], (0,)),
         ([1e300], [np.inf], (0,)),
-        ([0.0], [-np.inf], (0,)),
         ([1.7e308], [-1.7e308], (0,)),
         ([[1.0, 2.0], [3.0, 5.0]], [[1.0, 2.0], [3.0, 4.0]], (1, 1)),
-        ([1.0, 3.0, 3.0], [1.0, 2.0, np.inf], (1,)),
         ([1e-300], [0.1], (0,)),
     ],
 )

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import sympy
 import torch
 
 from attn_course.tasks import run
@@ -23,14 +22,12 @@ from tests.tasks.runs import X, run_function
         X.astype(np.longdouble),
         X[:, ::2],
         X.astype(">f8"),
-        np.float64(1.5),
         np.float32(1.5),
         1.5,
         np.array(1.5),
         np.empty((0, 3)),
         torch.tensor(X),
         torch.tensor(X, dtype=torch.float32, requires_grad=True),
-        torch.nn.Parameter(torch.tensor(X)),
         torch.tensor(1.5),
     ],
     ids=lambda value: f"{type(value).__name__}-{getattr(value, 'dtype', '')}-{getattr(value, 'shape', '')}",
@@ -83,14 +80,9 @@ WRONG_TYPES = [
     (None, "NoneType (is there a return statement?)"),
     ([], "list (several results are a tuple)"),
     (["0.5", 1.0], "list (several results are a tuple)"),
-    ([[1.0], [2.0]], "list (several results are a tuple)"),
-    ({"a": 1.0}, "dict"),
     ("0.5", "str '0.5'"),
     (True, "bool True"),
-    (1j, "complex"),
     (Fraction(1, 2), "fractions.Fraction"),
-    (sympy.Rational(1, 2), "Half"),
-    (np.sin, "numpy.ufunc"),
 ]
 
 
@@ -171,9 +163,7 @@ def test_an_input_is_named_also_if_only_one_of_several_changed():
     [
         lambda blocks: blocks[1].fill(0.0) or blocks[0],
         lambda blocks: blocks.append(X) or blocks[0],
-        lambda blocks: blocks.pop(),
         lambda blocks: blocks.reverse() or blocks[0],
-        lambda blocks: blocks.__setitem__(0, blocks[0] + 1.0) or blocks[0],
         lambda blocks: blocks.__setitem__(0, None) or X,
     ],
 )

@@ -20,10 +20,7 @@ from tests.tasks.runs import S_I, S_J, run_expression, run_value
     [
         S_I * (1 - S_J),
         S_I - S_I * S_J,
-        -S_I * (S_J - 1),
-        S_I / (1 / (1 - S_J)),
         sympy.factor(S_I - S_I * S_J),
-        (S_I**2 - S_I**2 * S_J) / S_I,
     ],
 )
 def test_equivalent_forms_give_the_same_numbers(expression):
@@ -70,13 +67,13 @@ def test_every_kind_of_number_that_sympy_makes_counts():
     np.testing.assert_allclose(run_expression(expression, functions=("log",)).arrays[0], right)
 
 
-@pytest.mark.parametrize("assumptions", [{}, {"positive": True}, {"real": True}, {"complex": True}, {"commutative": True}])
+@pytest.mark.parametrize("assumptions", [{}, {"positive": True}])
 def test_a_symbol_of_the_same_name_counts_whatever_it_assumes(assumptions):
     for own in (sympy.Symbol("s_i", **assumptions), sympy.Dummy("s_i", **assumptions)):
         np.testing.assert_allclose(run_expression(own + S_I * S_J).arrays[0], [0.375, 0.55, 0.9])
 
 
-@pytest.mark.parametrize("constant", [2, 2.5, np.float64(2.5), sympy.Integer(2), sympy.Rational(1, 3), sympy.pi, sympy.E, sympy.sqrt(2)])
+@pytest.mark.parametrize("constant", [2, 2.5, np.float64(2.5), sympy.Rational(1, 3), sympy.pi, sympy.sqrt(2)])
 def test_a_constant_is_spread_over_all_points(constant):
     np.testing.assert_allclose(run_expression(constant).arrays[0], np.full(3, float(constant)), strict=True)
 
@@ -90,7 +87,6 @@ def test_allowed_functions_are_evaluated():
     ("expression", "name"),
     [
         (sympy.Derivative(S_I**2, S_I), "Derivative"),
-        (S_I * sympy.Derivative(sympy.exp(S_J), S_J), "Derivative"),
         (sympy.Integral(S_I, (S_I, 0, S_J)), "Integral"),
         (sympy.Limit(S_I / S_J, S_J, 0), "Limit"),
         (sympy.Subs(S_I**2, S_I, S_J), "Subs"),
@@ -113,10 +109,7 @@ def test_a_foreign_symbol_is_named():
         (sympy.KroneckerDelta(0, sympy.Symbol("s_i", integer=True)), (), "sums, products and powers", "KroneckerDelta"),
         (sympy.Sum(S_I, (S_J, 0, 3)), (), "sums, products and powers", "Sum"),
         (sympy.Piecewise((S_I, S_J > 0), (0, True)), (), "sums, products and powers", "Piecewise"),
-        (sympy.Function("f")(S_I), (), "sums, products and powers", "f"),
         (S_I * sympy.I, (), "sums, products and powers", "ImaginaryUnit"),
-        (sympy.zoo, (), "sums, products and powers", "ComplexInfinity"),
-        (sympy.Max(S_I, S_J), (), "sums, products and powers", "Max"),
     ],
 )
 def test_anything_but_what_the_task_allows_is_named(expression, functions, allowed, name):
@@ -128,11 +121,8 @@ def test_anything_but_what_the_task_allows_is_named(expression, functions, allow
     [
         ("s_i - s_j", "str 's_i - s_j'"),
         (S_I > S_J, "StrictGreaterThan"),
-        (sympy.Eq(S_I, S_J), "Equality"),
         (sympy.Matrix([S_I]), "MutableDenseMatrix"),
-        (lambda s_i: s_i, "function"),
         (True, "bool True"),
-        ([S_I], "list"),
         (np.array([0.5]), "numpy.ndarray"),
         (1j, "complex"),
     ],
@@ -142,7 +132,7 @@ def test_what_is_no_expression_is_named(answer, got):
     assert run_expression(answer).problem == f"my_e must be a SymPy expression in s_i, s_j; got {got}"
 
 
-@pytest.mark.parametrize("expression", [sympy.sqrt(-S_I), sympy.Pow(-2, S_I), S_I * sympy.cbrt(-2), sympy.sqrt(S_I - S_J), sympy.nan])
+@pytest.mark.parametrize("expression", [sympy.sqrt(-S_I), S_I * sympy.cbrt(-2), sympy.sqrt(S_I - S_J), sympy.nan])
 def test_a_value_that_is_not_real_is_named(expression):
     assert run_expression(expression).problem == "my_e is not a real number for some values of its symbols"
 
@@ -158,20 +148,15 @@ def test_a_division_by_zero_at_a_point_is_infinite_and_no_crash():
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [
-        (3, 3.0),
         (0.5, 0.5),
-        (np.float16(0.5), 0.5),
         (np.int64(3), 3.0),
         (Fraction(1, 2), 0.5),
         (Decimal("0.5"), 0.5),
-        (sympy.Rational(1, 2), 0.5),
         (sympy.log(2), np.log(2)),
-        (torch.tensor(0.5), 0.5),
         (torch.tensor(0.5, requires_grad=True), 0.5),
         (torch.tensor([0.5, 1.0], requires_grad=True), [0.5, 1.0]),
         ((torch.tensor(0.5, requires_grad=True), 2), [0.5, 2.0]),
         ((1, 2.5), [1.0, 2.5]),
-        ([1, Fraction(1, 2)], [1.0, 0.5]),
         (np.array([1, 2]), [1.0, 2.0]),
         (((1, 2), (3, 4)), [[1.0, 2.0], [3.0, 4.0]]),
         (10**30, 1e30),
@@ -186,20 +171,16 @@ def test_numbers_of_any_kind_are_taken(value, wanted):
     ("value", "got"),
     [
         ("0.5", "str '0.5'"),
-        (b"1", "bytes b'1'"),
         (True, "bool True"),
         (np.True_, "numpy.bool" if np.__version__ >= "2" else "numpy.bool_"),
-        ([True, False], "list"),
         ((1.0, True, None), "tuple"),
         (["1", "2"], "list"),
-        ((Fraction(1, 2), "2"), "tuple"),
         ([0.5, None], "list"),
         ((..., ...), "tuple"),
         ([[1.0], [1.0, 2.0]], "list"),
         (1j, "complex"),
         (np.array([1j]), "numpy.ndarray"),
         (S_I, "Symbol"),
-        ({}, "dict"),
         (lambda: 0.5, "function"),
         (torch.tensor(True), "torch.Tensor"),
     ],

@@ -26,6 +26,7 @@ Maker: TypeAlias = Callable[..., Givens]
 Kind: TypeAlias = Literal["claim", "definition", "transcribed"]
 
 DRAWS = 3  # of the givens, at each set of sizes
+SAME = 1e-10  # by which the numbers of a side may differ that is always the same
 
 
 @dataclass(frozen=True)
@@ -233,15 +234,16 @@ def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:
         if links[0].relation != "=" or links[0].printed:
             continue
         for sides in ([link.left for link in links], [link.right for link in links]):
-            values = [entry for side in sides for entry in side.tolist()]
-            if all(_is_close(entry, values[0]) for entry in values):
-                raise formulas.Malformed(f"a side is always {values[0] if values else 'empty'}", links[0].place, latex)
+            values = np.concatenate([side.ravel() for side in sides])
+            if not values.size or np.all((values == values[0]) | _is_close(values, values[0])):
+                raise formulas.Malformed(f"a side is always {values[0] if values.size else 'empty'}", links[0].place, latex)
 
 
-def _is_close(one: Any, two: Any) -> bool:
-    if isinstance(one, float | complex) and isinstance(two, float | complex):
-        return one == two or bool(abs(one - two) <= 1e-9 * abs(two))
-    return bool(one == two)
+def _is_close(some: np.ndarray, one: Any) -> np.ndarray:
+    """Whether numbers are one number, but for round-off; around 0 too."""
+    if some.dtype.kind not in "fc" or not np.isfinite(one):
+        return np.zeros(some.shape, bool)
+    return np.asarray(np.abs(some - one) <= SAME * max(abs(one), 1.0))
 
 
 class Registry:

@@ -343,7 +343,7 @@ class Expressions(Brackets):
         return called if power is None else Node("power", (called, power))
 
     def plain_product(self, function: Token) -> Node:
-        r"""Read one factor behind a function without parentheses; of a few, symbols side by side are plain: \cos \omega t."""
+        r"""Read one factor behind a function without parentheses; behind a few symbols side by side are meant, as in \cos \omega t."""
         start, factors = self.token.place[0], list[Node]()
         while not factors or self.starts_factor():
             if factors and self.text.rstrip("'") in FUNCTIONS and self.token.kind != "name":

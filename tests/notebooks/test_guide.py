@@ -154,10 +154,7 @@ def test_the_guide_names_every_file_that_it_shows():
 
 
 def test_typed_in_from_the_guide_alone_nothing_is_wrong_but_what_the_builder_writes(said_before):
-    assert said_before == [
-        *(f"{name}: missing; run attn-course notebooks build" for name in BUILT),
-        *(f"{name}: stale; run attn-course notebooks build" for name in WRITTEN),
-    ]
+    assert said_before == [f"out of date: {', '.join([*BUILT, *WRITTEN])}; run attn-course notebooks build"]
 
 
 def test_the_build_writes_that_and_no_more_and_then_nothing_is_wrong(built):

@@ -89,3 +89,27 @@ def test_a_bound_may_be_attained_but_for_round_off_and_what_is_no_number_differs
 
 def test_strictly_lower_leaves_the_diagonal_out():
     check(r"\text{strictly lower}(A) = B", A=np.array([[2.0, 3.0], [5.0, 7.0]]), B=np.array([[0.0, 0.0], [5.0, 0.0]]))
+
+
+def test_an_arrow_to_both_sides_is_judged_from_both():
+    check(r"x_i > 0 \iff 2 x_i > 0", x=X - 4)
+    with pytest.raises(Refuted):
+        check(r"x_i > 2 \iff x_i > 1", x=X)
+
+
+def test_a_letter_of_the_premise_alone_stands_for_all_its_values():
+    check(r"x_i > 2 \Rightarrow s > 0", x=X, s=-1.0)
+    with pytest.raises(Refuted):
+        check(r"x_i > 1 \Rightarrow s > 0", x=X, s=-1.0)
+
+
+def test_what_is_differentiated_depends_on_the_given_also_through_a_definition():
+    check(r"m = x_1 x_2, \qquad 2 m = 12, \qquad \frac{\partial m}{\partial x_1} = 3", x=X)
+    with pytest.raises(Malformed, match="what is differentiated does not depend on x"):
+        check(r"\frac{\partial y}{\partial x_1} = 0", x=X, y=2.0)
+
+
+def test_the_least_value_of_what_is_no_square_is_not_found():
+    check(r"\arg\min_w \sum_i (w_i - x_i)^2 = x", x=X, w=np.ones(3))
+    with pytest.raises(Malformed, match="the least value is not found: the expression is no square"):
+        check(r"\arg\min_w \sum_i (w_i - x_i)^4 = x", x=X, w=np.ones(3))

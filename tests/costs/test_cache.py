@@ -49,12 +49,6 @@ def test_the_latent_cache_of_deepseek_v2_is_that_of_two_and_a_quarter_groups():
     assert round(costs.cache_bytes_per_token(128, 128, 128) / latent, 1) == 56.9
 
 
-def test_numbers_of_one_byte_are_counted():
-    assert costs.cache_bytes_per_token(2, 5, 7, bytes_per_number=1) == 24
-    assert costs.latent_cache_bytes_per_token(5, 7, bytes_per_number=1) == 12
-    assert costs.linear_state_bytes(2, 5, 7, bytes_per_number=1) == 70
-
-
 def test_the_hidden_layer_of_additive_scores_is_one_array():
     assert costs.additive_intermediate_bytes(2, 5, 7) == np.zeros((2, 5, 7), np.float32).nbytes == 4 * 70
     assert costs.additive_intermediate_bytes(2, 5, 7, bytes_per_number=1) == 70

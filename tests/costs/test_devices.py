@@ -23,11 +23,6 @@ def test_the_pairs_of_each_step_are_those_counted_one_by_one(length, n, order, i
     assert sum(map(sum, counted)) == costs.attended_pairs(length, length, is_causal=is_causal)
 
 
-def test_zigzag_never_waits_where_it_comes_out_even_and_nobody_waits_alone():
-    assert [costs.ring_idle_pairs(2 * n * 7, n) for n in (1, 2, 3, 8)] == [0] * 4
-    assert [costs.ring_idle_pairs(13, 1, order=order) for order in ORDERS] == [0] * 3
-
-
 @pytest.mark.parametrize(("length", "n"), [(13, 1), (13, 3), (12, 4), (2, 5)])
 def test_a_ring_sends_what_moving_blocks_counts(length, n):
     """Each block is one array of keys, values; where it is handed on its bytes are added up."""

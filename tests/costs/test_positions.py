@@ -36,10 +36,3 @@ def test_penalties_take_what_loops_take(q_len, kv_len, n_heads):
     for dtype in (np.float16, np.float32):
         stored = wanted.astype(dtype).nbytes
         assert costs.alibi_bias_bytes(q_len, kv_len, n_heads, bytes_per_number=np.dtype(dtype).itemsize) == stored
-
-
-def test_frequencies_that_change_turn_the_whole_cache_again_at_every_step():
-    kept = sum(costs.rotation_flops(1, 2 + 1, 8) for _ in range(10))
-    turned_again = sum(costs.rotation_flops(1, 2, 8) + costs.rotation_flops(past + 1, 1, 8) for past in range(10))
-    assert kept == costs.rotation_flops(10, 3, 8)
-    assert turned_again - kept == costs.rotation_flops(sum(range(10)), 1, 8)

@@ -1,7 +1,5 @@
 """Attention with every option, alone and mixed, against loops and torch."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -20,43 +18,26 @@ def random_bias(shape=(5, 11), seed=12):
     return np.where(random_mask(shape), np.random.default_rng(seed).normal(size=shape), -np.inf)
 
 
-def assert_equals_loops(inputs, options, tolerance=1e-12):
+def assert_equals_loops(inputs, options, tolerance=1e-12, dtype="float64"):
     results = attention(*inputs, **options, return_weights=True, return_lse=True)
     for got, wanted in zip(results, loop_attention(*inputs, **options), strict=True):
-        assert_same(got, wanted, tolerance)
+        assert_same(got, wanted, tolerance, dtype)
 
 
 # --- the contract, keyword by keyword -----------------------------------------------------------------
 
 ALONE = {
-    "nothing": {},
-    "boolean mask": {"mask": random_mask()},
-    "boolean mask for all queries": {"mask": random_mask((2, 1, 1, 11))},
     "boolean mask of one axis": {"mask": random_mask((11,))},
     "float mask of one axis": {"mask": random_bias((11,))},
     "boolean mask for all keys": {"mask": random_mask((3, 5, 1))},
     "one entry as a mask": {"mask": np.zeros((1, 1), dtype=bool)},
     "mask with an axis more than the query": {"mask": random_mask((2, 2, 3, 5, 11))},
-    "float mask": {"mask": random_bias()},
-    "float mask without infinities": {"mask": np.random.default_rng(3).normal(size=(2, 1, 5, 11))},
-    "causal": {"is_causal": True},
-    "causal, aligned at the bottom right": {"is_causal": True, "q_offset": 6},
-    "causal, offset below zero": {"is_causal": True, "q_offset": -2},
     "causal, one offset for each batch element": {"is_causal": True, "q_offset": np.array([[4], [-1]])},
     "causal, one offset for each head": {"is_causal": True, "q_offset": np.array([0, 6, 20], dtype=np.int32)},
-    "offset without causal": {"q_offset": 3},
-    "window": {"window": (2, 1)},
-    "window open on the left": {"window": (None, 1)},
     "window open on the right": {"window": (2, None)},
-    "window open on both sides": {"window": (None, None)},
-    "window of one": {"window": (0, 0)},
     "window with offsets": {"window": (2, 0), "q_offset": np.array([[6], [2]])},
-    "scale": {"scale": 0.3},
     "scale zero": {"scale": 0.0},
-    "negative scale": {"scale": -1.5},
-    "softcap": {"softcap": 0.7},
     "softcap before a float mask": {"softcap": 0.7, "mask": random_bias() * 3},
-    "softcap after the scale": {"softcap": 0.7, "scale": 2.0},
     "everything": {
         "mask": random_mask((2, 1, 5, 11), 0.8),
         "is_causal": True,
@@ -73,41 +54,13 @@ def test_each_option_gives_what_the_loops_give(name):
     assert_equals_loops(attention_arrays(), ALONE[name])
 
 
-@pytest.mark.parametrize(("heads", "kv_heads"), [(6, 2), (6, 6), (5, 1), (1, 1)])
-def test_grouped_queries_share_heads_as_the_loops_say(heads, kv_heads):
-    rng = np.random.default_rng(7)
-    query, key, value = (rng.normal(size=(2, n, length, 3)) for n, length in ((heads, 5), (kv_heads, 7), (kv_heads, 7)))
-    assert_equals_loops((query, key, value), {"enable_gqa": True, "mask": random_mask((heads, 5, 7))})
-
-
-def test_a_shared_head_serves_neighbours_by_repeat_and_not_by_tile():
-    value = np.array([[[1.0]], [[2.0]]])  # (kv_heads, kv_len, d_v)
-    output = attention(np.zeros((4, 1, 3)), np.zeros((2, 1, 3)), value, enable_gqa=True)
-    np.testing.assert_array_equal(output.ravel(), [1.0, 1.0, 2.0, 2.0])
-
-
-@pytest.mark.parametrize("shapes", list(itertools.product([(2, 3), (1, 3), (2, 1), (3,), ()], repeat=3))[::7])
-def test_leading_axes_broadcast_as_in_the_loops(shapes):
-    rng = np.random.default_rng(7)
-    inputs = tuple(rng.normal(size=(*shape, *own)) for shape, own in zip(shapes, ((5, 7), (11, 7), (11, 2)), strict=True))
-    assert_equals_loops(inputs, {"is_causal": True, "q_offset": 2})
-
-
-@settings(max_examples=120)
-@given(attention_calls())
-def test_any_mix_of_options_gives_what_the_loops_give(call):
-    assert_equals_loops(*call)
-
-
-@settings(max_examples=50)
-@given(attention_calls(dtypes=("float16", "float32", "float64", "float32")))
-def test_any_mix_of_dtypes_is_computed_in_float32_or_wider_and_returned_in_the_common_dtype(call):
+@settings(max_examples=150)
+@given(attention_calls(dtypes=("float64", "float16", "float32", "float64")))
+def test_any_mix_of_options_and_dtypes_is_computed_in_float32_or_wider_and_returned_in_the_common_dtype(call):
     inputs, options = call
     dtype = np.result_type(*inputs)
-    results = attention(*inputs, **options, return_weights=True, return_lse=True)
-    for got, wanted in zip(results, loop_attention(*inputs, **options), strict=True):
-        # scores reach a few tens: their rounding is an error of the exponent
-        assert_same(got, wanted, EPS[dtype.name] + 100 * EPS["float32" if dtype == "float16" else dtype.name], dtype)
+    # scores reach a few tens: their rounding is an error of the exponent
+    assert_equals_loops(inputs, options, EPS[dtype.name] + 100 * EPS["float32" if dtype == "float16" else dtype.name], dtype)
 
 
 def test_results_come_in_the_order_output_weights_lse():
@@ -147,18 +100,3 @@ def test_torchs_scaled_dot_product_attention_agrees(ours, theirs, dtype):
         theirs["attn_mask"] = theirs["attn_mask"].to(getattr(torch, dtype))
     wanted = torch.nn.functional.scaled_dot_product_attention(*tensors, **theirs)
     assert_same(attention(*inputs, **ours), wanted.numpy(), 40 * EPS[dtype], dtype)
-
-
-def test_torchs_grouped_queries_agree():
-    rng = np.random.default_rng(7)
-    inputs = tuple(rng.normal(size=(2, heads, length, 3)) for heads, length in ((6, 5), (2, 7), (2, 7)))
-    wanted = torch.nn.functional.scaled_dot_product_attention(*(torch.from_numpy(x) for x in inputs), enable_gqa=True)
-    assert_same(attention(*inputs, enable_gqa=True), wanted.numpy())
-
-
-def test_a_cache_of_past_keys_is_an_offset_and_agrees_with_the_last_rows_of_the_whole():
-    query, key, value = attention_arrays(q_len=11)
-    whole = attention(query, key, value, is_causal=True)
-    for past in range(11):
-        last = attention(query[..., past : past + 1, :], key[..., : past + 1, :], value[..., : past + 1, :], is_causal=True, q_offset=past)
-        assert_same(last, whole[..., past : past + 1, :])

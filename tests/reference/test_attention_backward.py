@@ -62,23 +62,10 @@ BIAS = np.where(np.random.default_rng(1).random((3, 5)) < 0.7, np.random.default
 BIAS[1] = -np.inf  # a row that may attend to nothing
 
 CASES = {
-    "nothing": (small(), {}),
-    "causal with an offset for each batch element": (small(), {"is_causal": True, "q_offset": np.array([2, -1])}),
-    "window": (small(), {"window": (1, 1), "q_offset": 1}),
-    "scale": (small(), {"scale": -1.7}),
     "softcap": (small(), {"softcap": 0.8, "scale": 2.0}),
-    "boolean mask with an empty row": (small(), {"mask": ~np.isneginf(BIAS)}),
-    "float mask with an empty row": (small(), {"mask": BIAS}),
-    "float mask broadcast over queries": (small(), {"mask": BIAS[:1, None]}),
     "float mask broadcast over keys": (small(), {"mask": np.array([[0.5], [-np.inf], [1.5]])}),
-    "float mask of one number": (small(), {"mask": np.array([[0.5]])}),
     "float mask for each batch element": (small(), {"mask": np.stack([BIAS, -np.abs(BIAS)])}),
-    "float mask after softcap": (small(), {"mask": BIAS, "softcap": 0.8}),
-    "one query for all": (small(query=(3, 2)), {}),
-    "one key for all": (small(key=(1, 5, 2)), {}),
-    "one value for all": (small(value=(5, 3)), {}),
     "a mask with the only batch axis": (small(query=(3, 2), key=(5, 2), value=(5, 3)), {"mask": np.stack([BIAS, BIAS[::-1]])}),
-    "grouped queries": (small(query=(4, 3, 2), key=(2, 5, 2), value=(2, 5, 3)), {"enable_gqa": True}),
     "grouped queries with everything": (
         small(query=(2, 4, 3, 2), key=(2, 5, 2), value=(2, 2, 5, 3)),
         {"enable_gqa": True, "mask": BIAS, "softcap": 1.1, "is_causal": True, "q_offset": np.array([[3], [1]]), "window": (2, None)},
@@ -107,23 +94,6 @@ def test_any_mix_of_options_matches_autograd(call, with_lse):
     gradients = attention_backward(*arrays, d_output, d_lse=d_lse, return_d_mask=len(wanted) == 4, **options)
     for got, want in zip(gradients, wanted, strict=True):
         assert_same(got, want)
-
-
-@settings(max_examples=40)
-@given(attention_calls(lengths=(1, 2, 3, 5)), st.integers(0, 2**32 - 1))
-def test_the_loss_changes_along_any_direction_as_the_gradients_say(call, seed):
-    arrays, options = call
-    d_output, d_lse = upstream(arrays, options)
-    gradients = attention_backward(*arrays, d_output, d_lse=d_lse, **options)
-    rng = np.random.default_rng(seed)
-    directions = [rng.normal(size=array.shape) * 0.1 for array in arrays]
-    wanted = sum((gradient * direction).sum() for gradient, direction in zip(gradients, directions, strict=True))
-
-    def along(step):
-        return loss([array + step * direction for array, direction in zip(arrays, directions, strict=True)], options, d_output, d_lse)
-
-    size = sum(np.abs(gradient).sum() for gradient in gradients)
-    assert slope(along) == pytest.approx(float(wanted), abs=1e-6 * (1.0 + size))
 
 
 @settings(max_examples=60)
@@ -181,20 +151,6 @@ def test_a_query_that_sees_nothing_has_gradient_zero_whatever_it_and_its_upstrea
         assert_same(got, want)
 
 
-@pytest.mark.parametrize("poison", [np.nan, np.inf])
-def test_a_value_visible_to_one_query_and_hidden_from_another_spoils_only_the_first(poison):
-    query, key, value = (array[0] for array in small())
-    mask = np.ones((3, 5), dtype=bool)
-    mask[1, 2] = False
-    d_output = np.ones((3, 3))
-    wanted = attention_backward(query, key, value, d_output, mask=mask)
-    value[2, 0] = poison
-    d_query, _, d_value = attention_backward(query, key, value, d_output, mask=mask)
-    assert np.isnan(d_query[[0, 2]]).all()
-    assert_same(d_query[1], wanted[0][1])
-    assert_same(d_value, wanted[2])  # does not depend on the values
-
-
 @pytest.mark.parametrize(("q_len", "kv_len", "d_v"), [(0, 5, 3), (3, 0, 3), (3, 5, 0), (0, 0, 0), (1, 1, 1)])
 @pytest.mark.parametrize("gqa", [False, True])
 def test_lengths_of_zero_and_one_give_zero_gradients_for_query_and_key(q_len, kv_len, d_v, gqa):
@@ -205,19 +161,6 @@ def test_lengths_of_zero_and_one_give_zero_gradients_for_query_and_key(q_len, kv
     for gradient in (gradients[0], gradients[1], gradients[3]):
         assert not gradient.any()  # with one key its weight is 1 whatever the score
     assert_same(gradients[2], np.full(arrays[2].shape, q_len * (2.0 if gqa else 1.0)))
-
-
-def test_all_equal_scores_give_every_value_the_same_gradient():
-    _, key, value = small()
-    d_value = attention_backward(np.zeros((2, 3, 2)), key, value, np.ones((2, 3, 3)))[2]
-    assert_same(d_value, np.full((2, 5, 3), 3 / 5))
-
-
-def test_saturated_weights_have_no_gradient_through_the_scores():
-    query, key, value = np.array([[1e4]]), np.array([[1.0], [-1.0]]), np.array([[3.0], [5.0]])
-    d_query, d_key, d_value = attention_backward(query, key, value, np.array([[1.0]]))
-    np.testing.assert_array_equal([d_query[0, 0], *d_key.ravel()], 0.0)
-    np.testing.assert_array_equal(d_value, [[1.0], [0.0]])
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-13), (np.float32, 1e-5)])
@@ -233,23 +176,6 @@ def test_a_float16_gradient_that_overflows_is_infinite_without_a_warning():
     query, key, value = np.zeros((3, 1), np.float16), np.zeros((1, 1), np.float16), np.zeros((1, 1), np.float16)
     d_value = attention_backward(query, key, value, np.full((3, 1), 60_000.0, np.float16))[2]
     assert_same(d_value, [[np.inf]], dtype="float16")
-
-
-def test_the_gradients_of_the_scores_sum_to_zero_over_a_row_and_to_d_lse_with_it():
-    arrays = small()
-    d_output, d_lse = upstream(arrays, {})
-    bias = np.zeros((2, 3, 5))
-    without = attention_backward(*arrays, d_output, mask=bias, return_d_mask=True)[3]
-    assert_same(without.sum(axis=-1), np.zeros((2, 3)))
-    within = attention_backward(*arrays, d_output, d_lse=d_lse, mask=bias, return_d_mask=True)[3]
-    assert_same(within.sum(axis=-1), d_lse)
-
-
-def test_the_gradient_of_lse_alone_is_the_weights():
-    arrays = small()
-    bias = np.zeros((2, 3, 5))
-    d_mask = attention_backward(*arrays, np.zeros((2, 3, 3)), d_lse=np.ones((2, 3)), mask=bias, return_d_mask=True)[3]
-    assert_same(d_mask, attention(*arrays, return_weights=True)[1])
 
 
 def test_the_difference_quotient_is_exact_to_order_four():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attn_course.reference import KeyValueCache, attention, rope
+from attn_course.reference import KeyValueCache, attention
 from tests.reference.oracles import loop_attention
 from tests.reference.support import assert_same, assert_untouched
 
@@ -23,26 +23,6 @@ def test_decoding_in_steps_of_any_size_is_the_full_causal_pass(steps, seed):
         done += step
     wanted, _, _ = loop_attention(query, key, value, is_causal=True, enable_gqa=True)
     assert_same(np.concatenate(outputs, axis=-2), wanted)
-
-
-def test_rotated_keys_are_cached_as_they_are():
-    rng = np.random.default_rng(7)
-    query, key, value, positions = *rng.normal(size=(3, 7, 4)), rng.permutation(90)[:7]
-    full = attention(rope(query, positions), rope(key, positions), value, is_causal=True)
-    cache = KeyValueCache()
-    for t in range(7):
-        here = positions[t : t + 1]
-        keys, values = cache.append(rope(key[t : t + 1], here), value[t : t + 1])
-        assert_same(attention(rope(query[t : t + 1], here), keys, values, is_causal=True, q_offset=t), full[t : t + 1])
-
-
-def test_a_new_cache_is_empty_and_its_length_counts_positions():
-    cache = KeyValueCache()
-    assert len(cache) == 0
-    cache.append(np.zeros((3, 0, 2)), np.zeros((3, 0, 5)))
-    assert len(cache) == 0
-    cache.append(np.zeros((3, 4, 2)), np.zeros((3, 4, 5)))
-    assert len(cache) == 4
 
 
 def test_the_cache_keeps_its_own_copy_and_lends_it_read_only():

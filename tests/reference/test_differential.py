@@ -23,12 +23,6 @@ def test_it_is_the_difference_of_the_weights_times_the_values(options):
     assert_same(weights.sum(axis=-1), np.where(seen, 1 - factor[:, None], 0))
 
 
-def test_nothing_subtracted_is_attention_and_equal_maps_cancel():
-    query, key, value = two()
-    assert_same(differential_attention(query, key, value, np.array(0.0)), attention(query[0], key[0], value))
-    assert_same(differential_attention((query[0],) * 2, (key[0],) * 2, value, np.array(1.0)), np.zeros((2, 3, 5, 13)))
-
-
 def test_lambda_starts_at_a_fifth_and_nears_four_fifths():
     assert differential_start(1) == pytest.approx(0.2)
     assert differential_start(2) == pytest.approx(0.8 - 0.6 * np.exp(-0.3))

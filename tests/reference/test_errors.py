@@ -82,8 +82,6 @@ def filled_cache():
 # What is wrong with a call of attention is wrong with its backward pass too.
 ATTENTION_CHANGES = [
     ({"query": np.ones(7)}, "ValueError: query must have the axes (..., len, features); got shape (7,)"),
-    ({"key": np.array(1.0)}, "ValueError: key must have the axes (..., len, features); got shape ()"),
-    ({"value": np.ones(11)}, "ValueError: value must have the axes (..., len, features); got shape (11,)"),
     ({"key": some(2, 3, 11, 6)}, "ValueError: query and key must share d_k, the last axis; got 7 and 6"),
     ({"value": some(2, 3, 10, 13)}, "ValueError: key and value must share kv_len, the axis before the last; got 11 and 10"),
     ({"key": some(4, 11, 7)}, "ValueError: leading axes must broadcast; got query (2, 3), key (4,), value (2, 3)"),
@@ -98,10 +96,6 @@ ATTENTION_CHANGES = [
     ({"q_offset": [0, 1]}, "TypeError: q_offset must be an integer or an ndarray of integers; got list"),
     ({"q_offset": np.array([0.0])}, "TypeError: q_offset must be an integer or an ndarray of integers; got float64 ndarray"),
     ({"q_offset": np.zeros(4, int)}, "ValueError: leading axes must broadcast; got q_offset (4,), query, key and value (2, 3)"),
-    (
-        {"q_offset": np.zeros(3, int), "mask": np.ones((2, 5, 11), dtype=bool), "is_causal": True},
-        "ValueError: leading axes must broadcast; got mask (2,), q_offset (3,), query, key and value (2, 3)",
-    ),
     ({"window": 3}, "TypeError: window must be a tuple (left, right); got 3"),
     ({"window": [1, 0]}, "TypeError: window must be a tuple (left, right); got [1, 0]"),
     ({"window": (1, 0, 2)}, "TypeError: window must be a tuple (left, right); got (1, 0, 2)"),
@@ -113,8 +107,6 @@ ATTENTION_CHANGES = [
     ({"scale": float("nan")}, "ValueError: scale must be finite; got nan"),
     ({"scale": -float("inf")}, "ValueError: scale must be finite; got -inf"),
     ({"softcap": 0.0}, "ValueError: softcap must be positive and finite; got 0.0"),
-    ({"softcap": -2}, "ValueError: softcap must be positive and finite; got -2"),
-    ({"softcap": float("inf")}, "ValueError: softcap must be positive and finite; got inf"),
     ({"softcap": "30"}, "TypeError: softcap must be a number; got str"),
     ({"enable_gqa": True, "query": some(5, 7)}, "ValueError: query must have the axes (..., heads, len, features); got shape (5, 7)"),
     (
@@ -122,10 +114,6 @@ ATTENTION_CHANGES = [
         "ValueError: query must have a multiple of the key's heads, axis -3; got 3 and 2",
     ),
     ({"enable_gqa": True, "key": some(2, 1, 11, 7)}, "ValueError: key and value must share their heads, axis -3; got 1 and 3"),
-    (
-        {"enable_gqa": True, "query": some(4, 3, 5, 7)},
-        "ValueError: leading axes must broadcast; got query (4, 3), key (2, 3), value (2, 3)",
-    ),
 ]
 
 GRADIENT_CHANGES = [
@@ -153,7 +141,6 @@ CHANGES = [
         [
             *ATTENTION_CHANGES,
             *GRADIENT_CHANGES,
-            ({"block_kv": 0}, "ValueError: block_kv must be 1 or more; got 0"),
             ({"output": some(2, 3, 5, 13)}, "ValueError: output and lse must be given together; got output alone"),
             ({"lse": some(2, 3, 5)}, "ValueError: output and lse must be given together; got lse alone"),
             (
@@ -178,7 +165,6 @@ CHANGES = [
             ({"w_key": some(6, 5)}, "ValueError: n_kv_heads must divide the columns of w_key; got 2 and 5"),
             ({"w_key": some(6, 8)}, "ValueError: w_query and w_key must give heads of one size d_k; got 3 and 4"),
             ({"w_query": some(12, 6)}, "ValueError: w_query must have shape (features of its input, ...) = (6, ...); got (12, 6)"),
-            ({"w_value": np.ones(6)}, "ValueError: w_value must have shape (features of its input, ...) = (6, ...); got (6,)"),
             ({"w_output": some(7, 6)}, "ValueError: w_output must have shape (features of its input, ...) = (12, ...); got (7, 6)"),
             ({"b_key": np.ones(12)}, "ValueError: b_key must have shape (6,), one entry for each column of w_key; got (12,)"),
             ({"x_query": np.ones(6)}, "ValueError: x_query must have the axes (..., len, features); got shape (6,)"),
@@ -261,19 +247,14 @@ CHANGES = [
         delta_rule_attention,
         ROWS | {"beta": some(5, 1)},
         [
-            ({"beta": np.ones(5)}, "ValueError: beta must have the axes (..., len, features); got shape (5,)"),
             ({"beta": some(5, 3)}, "ValueError: beta must have one number for each position, (..., len, 1); got shape (5, 3)"),
             ({"beta": some(4, 1)}, "ValueError: beta and key must share len, the axis before the last; got 4 and 5"),
             ({"key": some(5, 2)}, "ValueError: query and key must share d_k, the last axis; got 3 and 2"),
             ({"query": some(6, 3)}, "ValueError: query and key must share len, the axis before the last; got 6 and 5"),
-            ({"log_decay": np.full((5, 1), 1.5)}, "ValueError: log_decay must be at most 0 everywhere; got 1.5"),
-            ({"log_decay": np.zeros((5, 4))}, "ValueError: log_decay must have 1 or d_k = 3 features, the last axis; got 4"),
             ({"form": "parallel"}, "ValueError: form must be one of 'recurrent', 'chunked'; got 'parallel'"),
-            ({"chunk": -1}, "ValueError: chunk must be 1 or more; got -1"),
             ({"scale": "1"}, "TypeError: scale must be a number; got str"),
             ({"initial_state": some(4, 3)}, "ValueError: initial_state must have shape (3, 4), or broadcast to it; got (4, 3)"),
             ({"initial_state": np.zeros(4)}, "ValueError: initial_state must have shape (3, 4), or broadcast to it; got (4,)"),
-            ({"enable_gqa": True}, "ValueError: query must have the axes (..., heads, len, features); got shape (5, 3)"),
         ],
     ),
     *(
@@ -403,10 +384,6 @@ CALLS = [
     (
         lambda: rotate_pairs(some(2, 5), np.arange(2), some(1, 1)),
         "ValueError: frequencies must have one axis of at most d_k / 2 = 2.5 pairs; got shape (1, 1)",
-    ),
-    (
-        lambda: rotate_pairs(some(2, 5), np.arange(3), some(1)),
-        "ValueError: positions must have the axes (..., len) with len = 2, one for each row of x; got (3,)",
     ),
     (
         lambda: rotate_pairs(some(2, 5), np.arange(2), some(0), "pairs"),

@@ -27,11 +27,6 @@ def test_norms_are_those_of_torch(dtype, eps):
     assert_same(rms_norm(x[0, 0], eps=eps), functional.rms_norm(tensors[0][0, 0], (7,), eps=eps), tolerance, dtype)
 
 
-def test_a_token_of_zeros_and_one_without_variance_are_not_divided_by_zero():
-    assert_same(rms_norm(np.zeros((2, 3))), np.zeros((2, 3)))
-    assert_same(layer_norm(np.full((2, 3), 4.0), np.ones(3), np.arange(3.0)), np.tile(np.arange(3.0), (2, 1)))
-
-
 def test_activations_are_those_of_torch_and_gelu_holds_far_out():
     x = np.linspace(-9.0, 9.0, 113)
     tensor = torch.from_numpy(x)
@@ -55,11 +50,6 @@ def test_gates_far_below_0_keep_their_digits(dtype):
     np.testing.assert_allclose(
         gelu(x, tanh=True), [entry / (1.0 + math.exp(-2.0 * u)) for entry, u in zip(x, inner, strict=True)], **looser
     )
-
-
-def test_the_two_forms_of_gelu_differ_by_up_to_five_ten_thousandths():
-    x = np.linspace(-6.0, 6.0, 2001)
-    assert 4e-4 < np.abs(gelu(x) - gelu(x, tanh=True)).max() < 5e-4
 
 
 @pytest.mark.parametrize("gated", [True, False])

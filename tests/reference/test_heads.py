@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,22 +26,6 @@ def test_head_h_holds_the_h_th_block_of_features_and_merging_undoes_it(batch, le
     np.testing.assert_array_equal(merge_heads(heads), x, strict=True)
 
 
-@given(batches, sizes, st.integers(0, 4), sizes)
-def test_merging_puts_the_features_of_the_heads_side_by_side(batch, length, n_heads, d_head):
-    heads = np.random.default_rng(7).normal(size=(*batch, n_heads, length, d_head))
-    merged = merge_heads(heads)
-    assert merged.shape == (*batch, length, n_heads * d_head)
-    for index in np.ndindex(*heads.shape):
-        *at, h, i, f = index
-        assert merged[(*at, i, h * d_head + f)] == heads[index]
-
-
-def test_splitting_is_not_a_plain_reshape():
-    x = np.arange(24.0).reshape(1, 4, 6)
-    assert not np.array_equal(split_heads(x, 2), x.reshape(1, 2, 4, 3))
-    assert not np.array_equal(merge_heads(split_heads(x, 2)), split_heads(x, 2).reshape(1, 4, 6))
-
-
 @given(batches, st.integers(0, 3), sizes, sizes, st.integers(1, 3))
 def test_repeated_heads_stand_next_to_each_other(batch, n_kv_heads, length, d_head, n_repeats):
     x = np.random.default_rng(7).normal(size=(*batch, n_kv_heads, length, d_head))
@@ -50,14 +33,6 @@ def test_repeated_heads_stand_next_to_each_other(batch, n_kv_heads, length, d_he
     assert repeated.shape == (*batch, n_kv_heads * n_repeats, length, d_head)
     for h in range(n_kv_heads * n_repeats):
         np.testing.assert_array_equal(repeated[..., h, :, :], x[..., h // n_repeats, :, :])
-
-
-def test_repeating_shared_heads_first_equals_grouped_queries_and_torchs_repeat_interleave():
-    rng = np.random.default_rng(7)
-    query, key, value = (rng.normal(size=(2, heads, length, 3)) for heads, length in ((6, 5), (2, 7), (2, 7)))
-    repeated = repeat_key_value(key, 3), repeat_key_value(value, 3)
-    np.testing.assert_array_equal(repeated[0], torch.from_numpy(key).repeat_interleave(3, dim=-3).numpy())
-    assert_same(attention(query, *repeated), attention(query, key, value, enable_gqa=True))
 
 
 # --- multi-head attention -----------------------------------------------------------------------------
@@ -192,10 +167,3 @@ def test_a_query_that_sees_nothing_gets_the_output_bias():
     inputs, biases = problem()
     output = multi_head_attention(*inputs, n_heads=4, n_kv_heads=2, mask=np.zeros((1, 1), bool), **biases)
     assert_same(output, np.broadcast_to(biases["b_output"], (2, 5, 5)))
-
-
-def test_permuting_positions_of_self_attention_permutes_its_output():
-    rng = np.random.default_rng(7)
-    x, *weights = (rng.normal(size=shape) for shape in ((7, 6), (6, 6), (6, 6), (6, 6), (6, 6)))
-    order = rng.permutation(7)
-    assert_same(multi_head_attention(x[order], x[order], *weights, n_heads=3), multi_head_attention(x, x, *weights, n_heads=3)[order])

@@ -107,32 +107,6 @@ def test_the_cache_holds_one_latent_vector_and_one_rotary_key_a_token():
     assert latents[0, 0].size + rotary_keys[0, 0].size == D_LATENT + D_ROPE  # against 2 n_heads d_head for plain heads
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_only_distances_between_positions_matter(form):
-    x, positions = np.random.default_rng(8).normal(size=(6, D_MODEL)) * 2, np.array([4, 9, 9, 0, 70, 3])
-    here = form(x, some_weights(), n_heads=N_HEADS, positions=positions)
-    assert_same(form(x, some_weights(), n_heads=N_HEADS, positions=positions + 1234), here, 1e-11)
-    assert np.abs(form(x, some_weights(), n_heads=N_HEADS, positions=positions * 2) - here).max() > 1e-3
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_no_token_sees_the_future(form):
-    x = np.random.default_rng(8).normal(size=(6, D_MODEL))
-    later = x.copy()
-    later[4:] = 9.0
-    outputs = [form(tokens, some_weights(), n_heads=N_HEADS, positions=np.arange(6)) for tokens in (x, later)]
-    np.testing.assert_array_equal(outputs[0][:4], outputs[1][:4])
-
-
-def test_without_rotary_features_it_is_attention_with_low_rank_keys_and_values():
-    weights = some_weights()
-    plain = replace(weights, w_query_rope=np.zeros((D_QUERY, 0)), w_key_rope=np.zeros((D_MODEL, 0)))
-    x = np.random.default_rng(8).normal(size=(6, D_MODEL))
-    here, there = (latent_attention(x, plain, n_heads=N_HEADS, positions=where) for where in (np.arange(6), np.arange(6) * 7))
-    np.testing.assert_array_equal(here, there)
-    assert_same(latent_attention_absorbed(x, plain, n_heads=N_HEADS, positions=np.arange(6)), here)
-
-
 @pytest.mark.usefixtures("no_shape_check")
 def test_an_odd_rotary_width_or_no_width_at_all():
     odd = replace(some_weights(), w_query_rope=np.zeros((13, 9)), w_key_rope=np.zeros((11, 3)))

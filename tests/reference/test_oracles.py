@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
-from tests.reference.oracles import allowed_pairs, loop_attention, torch_attention
+from tests.reference.oracles import loop_attention
 from tests.reference.support import assert_same, assert_says, assert_untouched
 
 
@@ -26,18 +25,6 @@ def test_assert_same_fails_on_a_wrong_value_shape_dtype_nan_infinity_or_sign(got
     assert_same(np.array([1.0, 2.0]), [1.0, 2.0])
     with pytest.raises(AssertionError):
         assert_same(np.array(got, dtype=dtype), [1.0, 2.0])
-
-
-def test_assert_same_tells_one_infinity_from_the_other_and_from_nan():
-    assert_same(np.array([np.inf, -np.inf, np.nan]), [np.inf, -np.inf, np.nan])
-    for wrong in ([-np.inf, -np.inf, np.nan], [np.inf, -np.inf, 0.0], [np.inf, 1e300, np.nan]):
-        with pytest.raises(AssertionError):
-            assert_same(np.array(wrong), [np.inf, -np.inf, np.nan])
-
-
-def test_assert_same_takes_no_list_for_an_array():
-    with pytest.raises(AssertionError):
-        assert_same([1.0], [1.0])
 
 
 def test_assert_untouched_fails_on_a_write_and_on_shared_memory():
@@ -71,28 +58,6 @@ def test_the_loops_give_the_numbers_worked_by_hand():
     assert_same(weights, [[0.0, 0.0], [1.0, 0.0]])
     assert_same(output, [[0.0], [4.0]])
     assert_same(lse, [-np.inf, 0.0])
-
-
-def test_the_rules_of_the_loops_by_hand():
-    query, key, value = np.zeros((3, 1)), np.zeros((4, 1)), np.zeros((4, 1))
-    windowed = allowed_pairs(query, key, value, window=(1, 0), q_offset=1)
-    np.testing.assert_array_equal(windowed.astype(int), [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])
-    padded = allowed_pairs(query, key, value, mask=np.array([[0.0, -np.inf, 2.0, 1.0]]), is_causal=True)
-    np.testing.assert_array_equal(padded.astype(int), [[1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 1, 0]])
-
-
-@pytest.mark.parametrize("options", [{}, {"softcap": 1.5, "scale": 0.7}])
-def test_loops_and_torch_agree(options):
-    rng = np.random.default_rng(7)
-    arrays = rng.normal(size=(2, 5, 3)), rng.normal(size=(7, 3)), rng.normal(size=(2, 7, 2))
-    mask = rng.normal(size=(5, 7))
-    mask[rng.random((5, 7)) < 0.4] = -np.inf
-    mask[3] = -np.inf
-    output, _, lse = loop_attention(*arrays, mask=mask, **options)
-    allowed = torch.from_numpy(allowed_pairs(*arrays, mask=mask))
-    tensors = torch_attention(*(torch.from_numpy(array) for array in arrays), allowed, bias=torch.from_numpy(mask), **options)
-    assert_same(tensors[0].numpy(), output)
-    assert_same(tensors[1].numpy(), lse)
 
 
 def test_assert_says_fails_on_another_message_another_error_and_no_error():

@@ -56,13 +56,6 @@ def test_attention_where_the_blocks_lie_is_attention_to_a_cache_in_one_piece(blo
         assert_same(paged_attention(query, cache, "this", enable_gqa=True, **options), wanted)
 
 
-def test_one_page_is_a_contiguous_cache():
-    cache, rows = PagedCache(1, 11), np.random.default_rng(7).normal(size=(11, 3))
-    cache.append(0, rows, rows)
-    assert_same(cache.pool[0][0], rows, 0)
-    assert_same(paged_attention(rows, cache, 0), attention(rows, rows, rows, is_causal=True))
-
-
 def test_a_fork_copies_nothing_and_a_write_copies_one_block():
     cache, rows = PagedCache(9, 4), np.arange(10.0)[:, None]
     cache.append("a", rows, rows)
@@ -104,11 +97,3 @@ def test_what_does_not_fit_is_named():
     )
     assert_says(TypeError, "key must have the dtype of the pool, float64; got float32", cache.append, "a", rows.astype("float32"), rows)
     assert_says(ValueError, "block_size must be 1 or more; got 0", PagedCache, 3, 0)
-
-
-def test_what_a_page_held_before_does_not_leak_past_the_end():
-    cache, rows = PagedCache(3, 4), np.random.default_rng(7).normal(size=(5, 2))
-    cache.append("old", np.full((12, 2), np.nan), np.full((12, 2), np.nan))
-    cache.free("old")
-    cache.append("new", rows, rows)
-    assert_same(paged_attention(rows[-1:], cache, "new"), attention(rows[-1:], rows, rows))

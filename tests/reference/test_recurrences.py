@@ -81,18 +81,6 @@ def test_every_form_is_the_definition_from_any_state_with_any_decay(rule, form, 
     assert_same(after, s, 1e-10)
 
 
-@every_form
-@pytest.mark.parametrize("cut", [0, 1, 17, 64, 70])
-def test_two_parts_with_a_carried_state_are_one_pass(rule, form, cut):
-    *arrays, log_decay, _ = sequences(70, features=3, batch=(2,))
-    options = {"form": form, "chunk": 16}
-    whole, end = run(rule, *arrays, log_decay=log_decay, **options)
-    first, state = run(rule, *(x[:, :cut] for x in arrays), log_decay=log_decay[:, :cut], **options)
-    second, last = run(rule, *(x[:, cut:] for x in arrays), log_decay=log_decay[:, cut:], initial_state=state, **options)
-    assert_same(np.concatenate([first, second], axis=1), whole, 1e-11)
-    assert_same(last, end, 1e-11)
-
-
 @pytest.mark.parametrize("rule", FORMS)
 @given(st.integers(1, 90), st.integers(0, 40), st.integers(0, 1000))
 def test_the_size_of_a_chunk_does_not_matter(rule, chunk, length, seed):

@@ -35,12 +35,6 @@ def test_a_ring_gives_attention(n, order, is_causal):
     assert_same(got, ref.attention(query, key, value, is_causal=is_causal, scale=0.7))
 
 
-def test_shared_heads_and_narrow_numbers():
-    query, key, value = (part.astype(np.float32) for part in attention_arrays(batch=(6,), q_len=7, kv_len=7))
-    got = ref.ring_attention(query, key[:2], value[:2], n_devices=3, is_causal=True, enable_gqa=True)
-    assert_same(got, ref.attention(query, key[:2], value[:2], is_causal=True, enable_gqa=True), 1e-6, "float32")
-
-
 @pytest.mark.usefixtures("no_shape_check")
 def test_what_does_not_fit_is_named():
     x = np.zeros((3, 2))

@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from attn_course.reference import (
     linear_frequencies,
@@ -53,14 +51,6 @@ def test_the_first_pairs_are_multiplied_by_complex_numbers_and_the_rest_is_passe
     np.testing.assert_array_equal(got[..., 2 * n_pairs :], x[..., 2 * n_pairs :])
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_all_pairs_at_the_usual_frequencies_are_rope(layout):
-    rng = np.random.default_rng(7)
-    x, positions = rng.normal(size=(3, 2, 5, 6)), rng.integers(0, 900, size=(3, 1, 5))
-    got = rotate_pairs(x, positions, rope_frequencies(6, 50.0), layout)
-    assert_same(got, rope(x, positions, 50.0, layout), 1e-12)
-
-
 def test_positions_broadcast_over_what_is_passed_on_too():
     rng = np.random.default_rng(7)
     x, positions = rng.normal(size=(5, 7)), rng.integers(0, 90, size=(3, 5))
@@ -68,22 +58,6 @@ def test_positions_broadcast_over_what_is_passed_on_too():
     assert got.shape == (3, 5, 7)
     for b in range(3):
         assert_same(got[b], rotate_pairs(x, positions[b], np.array([0.3, 0.1])))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@given(st.lists(st.integers(-500, 5000), min_size=5, max_size=5), st.integers(-1000, 1000), st.integers(0, 2**32 - 1))
-def test_scores_depend_on_distances_alone_at_any_frequencies(layout, positions, shift, seed):
-    rng = np.random.default_rng(seed)
-    (query, key), frequencies, where = rng.normal(size=(2, 5, 7)), rng.uniform(0, 2, size=3), np.array(positions)
-    scores, moved = (
-        rotate_pairs(query, at, frequencies, layout) @ rotate_pairs(key, at, frequencies, layout).T for at in (where, where + shift)
-    )
-    np.testing.assert_allclose(moved, scores, atol=1e-10)
-
-
-@pytest.mark.parametrize("shape", [(0, 4), (3, 0), (0, 5, 3)])
-def test_empty_arrays_keep_their_shape(shape):
-    assert rotate_pairs(np.empty(shape), np.zeros(shape[-2], dtype=int), np.ones(shape[-1] // 2)).shape == shape
 
 
 # --- frequencies -------------------------------------------------------------------------------------
@@ -99,15 +73,6 @@ def test_usual_frequencies_are_powers_of_the_base(d):
 @pytest.mark.parametrize("d", [4, 10, 26])
 def test_a_factor_of_1_changes_nothing(name, d):
     assert_same(STRETCHED[name](d, 1.0, 64, 100.0), rope_frequencies(d, 100.0), 1e-15)
-
-
-@pytest.mark.parametrize("name", STRETCHED)
-@given(st.integers(2, 40), st.floats(1, 64), st.integers(1, 5000), st.floats(1.5, 1e6))
-def test_no_pair_is_stretched_by_more_than_the_factor_nor_the_slower_by_less(name, n_pairs, factor, length, theta):
-    stretch = rope_frequencies(2 * n_pairs, theta) / STRETCHED[name](2 * n_pairs, factor, length, theta)
-    assert stretch.min() >= 1 - 1e-12
-    assert stretch.max() <= factor * (1 + 1e-12)
-    assert np.diff(stretch).min() >= -1e-9 * factor
 
 
 def test_interpolation_divides_frequencies_or_positions():
@@ -140,13 +105,6 @@ def test_yarn_goes_by_turns(d, factor, length, theta):
         assert frequency == pytest.approx(wanted, rel=1e-13)
 
 
-@pytest.mark.parametrize("ramp", ["turns", "pairs"])
-def test_beyond_all_turns_yarn_is_interpolation_and_below_them_nothing(ramp):
-    stretched, kept = (yarn_frequencies(26, 3.0, 64, slow=slow, fast=2 * slow, ramp=ramp) for slow in (1e6, 1e-6))
-    assert_same(stretched[1:], linear_frequencies(26, 3.0)[1:], 1e-15)
-    assert_same(kept, rope_frequencies(26))
-
-
 def test_a_ramp_over_pairs_is_even_from_pair_to_pair_between_whole_ones():
     length, d, theta = 4096, 128, 10_000.0
     stretch = yarn_frequencies(d, 4.0, length, theta, ramp="pairs") / rope_frequencies(d, theta)
@@ -156,29 +114,6 @@ def test_a_ramp_over_pairs_is_even_from_pair_to_pair_between_whole_ones():
     assert turns[first] >= 32 > turns[first + 1]
     assert turns[last - 1] >= 1 > turns[last]
     np.testing.assert_allclose(np.diff(kept[first : last + 1]), -1 / (last - first), rtol=1e-9)
-
-
-@pytest.mark.parametrize("ramp", ["turns", "pairs"])
-def test_where_all_pairs_are_fast_or_all_are_slow_they_are_treated_alike(ramp):
-    fast, slow = (yarn_frequencies(10, 3.0, length, theta, ramp=ramp) for length, theta in ((4096, 3.0), (3, 1e4)))
-    np.testing.assert_array_equal(fast, rope_frequencies(10, 3.0))
-    np.testing.assert_allclose(slow[1:], rope_frequencies(10)[1:] / 3.0, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["linear", "turns", "pairs"])
-def test_a_longer_text_brings_no_new_angle_to_a_pair_that_never_came_round(name):
-    d, length, factor, theta = 64, 256, 4.0, 10_000.0
-    usual = rope_frequencies(d, theta)
-    unseen = length * usual < 2 * math.pi
-    reach = factor * length * STRETCHED[name](d, factor, length, theta)
-    assert 0 < unseen.sum() < len(usual)
-    assert (reach[unseen][1:] <= length * usual[unseen][1:] + 1e-9).all()
-
-
-def test_ntk_keeps_only_the_slowest_pair_from_new_angles():
-    reach = 4.0 * 256 * ntk_frequencies(64, 4.0)
-    assert (reach[:-1] > 256 * rope_frequencies(64)[:-1]).all()
-    assert reach[-1] == pytest.approx(256 * rope_frequencies(64)[-1])
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0, 40.0])

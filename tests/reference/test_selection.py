@@ -21,13 +21,6 @@ def test_the_largest_scores_are_chosen_of_equal_ones_the_first_and_hidden_ones_n
         assert np.flatnonzero(chosen).tolist() == sorted(order[:k])
 
 
-def test_all_keys_chosen_is_attention():
-    query, key, value = attention_arrays()
-    _, weights = attention(query, key, value, is_causal=True, return_weights=True)
-    mask = top_k_mask(np.where(weights > 0, weights, -np.inf), 11)
-    assert_same(attention(query, key, value, mask=mask), attention(query, key, value, is_causal=True))
-
-
 @pytest.mark.parametrize("k", [1, 2, 5, 11])
 def test_the_error_is_within_the_weight_left_out_and_no_other_k_keys_leave_out_less(k):
     for seed in range(20):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attn_course.reference import KeyValueCache, RollingCache, attention, gate_output, sink_attention, sink_window_mask
+from attn_course.reference import RollingCache, attention, gate_output, sink_attention, sink_window_mask
 from tests.reference.support import assert_same, assert_says, attention_arrays
 
 
@@ -21,15 +21,6 @@ def test_a_sink_is_one_more_logit_of_each_row_whose_column_is_dropped():
     exponentials = np.exp(np.concatenate([scores, column], axis=-1))
     weights = (exponentials / exponentials.sum(axis=-1, keepdims=True))[..., :-1]
     assert_same(sink_attention(query, key, value, logits), weights @ value)
-
-
-def test_a_sink_is_a_key_with_a_value_of_zeros():
-    query, key, value = attention_arrays(batch=())
-    query[:, 0], key[:, 0] = 1.0, 0.0
-    sink = np.zeros((1, 7))
-    sink[0, 0] = 2.3 * math.sqrt(7)
-    whole = attention(query, np.vstack([key, sink]), np.vstack([value, np.zeros((1, 13))]))
-    assert_same(sink_attention(query, key, value, np.array(2.3)), whole)
 
 
 @pytest.mark.parametrize("options", [{"is_causal": True}, {"window": (2, 0)}, {"mask": np.zeros((5, 11), dtype=bool)}, {"softcap": 3.0}])
@@ -90,29 +81,12 @@ def test_a_rolling_cache_gives_what_the_window_over_everything_gives(steps, left
     assert_same(np.concatenate(parts, axis=-2), whole)
 
 
-def test_a_window_as_long_as_the_text_is_causal_attention():
-    query, key, value = attention_arrays(q_len=11)
-    keys, values, mask = RollingCache(left=10).append(key, value)
-    assert_same(attention(query, keys, values, mask=mask), attention(query, key, value, is_causal=True))
-
-
 def test_each_slot_holds_the_key_of_its_position():
     cache = RollingCache(left=4, n_sinks=3)
     for t in range(29):
         cache.append(np.full((1, 1), float(t)), np.full((1, 1), -float(t)))
         assert_same(cache.slots[0].ravel(), cache.positions)
         assert all(slot == place if place < 3 else (place - 3) % 5 == slot - 3 for slot, place in enumerate(cache.positions))
-
-
-def test_one_slot_fewer_drops_the_query_s_own_key_or_one_it_needs():
-    """What goes wrong where a window of w is kept in w - 1 slots: seen only from the step on at which the ring is full."""
-    query, key, value = attention_arrays(batch=(), q_len=11)
-    whole = attention(query, key, value, mask=sink_window_mask(11, 11, 0, 3))
-    cache = KeyValueCache()
-    for t in range(11):
-        keys, values = cache.append(key[t : t + 1], value[t : t + 1])
-        got = attention(query[t : t + 1], keys[-3:], values[-3:])
-        assert np.allclose(got, whole[t]) == (t < 3)
 
 
 @pytest.mark.usefixtures("no_shape_check")

@@ -1,7 +1,5 @@
 """Softmax and log-sum-exp against loops, sixty digits and torch."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -49,15 +47,6 @@ def test_a_huge_temperature_is_uniform_over_the_finite_entries_without_a_warning
     assert_same(weights, [1 / 3, 1 / 3, 0.0, 1 / 3], 8 * EPS[dtype], dtype)
 
 
-@pytest.mark.parametrize("dtype", EPS)
-def test_minus_infinity_gets_no_weight_and_leaves_the_others_as_if_it_were_absent(dtype):
-    scores = np.array([[1.5, -np.inf, 0.25, -np.inf, -2.0], [0.5, 1.0, 2.0, 3.0, 4.0]]).astype(dtype)
-    weights = softmax(scores)
-    np.testing.assert_array_equal(weights[0, [1, 3]], 0.0)
-    np.testing.assert_array_equal(weights[0, [0, 2, 4]], softmax(scores[0, [0, 2, 4]]))
-    np.testing.assert_array_equal(weights[1], softmax(scores[1]))
-
-
 @pytest.mark.parametrize("temperature", [1e-300, 0.5, 1e300])
 def test_a_slice_of_minus_infinities_is_zero_and_its_neighbours_are_untouched(temperature):
     scores = np.random.default_rng(7).normal(size=(3, 5, 7))
@@ -78,11 +67,6 @@ def test_nan_or_plus_infinity_makes_its_own_slice_nan_and_no_other(bad):
     assert np.isfinite(lse[[0, 2]]).all()
 
 
-@pytest.mark.parametrize("dtype", EPS)
-def test_a_single_entry_has_weight_one(dtype):
-    np.testing.assert_array_equal(softmax(np.array([[-3.0], [60_000.0], [0.0]]).astype(dtype)), [[1.0], [1.0], [1.0]])
-
-
 @pytest.mark.parametrize(("shape", "axis", "lse_shape"), [((3, 0), 1, (3,)), ((0, 3), 1, (0,)), ((5, 0, 3), -2, (5, 3)), ((0,), 0, ())])
 def test_empty_arrays_keep_their_shape_and_an_empty_sum_has_logarithm_minus_infinity(shape, axis, lse_shape):
     scores = np.empty(shape)
@@ -92,36 +76,11 @@ def test_empty_arrays_keep_their_shape_and_an_empty_sum_has_logarithm_minus_infi
     np.testing.assert_array_equal(lse, np.full(lse_shape, -np.inf), strict=True)
 
 
-@given(vectors)
-def test_weights_lie_between_zero_and_one_and_sum_to_one(scores):
-    weights = softmax(scores)
-    assert ((weights >= 0) & (weights <= 1)).all()
-    assert weights.sum() == pytest.approx(1.0, abs=1e-14)
-
-
 @given(vectors, st.floats(0.01, 100))
 def test_weights_match_sixty_digits(scores, temperature):
     # A difference of scores carries an absolute rounding error, which exp makes relative.
     blur = 4 * np.spacing(2 * np.abs(scores).max()) / temperature + 1e-14
     np.testing.assert_allclose(softmax(scores, temperature=temperature), exact_softmax(scores, temperature), rtol=blur * 700, atol=1e-300)
-
-
-@given(vectors, st.integers(-1000, 1000))
-def test_adding_a_constant_to_every_score_changes_nothing(scores, shift):
-    scores = np.round(scores * 4) / 4  # multiples of 1/4: the shift is exact
-    np.testing.assert_array_equal(softmax(scores + shift), softmax(scores))
-
-
-@given(st.data(), vectors)
-def test_permuting_scores_permutes_weights(data, scores):
-    order = np.array(data.draw(st.permutations(range(len(scores)))))
-    np.testing.assert_allclose(softmax(scores[order]), softmax(scores)[order], rtol=1e-14)
-
-
-@given(vectors)
-def test_a_larger_score_never_has_a_smaller_weight(scores):
-    order = np.argsort(scores)
-    assert (np.diff(softmax(scores)[order]) >= 0).all()
 
 
 @given(arrays(np.float32, array_shapes(min_dims=1, max_dims=4, max_side=5), elements=st.floats(-80, 80, width=32)), st.data())
@@ -135,21 +94,3 @@ def test_any_shape_and_axis_agrees_with_torch(scores, data):
 @given(vectors)
 def test_logsumexp_matches_sixty_digits(scores):
     assert float(logsumexp(scores)) == pytest.approx(exact_logsumexp(scores), rel=1e-14, abs=1e-14)
-
-
-@given(vectors)
-def test_logsumexp_lies_between_the_maximum_and_the_maximum_plus_log_n(scores):
-    lse, slack = float(logsumexp(scores)), 1e-15 * (1 + np.abs(scores).max())
-    assert scores.max() <= lse <= scores.max() + math.log(len(scores)) + slack
-
-
-def test_the_bounds_of_logsumexp_are_reached():
-    assert logsumexp(np.array([4.0, -np.inf])) == 4.0
-    assert float(logsumexp(np.full(7, 4.0))) == pytest.approx(4.0 + math.log(7), rel=1e-15)
-
-
-def test_logsumexp_of_minus_infinities_is_minus_infinity_and_its_neighbours_are_untouched():
-    scores = np.random.default_rng(7).normal(size=(3, 5))
-    expected = logsumexp(scores)
-    scores[1], expected[1] = -np.inf, -np.inf
-    np.testing.assert_array_equal(logsumexp(scores), expected)

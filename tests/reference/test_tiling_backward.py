@@ -1,7 +1,6 @@
 """Tiled gradients against autograd on the whole matrix and against the dense backward pass, at block sizes that do not fit."""
 
 import tracemalloc
-from itertools import cycle
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from attn_course.reference import attention_backward, flash_attention, flash_attention_backward
 from tests.reference.oracles import by_autograd
 from tests.reference.support import assert_same, attention_calls
-from tests.reference.test_tiling import BLOCKS, LENGTHS, OPTIONS, SIZES, large
+from tests.reference.test_tiling import BLOCKS, OPTIONS, large
 
 
 def upstream(arrays, options, seed=5):
@@ -34,11 +33,10 @@ def test_every_call_has_the_gradients_of_autograd_in_blocks_of_any_size(call, bl
         assert_same(gradient, by_torch, 1e-11)
 
 
-@pytest.mark.parametrize(
-    ("name", "blocks"), [*zip(OPTIONS, cycle(SIZES[:3]), strict=False), *(("everything", blocks) for blocks in SIZES[:2])]
-)
-def test_many_ragged_blocks_give_the_dense_gradients(name, blocks):
-    arrays, options, (block_q, block_kv) = large(), OPTIONS[name] | {"enable_gqa": True}, blocks
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(("block_q", "block_kv"), [(64, 64), (17, 23), (100, 7)])
+def test_many_ragged_blocks_give_the_dense_gradients(options, block_q, block_kv):
+    arrays, options = large(), options | {"enable_gqa": True}
     d_output, d_lse, output, lse = upstream(arrays, options)
     d_mask = "mask" in options and options["mask"].dtype != bool
     dense = attention_backward(*arrays, d_output, d_lse=d_lse, return_d_mask=d_mask, **options)
@@ -47,15 +45,6 @@ def test_many_ragged_blocks_give_the_dense_gradients(name, blocks):
         tiled = flash_attention_backward(*arrays, d_output, d_lse=d_lse, **blocks, **saved, **options)
         for got, wanted in zip(tiled, dense, strict=True):
             assert_same(got, wanted)
-
-
-@pytest.mark.parametrize(("q_len", "kv_len"), LENGTHS)
-def test_lengths_on_and_off_the_block(q_len, kv_len):
-    arrays, options = large(q_len, kv_len), {"enable_gqa": True, "is_causal": True}
-    d_output, _, _, _ = upstream(arrays, options)
-    tiled = flash_attention_backward(*arrays, d_output, block_q=32, block_kv=32, **options)
-    for got, wanted in zip(tiled, attention_backward(*arrays, d_output, **options), strict=True):
-        assert_same(got, wanted)
 
 
 def test_a_saved_output_is_used_and_not_computed_again():

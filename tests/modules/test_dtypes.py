@@ -1,5 +1,6 @@
 """Every layer in every floating dtype, forward and backward; sums that go on for a whole text are kept in at least float32."""
 
+import functools
 import math
 
 import pytest
@@ -73,6 +74,7 @@ def arguments(kind, dtype):
     return {"x": floats[:1], "pair": floats, "tokens": [SOURCE, SOURCE], "ids": [IDS]}[kind]
 
 
+@functools.cache
 def output_and_gradients(name, dtype, narrow=None):
     """The output, and the gradients of all parameters and inputs, of the same numbers in one dtype, or under autocast to `narrow`."""
     make, kind = LAYERS[name]

@@ -107,4 +107,4 @@ def test_gradients_are_right_and_reach_every_weight(name):
     module(x).square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in module.parameters())
     short = x[:1].clone().requires_grad_()
-    torch.autograd.gradcheck(module, (short,))
+    assert torch.autograd.gradcheck(module, (short,))

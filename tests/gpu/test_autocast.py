@@ -16,10 +16,7 @@ NARROW = torch.bfloat16
 BIAS = torch.from_numpy(np.random.default_rng(2).normal(size=(5, 11))).float()
 OPTIONS = [{"is_causal": True}, {"mask": BIAS > 0.0}, {"mask": BIAS, "window": (3, 4)}]
 NEEDS_TRITON = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is for Linux on x86_64")
-CALLS = [
-    *product(["auto", "sdpa", "eager"], OPTIONS),
-    pytest.param("triton", OPTIONS[2], marks=NEEDS_TRITON),
-]
+CALLS = [*product(["auto", "sdpa", "eager"], OPTIONS), pytest.param("triton", OPTIONS[2], marks=NEEDS_TRITON)]
 
 
 def autocast(enabled=True):

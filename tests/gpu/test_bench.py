@@ -163,15 +163,6 @@ def test_a_provider_that_raises_costs_one_line_and_the_others_are_measured(error
     assert len([text for text in said if "broken:" in text]) == 1
 
 
-def test_triton_raises_what_a_guard_against_runtime_errors_would_miss():
-    errors = pytest.importorskip("triton.runtime.errors")
-    assert issubclass(errors.OutOfResources, Exception)
-    assert bench.guarded(lambda: refusing(errors.OutOfResources(200_000, 160_000, "shared memory"))(1, 2, 3)) == {
-        "error": "OutOfResources: out of resource: shared memory, Required: 200000, Hardware limit: 160000. "
-        "Reducing block sizes or `num_stages` may help."
-    }
-
-
 def test_an_expectation_that_does_not_fit_the_memory_costs_lines_and_not_the_run(with_providers, monkeypatch):
     def too_large(*_):
         raise torch.OutOfMemoryError("2 GiB")
@@ -218,17 +209,6 @@ def test_a_gpu_that_was_lost_stops_the_run_after_the_line_of_who_lost_it(with_pr
     assert [line["provider"] for line in log.results] == ["broken"]
 
 
-@pytest.mark.parametrize("case", [SMALL, Case(1, 4, 2, 7, 4, False), Case(1, 4, 2, 8, 4, False, q_len=1)], ids=str)
-def test_every_provider_of_a_cpu_agrees_with_float32(case):
-    tensors = case.tensors("cpu", torch.float32)
-    names = [name for name in known_providers("cpu") if takes(name, case)]
-    assert len(names) >= 2
-    for name in names:
-        output = attention(name, case, torch.device("cpu"))(*tensors[:3])
-        gradients = torch.autograd.grad(output, tensors[:3], tensors[3]) if case.q_len is None else ()
-        assert relative_error([output, *gradients], expected(case, tensors)) < 1e-5
-
-
 def test_each_provider_is_asked_for_what_it_is_made_for():
     asked = {case.name: [name for name in known_providers("cuda") if takes(name, case)] for case in cases("cuda")}
     everyone = ["ours", "sdpa-flash", "sdpa-cudnn", "sdpa-efficient", "flex", "eager"]
@@ -269,14 +249,6 @@ def test_means_are_geometric_and_over_the_cells_of_the_target_only():
         "forward: our rate over b 2.00 (least 1.00 of 2), c 0.50 (least 0.50 of 1), best 0.71 (least 0.50 of 2)",
         "d  64 causal length   512 heads 4/2 forward: our rate over b 9.00, best 9.00",
     ]
-
-
-def test_a_row_of_the_table_has_every_provider():
-    case = Case(1, 2, 2, 512, 64, True)
-    late = {**line(case, "b", 2.0), "late": 50}
-    assert row(case, "forward", [line(case, "ours", 812.34), late, line(case, "c", None)]) == (
-        "d  64 causal length   512 heads 2/2      forward  ours 812.3  b 2 late  c failed"
-    )
 
 
 # ---- the command

@@ -112,14 +112,6 @@ def test_the_median_and_quartiles_are_those_of_the_timed_calls(machine):
     assert found["quartiles_ms"] == pytest.approx([2.0, 4.0])
 
 
-def test_on_a_cpu_the_clock_is_read():
-    calls = []
-    found = timed(lambda: calls.append(0), "cpu", repeats=6)
-    assert len(calls) == 3 + 6
-    assert found["repeats"] == 6
-    assert peak_bytes(lambda: calls.append(0), "cpu") is None
-
-
 def test_peak_memory_is_what_a_call_needs_beyond_what_is_in_use(monkeypatch):
     state = {"in use": 70, "peak": 900}
 

@@ -11,7 +11,6 @@ from attn_course.gpu.configurations import Configuration, configuration
 from attn_course.gpu.decoding import keys_met, number_of_parts, tile_for
 from attn_course.gpu.flash import flash_attention
 from attn_course.reference import attention as reference_attention
-from attn_course.reference import merge_partial_attention
 from tests.gpu.oracle import GATES, errors, wide
 
 pytest.importorskip("triton", reason="Triton is not to be had here (it is for Linux)")
@@ -127,22 +126,6 @@ def test_two_runs_give_the_same_bits_and_memory_need_not_be_contiguous(parts):
     assert torch.equal(first, second)
     assert torch.equal(first, third)
     assert third.stride() == turned[0].stride()
-
-
-@interpreted
-def test_the_merge_is_that_of_the_reference():
-    from attn_course.gpu.flash_decode import flash_merge
-    from attn_course.gpu.layout import row_strides
-
-    partial, lses = normal(2, 3, 5, 4, 40), normal(2, 3, 5, 4, seed=1)
-    lses[0, 1, 2] = -torch.inf
-    lses[1, 2, :, 3] = -torch.inf
-    partial[lses.isneginf()] = 0.0
-    output, lse = torch.full((2, 3, 5, 40), torch.nan, dtype=torch.float64), torch.full((2, 3, 5), torch.nan, dtype=torch.float64)
-    strides = (row_strides(partial), row_strides(output))
-    flash_merge[(2 * 3 * 5 * 2,)](partial, lses, output, lse, *strides, 3, 5, 4, D_V=40, PARTS=8, BLOCK_D=32)
-    wanted = merge_partial_attention(wide(partial).transpose(3, 0, 1, 2, 4), wide(lses).transpose(3, 0, 1, 2))
-    torch.testing.assert_close([output, lse], [torch.from_numpy(one) for one in wanted], rtol=1e-14, atol=1e-15)
 
 
 @interpreted

@@ -28,8 +28,7 @@ def test_odd_lengths(lengths, dtype, options):
 
 
 @pytest.mark.parametrize(
-    "widths",
-    [(16, 16), (32, 64), (40, 24), (72, 72), (80, 80), (33, 88), (96, 128), (104, 120), (128, 128), (192, 128), (256, 256)],
+    "widths", [(16, 16), (32, 64), (40, 24), (72, 72), (80, 80), (33, 88), (96, 128), (104, 120), (128, 128), (192, 128), (256, 256)]
 )
 @pytest.mark.parametrize("heads", [(4, 4), (4, 2), (4, 1)])
 def test_widths_and_shared_heads(widths, heads):

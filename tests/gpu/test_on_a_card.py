@@ -237,18 +237,6 @@ def test_candidates_begin_with_what_is_built_and_stay_near_it(kernel, d):
 
 
 @pytest.mark.parametrize("kernel", card_tuning.KERNELS)
-def test_at_64_features_some_candidates_leave_room_for_a_second_program(kernel):
-    several = [one for one in card_tuning.candidates(kernel, 64) if one.max_registers is not None]
-    assert several
-    assert all(65536 // (32 * one.num_warps * one.max_registers) >= 2 for one in several)
-
-
-def test_a_tile_of_128_by_128_needs_eight_warps():
-    assert card_tuning.held("forward", 128, Configuration(128, 128, 4, 2)) > card_tuning.REGISTERS
-    assert card_tuning.held("forward", 128, Configuration(128, 128, 8, 2)) == (128 * 128 + 128 * 128) / 256
-
-
-@pytest.mark.parametrize("kernel", card_tuning.KERNELS)
 def test_a_candidate_reaches_the_launch_of_its_kernel_only(kernel, monkeypatch):
     monkeypatch.setattr(card_tuning, "grid", lambda device: ([card_tuning.Case(1, 1, 1, 24, 16, True)], tiles))
     impossible = Configuration(16, 24, 1, 1)  # a tile has powers of two as sides

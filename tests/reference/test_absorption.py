@@ -1,4 +1,4 @@
-"""Absorbed matrices: the same attention on X alone, gauge freedom, rank, shared heads, and where biases go."""
+"""Absorbed matrices against sums over the features of each head, shared heads too."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Linear biases against loops, the authors' recursion, and what they do to weights."""
+"""Linear biases against loops and the authors' recursion."""
 
 import math
 

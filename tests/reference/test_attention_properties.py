@@ -1,4 +1,4 @@
-"""What attention is, whatever the numbers: an average of visible values that knows no order of keys."""
+"""NaN and infinity in any rows, under any mix of options: they spoil the queries that see them and no other."""
 
 import numpy as np
 from hypothesis import given, settings

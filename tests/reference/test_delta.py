@@ -1,4 +1,4 @@
-"""The delta rule: what it stores, how far beta may go, and the triangular system of its chunks."""
+"""The delta rule: how far beta may go, and the triangular system of its chunks."""
 
 import numpy as np
 import pytest
@@ -30,6 +30,3 @@ def test_forward_substitution_solves_the_unit_triangular_system():
     solution = assert_untouched(forward_substitution, lower, right)
     assert_same((np.eye(9) + lower) @ solution, right, 1e-12 * np.abs(solution).max())
     assert forward_substitution(np.zeros((0, 0)), np.zeros((0, 4))).shape == (0, 4)
-
-
-# --- heads, broadcasting, dtypes ---------------------------------------------------------------------

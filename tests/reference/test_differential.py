@@ -1,4 +1,4 @@
-"""The difference of two maps: against the weights themselves, and plain attention where nothing is subtracted."""
+"""The difference of two maps against the weights themselves."""
 
 import numpy as np
 import pytest

@@ -273,10 +273,7 @@ CHANGES = [
                     {"positions": np.arange(4)},
                     "ValueError: positions must have the axes (..., len) with len = 5, one for each row of x; got (4,)",
                 ),
-                (
-                    {"positions": some(2, 5)},
-                    "ValueError: positions must broadcast to (5,), the axes of x but for its features; got (2, 5)",
-                ),
+                ({"positions": some(2, 5)}, "ValueError: positions must broadcast to (5,), the axes of x but for its features; got (2, 5)"),
                 ({"cache": []}, "TypeError: cache must be a KeyValueCache or None; got list"),
                 ({"norm_q": 1.0}, "TypeError: norm_q must be callable or None; got float"),
                 ({"norm_kv": lambda c: c[:1]}, "ValueError: norm_kv must return an ndarray of shape (5, 6); got (1, 6)"),
@@ -305,10 +302,7 @@ CALLS = [
     (lambda: scaled_dot_scores(some(1, 0), some(1, 0)), "ValueError: scale must be given when d_k is 0; got None"),
     (lambda: gaussian_scores(some(1, 2), some(1, 2), 0.0), "ValueError: bandwidth must be positive and finite; got 0.0"),
     (lambda: gaussian_scores(some(1, 2), some(1, 2), None), "TypeError: bandwidth must be a number; got NoneType"),
-    (
-        lambda: gaussian_scores(some(1, 2), some(1, 3), 1.0),
-        "ValueError: query and key must share d_k, the last axis; got 2 and 3",
-    ),
+    (lambda: gaussian_scores(some(1, 2), some(1, 3), 1.0), "ValueError: query and key must share d_k, the last axis; got 2 and 3"),
     (
         lambda: additive_scores(some(1, 2), some(1, 3), some(3, 4), some(3, 4), np.ones(4)),
         "ValueError: w_query must have shape (2, 4), (d_q of query, d_hidden of w_score); got (3, 4)",
@@ -397,10 +391,7 @@ CALLS = [
     (lambda: online_softmax(3.0), "TypeError: blocks must be an iterable of ndarrays; got float"),
     (lambda: online_softmax([]), "ValueError: blocks must hold at least one block; got none"),
     (lambda: online_softmax([np.array(1.0)]), "ValueError: blocks[0] must have at least one axis; got shape ()"),
-    (
-        lambda: online_softmax([some(2, 3), some(4, 3)]),
-        "ValueError: leading axes must broadcast; got blocks[0] (2,), blocks[1] (4,)",
-    ),
+    (lambda: online_softmax([some(2, 3), some(4, 3)]), "ValueError: leading axes must broadcast; got blocks[0] (2,), blocks[1] (4,)"),
     (
         lambda: merge_partial_attention([], []),
         "ValueError: outputs and lses must hold the same number of arrays, at least one; got 0 and 0",
@@ -421,10 +412,7 @@ CALLS = [
         lambda: merge_partial_attention([np.zeros(3)], [np.zeros(())]),
         "ValueError: outputs[0] must have the axes (..., q_len, d_v); got shape (3,)",
     ),
-    (
-        lambda: filled_cache().append(np.zeros(4), some(1, 5)),
-        "ValueError: key must have the axes (..., len, features); got shape (4,)",
-    ),
+    (lambda: filled_cache().append(np.zeros(4), some(1, 5)), "ValueError: key must have the axes (..., len, features); got shape (4,)"),
     (
         lambda: filled_cache().append(some(3, 1, 4), some(3, 2, 5)),
         "ValueError: key and value must share len, the axis before the last; got 1 and 2",

@@ -1,4 +1,4 @@
-"""Feature maps: expectation and variance of random features by exact quadrature over all projections, and by drawing them."""
+"""Feature maps: expectation and variance of random features by exact quadrature over all projections, and how they are drawn."""
 
 import math
 

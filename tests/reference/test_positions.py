@@ -1,4 +1,4 @@
-"""Sinusoids and RoPE against loops, complex numbers and the property they exist for: only distances count."""
+"""Sinusoids and RoPE against loops and complex numbers."""
 
 import math
 

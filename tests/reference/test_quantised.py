@@ -1,4 +1,4 @@
-"""Rounded caches: each number off by half a step at most, outputs by no more than the bound, and 16 bits are as good as all."""
+"""Rounded caches: each number off by half a step at most, outputs by no more than the bound."""
 
 import numpy as np
 import pytest

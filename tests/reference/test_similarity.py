@@ -8,13 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attn_course.reference import (
-    additive_scores,
-    cosine_scores,
-    dot_scores,
-    gaussian_scores,
-    scaled_dot_scores,
-)
+from attn_course.reference import additive_scores, cosine_scores, dot_scores, gaussian_scores, scaled_dot_scores
 from tests.reference.oracles import element
 from tests.reference.support import EPS, assert_same, sub_shape
 

@@ -1,4 +1,4 @@
-"""One decay for all features: the matrix, its inverse, and the recurrence that it replaces."""
+"""One decay for all features: the matrix, entry by entry."""
 
 import math
 

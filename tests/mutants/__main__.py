@@ -4,7 +4,7 @@ The lists are the text files here. In them `room` says which folder (or file) is
 order until one fails; a line `old => new` is a mutant, and `old` must stand exactly once in the Python files of the room, wherever that is
 (`<br>` in it is a line break with the indent of the next line).
 Nothing is written: one process imports the heavy libraries and forks for every mutant, where an import hook compiles the changed text.
-A change that means the same does not belong in a list.
+Before all, the tests run without a change. A change that means the same does not belong in a list.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType
@@ -213,6 +213,10 @@ def main(arguments: list[str] | None = None) -> int:
     mutants = [mutant for path in chosen.lists for mutant in read(path)]
     if chosen.only:
         mutants = [mutant for mutant in mutants if chosen.only in f"{mutant.list} {mutant}"]
+    for fate in tried([replace(mutant, new=mutant.old) for mutant in {mutant.tests: mutant for mutant in mutants}.values()], chosen.jobs):
+        if fate.word == KILLED:
+            print(f"these fail as it is: {', '.join(fate.tests)}")
+            return 1
     counted: Counter[tuple[str, str]] = Counter()
     for fate in tried(mutants, chosen.jobs, to_the_end=chosen.to_the_end):
         counted[fate.mutant.list, fate.word] += 1

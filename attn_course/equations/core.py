@@ -16,10 +16,11 @@ import numpy as np
 from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
+from attn_course.equations.weaker import complain_of_weaker
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
-from attn_course.formulas.tree import bounds_only
 
 Givens: TypeAlias = Mapping[str, Any]
 Maker: TypeAlias = Callable[..., Givens]
@@ -56,6 +57,7 @@ class Equation:
     equivalent: Mapping[str, str] = field(default_factory=dict)
     whatever: Mapping[str, str] = field(default_factory=dict)
     registered: str = ""
+    may_be: str = ""
 
     @property
     def lesson(self) -> str:
@@ -118,7 +120,7 @@ class Equation:
         """Read the LaTeX, or another formula of the same symbols; raises formulas.Malformed."""
         formula = formulas.formula_of(self.latex if latex is None else latex, self.draws()[0][0])
         if self.registered and formula.latex != self.registered:
-            formula.spare = bounds_only(_registered(self.make, self.sizes, self.label, self.registered)[0].tree)
+            formula.spare = frozenset(self.draws()[0][0])  # another wording may need less: what it does not say is found in other ways
         return formula
 
     def judge(self, formula: Formula) -> list[Judged]:
@@ -151,12 +153,17 @@ class Equation:
         """Complain of what says nothing, and of what says less than the registered formula."""
         registered, tried, moved = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
         draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
+        special = functools.partial(special_draws, self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
         if formula.tree == registered.tree:
+            if self.may_be:
+                special()
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
             saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
             saying.complain_of_less(formula, registered, [*tried, *moved], draws[0])
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
+            complain_of_weaker(formula, registered, self.draws()[0][0])
+            complain_of_special(formula, special())
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
 
@@ -292,6 +299,7 @@ class Registry:
         why: str = "",
         equivalent: Mapping[str, str] | None = None,
         whatever: Mapping[str, str] | None = None,
+        may_be: str = "",
     ) -> Callable[[Maker], Equation]:
         r"""Register an equation; the decorated function makes the givens, and its docstring says why the equation holds.
 
@@ -311,6 +319,8 @@ class Registry:
         `equivalent`: a change of the formula that means the same, as the gate prints it ("k_i -> k_j") -> the property it rests on.
         `whatever`: a given whose value comes from the others, although the formula holds for any other value too -> why.
 
+        `may_be`: what its givens may be that they seldom are, "tied, zero, masked, empty, negative": drawn so too, see `special`.
+
         Raises ValueError if the label is malformed or taken, a list of ids is a bare string, or the formula has no such a.
         """
         if not isinstance(label, str) or not numbers.NAME.fullmatch(label):
@@ -324,7 +334,9 @@ class Registry:
 
         def register(make: Maker) -> Equation:
             belongs = tuple(topics), sizes or " ".join(_letters(make)), tuple(uses), tuple(assumes)
-            return self.add(Equation(label, latex, make, *belongs, wrongs, loose, kind, why, equivalent or {}, whatever or {}, latex))
+            return self.add(
+                Equation(label, latex, make, *belongs, wrongs, loose, kind, why, equivalent or {}, whatever or {}, latex, may_be)
+            )
 
         return register
 

@@ -163,9 +163,9 @@ class Equation:
             saying.complain_of_less(formula, registered, [*tried, *moved], draws[0])
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_weaker(formula, registered, self.draws()[0][0])
-            complain_of_special(formula, special())
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
+            complain_of_special(formula, special())
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):

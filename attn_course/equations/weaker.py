@@ -34,8 +34,10 @@ def complain_of_weaker(formula: Formula, registered: Formula, draw: Mapping[str,
                     )
     wanted, found = _entries(registered, draw), _entries(formula, draw)
     extremes = any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk())
-    if sum(found.values()) < (min if limited else max)(wanted.values(), default=0) and not (
-        extremes and not any(key.startswith("=") for key in wanted)
+    if (
+        sum(found.values()) < max(wanted.values(), default=0)
+        and not limited
+        and not (extremes and not any(key.startswith("=") for key in wanted))
     ):
         raise _weaker("says it entry by entry, and here it is said of fewer numbers", formula.tree, formula)
 

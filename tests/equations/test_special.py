@@ -65,9 +65,11 @@ def test_a_size_of_1_or_2_and_many_more_are_tried(toy: Registry):
     equation = toy.equation("first", r"N = \frac{n (n - 1)}{2}", topics=["A1"])(pairs)
     equation.check()
     equation.check(r"2 N = n^2 - n")
-    with pytest.raises(Refuted, match="for n = 1"):
-        equation.check(r"N = \frac{n (n - 1)}{2} + (n - 3) (n - 5) (n - 6) (n - 7)")
-    with pytest.raises(Refuted, match=r"for n = \d"):
+    hidden = equation.read(r"N = \frac{n (n - 1)}{2} + (n - 3) (n - 5) (n - 6) (n - 7)")
+    equation.judge(hidden)
+    with pytest.raises(RefutedFormula, match="for n = 1"):
+        complain_of_special(hidden, special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3))
+    with pytest.raises(Malformed, match="nothing tests this"):
         equation.check(r"N = \frac{n (n - 1)}{2} [n \ge 3]")
 
 

@@ -9,7 +9,7 @@ refute it, unless the equation says that its givens `may_be` such; minus infinit
 import itertools
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from inspect import signature
 from typing import Any, NamedTuple
@@ -86,10 +86,12 @@ def other_sizes(sizes: str, seed: int, large: bool) -> Iterator[dict[str, int]]:
     names, products, orders = parsed(sizes)
     free = [name for name in names if name not in products]
     rng = np.random.default_rng(seed)
-    mixed = (rng.choice(others, size=len(free)) for _ in itertools.count())
-    drawn = ([size] for size in others) if len(free) == 1 else itertools.chain(([size] * len(free) for size in others[:2]), mixed)
+    mixed = (rng.choice(others, size=len(free)).tolist() for _ in itertools.count())
+    drawn: Iterable[list[int]] = (
+        ([size] for size in others) if len(free) == 1 else itertools.chain(([size] * len(free) for size in others[:2]), mixed)
+    )
     for one in itertools.islice(drawn, 60):
-        found = with_products(dict(zip(free, map(int, one), strict=True)), products)
+        found = with_products(dict(zip(free, one, strict=True)), products)
         if in_order(found, orders):
             yield {name: found[name] for name in names}
 

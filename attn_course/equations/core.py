@@ -15,11 +15,12 @@ import numpy as np
 from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
+from attn_course.equations.weaker import complain_of_weaker
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
-from attn_course.formulas.tree import bounds_only
 
 Givens: TypeAlias = Mapping[str, Any]
 Maker: TypeAlias = Callable[..., Givens]
@@ -48,6 +49,7 @@ class Equation:
     equivalent: Mapping[str, str] = field(default_factory=dict)
     whatever: Mapping[str, str] = field(default_factory=dict)
     registered: str = ""
+    may_be: str = ""
 
     @property
     def lesson(self) -> str:
@@ -105,7 +107,7 @@ class Equation:
         """Read the LaTeX, or another formula of the same symbols; raises formulas.Malformed."""
         formula = formulas.formula_of(self.latex if latex is None else latex, self.draws()[0][0])
         if self.registered and formula.latex != self.registered:
-            formula.spare = bounds_only(_registered(self.make, self.sizes, self.label, self.registered)[0].tree)
+            formula.spare = frozenset(self.draws()[0][0])  # another wording may need less: what it does not say is found in other ways
         return formula
 
     def judge(self, formula: Formula) -> list[Judged]:
@@ -138,14 +140,19 @@ class Equation:
         """Complain of what says nothing, and of what says less than the registered formula."""
         registered, tried, moved = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
         draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
+        special = functools.partial(special_draws, self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
         if formula.tree == registered.tree:
+            if self.may_be:
+                special()
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
             saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
             saying.complain_of_less(formula, registered, [*tried, *moved], draws[0])
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
+            complain_of_weaker(formula, registered, self.draws()[0][0])
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
+            complain_of_special(formula, special())
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):
@@ -263,7 +270,7 @@ class Registry:
     def add(
         self, label: str, says: str | None, make: Maker, *, serves: str = "", rests_on: str = "", sizes: str = "",
         loose: str = "", kind: Kind = "claim", unread: str = "", equivalent: Mapping[str, str] | None = None,
-        whatever: Mapping[str, str] | None = None,
+        whatever: Mapping[str, str] | None = None, may_be: str = "",
     ) -> Equation:  # fmt: skip
         r"""Register an equation: what it says, and the function that makes its givens.
 
@@ -280,6 +287,7 @@ class Registry:
         name -> (measured, lowest, highest), and `unread` says why.
         `equivalent`: a change of the formula that means the same, as the gate prints it ("k_i -> k_j") -> the property it rests on.
         `whatever`: a given whose value comes from the others, although the formula holds for any other value too -> why.
+        `may_be`: what its givens may be that they seldom are, "tied, zero, masked, empty, negative": drawn so too, see `special`.
 
         Raises ValueError if the label is malformed or taken, or what it says cannot be read.
         """
@@ -292,7 +300,9 @@ class Registry:
         except ValueError as error:
             raise ValueError(f"Eq. {label}: {error}") from None
         belongs = tuple(serves.split()), sizes or " ".join(_letters(make)), tuple(rests_on.split())
-        found = Equation(label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, equivalent or {}, whatever or {}, latex)
+        found = Equation(
+            label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, equivalent or {}, whatever or {}, latex, may_be
+        )
         self._equations[label] = found
         return found
 

@@ -34,8 +34,10 @@ class Malformed(FormulaError):
 class Refuted(FormulaError):
     """The formula is false: both `sides` differ where the indices have the values `at`; `numbers` are they in full, if they are some."""
 
-    def __init__(self, relation: str, sides: Sequence[str], at: Sequence[tuple[str, str]], place: Place, numbers: Sequence[Any] = ()):
+    def __init__(
+        self, relation: str, sides: Sequence[str], at: Sequence[tuple[str, str]], place: Place, numbers: Sequence[Any] = (), said: str = ""
+    ):
         self.left, self.right = left, right = sides
         self.relation, self.at, self.place, self.numbers = relation, tuple(at), place, numbers
-        where = f" at {', '.join(f'{name} = {value}' for name, value in at)}" if at else ""
+        where = f" at {', '.join(f'{name} = {value}' for name, value in at)}" if at else f" {said}" if said else ""
         super().__init__(f"left {left}, right {right}{where}" + ("" if relation == "=" else f" (wanted left {relation} right)"))

@@ -5,7 +5,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Scope:
         self.notes = Notes()
         self.running: frozenset[str] = frozenset()
 
-    def __copy__(self) -> "Scope":
+    def __copy__(self) -> Self:
         """Return the same evaluation, to be changed: it is copied for every sum and every value of a variable."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
@@ -115,7 +115,7 @@ class Scope:
             raise Malformed(f"{name} is no number or array that could vary")
         return given
 
-    def with_given(self, name: str, raw: Any) -> "Scope":
+    def with_given(self, name: str, raw: Any) -> Self:
         """Return the same evaluation in which one given has another value, and all that depends on it is made again."""
         given = self.array(name)
         other = copy.copy(self)
@@ -125,13 +125,13 @@ class Scope:
         other.cache = {key: kept for key, kept in self.cache.items() if key not in changed and key not in self.formula.definitions}
         return other
 
-    def moved(self, name: str, raw: Any) -> "Scope":
+    def moved(self, name: str, raw: Any) -> Self:
         """Return the same evaluation with another value of the given that was changed last."""
         other = copy.copy(self)
         other.givens, other.made = {**self.givens, name: replace(self.array(name), raw=raw)}, dict(self.made)
         return other
 
-    def with_many(self, name: str, many: np.ndarray, names: set[str]) -> "Scope | None":
+    def with_many(self, name: str, many: np.ndarray, names: set[str]) -> Self | None:
         """Return the evaluation in which a given, and what of `names` depends on it, have many values, along the axis of outcomes.
 
         None where there are outcomes, or something else than an array depends on it.
@@ -291,19 +291,19 @@ class Scope:
         array = np.asarray(array)
         return array.astype(float) if array.dtype.kind in "biu" else array
 
-    def restricted(self, condition: np.ndarray) -> "Scope":
+    def restricted(self, condition: np.ndarray) -> Self:
         """Return the same evaluation where only some combinations of indices count."""
         inner = self.here()
         inner.mask = self.mask & condition
         return inner
 
-    def here(self) -> "Scope":
+    def here(self) -> Self:
         """Return the same evaluation with a set of letters of its own."""
         inner = copy.copy(self)
         inner.letters, inner.whole = dict(self.letters), dict(self.whole)
         return inner
 
-    def within(self, name: str) -> "Scope":
+    def within(self, name: str) -> Self:
         """Return the evaluation in which the body of a definition is evaluated."""
         if name in self.running:
             raise Malformed(f"{name} is defined by itself")

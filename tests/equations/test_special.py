@@ -1,0 +1,137 @@
+"""Draws that seldom come by themselves, and statements that follow from a registered one and say less."""
+
+import numpy as np
+import pytest
+
+from attn_course import numbers
+from attn_course.equations.core import Registry
+from attn_course.equations.errors import Malformed, Refuted
+from attn_course.equations.special import bent, complain_of_special, special_draws
+from attn_course.equations.weaker import complain_of_weaker
+from attn_course.formulas import Malformed as MalformedFormula
+from attn_course.formulas import Refuted as RefutedFormula
+from attn_course.formulas import derivative
+from attn_course.reference import softmax
+from tests.toy_numbers import toy_numbers
+
+pytestmark = pytest.mark.usefixtures("no_shape_check")
+
+
+@pytest.fixture
+def toy(monkeypatch) -> Registry:
+    monkeypatch.setattr(numbers, "tables", lambda: toy_numbers(toy=["first", "second"]))
+    return Registry()
+
+
+def pairs(rng, n):
+    """Count them."""
+    return {"n": n, "N": sum(1 for i in range(n) for j in range(i))}
+
+
+def numbers_at_most(rng, n):
+    """Count them."""
+    x = rng.normal(size=n)
+    largest = max(x)
+    return {"x": x, "m": largest, "N": sum(1 for one in x if one < largest)}
+
+
+def blocks(rng, n):
+    """Add up in two blocks."""
+    a, b = rng.normal(size=n), rng.normal(size=n)
+    both = np.concatenate([a, b])
+    m = both.max()
+    return {"m_A": a.max(), "m_B": b.max(), "m": m, "l": sum(np.exp(one - m) for one in both), **each("A", a), **each("B", b)}
+
+
+def each(name, block):
+    top = max(block.max(), -1e300)
+    return {f"l_{name}": sum(np.exp(one - top) for one in block)}
+
+
+def jacobian(rng, n):
+    """Row i, column j."""
+    z = rng.normal(size=n)
+    return {"s": softmax(z), "J": derivative(softmax, z)}
+
+
+def largest(rng, n, draw):
+    """No weight is more than 1, where there are several less."""
+    x = rng.normal(size=n)
+    x[1:] = x[0] if draw == 1 else x[1:]
+    return {"x": x, "b": x.max()}
+
+
+def test_a_size_of_1_or_2_and_many_more_are_tried(toy: Registry):
+    equation = toy.add("first", r"N = \frac{n (n - 1)}{2}", pairs, serves="A1")
+    equation.check()
+    equation.check(r"2 N = n^2 - n")
+    hidden = equation.read(r"N = \frac{n (n - 1)}{2} + (n - 3) (n - 5) (n - 6) (n - 7)")
+    equation.judge(hidden)
+    with pytest.raises(RefutedFormula, match="for n = 1"):
+        complain_of_special(hidden, special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3))
+    with pytest.raises(Malformed, match="nothing tests this"):
+        equation.check(r"N = \frac{n (n - 1)}{2} [n \ge 3]")
+
+
+def test_ties_are_drawn(toy: Registry):
+    equation = toy.add("first", r"N = \sum_i [x_i < m]", numbers_at_most, serves="A1", loose="a count")
+    drawn = special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3)
+    complain_of_special(equation.read(), drawn)
+    with pytest.raises(RefutedFormula, match="tied"):
+        complain_of_special(equation.read(r"N = \sum_i [x_i \le m] - 1"), [one for one in drawn if "tied" in one.said])
+
+
+def test_what_may_be_empty_is_drawn_so_and_no_number_is_wrong_there(toy: Registry):
+    latex, wrong = r"l = e^{m_A - m} l_A + e^{m_B - m} l_B", r"l = e^{m_A - m} (l_A + l_B e^{m_B - m_A})"
+    toy.add("first", latex, blocks, serves="A1").check(wrong)
+    equation = toy.add("second", latex, blocks, serves="A1", may_be="empty")
+    equation.check()
+    with pytest.raises(Refuted, match="empty"):
+        equation.check(wrong)
+
+
+def test_an_equation_that_does_not_hold_for_what_it_says_its_givens_may_be_is_told(toy: Registry):
+    with pytest.raises(Malformed, match="may be empty"):
+        toy.add("first", r"\sum_i s_i = 1, \qquad J_{ij} = J_{ji}", jacobian, serves="A1", may_be="empty").check()
+    with pytest.raises(Malformed, match="may_be wants some of tied, zero"):
+        toy.add("second", r"\sum_i s_i = 1, \qquad \sum_j J_{ij} = 0", jacobian, serves="A1", may_be="none").check()
+
+
+def test_special_draws_hold_for_the_registered_formula(toy: Registry):
+    equation = toy.add("first", r"J = \mathrm{diag}(s) - s s^\top, \qquad s_1 \ne s_2", jacobian, serves="A1")
+    drawn = special_draws(equation.make, equation.sizes, equation.label, r"J_{ij} = s_i (\delta_{ij} - s_j)", "", 3)
+    assert {one.said for one in drawn} >= {"for n = 1", "for n = 2", "where something given is tied"}
+    excluded = special_draws(equation.make, equation.sizes, equation.label, r"s_1 \ne s_2, \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "", 3)
+    assert {one.said for one in excluded}.isdisjoint({"for n = 1"})
+
+
+def test_numbers_are_bent():
+    table = np.array([[1.0, 3.0, 2.0], [4.0, 0.0, 5.0]])
+    assert bent(table, "tied").tolist() == [[3.0, 3.0, 2.0], [4.0, 5.0, 5.0]]
+    assert bent(table, "masked")[:, 0].tolist() == [-np.inf, -np.inf]
+    assert not bent(table, "zero").any()
+    assert bent(2.0, "negative") == -2.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (r"\sum_j J_{ij}^2 = \sum_j s_i^2 (\delta_{ij} - s_j)^2", "fewer numbers"),
+        (r"\min_i |J_{ii} - s_i (1 - s_i)| = 0", "fewer numbers"),
+        (r"s_1 \ne s_2: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
+    ],
+)
+def test_what_follows_and_says_less_is_weaker(toy: Registry, wrong, said):
+    equation = toy.add("first", r"J_{ij} = s_i (\delta_{ij} - s_j)", jacobian, serves="A1")
+    equation.check(r"J_{ij} = [i = j] s_j - s_j s_i")
+    equation.check(r"J_{ii} = s_i - s_i^2, \qquad J_{ij} = - s_i s_j \quad (i \ne j)")
+    with pytest.raises(Malformed, match=said):
+        equation.check(wrong)
+
+
+def test_a_bound_of_the_least_is_weaker_and_one_of_the_largest_is_not(toy: Registry):
+    equation = toy.add("first", r"x_i \le b", largest, serves="A1")
+    draw = equation.draws()[0][0]
+    complain_of_weaker(equation.read(r"\max_i x_i \le b"), equation.read(), draw)
+    with pytest.raises(MalformedFormula, match="of the least only"):
+        complain_of_weaker(equation.read(r"\min_i x_i \le b"), equation.read(), draw)

@@ -14,6 +14,7 @@ import numpy as np
 
 from attn_course import formulas, numbers
 from attn_course.equations import saying
+from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
 from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
@@ -165,13 +166,6 @@ class Equation:
 def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
     seeds = ([zlib.crc32(label.encode()), number] for number in itertools.count())
     return [[drawn(make, np.random.default_rng(next(seeds)), draw, given) for draw in range(DRAWS)] for given in formulas.size_sets(sizes)]
-
-
-def drawn(make: Maker, rng: np.random.Generator, draw: int, sizes: Mapping[str, int]) -> Givens:
-    """Return what a function makes of some sizes, with what else it asks for: see `Registry.add`."""
-    offered = {"normal": lambda *shape: rng.normal(size=shape or None), "rng": rng, "draw": draw}
-    taken = signature(make).parameters
-    return make(**{name: thing for name, thing in offered.items() if name in taken}, **sizes)
 
 
 def _letters(make: Maker) -> list[str]:

@@ -1,8 +1,9 @@
 """What the equations of several lessons draw, or compute from what they drew."""
 
 import math
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -10,6 +11,13 @@ from attn_course.formulas.givens import Given, vector
 from attn_course.reference import multi_head_attention
 
 Normal: TypeAlias = Callable[..., np.ndarray]  # draws a table of normal numbers: normal(rows, columns)
+
+
+def drawn(make: Callable[..., Any], rng: np.random.Generator, draw: int, sizes: Mapping[str, int]) -> Any:
+    """Return what a function makes of some sizes, with what else it asks for: see `Registry.add`."""
+    offered = {"normal": lambda *shape: rng.normal(size=shape or None), "rng": rng, "draw": draw}
+    taken = signature(make).parameters
+    return make(**{name: thing for name, thing in offered.items() if name in taken}, **sizes)
 
 
 def tables(normal: Normal, *shapes: tuple[int, ...]) -> list[np.ndarray]:

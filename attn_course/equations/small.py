@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attn_course import formulas
-from attn_course.equations.core import DRAWS, Equation, Givens, Maker, drawn
+from attn_course.equations.core import DRAWS, Equation, Givens, Maker
+from attn_course.equations.drawing import drawn
 from attn_course.formulas import Formula, FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.sizes import in_order, parsed, with_products

@@ -11,13 +11,14 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attn_course import formulas
+from attn_course.equations.drawing import drawn
 from attn_course.formulas import Formula, FormulaError
+from attn_course.formulas.givens import Outcomes
 from attn_course.formulas.sizes import in_order, parsed, with_products
 
 KINDS = ("tied", "zero", "masked", "empty", "negative")  # what may_be names; "empty": minus infinity all over
@@ -104,8 +105,8 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
         raise formulas.Malformed(f"may_be wants some of {', '.join(KINDS)}; got {strange[0]!r}", (0, 1), latex)
     seed, found = zlib.crc32(label.encode()), list[Special]()
     usual = formulas.size_sets(sizes)[0]
-    plain = make(np.random.default_rng(seed), **_numbered(make, 0), **usual).values()
-    numbers = all(np.ndim(getattr(thing, "raw", thing if isinstance(thing, np.ndarray) else 0)) == 0 for thing in plain)
+    plain = drawn(make, np.random.default_rng(seed), 0, usual).values()
+    numbers = all(np.ndim(getattr(thing, "raw", thing)) == 0 and not isinstance(thing, Outcomes) for thing in plain)
     others = list(itertools.islice(other_sizes(sizes, seed, numbers), len(OTHERS) if numbers else SMALL)) if sizes else []
     for one, draw in zip(others, itertools.cycle(range(draws)), strict=False):
         givens = _made(make, np.random.default_rng([seed, draw]), one, draw, latex)
@@ -123,16 +124,12 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
     return found
 
 
-def _numbered(make: Callable[..., Any], draw: int) -> dict[str, int]:
-    return {"draw": draw} if "draw" in signature(make).parameters else {}
-
-
 def _made(make: Callable[..., Any], rng: np.random.Generator, sizes: Mapping[str, int], draw: int, latex: str) -> Any:
     """Return the givens if they can be made and the registered formula holds for them, else None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            givens = make(rng, **_numbered(make, draw), **sizes)
+            givens = drawn(make, rng, draw, sizes)
         if isinstance(rng, Bent) and not rng:
             return None
         judged = formulas.judge(formulas.formula_of(latex, givens), givens)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attn_course.formulas import Formula, Malformed, Refuted, column, evaluation, judge, names_of, read, vector
+from attn_course.formulas import Formula, Malformed, Refuted, column, judge, names_of, read, vector
 
 X = np.array([2.0, 3.0, 5.0])
 
@@ -76,7 +76,7 @@ def test_of_states_the_shortest_says_how_many_there_are():
 
 def test_an_evaluation_takes_so_many_steps_and_no_more(monkeypatch):
     check("x_1 + 1 = 3", x=X)
-    monkeypatch.setattr(evaluation, "MOST_STEPS", 3)
+    monkeypatch.setattr("attn_course.formulas.scope.MOST_STEPS", 3)
     with pytest.raises(Malformed, match="this takes more than 3 steps"):
         check("x_1 + 1 = 3", x=X)
 

@@ -78,7 +78,9 @@ def _is_made_of(node: Node, sizes: set[str]) -> bool:
 
 def _holds(tree: Node, formula: Formula, draws: Sequence[Mapping[str, Any]]) -> bool:
     try:
-        judge_draws(formula.with_tree(tree), draws)
+        other = formula.with_tree(tree)
+        other.spare = formula.spare - formula.named  # what stood in it must stand in it
+        judge_draws(other, draws)
     except FormulaError:
         return False
     return True

@@ -93,13 +93,6 @@ def bound_in(item: Node) -> str:
     return next((node.value for node in item.walk() if node.kind == "index"), "") if item.kind == "chain" else ""
 
 
-def bounds_only(tree: Node) -> frozenset[str]:
-    r"""Return the names that stand only where a sum ends, such as n of \sum_{j=1}^{n} x_j: the lengths of what is summed say it too."""
-    ends = [node.children[2].value for node in tree.walk() if node.kind == "range" and node.children[2].kind == "name"]
-    names = [node.value for node in tree.walk() if node.kind == "name"]
-    return frozenset(name for name in ends if ends.count(name) == names.count(name))
-
-
 def is_between(item: Node) -> bool:
     r"""Whether a condition puts a letter between two bounds: 1 \le j \le n, but not i \le j \le n, where the first letter is bound."""
     return item.kind == "chain" and len(item.children) == 5 and item.children[2].kind == "index" != item.children[0].kind

@@ -181,7 +181,7 @@ verify(
 # features, and $b$ stands for **all** axes before them. They may count examples, or heads (soon), or both.
 
 # %% [markdown] id="batch-turn"
-# **Your turn: batched attention.** This is the milestone of this lesson. {turn}`attention-of-batches`
+# **Your turn: batched attention**, the milestone of this lesson. {turn}`attention-of-batches`
 #
 # If you like, write `my_scores(query, key)` first; `check("all-scores", my_scores)` in the same cell tells you whether they are right.
 

@@ -215,7 +215,7 @@ def my_lse(blocks):
     `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$. Look at each block once, without joining blocks and without a library's
     log-sum-exp.
 
-    - There is at least one block, and none is empty.
+    - There are one or more blocks, and none is empty.
     - A block is a 1-D float64 array of finite scores, of any size and either sign.
     """
     row_max, row_sum = -np.inf, 0.0

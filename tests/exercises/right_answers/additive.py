@@ -8,6 +8,15 @@ import torch
 # --- additive attention ----------------------------------------------------------------------------
 
 
+def additive_by_loops(query, key, value, w_query, w_key, w_score):
+    output = np.empty((*query.shape[:-1], value.shape[-1]))
+    for index in np.ndindex(query.shape[:-1]):
+        scores = [w_score @ np.tanh(query[index] @ w_query + k @ w_key) for k in key[index[:-1]]]
+        terms = [math.exp(score - max(scores)) for score in scores]
+        output[index] = sum(term * v for term, v in zip(terms, value[index[:-1]], strict=True)) / sum(terms)
+    return output
+
+
 def additive_with_einsum(query, key, value, w_query, w_key, w_score):
     sums = np.einsum("...id,dr->...ir", query, w_query)[..., None, :] + np.einsum("...jd,dr->...jr", key, w_key)[..., None, :, :]
     scores = np.einsum("...ijr,r->...ij", np.tanh(sums), w_score)
@@ -49,6 +58,14 @@ def concat_with_python_floats(query, key, weight, bias, w_score):
 # --- an aligner that listens to padding ------------------------------------------------------------
 
 
+def contexts_cut_and_divided(state, annotations, lengths, w_query, w_key, w_score):
+    # weights may be cut after the exponential, as long as the sum is taken afterwards
+    terms = np.exp(np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score)
+    terms = terms * (np.arange(annotations.shape[1]) < lengths[:, None])
+    total = terms.sum(axis=1, keepdims=True)
+    return np.einsum("bj,bja->ba", terms / np.maximum(total, 1e-300), annotations)
+
+
 def contexts_in_torch(state, annotations, lengths, w_query, w_key, w_score):
     state, annotations, w_query, w_key, w_score = (torch.tensor(array) for array in (state, annotations, w_query, w_key, w_score))
     hidden = torch.tanh((state @ w_query)[:, None] + annotations @ w_key)
@@ -70,6 +87,18 @@ def contexts_in_float32(state, annotations, lengths, w_query, w_key, w_score):
 # --- the backward pass -----------------------------------------------------------------------------
 
 
+def backward_with_einsum(query, key, w_query, w_key, w_score, d_scores):
+    before = np.einsum("id,dr->ir", query, w_query)[:, None] + np.einsum("jd,dr->jr", key, w_key)
+    slope = np.einsum("ij,r,ijr->ijr", d_scores, w_score, 1 / np.cosh(before) ** 2)
+    return (
+        np.einsum("ijr,dr->id", slope, w_query),
+        np.einsum("ijr,dr->jd", slope, w_key),
+        np.einsum("ijr,id->dr", slope, query),
+        np.einsum("ijr,jd->dr", slope, key),
+        np.einsum("ijr,ij->r", np.tanh(before), d_scores),
+    )
+
+
 def backward_in_torch(query, key, w_query, w_key, w_score, d_scores):
     parts = (query, key, w_query, w_key, w_score, d_scores)
     query, key, w_query, w_key, w_score, d_scores = (torch.tensor(part) for part in parts)
@@ -88,7 +117,7 @@ def backward_in_float32(query, key, w_query, w_key, w_score, d_scores):
 
 
 RIGHT = {
-    "additive-attention": [additive_with_einsum, additive_in_torch_float32],
+    "additive-attention": [additive_by_loops, additive_with_einsum, additive_in_torch_float32],
     "largest-additive-weight": [
         lambda: 0.827,
         lambda: np.exp(2.5) / (np.exp(2.5) + 31 * np.exp(-2.5)),
@@ -100,10 +129,10 @@ RIGHT = {
         lambda v, t, a, b: v * a * (-2 * t) * b * (1 - t**2),
     ],
     "concatenated-scores": [concat_pair_by_pair, concat_in_float32, concat_with_python_floats],
-    "repair-aligner-padding": [contexts_in_torch, contexts_in_float32],
+    "repair-aligner-padding": [contexts_cut_and_divided, contexts_in_torch, contexts_in_float32],
     "read-padded-alignment": [lambda: [1, 0.4, 0.6], lambda: np.array([1.0, 0.4, 0.6]), lambda: torch.tensor([1, 0.40, 0.45 / 0.75])],
     "additive-training-memory": [lambda: 38.4, lambda: 9.6e6 * 4 / 1e6, lambda: torch.tensor(38.4)],
-    "additive-backward": [backward_in_torch, backward_in_float32],
+    "additive-backward": [backward_with_einsum, backward_in_torch, backward_in_float32],
     "gradient-of-query-projection": [
         r"v_r (1 - \tanh^2((q^\top W_Q + k^\top W_K)_r)) q_a",
         r"v_r q_a - q_a \left( \tanh \left( \sum_b q_b (W_Q)_{br} + \sum_c k_c (W_K)_{cr} \right) \right)^2 v_r",

@@ -43,6 +43,15 @@ def attention_key_by_key(query, key, value, is_real):
 # --- weights that point the wrong way --------------------------------------------------------------
 
 
+def sums_row_by_row(query, key, value):
+    rows = []
+    for q in query:
+        scores = key @ q / math.sqrt(len(q))
+        terms = np.exp(scores - scores.max())
+        rows.append((terms[:, None] * value).sum(axis=0) / terms.sum())
+    return np.stack(rows)
+
+
 def sums_in_torch(query, key, value):
     query, key, value = (torch.tensor(array, dtype=torch.float64) for array in (query, key, value))
     return torch.einsum("ij,ja->ia", torch.softmax(query @ key.T / math.sqrt(query.shape[1]), 1), value)
@@ -55,6 +64,17 @@ def sums_in_float32(query, key, value):
 
 
 # --- examples that see each other ------------------------------------------------------------------
+
+
+def packed_example_by_example(query, key, value, counts):
+    output, first = [], 0
+    for count in counts:
+        rows = slice(first, first + count)
+        scores = query[rows] @ key[rows].T / np.sqrt(query.shape[1])
+        terms = np.exp(scores - scores.max(axis=1, keepdims=True))
+        output.append(terms / terms.sum(axis=1, keepdims=True) @ value[rows])
+        first += count
+    return np.concatenate(output)
 
 
 def packed_with_a_block_diagonal(query, key, value, counts):
@@ -77,6 +97,18 @@ def packed_in_float32(query, key, value, counts):
 # --- a whole causal layer ---------------------------------------------------------------------------
 
 
+def layer_by_loops(x, w_in, b_in, w_out, b_out, n_heads):
+    output = np.zeros_like(x) + b_out
+    w_q, w_k, w_v = (np.split(w, n_heads, axis=1) for w in np.split(w_in, 3, axis=1))
+    b_q, b_k, b_v = (np.split(b, n_heads) for b in np.split(b_in, 3))
+    for h, w_o in enumerate(np.split(w_out, n_heads)):
+        for b, i in np.ndindex(x.shape[:2]):
+            seen, q = x[b, : i + 1], x[b, i] @ w_q[h] + b_q[h]  # keys that come later are not there
+            terms = np.exp((seen @ w_k[h] + b_k[h]) @ q / math.sqrt(len(q)))
+            output[b, i] += terms @ (seen @ w_v[h] + b_v[h]) @ w_o / terms.sum()
+    return output
+
+
 def layer_with_einsum(x, w_in, b_in, w_out, b_out, n_heads):
     with_one = np.concatenate([x, np.ones_like(x[..., :1])], axis=-1)  # a bias is one more row of the matrix
     w = np.vstack([w_in, b_in]).reshape(len(w_in) + 1, 3, n_heads, -1)
@@ -93,6 +125,18 @@ def layer_in_torch(x, w_in, b_in, w_out, b_out, n_heads):
     later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
     weights = torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
     return (weights @ value).transpose(1, 2).flatten(2) @ w_out + b_out
+
+
+def step_by_loops(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
+    batch, _, n, d_k = keys.shape
+    new = (x[:, 0] @ w_in + b_in).reshape(batch, 3, n_heads, d_k)
+    all_keys, all_values = (np.empty((batch, n_heads, n + 1, d_k)) for _ in range(2))
+    merged = np.empty((batch, n_heads * d_k))
+    for b, h in np.ndindex(batch, n_heads):
+        all_keys[b, h], all_values[b, h] = np.vstack([keys[b, h], new[b, 1, h]]), np.vstack([values[b, h], new[b, 2, h]])
+        terms = np.array([math.exp(sum(new[b, 0, h] * key) / math.sqrt(d_k)) for key in all_keys[b, h]])
+        merged[b, h * d_k : (h + 1) * d_k] = terms @ all_values[b, h] / terms.sum()
+    return (merged @ w_out + b_out)[:, None], all_keys, all_values
 
 
 def step_in_torch(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
@@ -154,8 +198,8 @@ def values_in_torch(weights, value):
 
 RIGHT = {
     "scaled-attention": [attention_with_einsum, attention_without_the_padding, attention_key_by_key],
-    "repair-transposed-weights": [sums_in_torch, sums_in_float32],
-    "repair-mixed-batch": [packed_with_a_block_diagonal, packed_in_float32],
+    "repair-transposed-weights": [sums_row_by_row, sums_in_torch, sums_in_float32],
+    "repair-mixed-batch": [packed_example_by_example, packed_with_a_block_diagonal, packed_in_float32],
     "read-attention-map": [
         lambda: [1, 2, 0.95],
         lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10]),
@@ -192,8 +236,8 @@ RIGHT = {
         lambda p, g, n, d: -(d**0.5) * (sympy.log(1 - p) - sympy.log(p) - sympy.log(n - 1)) / g,
     ],
     "cost-of-new-tokens": [lambda: (600_000, 154_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 4000])],
-    "layer-around-attention": [layer_with_einsum, layer_in_torch],
-    "step-with-kept-keys": [step_in_torch, step_with_old_and_new_apart],
+    "layer-around-attention": [layer_by_loops, layer_with_einsum, layer_in_torch],
+    "step-with-kept-keys": [step_by_loops, step_in_torch, step_with_old_and_new_apart],
     "attention-of-batches": [batches_by_loops, batches_in_torch],
     "same-output-other-values": [values_by_solving, values_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],

@@ -8,6 +8,14 @@ import torch
 # --- weights ---------------------------------------------------------------------------------------
 
 
+def weights_row_by_row(similarity):
+    rows = []
+    for row in similarity:
+        total = sum(row)
+        rows.append([s / total if total > 0 else 0.0 for s in row])
+    return np.array(rows)
+
+
 def weights_in_torch(similarity):
     return torch.nan_to_num(torch.tensor(similarity) / torch.tensor(similarity).sum(dim=1, keepdim=True))
 
@@ -22,6 +30,14 @@ def weights_in_float32(similarity):
 # --- kernel regression -----------------------------------------------------------------------------
 
 
+def regression_point_by_point(query, x, y, h):
+    estimates = []
+    for q in query:
+        hills = [math.exp(-0.5 * ((q - x_i) / h) ** 2) for x_i in x]
+        estimates.append(sum(hill * y_i for hill, y_i in zip(hills, y, strict=True)) / sum(hills))
+    return np.array(estimates)
+
+
 def regression_in_torch(query, x, y, h):
     query, x, y = (torch.from_numpy(array) for array in (query, x, y))
     return torch.softmax(-((query[:, None] - x) ** 2) / (2 * h**2), dim=1) @ y
@@ -34,6 +50,14 @@ def regression_in_float32(query, x, y, h):
 
 
 # --- exchanged roles -------------------------------------------------------------------------------
+
+
+def roles_token_by_token(x, w_query, w_key, w_value, beta):
+    output = []
+    for token in x:
+        terms = [math.exp(beta * ((token @ w_query) @ (other @ w_key))) for other in x]
+        output.append(sum(term * (other @ w_value) for term, other in zip(terms, x, strict=True)) / sum(terms))
+    return np.array(output)
 
 
 def roles_in_float32(x, w_query, w_key, w_value, beta):
@@ -75,24 +99,28 @@ def features_through_keys_and_values(x, w_query, w_key, w_value):
     return w_query @ (key.T @ value)
 
 
+def features_with_einsum(x, w_query, w_key, w_value):
+    return np.einsum("ak,bk,ib,ic,cd->ad", w_query, w_key, x, x, w_value, optimize=True)
+
+
 def features_in_torch_float32(x, w_query, w_key, w_value):
     x, w_query, w_key, w_value = (torch.tensor(array, dtype=torch.float32) for array in (x, w_query, w_key, w_value))
     return w_query @ w_key.mT @ (x.mT @ x) @ w_value
 
 
 RIGHT = {
-    "similarities-to-weights": [weights_in_torch, weights_in_float32],
-    "kernel-regression": [regression_in_torch, regression_in_float32],
+    "similarities-to-weights": [weights_row_by_row, weights_in_torch, weights_in_float32],
+    "kernel-regression": [regression_point_by_point, regression_in_torch, regression_in_float32],
     "duplicated-pair": [lambda: 7.5, lambda: np.dot([1, 4, 3], [0, 9, 8]) / 8, lambda: torch.tensor(15 / 2)],
     "read-lookup-weights": [lambda: [3, 4, 0.8], lambda: np.array([3.0, 4.0, 0.2 + 0.6]), lambda: torch.tensor([3, 4, 0.8])],
-    "repair-lookup-roles": [roles_in_float32, roles_in_torch],
+    "repair-lookup-roles": [roles_token_by_token, roles_in_float32, roles_in_torch],
     "hard-lookup": [hard_as_a_cold_softmax, hard_by_squares, hard_with_dist],
     "derivative-by-similarity": [
         lambda s_1, s_2, v_1, v_2: v_1 / (s_1 + s_2) - (s_1 * v_1 + s_2 * v_2) * (s_1 + s_2) ** -2,
         lambda s_1, s_2, v_1, v_2: (v_1 - (s_1 * v_1 + s_2 * v_2) / (s_1 + s_2)) / (s_1 + s_2),
         lambda s_1, s_2, v_1, v_2: (s_2 * v_1 - s_2 * v_2) / (s_1**2 + 2 * s_1 * s_2 + s_2**2),
     ],
-    "feature-mixing-matrix": [features_through_keys_and_values, features_in_torch_float32],
+    "feature-mixing-matrix": [features_through_keys_and_values, features_with_einsum, features_in_torch_float32],
     "leave-one-out-error": [
         r"\frac{y_i - z_i}{p_{ii} - 1}",
         r"\frac{\sum_{j \ne i} p_{ij} y_j}{\sum_{j \ne i} p_{ij}} - y_i",

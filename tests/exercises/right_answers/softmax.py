@@ -20,6 +20,12 @@ def softmax_by_moving_the_axis(scores, axis):
     return np.moveaxis(weights.reshape(shape), -1, axis)
 
 
+def softmax_through_its_logarithm(scores, axis):
+    row_max = np.max(scores, axis=axis, keepdims=True)
+    lse = row_max + np.log(np.sum(np.exp(scores - row_max), axis=axis, keepdims=True))
+    return np.exp(scores - lse)
+
+
 def softmax_in_float32(scores, axis):
     row_max = scores.max(axis, keepdims=True)
     unnormalised = np.exp((scores - row_max).astype(np.float32))
@@ -33,6 +39,12 @@ def softmax_in_torch(scores, axis):
 
 
 # --- Jacobian --------------------------------------------------------------------------------------
+
+
+def jacobian_as_diagonal_minus_outer(scores, temperature):
+    weights = softmax_through_its_logarithm(scores / temperature, -1)
+    identity = np.eye(weights.shape[-1]) / temperature
+    return np.einsum("...i,ij->...ij", weights, identity) - np.einsum("...i,...j->...ij", weights, weights) / temperature
 
 
 def jacobian_in_torch(scores, temperature):
@@ -55,6 +67,14 @@ def tempered_by_powers(scores, temperature):
     return ratios / ratios.sum(axis=1)[:, np.newaxis]
 
 
+def tempered_row_by_row(scores, temperature):
+    rows = []
+    for row in scores / temperature:
+        unnormalised = np.exp(row - row.max())
+        rows.append(unnormalised / unnormalised.sum())
+    return np.stack(rows)
+
+
 def tempered_in_torch(scores, temperature):
     tempered = torch.tensor(scores, dtype=torch.float32) / temperature
     shifted = tempered - tempered.max(dim=-1, keepdim=True).values
@@ -62,6 +82,10 @@ def tempered_in_torch(scores, temperature):
 
 
 # --- a gradient pulled back through one row --------------------------------------------------------
+
+
+def vjp_with_einsum(weights, d_weights):
+    return weights * d_weights - weights * np.einsum("...i,...i->...", weights, d_weights)[..., None]
 
 
 def vjp_in_torch(weights, d_weights):
@@ -97,7 +121,7 @@ def lse_in_torch(blocks):
 
 
 RIGHT = {
-    "stable-softmax": [softmax_by_moving_the_axis, softmax_in_torch],
+    "stable-softmax": [softmax_by_moving_the_axis, softmax_in_float32, softmax_in_torch],
     "entropy-by-hand": [
         lambda: 1.04,
         lambda: sympy.log(2) * sympy.Rational(3, 2),
@@ -108,15 +132,15 @@ RIGHT = {
         lambda s_i, s_j, delta_ij: s_i * (delta_ij - s_j) / s_i,
         lambda s_i, s_j, delta_ij: sympy.Symbol("delta_ij") - sympy.Symbol("s_j"),
     ],
-    "softmax-jacobian": [jacobian_in_torch, jacobian_in_float32],
-    "repair-softmax-temperature": [tempered_by_powers, tempered_in_torch],
+    "softmax-jacobian": [jacobian_as_diagonal_minus_outer, jacobian_in_torch, jacobian_in_float32],
+    "repair-softmax-temperature": [tempered_by_powers, tempered_row_by_row, tempered_in_torch],
     "entropy-as-scores-sharpen": [
         r"-\beta \sum_i s_i \left( z_i - \sum_j s_j z_j \right)^2",
         r"\beta \left( \left( \sum_i s_i z_i \right)^2 - \sum_i s_i z_i^2 \right)",
         r"-\frac{\beta}{2} \sum_i \sum_j s_i s_j (z_i - z_j)^2",
         r"-\beta \sum_i s_i z_i \left( z_i - s \cdot z \right)",
     ],
-    "pull-back-one-row": [vjp_in_torch, vjp_in_float32],
+    "pull-back-one-row": [vjp_with_einsum, vjp_in_torch, vjp_in_float32],
     "lse-over-blocks": [lse_merged_from_pairs, lse_score_by_score, lse_in_torch],
     "tempered-cross-entropy-gradient": [
         lambda s_i, delta_iy, t: s_i / t - delta_iy / t,
@@ -130,6 +154,17 @@ RIGHT = {
         r"\beta s_i \left( \delta_{ij} \sum_k s_k - s_j \right)",
     ],
     "shift-invariance-of-softmax": [
+        [
+            r"\frac{e^{z_i+c}}{\sum_{k} e^{z_k+c}}",
+            r"\frac{e^{c} e^{z_i}}{e^{c} \sum_k e^{z_k}}",
+            r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+        ],
+        [
+            r"\frac{e^{c + z_i}}{\sum_j e^{c + z_j}}",
+            r"\frac{1}{\sum_j e^{z_j + c} e^{-z_i - c}}",
+            r"\frac{1}{\sum_j e^{z_j - z_i}}",
+            r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
+        ],
         [
             r"\frac{\exp(z_i + c)}{\sum_j \exp(z_j + c)}",
             r"\exp(z_i + c - \ln \left( \sum_j e^{z_j + c} \right))",

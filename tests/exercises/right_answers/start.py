@@ -25,6 +25,11 @@ def scores_in_torch(x, w_query, w_key):
 # --- a head of four lines --------------------------------------------------------------------------
 
 
+def taken_and_then_divided(query, key, value):
+    powers = np.exp(np.einsum("ia,ja->ij", query, key) * query.shape[-1] ** -0.5)
+    return np.einsum("ij,ja->ia", powers, value) / np.einsum("ij->i", powers)[:, None]
+
+
 def taken_in_torch(query, key, value):
     query, key, value = map(torch.from_numpy, (query, key, value))
     return torch.softmax(query @ key.mT / math.sqrt(key.shape[1]), dim=1) @ value
@@ -46,7 +51,7 @@ RIGHT = {
         lambda: np.array([18, -8, 19]) / 5,
         lambda: torch.tensor([3.6, -1.6, 3.8], dtype=torch.float64),
     ],
-    "repair-taking-home": [taken_in_torch, taken_in_float32],
+    "repair-taking-home": [taken_and_then_divided, taken_in_torch, taken_in_float32],
     "share-for-sat": [lambda: math.log(6), lambda: np.log(36) / 2, lambda: torch.tensor(6.0, dtype=torch.float64).log()],
     "key-in-the-middle": [lambda: 1 / 7, lambda: np.reciprocal(7.0), lambda: torch.tensor(1.0, dtype=torch.float64) / 7],
     "weight-between-two": [lambda: 0.09, lambda: 0.18 * (0.18 / 0.36), lambda: torch.tensor([0.09], dtype=torch.float64)[0]],

@@ -116,6 +116,12 @@ def backward_in_float32(query, key, w_query, w_key, w_score, d_scores):
     return rows @ w_query.T, columns @ w_key.T, query.T @ rows, key.T @ columns, np.tensordot(d_scores, hidden, 2)
 
 
+def concat_in_torch(query, key, weight, bias, w_score):
+    query, key, weight, bias, w_score = (torch.tensor(array) for array in (query, key, weight, bias, w_score))
+    by_query, by_key = weight.split([query.shape[1], key.shape[1]], dim=1)
+    return torch.tanh((query @ by_query.T + bias)[:, None] + (key @ by_key.T)[None]) @ w_score
+
+
 RIGHT = {
     "additive-attention": [additive_by_loops, additive_with_einsum, additive_in_torch_float32],
     "largest-additive-weight": [
@@ -128,7 +134,7 @@ RIGHT = {
         lambda v, t, a, b: -2 * v * t * (1 - t) * (1 + t) * a * b,
         lambda v, t, a, b: v * a * (-2 * t) * b * (1 - t**2),
     ],
-    "concatenated-scores": [concat_pair_by_pair, concat_in_float32, concat_with_python_floats],
+    "concatenated-scores": [concat_pair_by_pair, concat_in_float32, concat_with_python_floats, concat_in_torch],
     "repair-aligner-padding": [contexts_cut_and_divided, contexts_in_torch, contexts_in_float32],
     "read-padded-alignment": [lambda: [1, 0.4, 0.6], lambda: np.array([1.0, 0.4, 0.6]), lambda: torch.tensor([1, 0.40, 0.45 / 0.75])],
     "additive-training-memory": [lambda: 38.4, lambda: 9.6e6 * 4 / 1e6, lambda: torch.tensor(38.4)],

@@ -196,8 +196,28 @@ def values_in_torch(weights, value):
     return other
 
 
+def attention_in_torch(query, key, value, is_real):
+    query, key, value, is_real = (torch.from_numpy(array) for array in (query, key, value, is_real))
+    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~is_real[:, None], -torch.inf)
+    terms = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+    return terms @ value / terms.sum(dim=-1, keepdim=True)
+
+
+def attention_in_float32(query, key, value, is_real):
+    scores = (query @ np.swapaxes(key, -2, -1) / np.sqrt(query.shape[-1])).astype(np.float32)
+    scores[np.broadcast_to(~is_real[:, None], scores.shape)] = -np.inf
+    terms = np.exp(scores - scores.max(-1, keepdims=True))
+    return (terms @ value.astype(np.float32)) / terms.sum(-1, keepdims=True)
+
+
 RIGHT = {
-    "scaled-attention": [attention_with_einsum, attention_without_the_padding, attention_key_by_key],
+    "scaled-attention": [
+        attention_with_einsum,
+        attention_without_the_padding,
+        attention_key_by_key,
+        attention_in_torch,
+        attention_in_float32,
+    ],
     "repair-transposed-weights": [sums_row_by_row, sums_in_torch, sums_in_float32],
     "repair-mixed-batch": [packed_example_by_example, packed_with_a_block_diagonal, packed_in_float32],
     "read-attention-map": [

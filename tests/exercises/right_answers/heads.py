@@ -159,8 +159,12 @@ def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
     return (weights @ values.repeat_interleave(group, 0)).flatten() @ w_output, keys, values
 
 
+def split_in_float32(x, n_heads):
+    return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
+
+
 RIGHT = {
-    "split-heads": [split_by_slices, split_with_numpy, split_in_torch],
+    "split-heads": [split_by_slices, split_with_numpy, split_in_torch, split_in_float32],
     "multi-head-attention": [heads_by_a_loop, heads_with_einsum, heads_in_torch],
     "decoding-step-flops": [
         lambda d, h, r, w, t: 4 * w * (d * (h + r) + t * h),

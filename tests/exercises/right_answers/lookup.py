@@ -108,13 +108,20 @@ def features_in_torch_float32(x, w_query, w_key, w_value):
     return w_query @ w_key.mT @ (x.mT @ x) @ w_value
 
 
+def hard_in_float32(query, key, value):
+    distance = ((query[:, None] - key) ** 2).sum(axis=2)
+    nearest = distance <= distance.min(axis=1)[:, None]
+    weights = (nearest / nearest.sum(axis=1, keepdims=True)).astype(np.float32)
+    return weights @ value.astype(np.float32)
+
+
 RIGHT = {
     "similarities-to-weights": [weights_row_by_row, weights_in_torch, weights_in_float32],
     "kernel-regression": [regression_point_by_point, regression_in_torch, regression_in_float32],
     "duplicated-pair": [lambda: 7.5, lambda: np.dot([1, 4, 3], [0, 9, 8]) / 8, lambda: torch.tensor(15 / 2)],
     "read-lookup-weights": [lambda: [3, 4, 0.8], lambda: np.array([3.0, 4.0, 0.2 + 0.6]), lambda: torch.tensor([3, 4, 0.8])],
     "repair-lookup-roles": [roles_token_by_token, roles_in_float32, roles_in_torch],
-    "hard-lookup": [hard_as_a_cold_softmax, hard_by_squares, hard_with_dist],
+    "hard-lookup": [hard_as_a_cold_softmax, hard_by_squares, hard_with_dist, hard_in_float32],
     "derivative-by-similarity": [
         lambda s_1, s_2, v_1, v_2: v_1 / (s_1 + s_2) - (s_1 * v_1 + s_2 * v_2) * (s_1 + s_2) ** -2,
         lambda s_1, s_2, v_1, v_2: (v_1 - (s_1 * v_1 + s_2 * v_2) / (s_1 + s_2)) / (s_1 + s_2),

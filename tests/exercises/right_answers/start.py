@@ -41,8 +41,13 @@ def taken_in_float32(query, key, value):
     return (powers.T / powers.sum(axis=1)).T @ value
 
 
+def scores_in_float32(x, w_query, w_key):
+    x, w_query, w_key = (array.astype(np.float32) for array in (x, w_query, w_key))
+    return np.inner(x.T @ w_query, x.T @ w_key)
+
+
 RIGHT = {
-    "scores-from-words": [scores_by_loops, scores_with_einsum, scores_in_torch],
+    "scores-from-words": [scores_by_loops, scores_with_einsum, scores_in_torch, scores_in_float32],
     "scores-by-hand": [lambda: [8, -2, 2], lambda: np.array([8.0, -2.0, 2.0]), lambda: torch.tensor([8, -2, 2])],
     "output-as-formula": [r"\sum_k P_{ik} V_{ka}", r"(P V)_{ia}", r"\sum_{n=1}^{T_k} V_{na} \, P_{in}"],
     "taken-home-by-hand": [lambda: (1, 1 / 4, 7 / 8), lambda: [1.0, 0.25, 0.875], lambda: torch.tensor([8, 2, 7]) / 8],

@@ -120,6 +120,15 @@ def lse_in_torch(blocks):
     return top + sum(torch.exp(torch.from_numpy(block) - top).sum() for block in blocks).log()
 
 
+def lse_in_float32(blocks):
+    row_max, row_sum = np.float32(-np.inf), np.float32(0)
+    for block in blocks:
+        new_max = np.float32(max(row_max, block.max()))
+        row_sum = row_sum * np.exp(row_max - new_max) + np.exp(block.astype(np.float32) - new_max).sum()
+        row_max = new_max
+    return row_max + np.log(row_sum)
+
+
 RIGHT = {
     "stable-softmax": [softmax_by_moving_the_axis, softmax_in_float32, softmax_in_torch],
     "entropy-by-hand": [
@@ -141,7 +150,7 @@ RIGHT = {
         r"-\beta \sum_i s_i z_i \left( z_i - s \cdot z \right)",
     ],
     "pull-back-one-row": [vjp_with_einsum, vjp_in_torch, vjp_in_float32],
-    "lse-over-blocks": [lse_merged_from_pairs, lse_score_by_score, lse_in_torch],
+    "lse-over-blocks": [lse_merged_from_pairs, lse_score_by_score, lse_in_torch, lse_in_float32],
     "tempered-cross-entropy-gradient": [
         lambda s_i, delta_iy, t: s_i / t - delta_iy / t,
         lambda s_i, delta_iy, t: (delta_iy * (s_i - 1) + (1 - delta_iy) * s_i) * t**-1,

@@ -55,5 +55,5 @@ def _hold_lesson(cells: list[Cell], name: str) -> None:
     for cell in cells:
         if {"task", "check"} & set(cell.tags) or BEGIN in cell.text or END in cell.text:
             raise AuthoringError(
-                f"{name}: cell {cell.id!r}: wanted no task in a lesson but those of the tag your-turn; tasks go to solutions/src/"
+                f"{name}: cell {cell.id!r}: wanted no task in a lesson but those of the tag your-turn; tasks go to the lesson's tasks.py"
             )

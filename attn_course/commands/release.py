@@ -30,7 +30,7 @@ def release(
     With --roster, a table with a column id, DIR holds such a folder for each student, whose exercises print numbers of the
     student's own where a task has such: grade with --variants then.
 
-    FOLDER holds tasks.py and exercise.py, as the teachers' guide shows. The exercise is built there, where grade --own reads
+    FOLDER holds tasks.py, as the teachers' guide shows. The exercise is built there, where grade --own reads
     it, and handed out.
 
     Examples:

@@ -112,7 +112,7 @@ def my_scores(x, w_query, w_key):
     """,
 )
 def my_three():
-    """"Tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and
+    """ "Tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and
     "tired"; their keys are $(2, 0, 0, 2)$, $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$.
     """
     return (8, -2, 2)

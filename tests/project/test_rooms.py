@@ -1,11 +1,12 @@
 """The room table of the architecture: every import in attn_course is read and held to it."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from tests.project.rooms import ROOMS, violations
+from tests.project.rooms import ROOMS, imports, violations
 
 WORKER = "the worker half of tasks and classroom may not import"
 
@@ -139,3 +140,13 @@ def test_engines_load_lessons_in_one_place(root):
 
 def test_no_room_is_allowed_the_whole_course_at_the_top_of_a_file():
     assert [name for name, room in ROOMS.items() if "attn_course" in room.anywhere] == []
+
+
+@pytest.mark.parametrize("room", ["formulas", "commands", "checking"])
+def test_no_file_of_a_room_imports_one_that_imports_it(root, room):
+    graph = {}
+    for path in (root / "attn_course" / room).glob("[a-z]*.py"):
+        found = imports(path.read_text(encoding="utf-8"), module=("attn_course", room, path.stem))
+        graph[path.stem] = {parts[2] for one in found if len(parts := one.name.split(".")) > 2 and parts[:2] == ["attn_course", room]}
+    assert sum(map(bool, graph.values())) >= 3
+    assert [*TopologicalSorter(graph).static_order()]

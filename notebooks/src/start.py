@@ -105,7 +105,7 @@ print(labelled(scores[:, None], columns=("score",)))
 #
 # **Check an answer.** {turn}`scores-by-hand`
 #
-# Put three whole numbers, `(1, 2, 3)` say, for the dots and run the cell.
+# Replace the dots by three whole numbers, such as `(1, 2, 3)`, and run it.
 
 # %% id="check-turn-code" tags=["your-turn"]
 my_three = ...  # three whole numbers

@@ -118,6 +118,7 @@ class Session:
         self._stubs = Stubs()
         self._history = History(self._module.__dict__)
         shell = Shell(self._module.__dict__)
+        self._elsewhere = IPython.get_ipython
         self._module.__dict__["get_ipython"] = builtins.__dict__["get_ipython"] = IPython.get_ipython = lambda: shell
         builtins.__dict__["display"] = Absent()
         self._given = statements(given)
@@ -132,8 +133,10 @@ class Session:
         forbidden_calls("", [*forbid], {})  # once for all workers
 
     def discard(self) -> None:
-        """Take the stubs away, for another session in the same process."""
+        """Take the stubs and the shell away, for another session in the same process."""
         self._stubs.remove()
+        IPython.get_ipython = self._elsewhere
+        builtins.__dict__.pop("get_ipython", None)
 
     def begin(
         self,

@@ -5,6 +5,7 @@ import importlib
 import sys
 import types
 
+import IPython
 import numpy as np
 import pytest
 
@@ -45,6 +46,7 @@ def test_a_function_is_refused_that_is_first_imported_while_the_answer_runs(slow
     session.begin([LATE], [1], [{**TASK, "forbid": RULES}], 0)
     assert session.cell(0, 5.0) == {"problem": None}
     assert session.call("0.0", {"x": np.ones(2)}, 5.0)["refused"] == "slow_library.softmax"
+    session.discard()
 
 
 def test_a_library_that_is_imported_anew_gets_stubs_anew(slow_library):
@@ -101,12 +103,14 @@ def test_what_stubs_stood_in_front_of_comes_back_as_it_was(library):
     assert stubs.install(rules), "they can be put up again"
 
 
-def test_a_session_leaves_no_stub_to_the_next(library):
-    first = library.softmax
+def test_a_session_leaves_no_stub_and_no_shell_to_the_next(library):
+    first, shell = library.softmax, IPython.get_ipython
     session = Session(setup=["import slow_library"], given=["def helper(x):\n    return slow_library.softmax(x)"], forbid=RULES)
     assert library.softmax is not first
+    assert IPython.get_ipython is not shell
     session.discard()
     assert library.softmax is first
+    assert IPython.get_ipython is shell
 
 
 def test_the_methods_of_a_numpy_function_are_there_and_refused_with_it(library):

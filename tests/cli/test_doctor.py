@@ -69,13 +69,7 @@ def test_a_package_that_is_missing_or_too_old_is_a_problem_with_the_line_to_type
 
 @pytest.mark.parametrize(
     ("older", "newer"),
-    [
-        ("2.9", "2.10"),
-        ("1.13.1", "2.0"),
-        ("2.11.0+cpu", "2.13.0+cu126"),
-        ("read-attention-map", "4.4.1"),
-        ("0.9", "0.10.2"),
-    ],
+    [("2.9", "2.10"), ("1.13.1", "2.0"), ("2.11.0+cpu", "2.13.0+cu126"), ("read-attention-map", "4.4.1"), ("0.9", "0.10.2")],
 )
 def test_versions_are_compared_as_numbers(older: str, newer: str):
     assert doctor_checks._numbers(older) < doctor_checks._numbers(newer)

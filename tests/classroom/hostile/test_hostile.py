@@ -64,7 +64,7 @@ def test_an_attack_inside_a_called_answer_gets_nothing_either(attacked, toy_chap
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_gets_nothing(strict, toy_chapter, tmp_path, lie):
-    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": LIES[lie]})
+    graded = grade(strict, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": LIES[lie][0]})
     assert [verdict.points for verdict in graded.verdicts][:2] == [2, 0], graded
     assert_neighbour_unharmed(strict, tmp_path)
 

@@ -31,16 +31,16 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 def test_a_notebook_that_ends_its_process_twice_is_given_up_and_no_other_is(room):
-    room.with_students(6).hand_in("s02", words="kill")
-    room.hand_in("s04", right="1 2 3 4", words=f"kill once {room}/flag ")
+    room.with_students(6).hand_in("s00", words="slow 0.5 kill")
+    room.hand_in("s01", right="1", words=f"slow 1 kill once {room}/flag ")  # under way when the first dies, it ends its own later
     done = room.grade(engine=Pool(2))
-    assert [(each.student, each.status) for each in done.marked if each.status != "graded"] == [("s02", "not judged")]
-    killed = next(each for each in done.marked if each.student == "s02")
+    assert [(each.student, each.status) for each in done.marked if each.status != "graded"] == [("s00", "not judged")]
+    killed = done.marked[0]
     assert killed.verdicts[0].message.startswith("not judged: grading it ended the grading process twice")
     assert (killed.points, killed.max_points) == (0, SOFTMAX_POINTS)
     assert (room / "flag").exists()
     calm = {each.student: each.verdicts for each in room.with_students(6, "calm").grade("quiet", submissions="calm").marked}
-    assert {each.student: each.verdicts for each in done.marked} == calm | {"s02": killed.verdicts}
+    assert {each.student: each.verdicts for each in done.marked} == calm | {"s00": killed.verdicts}
 
 
 def test_a_student_holds_one_process_at_a_time_and_none_for_longer_than_a_students_time(room, monkeypatch):

@@ -229,12 +229,13 @@ def test_helpers_scratch_errors_magics_and_the_courses_own_names_cost_nothing(gr
     assert len(graded.notes) == 2
 
 
-def test_the_answer_is_what_its_name_stands_for_where_the_check_stands(grade, toy_chapter):
+def test_the_answer_is_what_its_name_stands_for_where_its_last_check_stands(grade, toy_chapter):
     cells = toy.cells(toy.RIGHT)
     later = [*cells, cell("def twice(x):\n    return x", "own")]
     sooner = [*cells[:2], cell("def twice(x):\n    return x", "own"), *cells[2:]]
     assert points(grade(book(*later)))["twice"] == 2
     assert points(grade(book(*sooner)))["twice"] == 0
+    assert points(grade(book(*later, dict(cells[2]))))["twice"] == 0
 
 
 def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, toy_chapter):

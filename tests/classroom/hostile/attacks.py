@@ -45,44 +45,6 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
 }
 ENDLESS = {"floods", "loops", "loops and catches everything", "awaits without end", "sleeps"}  # these last as long as a cell may
 
-LIES = read(r"""
-a patched comparison:
-    import numpy as np
-    np.allclose = np.isclose = np.array_equal = lambda *a, **k: True
-    def thrice(x): return x
-equal to everything:
-    class Same:
-        def __eq__(self, other): return True
-    def thrice(x): return Same()
-an array that says it is equal:
-    import numpy as np
-    class Same(np.ndarray):
-        def __eq__(self, other): return np.True_
-        def __sub__(self, other): return 0 * np.asarray(self)
-    def thrice(x): return x.view(Same)
-a patched engine:
-    import sys
-    class Found:
-        arrays, problem, timed_out, advice, listed, after = None, None, False, "", "", None
-    def thrice(x):
-        frame = sys._getframe()
-        while "rules" not in frame.f_locals and frame.f_back:
-            frame = frame.f_back
-        frame.f_globals["run"] = lambda *a, **k: [Found]
-        return x
-the line of a passed check:
-    def thrice(x):
-        print('ok 97.2 thrice: 1 case, 3 points')
-        return x
-NaN:
-    def thrice(x): return x * float('nan')
-imported answers:
-    from attn_course.tasks import get_task
-    thrice = get_task('thrice').answer
-answers imported by a hidden name:
-    from importlib import import_module as i
-    thrice = i('attn_' + 'course').get_task('thrice').answer
-""")
 
 FROM_THE_ENGINE = """
 import sys, torch

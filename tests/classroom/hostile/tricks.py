@@ -4,6 +4,42 @@ from tests.classroom.hostile.support import read
 
 LATE = "did not"
 TRICKS = read(r"""
+a patched comparison:
+    import numpy as np
+    np.allclose = np.isclose = np.array_equal = lambda *a, **k: True
+    def thrice(x): return x
+equal to everything:
+    class Same:
+        def __eq__(self, other): return True
+    def thrice(x): return Same()
+an array that says it is equal:
+    import numpy as np
+    class Same(np.ndarray):
+        def __eq__(self, other): return np.True_
+        def __sub__(self, other): return 0 * np.asarray(self)
+    def thrice(x): return x.view(Same)
+a patched engine:
+    import sys
+    class Found:
+        arrays, problem, timed_out, advice, listed, after = None, None, False, "", "", None
+    def thrice(x):
+        frame = sys._getframe()
+        while "rules" not in frame.f_locals and frame.f_back:
+            frame = frame.f_back
+        frame.f_globals["run"] = lambda *a, **k: [Found]
+        return x
+the line of a passed check:
+    def thrice(x):
+        print('ok 97.2 thrice: 1 case, 3 points')
+        return x
+NaN:
+    def thrice(x): return x * float('nan')
+imported answers:
+    from attn_course.tasks import get_task
+    thrice = get_task('thrice').answer
+answers imported by a hidden name:
+    from importlib import import_module as i
+    thrice = i('attn_' + 'course').get_task('thrice').answer
 patched builtins:
     import builtins, json, struct
     import numpy as np, torch
@@ -141,29 +177,13 @@ a loop in compiled code: did not
 a regular expression without end: did not
     import re
     def thrice(x): return re.match("(a*)*b", "a" * 40)
-an endless power: did not
-    def thrice(x): return 7 ** (10**9)
-endless matrices: did not
-    import numpy as np
-    def thrice(x):
-        a = np.ones((2000, 2000))
-        while True: a = a @ a
 prints without end: did not
     def thrice(x):
         while True: print("x" * 4096)
-complains without end: did not
-    import sys
-    def thrice(x):
-        while True: sys.stderr.write("x" * 4096)
 warns without end: did not
     import os, warnings
     def thrice(x):
         while True: os.write(2, b"Warning" * 4096)
-takes all memory by arrays: MemoryError
-    import numpy as np
-    def thrice(x):
-        hoard = []
-        while True: hoard.append(np.ones(2**24))
 takes all memory by maps: Error
     import mmap
     def thrice(x):

@@ -1,6 +1,5 @@
 """Which notebook counts, what is missing or late, and the tables that say so."""
 
-import csv
 import json
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from attn_course.classroom.marks import cell, percent
 from attn_course.classroom.times import parse_time
 from attn_course.tasks import all_tasks
+from tests.classroom import platforms
 
 TASKS = all_tasks("softmax")
 FULL = " ".join(str(number) for number, _ in enumerate(TASKS, 1))
@@ -20,8 +20,7 @@ def _quick(without_pictures):
 
 
 def rows(room, name="grades.csv"):
-    with (room / "out" / name).open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+    return platforms.table(room / "out" / name)
 
 
 def diagnoses(room, status):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from attn_course.commands.terminal import BadInput
 from tests.classroom import toy
 from tests.cli.conftest import Said, refused, tree
 
@@ -85,11 +84,6 @@ def test_a_folder_outside_of_any_course_is_refused(words, tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     (line,) = refused(attn_course(*words), tmp_path, {})
     assert "no course here" in line
-
-
-def test_debug_shows_where_the_error_is_from(toy_course, attn_course):
-    with pytest.raises(BadInput, match="no such file"):
-        attn_course("check", "a.ipynb", "--debug")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """`attn-course grade` at a teacher's desk: single tasks, other points, decisions, one student again, pages without names; the guide."""
 
-import csv
 import html
 import json
 import re
@@ -19,8 +18,7 @@ FIRST, SECOND = TASKS[0], TASKS[1]
 
 
 def rows(room, name="grades.csv"):
-    with (room / "out" / name).open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+    return platforms.table(room / "out" / name)
 
 
 def summary(room):

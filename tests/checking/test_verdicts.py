@@ -114,8 +114,10 @@ def test_an_answer_that_is_defined_only_below_its_check_is_told_so(cell):
     assert "only below its check" in task.message
 
 
-def test_a_cell_below_that_fails_defines_nothing():
+def test_a_cell_below_that_fails_and_one_above_that_is_taken_back_define_nothing():
     task, _ = judge(FINE, UNDEFINED, raised("SyntaxError", "no"), cells=(CELLS[SETUP], CELLS[CHECK], Cell("twice = abs")))
+    assert task.status == "missing"
+    task, _ = judge(FINE, FINE, UNDEFINED, cells=(Cell("twice = abs"), Cell("del twice"), CELLS[CHECK]))
     assert task.status == "missing"
 
 

@@ -126,28 +126,41 @@ def test_answers_given_before_the_notebook_ends_python_count(grade):
     assert [points for points, _ in said_of_the_two(grade(derivation="import os\nos._exit(0)"))] == [3, 0]
 
 
-def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submission(grade, grader, monkeypatch):
-    sent, workers, tell = [], [], Worker.tell
+@pytest.fixture
+def told(monkeypatch):
+    """What workers are told: to which, what to do, and the message."""
+    found, tell = [], Worker.tell
 
     def watched(self, do, within_s, **message):
-        if do == "formula":
-            sent.append(message)
-            workers.append(self)
+        found.append((self, do, message))
         tell(self, do, within_s, **message)
 
     monkeypatch.setattr(Worker, "tell", watched)
+    return found
+
+
+def test_the_process_that_evaluates_holds_no_answer_and_is_fresh_for_each_submission(grade, grader, told):
     grade()
     grader._right.clear()
     grade()
-    assert len(sent) == 4
-    assert workers[0] is workers[1]
-    assert len({id(worker) for worker in workers}) == 2
+    (first, second, third, fourth), sent = zip(*((worker, message) for worker, do, message in told if do == "formula"), strict=True)
+    assert first is second is not third is fourth
     for message in sent:
         assert message["lines"] == [get_task("entropy-as-scores-sharpen").answer] or len(message["lines"]) == 4  # the learner's own
         assert not any(np.any(case["D"]["raw"]) for case in message["cases"] if "D" in case)
     secret = grader.cases(get_task("entropy-as-scores-sharpen"))[0].inputs
     assert np.array_equal(sent[0]["cases"][0]["s"]["raw"], secret["s"].raw)
     assert np.any(secret["D"].raw)
+
+
+def test_the_search_runs_in_a_process_of_its_own_after_all_answers_are_judged(grade, told):
+    grade(f"my_cooling = {WHAT_WOULD_MEND[0][0]!r}")
+    assert [do for _, do, _ in told][-3:] == ["formula", "formula", "slip"]
+    assert told[-1][0] is not told[-2][0]
+    told.clear()
+    grade("my_cooling = r'-s_i s_j'", LOST)  # mistakes with a name, and what cannot be read, are searched for nothing
+    grade("my_cooling = '('", LOST)
+    assert "slip" not in {do for _, do, _ in told}
 
 
 def test_a_text_that_was_right_is_right_in_the_next_notebook_and_not_evaluated_again(grade, monkeypatch):
@@ -171,36 +184,15 @@ WHAT_WOULD_MEND = [
 
 
 @pytest.mark.parametrize(("formula", "words"), WHAT_WOULD_MEND)
-def test_what_would_mend_a_wrong_formula_is_said_as_in_the_notebook(grade, formula, words):
-    verdict = the_two(grade(f"my_cooling = {formula!r}"))[0]
+def test_what_would_mend_a_wrong_formula_or_line_is_said_as_in_the_notebook(grade, formula, words):
+    start, split, out, goal = get_task("shift-invariance-of-softmax").answer
+    lines = [start, split, out, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}", goal]
+    verdict, of_line = the_two(grade(f"my_cooling = {formula!r}", f"my_derivation = {lines!r}"))
     assert verdict.points == 0
     assert verdict.message.endswith(words)
     assert assess(get_task("entropy-as-scores-sharpen"), formula).message.endswith(words)
-
-
-def test_what_would_mend_a_line_is_said_as_in_the_notebook(grade):
-    start, split, out, goal = get_task("shift-invariance-of-softmax").answer
-    lines = [start, split, out, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}", goal]
-    verdict = the_two(grade(derivation=f"my_derivation = {lines!r}"))[1]
-    assert verdict.message.startswith("line 4 does not follow from line 3. The line before is ")
-    assert verdict.message.endswith(r" It would follow with one part left out in `2\, z_{j}`.")
-
-
-def test_the_search_runs_in_a_process_of_its_own_after_all_answers_are_judged(grade, monkeypatch):
-    told, tell = [], Worker.tell
-
-    def watched(self, do, within_s, **message):
-        told.append((do, self))
-        tell(self, do, within_s, **message)
-
-    monkeypatch.setattr(Worker, "tell", watched)
-    grade(f"my_cooling = {WHAT_WOULD_MEND[0][0]!r}")
-    assert [do for do, _ in told][-3:] == ["formula", "formula", "slip"]
-    assert told[-1][1] is not told[-2][1]
-    told.clear()
-    grade("my_cooling = r'-s_i s_j'", LOST)  # mistakes with a name, and what cannot be read, are searched for nothing
-    grade("my_cooling = '('", LOST)
-    assert "slip" not in {do for do, _ in told}
+    assert of_line.message.startswith("line 4 does not follow from line 3. The line before is ")
+    assert of_line.message.endswith(r" It would follow with one part left out in `2\, z_{j}`.")
 
 
 @pytest.mark.parametrize("words", ["x" * 10**5, "<script>\u202e=1\n2\0", 7, None, "lost"])

@@ -107,16 +107,13 @@ def test_feedback_says_everything_about_every_task(graded):
     assert counts == [len(tasks) - 2, len(tasks) - 2, 2]
 
 
-def test_a_notebook_that_was_not_judged_has_a_page_with_the_reason(graded):
-    text = Reader(page(graded, "feedback/cy/02_softmax.ipynb.txt.html")).text
-    assert "its name must end in .ipynb" in text
-    assert f"0 of {SOFTMAX_POINTS} points" in text
-
-
-def test_no_two_pages_have_one_name(graded):
+def test_no_two_pages_have_one_name_and_that_of_a_notebook_that_was_not_judged_says_why(graded):
     found = [path.name.lower() for path in (graded / "out" / "feedback" / "cy").iterdir()]
     assert len(set(found)) == len(found) == 5
     assert max(len(name.encode()) for name in found) <= 255
+    text = Reader(page(graded, "feedback/cy/02_softmax.ipynb.txt.html")).text
+    assert "its name must end in .ipynb" in text
+    assert f"0 of {SOFTMAX_POINTS} points" in text
 
 
 def shown_of(*verdicts):
@@ -149,16 +146,11 @@ NAMES_AND_FORMULAS = """my_update has no answer yet|twice is not right|`x` feeds
 shares = np.exp(lses)|plain / 2|s (1 - s) is|t_1 + 9|exp overflows|dQ lacks|e^c is|p' = p|1 - t||-inf|<script>|Done|(x w)^T is"""
 
 
-@pytest.mark.parametrize("text", NAMES_AND_FORMULAS.replace("\n", "|").split("|"))
-def test_a_text_that_begins_with_a_name_or_a_formula_stays_as_it_is(text):
-    assert sentence(text, "twice") == text
-
-
-@pytest.mark.parametrize(
-    "text", ["this is “no scale”", "a position", "entry (0, 2)", "below -104 it", "additive: two", "queries, keys", "wrong"]
-)
-def test_any_other_text_begins_with_a_capital(text):
-    assert sentence(text) == text[0].upper() + text[1:]
+def test_a_text_begins_with_a_capital_unless_with_a_name_or_a_formula():
+    kept = NAMES_AND_FORMULAS.replace("\n", "|").split("|")
+    assert [sentence(text, "twice") for text in kept] == kept
+    for text in ("this is “no scale”", "a position", "entry (0, 2)", "below -104 it", "additive: two", "queries, keys", "wrong"):
+        assert sentence(text) == text[0].upper() + text[1:]
 
 
 def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(room):
@@ -201,26 +193,21 @@ def test_a_task_is_hard_for_those_whose_notebook_was_judged():
 
 
 def test_mistakes_are_counted_by_students_and_sorted_by_task_as_numbers():
-    first = {
-        "repair-softmax-temperature": "late",
-        "repair-decay-gate": "early",
-        "latent-decoding-step": "more",
-        "repair-decoupled-scores": "less",
-    }
-    second = {"repair-softmax-temperature": "late", "read-interference": "two"}
-    other = {"repair-softmax-temperature": None, "read-interference": "two"}
-    weeks = [("ann", "week 1", first), ("ann", "week 2", second), ("bob", "week 1", other)]
+    in_order = ["repair-softmax-temperature", "repair-decoupled-scores", "latent-decoding-step", "repair-decay-gate"]
+    temperature, scores, step, gate = in_order
+    weeks = [
+        ("ann", "week 1", {temperature: "late", gate: "early", step: "more", scores: "less"}),
+        ("ann", "week 2", {temperature: "late", "read-interference": "two"}),
+        ("bob", "week 1", {temperature: None, "read-interference": "two"}),
+    ]
     marked = [Marked(who, week, "", "softmax", "graded", tuple(verdict(*each) for each in made.items())) for who, week, made in weeks]
-    repairs = ("repair-softmax-temperature", "repair-decoupled-scores", "latent-decoding-step", "repair-decay-gate")
-    once = [(f"{get_task(task).number} {made}", 1) for task, made in zip(repairs, ("late", "less", "more", "early"), strict=True)]
+    once = [(f"{get_task(task).number} {weeks[0][2][task]}", 1) for task in in_order]
     assert mistakes(marked) == [(f"{get_task('read-interference').number} two", 2), *once]
 
 
-@pytest.mark.parametrize(
-    ("numbers", "text"), [((2,), "2"), ((2, 3), "2, 3"), ((0, 1, 2), "0–2"), ((0, 2, 3, 4, 9, 10, 11, 12), "0, 2–4, 9–12"), ((), "")]
-)
-def test_chapters_in_a_row_are_named_by_their_ends(numbers, text):
-    assert runs([slug for slug in lessons() if lesson_number(slug) in map(str, numbers)]) == text
+def test_chapters_in_a_row_are_named_by_their_ends():
+    for numbers, text in {"2": "2", "2 3": "2, 3", "0 1 2": "0–2", "0 2 3 4 9 10 11 12": "0, 2–4, 9–12", "": ""}.items():
+        assert runs([slug for slug in lessons() if lesson_number(slug) in numbers.split()]) == text
 
 
 def test_colours_can_be_read_in_light_and_dark():

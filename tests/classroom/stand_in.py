@@ -75,8 +75,8 @@ class StandIn:
 class Unsafe(StandIn):
     """Refuses to grade, as the real one does without a sandbox."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL, variants: bool = False) -> None:
-        super().__init__(seed=seed)
+    def __init__(self, *, allow_unsafe: bool = False, **options: Any) -> None:
+        super().__init__(**options)
         if not allow_unsafe:
             raise RuntimeError("no sandbox here; --allow-unsafe grades without one")
 

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -93,91 +94,74 @@ def test_a_package_of_another_course_is_a_problem(course: Path, root: Path):
     assert doctor_checks.course(root).status == "ok"
 
 
-@pytest.mark.parametrize(("prefix", "status"), [("/a/venv", "ok"), (sys.base_prefix, "note")])
-def test_a_python_that_others_share_is_noted(prefix: str, status: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("CONDA_PREFIX", raising=False)
-    monkeypatch.setattr(sys, "prefix", prefix)
-    assert doctor_checks.python().status == status
-
-
-def write_kernel(folder: Path, *argv: str) -> None:
-    spec = folder / "kernels" / "python3" / "kernel.json"
-    spec.parent.mkdir(parents=True)
-    spec.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
-
-
-def test_a_kernel_that_cannot_start_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    write_kernel(tmp_path, "/no/such/python", "{connection_file}")
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
-    found = doctor_checks.kernel()
-    assert found.status == "problem"
-    assert "does not start" in found.text
-    assert "ipykernel" in found.mend
-
-
-def test_a_kernel_of_another_environment_is_a_problem_that_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    write_kernel(tmp_path, sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}")
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "prefix", "/another/venv")
-    found = doctor_checks.kernel()
-    assert found.status == "problem"
-    assert "not in /another/venv" in found.text
-    assert str(tmp_path / "kernels" / "python3") in found.mend
-
-
-def test_no_kernel_at_all_is_a_problem(monkeypatch: pytest.MonkeyPatch):
-    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
-
-    def none(self: KernelSpecManager, name: str) -> None:
-        raise NoSuchKernel(name)
-
-    monkeypatch.setattr(KernelSpecManager, "get_kernel_spec", none)
-    assert doctor_checks.kernel().text == "there is no kernel named python3"
-
-
-LAST_WORDS = "Traceback ...\nOSError: libtorch.so: cannot open shared object file\n"
-GPU = {"name": "Fast One", "memory_bytes": 24_000_000_000, "product_is_right": True}
+LAUNCHER = ("-m", "ipykernel_launcher", "-f", "{connection_file}")
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"),
+    ("argv", "prefix", "said", "mend"),
     [
-        (
-            {"returncode": 1, "stderr": LAST_WORDS},
-            ("torch works", "problem", "torch cannot be used: OSError: libtorch.so: cannot open shared object file"),
-        ),
-        ({"returncode": -4}, ("torch works", "problem", "torch cannot be used: it ended with status -4")),
-        ({"product_is_right": False}, ("torch works", "problem", "torch gets a product of small matrices wrong")),
-        ({"cuda": "12.6", "gpus": [GPU]}, ("gpu", "ok", "Fast One, 24 GB, CUDA 12.6")),
-        (
-            {"cuda": "12.6", "gpus": [GPU | {"product_is_right": False}]},
-            ("gpu", "problem", "Fast One gets a product of small matrices wrong"),
-        ),
-        ({"gpus": [GPU], "triton": "3.7.1"}, ("triton", "ok", "triton 3.7.1, kernels run on the GPU")),
-        ({"triton": "3.7.1"}, ("triton", "ok", "triton 3.7.1, kernels run in its interpreter")),
-        ({}, ("triton", "note", "not installed; only the GPU chapters use it")),
-        ({"system": "Darwin"}, ("triton", "note", "Triton runs on Linux only; only the GPU chapters use it")),
+        (("/no/such/python", "{connection_file}"), sys.prefix, "does not start", "ipykernel"),
+        ((sys.executable, *LAUNCHER), "/another/venv", "not in /another/venv", "{place}"),
+        ((), sys.prefix, "there is no kernel named python3", "ipykernel"),
     ],
+    ids=["that cannot start", "of another environment", "that is not there"],
 )
-def test_what_torch_and_triton_can_do_is_said(found: dict[str, Any], wanted: tuple[str, str, str], probe, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(doctor_checks.platform, "system", lambda: found.get("system", "Linux"))
-    probe(**{name: value for name, value in found.items() if name != "system"})
-    said = named(doctor_checks.torch_and_triton(), wanted[0])
-    assert (said.name, said.status, said.text) == wanted
+def test_a_kernel_is_a_problem(argv: tuple[str, ...], prefix: str, said: str, mend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+    place = tmp_path / "kernels" / "python3"
+    if argv:
+        place.mkdir(parents=True)
+        (place / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+    else:
+        monkeypatch.setattr(KernelSpecManager, "get_kernel_spec", mock.Mock(side_effect=NoSuchKernel("python3")))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", prefix)
+    found = doctor_checks.kernel()
+    assert (found.status, said in found.text, mend.format(place=place) in found.mend) == ("problem", True, True)
 
 
-@pytest.mark.parametrize("driver", [None, "/usr/bin/nvidia-smi"])
-def test_no_gpu_is_no_problem_and_a_driver_without_a_cuda_torch_gets_advice(driver: str | None, probe, monkeypatch: pytest.MonkeyPatch):
-    probe()
-    monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: driver)
-    found = named(doctor_checks.torch_and_triton(), "gpu")
-    assert (found.status, "README.md" in found.mend) == ("note", driver is not None)
+DIED = {"returncode": 1, "stderr": "Traceback ...\nOSError: libtorch.so: cannot open shared object file\n"}
+GPU = {"name": "Fast One", "memory_bytes": 24_000_000_000, "product_is_right": True}
+WRONG = {"product_is_right": False}
+FOUND_OUT: dict[str, dict[str, Any]] = {  # name, status and text of a finding, by what the probe finds
+    "torch works; problem; torch cannot be used: OSError: libtorch.so: cannot open shared object file": DIED,
+    "torch works; problem; torch cannot be used: it ended with status -4": {"returncode": -4},
+    "torch works; problem; torch gets a product of small matrices wrong": WRONG,
+    "gpu; ok; Fast One, 24 GB, CUDA 12.6": {"cuda": "12.6", "gpus": [GPU]},
+    "gpu; problem; Fast One gets a product of small matrices wrong": {"cuda": "12.6", "gpus": [GPU | WRONG]},
+    "gpu; note; no GPU found: the course runs on the CPU": {},
+    "gpu; note; an NVIDIA driver is here, but this torch is built for the CPU only": {"driver": "/usr/bin/nvidia-smi"},
+    "triton; ok; triton 3.7.1, kernels run on the GPU": {"gpus": [GPU], "triton": "3.7.1"},
+    "triton; ok; triton 3.7.1, kernels run in its interpreter": {"triton": "3.7.1"},
+    "triton; note; not installed": {},
+    "triton; note; Triton runs on Linux only": {"system": "Darwin"},
+}
 
 
-@pytest.mark.parametrize(("free", "status"), [(50_000_000_000, "ok"), (1_500_000_000, "note"), (100_000_000, "problem")])
-def test_a_full_disk_is_told_before_notebooks_fail_to_save(free: int, status: str, course: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(doctor_checks.shutil, "disk_usage", lambda path: Usage(free, 0, free))
-    assert doctor_checks.disk(course).status == status
+@pytest.mark.parametrize("wanted", FOUND_OUT)
+def test_what_torch_and_triton_can_do_is_said(wanted: str, probe, monkeypatch: pytest.MonkeyPatch):
+    found = {"system": "Linux", "driver": None} | FOUND_OUT[wanted]
+    monkeypatch.setattr(doctor_checks.platform, "system", lambda: found["system"])
+    monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: found["driver"])
+    probe(**{name: value for name, value in found.items() if name not in ("system", "driver")})
+    name, status, text = wanted.split("; ")
+    said = named(doctor_checks.torch_and_triton(), name)
+    assert (said.status, said.text.partition("; only")[0]) == (status, text)
+    assert ("README.md" in said.mend) == bool(found["driver"])
+
+
+def test_a_shared_python_a_full_disk_and_a_missing_browser_are_told(course: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    for prefix, status in (("/a/venv", "ok"), (sys.base_prefix, "note")):
+        monkeypatch.setattr(sys, "prefix", prefix)
+        assert doctor_checks.python().status == status
+    for free, status in ((50_000_000_000, "ok"), (1_500_000_000, "note"), (100_000_000, "problem")):
+        monkeypatch.setattr(doctor_checks.shutil, "disk_usage", lambda path, free=free: Usage(free, 0, free))
+        assert doctor_checks.disk(course).status == status
+    for place, status in ((None, "note"), ("/usr/bin/chromium", "ok")):  # wanted by the tests alone
+        monkeypatch.setattr(doctor_checks.shutil, "which", lambda name, place=place: place)
+        assert doctor_checks.browser().status == status
 
 
 def test_lessons_not_yet_trusted_are_a_note_and_fine_after_lab_has_run(course: Path):
@@ -228,12 +212,6 @@ def test_work_is_told_as_it_stands(course: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     found = doctor_checks.work(course)
     assert (found.status, "cannot be written" in found.text) == ("problem", True)
-
-
-@pytest.mark.parametrize(("path", "status"), [(None, "note"), ("/usr/bin/chromium", "ok")])
-def test_a_browser_is_wanted_by_the_tests_alone(path: str | None, status: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(doctor_checks.shutil, "which", lambda name: path)
-    assert doctor_checks.browser().status == status
 
 
 def test_a_missing_language_model_is_no_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

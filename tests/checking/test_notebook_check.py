@@ -1,11 +1,9 @@
 """Whole notebooks under nbval, in few runs: each takes seconds."""
 
-import hashlib
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -16,6 +14,7 @@ from attn_course.checking.nbval_run import EngineError, Outcome, run_nbval
 from attn_course.checking.notebook_check import check_notebook
 from attn_course.checking.report import REPORT_SCHEMA, report_to_dict
 from tests.classroom import toy
+from tests.cli.conftest import tree
 from tests.processes import is_running, wait_for
 
 
@@ -26,10 +25,6 @@ def judge(course, cells, **options):
 
 def statuses(report):
     return [task.status for task in report.tasks]
-
-
-def tree(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_written(toy_course, monkeypatch):
@@ -59,14 +54,8 @@ def test_right_answers_earn_all_points_beside_their_own_files_and_nothing_is_wri
     jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
 
 
-def test_a_record_that_cannot_be_written_is_one_note_and_changes_no_verdict(toy_course):
+def test_each_task_fails_for_its_own_reason_and_a_record_that_cannot_be_written_is_one_note(toy_course):
     (toy_course / "work" / ".progress.json").mkdir()
-    report = judge(toy_course, toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    return -3 * x"}))
-    assert statuses(report) == ["passed", "failed", "passed"]
-    assert report.notes == (f"Your progress is not recorded: Is a directory ({toy_course / 'work' / '.progress.json'})",)
-
-
-def test_each_task_fails_for_its_own_reason(toy_course):
     cells = toy.cells({"twice": "def twice(x):\n    return -2 * x", "thrice": "x = 1\n\ndef thrice(x:\n    return 3 * x"})
     report = judge(toy_course, [*cells, toy.cell("a = 1\nb = 1 / 0", "scratch")])
     assert statuses(report) == ["failed", "failed", "unanswered"]
@@ -75,9 +64,9 @@ def test_each_task_fails_for_its_own_reason(toy_course):
     assert "lost the sign" in mistake.message
     assert syntax.message.startswith("the answer cell does not run: SyntaxError:")
     assert "line 3 of the cell" in syntax.message
-    assert stub.message == "four_times has no answer yet"
-    assert stub.hint == "first nudge for four_times"
+    assert (stub.message, stub.hint) == ("four_times has no answer yet", "first nudge for four_times")
     assert [(p.cell, p.message) for p in report.problems] == [(8, "ZeroDivisionError: division by zero in line 2 of the cell")]
+    assert report.notes == (f"Your progress is not recorded: Is a directory ({toy_course / 'work' / '.progress.json'})",)
     jsonschema.validate(report_to_dict([report]), REPORT_SCHEMA)
 
 
@@ -125,19 +114,13 @@ def dying(monkeypatch):
     return install
 
 
-def test_a_cell_that_ends_python_is_left_out_and_the_rest_runs_again(toy_course, dying):
+def test_cells_that_end_python_are_left_out_and_the_rest_runs_again(toy_course, dying):
     runs = dying(lambda number, text: "exit" in text)
-    report = judge(toy_course, toy.cells(toy.RIGHT | {"twice": "exit_of_1", "four-times": "exit_of_3"}))
-    assert [["exit" in source for source in run].count(True) for run in runs] == [2, 1, 0]
-    assert len({len(run) for run in runs}) == 1
-    assert report.lesson == "toy"
-
-
-def test_five_cells_that_end_python_cost_no_other_task(toy_course, dying):
-    dying(lambda number, text: "_exit" in text)
     exits = [toy.cell(f"os._exit({number})", f"exit-{number}") for number in range(5)]
     first, *others = toy.cells(toy.RIGHT)
     report = judge(toy_course, [first, *exits, *others])
+    assert [["exit" in source for source in run].count(True) for run in runs] == [5, 4, 3, 2, 1, 0]
+    assert len({len(run) for run in runs}) == 1
     assert statuses(report) == ["passed"] * 3
     assert [(problem.cell, problem.first_line) for problem in report.problems] == [(2 + n, f"os._exit({n})") for n in range(5)]
 
@@ -149,19 +132,11 @@ def test_a_notebook_that_ends_python_in_every_cell_is_given_up(toy_course, dying
     assert len(runs) == 10
 
 
-LATER = {
-    "a shutdown": "import IPython\nIPython.get_ipython().kernel.do_shutdown(True)",
-    "a thread": "import os, threading\nthreading.Timer(0.15, os._exit, [0]).start()",
-}
-WAIT_S = 2.0  # the kernels end within 1.2 s on an idle machine
-
-
-@pytest.mark.parametrize("what", LATER)
-def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_cells_below_it(toy_course, what, monkeypatch):
-    monkeypatch.setattr(notebook_check, "_LAST_MOMENT_S", WAIT_S)
+def test_a_cell_that_ends_python_a_moment_after_its_reply_is_blamed_and_not_the_cells_below_it(toy_course):
     first, *others = toy.cells(toy.RIGHT)
-    last = toy.cell(f"import asyncio\nawait asyncio.sleep({WAIT_S})", "waits")
-    report = judge(toy_course, [first, toy.cell(LATER[what], "guilty"), *others, last])
+    guilty = toy.cell("import os, threading\nthreading.Timer(0.15, os._exit, [0]).start()", "guilty")
+    last = toy.cell("import asyncio\nawait asyncio.sleep(2.0)", "waits")  # Python ends within 1.2 s on an idle machine
+    report = judge(toy_course, [first, guilty, *others, last])
     assert statuses(report) == ["passed"] * 3
     assert [(problem.cell, problem.message[:12]) for problem in report.problems] == [(2, "ended Python")]
     assert report.notes == ()
@@ -198,46 +173,38 @@ def test_nbval_that_is_killed_within_a_line_is_an_error_of_the_engine(tmp_path):
         nbval_run._read_outcomes(tmp_path, 2, -9)
 
 
-def test_checks_run_though_the_notebook_hides_check_and_imports_nothing(toy_course):
+def test_checks_run_though_the_notebook_hides_check_and_a_setup_that_fails_is_said_once(toy_course):
     hidden = "def check(*anything):\n    pass\n\nprint = input = sys = attn_course = _course = None"
-    first, *others = toy.cells(toy.RIGHT | {"thrice": "def thrice(x):\n    return -3 * x"})
+    lacking = {"twice": "def twice(x):\n    return helpful.add(x, x)", "thrice": "def thrice(x):\n    return -3 * x"}
+    first, *others = toy.cells(toy.RIGHT | lacking)
     first["source"] = "import toy\ntoy.install()"
-    report = judge(toy_course, [first, toy.cell(hidden, "hidden"), *others])
-    assert statuses(report) == ["passed", "failed", "passed"]
-    assert report.tasks[1].mistake == "lost the sign"
-    assert report.problems == ()
-
-
-def test_a_failing_setup_cell_is_said_once_and_the_tasks_that_need_it_are_not_judged(toy_course):
-    cells = toy.cells(toy.RIGHT | {"twice": "def twice(x):\n    return helpful.add(x, x)"})
-    cells.insert(1, toy.cell("import no_such_module as helpful", "more-setup"))
-    report = judge(toy_course, cells)
-    assert statuses(report) == ["not judged", "passed", "passed"]
-    assert [p.message for p in report.problems] == ["ModuleNotFoundError: No module named 'no_such_module' in line 1 of the cell"]
+    report = judge(toy_course, [first, toy.cell("import no_such_module as helpful", "more-setup"), toy.cell(hidden, "hidden"), *others])
+    assert statuses(report) == ["not judged", "failed", "passed"]
     assert report.tasks[0].message == "code cell 2 fails, which would define helpful"
+    assert report.tasks[1].mistake == "lost the sign"
+    assert [p.message for p in report.problems] == ["ModuleNotFoundError: No module named 'no_such_module' in line 1 of the cell"]
 
 
-def test_a_kernel_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):
-    (tmp_path / "ipykernel_launcher.py").write_text("raise SystemExit('no kernel here')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    with pytest.raises(EngineError, match="the Python kernel did not start"):
-        run_nbval([Cell("a = 1")], folder=tmp_path, cell_timeout_s=60)
-
-
-def test_a_kernel_that_does_not_start_at_first_is_started_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_kernel_that_does_not_start_is_started_once_more(tmp_path, monkeypatch, times):
     (tmp_path / "ipykernel_launcher.py").write_text(
         "import pathlib, runpy, sys\n"
         "here = pathlib.Path(__file__).parent\n"
-        "if not (here / 'tried').exists():\n"
-        "    (here / 'tried').touch()\n"
-        "    raise SystemExit('address already in use')\n"
+        f"for each in [here / f'tried{{n}}' for n in range({times})]:\n"
+        "    if not each.exists():\n"
+        "        each.touch()\n"
+        "        raise SystemExit('address already in use')\n"
         "sys.path.remove(str(here))\n"
         "runpy.run_module('ipykernel_launcher', run_name='__main__', alter_sys=True)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    (outcome,) = run_nbval([Cell("print(6 * 7)")], folder=tmp_path, cell_timeout_s=60).values()
-    assert (tmp_path / "tried").exists()
-    assert (outcome.problem, outcome.stdout.strip()) == (None, "42")
+    if times == 2:
+        with pytest.raises(EngineError, match="the Python kernel did not start"):
+            run_nbval([Cell("a = 1")], folder=tmp_path, cell_timeout_s=60)
+    else:
+        (outcome,) = run_nbval([Cell("print(6 * 7)")], folder=tmp_path, cell_timeout_s=60).values()
+        assert (outcome.problem, outcome.stdout.strip()) == (None, "42")
+    assert len(list(tmp_path.glob("tried*"))) == times
 
 
 def test_pytest_that_does_not_start_is_an_error_of_the_engine(tmp_path, monkeypatch):

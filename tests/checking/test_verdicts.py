@@ -36,20 +36,20 @@ def test_a_passed_check_earns_all_points():
     assert problems == ()
 
 
-def test_output_of_the_answer_beside_the_line_of_check_is_no_mistake():
+def test_output_of_the_answer_beside_the_line_of_check_is_no_mistake_but_another_line_is_not_believed():
     task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="shape (5,)\nok 97.1 twice: 1 case, 2 points\n"))
     assert task.status == "passed"
-
-
-def test_a_check_that_prints_something_else_is_not_believed():
     task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="ok\n"))
     assert (task.status, task.points) == ("not judged", 0)
     assert "redirect what is displayed" in task.message
 
 
-def test_a_known_mistake_brings_its_name_and_hint():
+def test_a_known_mistake_brings_its_name_and_hint_an_unknown_one_the_first_nudge_an_error_of_form_none():
     task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=KNOWN))
     assert (task.status, task.mistake, task.hint, task.message) == ("failed", "lost the sign", "mind the sign", "this is “lost the sign”")
+    for told, hint in ((None, "first nudge for twice"), ("", None)):
+        verdict = {"task": "twice", "message": "not right", "mistake": None, "hint": told}
+        assert judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))[0].hint == hint
 
 
 def test_a_function_to_repair_that_nobody_touched_is_unanswered_and_no_mistake():
@@ -57,18 +57,6 @@ def test_a_function_to_repair_that_nobody_touched_is_unanswered_and_no_mistake()
     assert (task.status, task.points, task.mistake, task.hint) == ("unanswered", 0, None, "first nudge for twice")
     assert task.message == "twice has no answer yet: its cell is as the exercise hands it out"
     assert judge(FINE, FINE, FINE, untouched={"twice"})[0].status == "passed"  # another cell may have mended it
-
-
-def test_an_unknown_mistake_brings_the_first_nudge():
-    verdict = {"task": "twice", "message": "not right", "mistake": None, "hint": None}
-    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
-    assert task.hint == "first nudge for twice"
-
-
-def test_an_error_of_form_brings_no_hint():
-    verdict = {"task": "twice", "message": "twice raised ValueError", "mistake": None, "hint": ""}
-    task, _ = judge(FINE, FINE, raised("CheckFailed", "...", verdict=verdict))
-    assert task.hint is None
 
 
 @pytest.mark.parametrize("verdict", ["passed", {"task": "thrice", "message": "of another task"}, {"task": "twice", "message": 7}, [1]])
@@ -126,20 +114,18 @@ def test_an_answer_that_is_defined_only_below_its_check_is_told_so(cell):
     assert "only below its check" in task.message
 
 
-def test_a_cell_below_that_fails_defines_nothing():
+def test_a_cell_below_that_fails_and_one_above_that_is_taken_back_define_nothing():
     task, _ = judge(FINE, UNDEFINED, raised("SyntaxError", "no"), cells=(CELLS[SETUP], CELLS[CHECK], Cell("twice = abs")))
+    assert task.status == "missing"
+    task, _ = judge(FINE, FINE, UNDEFINED, cells=(Cell("twice = abs"), Cell("del twice"), CELLS[CHECK]))
     assert task.status == "missing"
 
 
-def test_a_cell_keeps_the_number_it_has_in_the_notebook():
+def test_a_cell_keeps_the_number_it_has_in_the_notebook_and_a_call_of_check_in_it_is_no_problem():
     cells = (Cell("1 / 0", number=4), *CELLS)
     _, problems = judge(raised("ZeroDivisionError", "division by zero"), FINE, FINE, FINE, cells=cells)
     assert problems[0].cell == 4
-
-
-def test_a_call_of_check_in_a_cell_of_ones_own_is_no_problem():
-    _, problems = judge(raised("CheckFailed", "not right"), FINE, FINE)
-    assert problems == ()
+    assert judge(raised("CheckFailed", "not right"), FINE, FINE, FINE, cells=cells)[1] == ()
 
 
 @pytest.mark.parametrize(("problem", "words"), [("timeout", "did not finish within 60 s"), ("died", "ended Python")])

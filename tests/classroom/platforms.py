@@ -40,8 +40,10 @@ def canvas_names(late: Sequence[str] = ("dora",)) -> dict[str, str]:
 def canvas_zip(path: Path, workshop: Path) -> Path:
     """Write submissions.zip as Canvas does: one file for each attachment, no folders."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        called = {each[0]: each[1] for each in SIX}
         for student, name in canvas_names().items():
-            archive.write(notebook(workshop / f"{student}.ipynb", right=RIGHT[student]), name)
+            words = f"note it prints {called[student]}"
+            archive.write(notebook(workshop / f"{student}.ipynb", right=RIGHT[student], words=words), name)
         archive.writestr("ngfay_5006_66099_apology.txt", "ill")
     return path
 

@@ -75,8 +75,8 @@ class StandIn:
 class Unsafe(StandIn):
     """Refuses to grade, as the real one does without a sandbox."""
 
-    def __init__(self, *, seed: int, allow_unsafe: bool = False, limits: Budget = USUAL, variants: bool = False) -> None:
-        super().__init__(seed=seed)
+    def __init__(self, *, allow_unsafe: bool = False, **options: Any) -> None:
+        super().__init__(**options)
         if not allow_unsafe:
             raise RuntimeError("no sandbox here; --allow-unsafe grades without one")
 
@@ -92,9 +92,7 @@ def notebook(path: Path, lesson: str = "softmax", *, right: str = "", words: str
     """Write a notebook of a lesson that gets these tasks right ("1 3" for the first and the third) and does what the words say."""
     tasks = all_tasks(lesson)
     source = " ".join(f"right {tasks[int(number) - 1].id} " for number in right.split()) + f"{words}\n"
-    cells = [
-        {"cell_type": "code", "id": tasks[0].id, "metadata": {}, "source": source, "outputs": [], "execution_count": None},
-    ]
+    cells = [{"cell_type": "code", "id": tasks[0].id, "metadata": {}, "source": source, "outputs": [], "execution_count": None}]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}), encoding="utf-8")
     return path

@@ -3,6 +3,7 @@
 import json
 import os
 from datetime import UTC, datetime
+from unittest import mock
 
 import pytest
 
@@ -51,18 +52,14 @@ def test_the_layout_of_nbgrader(tmp_path, start):
     assert hand_in.place == "bea/week 1/02_softmax.ipynb"
 
 
-def test_a_student_may_be_called_submitted(tmp_path):
-    notebook(tmp_path / "submitted" / "02_softmax.ipynb")
-    assert find(tmp_path).students == ("submitted",)
-
-
-def test_checkpoints_and_hidden_files_are_nobodys(tmp_path):
+def test_checkpoints_and_hidden_files_are_nobodys_and_a_student_may_be_called_submitted(tmp_path):
     notebook(tmp_path / "bea" / "02_softmax.ipynb")
+    notebook(tmp_path / "submitted" / "02_softmax.ipynb")
     notebook(tmp_path / "bea" / ".ipynb_checkpoints" / "02_softmax-checkpoint.ipynb")
     notebook(tmp_path / "bea" / "._02_softmax.ipynb")
     notebook(tmp_path / ".ipynb_checkpoints" / "02_softmax.ipynb")
-    assert len(find(tmp_path).hand_ins) == 1
-    assert find(tmp_path).students == ("bea",)
+    assert [each.place for each in find(tmp_path).hand_ins] == ["bea/02_softmax.ipynb", "submitted/02_softmax.ipynb"]
+    assert find(tmp_path).students == ("bea", "submitted")
 
 
 NAMED_OTHERWISE = "named for chapter 2, but its cells are those of chapter 3, by which it is graded"
@@ -87,19 +84,9 @@ def test_a_name_decides_where_cells_have_lost_their_ids(tmp_path):
     assert only(tmp_path).lesson == "softmax"
 
 
-def _link(path):
-    target = notebook(path.parent.parent.parent / "elsewhere" / "02_softmax.ipynb")
-    path.symlink_to(target)
-
-
-def _huge(path):
-    with path.open("wb") as stream:
-        stream.truncate(MAX_BYTES + 1)  # a hole: no disk is used
-
-
-ODD = {
-    "is a symbolic link": ("02_softmax.ipynb", _link),
-    "is too large (16 MiB; at most 16): clear its outputs": ("02_softmax.ipynb", _huge),
+ODD = {  # by the reason: what a file is called, and how it is made
+    "is a symbolic link": ("02_softmax.ipynb", lambda path: path.symlink_to(notebook(path.parents[2] / "elsewhere" / "02_softmax.ipynb"))),
+    "is too large (16 MiB; at most 16): clear its outputs": ("02_softmax.ipynb", lambda path: path.write_bytes(bytes(MAX_BYTES + 1))),
     "is empty": ("02_softmax.ipynb", lambda path: path.touch()),
     "is not a regular file": ("02_softmax.ipynb", os.mkfifo),
     "is a folder, not a notebook": ("02_softmax.ipynb", lambda path: path.mkdir()),
@@ -118,21 +105,20 @@ def test_an_odd_file_has_a_row_with_the_reason(tmp_path, problem):
 
 def test_a_file_that_cannot_be_read_has_a_row(tmp_path, monkeypatch):
     notebook(tmp_path / "bea" / "02_softmax.ipynb")
-
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("attn_course.classroom.hand_ins.os.open", refuse)
-    assert only(tmp_path).problem == "cannot be read: Permission denied"
-    assert only(tmp_path).lesson == "softmax"
+    monkeypatch.setattr("attn_course.classroom.hand_ins.os.open", mock.Mock(side_effect=PermissionError(13, "Permission denied")))
+    assert (only(tmp_path).problem, only(tmp_path).lesson) == ("cannot be read: Permission denied", "softmax")
 
 
-def test_a_notebook_that_lies_too_deep_has_a_row(tmp_path):
+def test_a_notebook_that_lies_too_deep_has_a_row_and_a_damaged_timestamp_is_a_note(tmp_path):
     notebook(tmp_path / "bea" / "week 1" / "02" / "02_softmax.ipynb")
-    assert only(tmp_path).problem.startswith("lies too deep")
+    path = notebook(tmp_path / "cleo" / "week 1" / "02_softmax.ipynb")
+    (path.parent / "timestamp.txt").write_text("yesterday, promise")
+    deep, undated = find(tmp_path).hand_ins
+    assert deep.problem.startswith("lies too deep")
+    assert undated.notes == ("its timestamp.txt holds no time that can be read",)
 
 
-def test_names_that_are_not_utf8_are_graded_and_shown_escaped(tmp_path):
+def test_names_that_are_not_utf8_are_graded_and_shown_escaped_as_are_signs_that_would_mislead(tmp_path):
     folder = os.fsencode(tmp_path) + b"/ren\xe9"
     os.mkdir(folder)  # noqa: PTH102  # a Path takes no bytes
     notebook(tmp_path / os.fsdecode(b"ren\xe9") / os.fsdecode(b"02_\xff.ipynb"))
@@ -140,18 +126,11 @@ def test_names_that_are_not_utf8_are_graded_and_shown_escaped(tmp_path):
     assert (hand_in.student, hand_in.notebook, hand_in.problem) == (r"ren\xe9", r"02_\xff.ipynb", "")
     assert hand_in.notes == ("its file name is not UTF-8",)
     assert len(hand_in.key) == 32
-
-
-def test_names_that_look_the_same_are_two_students(tmp_path):
-    notebook(tmp_path / os.fsdecode(b"ren\xe9") / "02_softmax.ipynb")
-    notebook(tmp_path / r"ren\xe9" / "02_softmax.ipynb")
+    notebook(tmp_path / r"ren\xe9" / "02_softmax.ipynb")  # looks the same
     assert find(tmp_path).students == (r"ren\xe9", r"ren\xe9 (2)")
     assert len({each.place for each in find(tmp_path).hand_ins}) == 2
-
-
-def test_signs_that_would_mislead_a_reader_are_escaped():
     assert printable("a\x1b[31m\nb\u202ec") == r"a\x1b[31m\nb\u202ec"
-    assert printable("Zoë 北京") == "Zoë 北京"
+    assert printable("Zoe\u0308 北京") == "Zoë 北京"
 
 
 def test_what_lies_beside_the_students_is_noted_and_not_followed(tmp_path):
@@ -165,12 +144,6 @@ def test_what_lies_beside_the_students_is_noted_and_not_followed(tmp_path):
         "02_softmax.ipynb lies in no student's folder: it was not graded",
         "mallory is a symbolic link to a folder: it was not followed",
     )
-
-
-def test_a_damaged_timestamp_is_a_note(tmp_path):
-    path = notebook(tmp_path / "bea" / "week 1" / "02_softmax.ipynb")
-    (path.parent / "timestamp.txt").write_text("yesterday, promise")
-    assert only(tmp_path).notes == ("its timestamp.txt holds no time that can be read",)
 
 
 @pytest.mark.parametrize("missing", [True, False])

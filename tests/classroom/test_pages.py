@@ -107,31 +107,37 @@ def test_feedback_says_everything_about_every_task(graded):
     assert counts == [len(tasks) - 2, len(tasks) - 2, 2]
 
 
-def test_a_notebook_that_was_not_judged_has_a_page_with_the_reason(graded):
+def test_no_two_pages_have_one_name_and_that_of_a_notebook_that_was_not_judged_says_why(graded):
+    found = [path.name.lower() for path in (graded / "out" / "feedback" / "cy").iterdir()]
+    assert len(set(found)) == len(found) == 5
+    assert max(len(name.encode()) for name in found) <= 255
     text = Reader(page(graded, "feedback/cy/02_softmax.ipynb.txt.html")).text
     assert "its name must end in .ipynb" in text
     assert f"0 of {SOFTMAX_POINTS} points" in text
 
 
-def test_no_two_pages_have_one_name(graded):
-    found = [path.name.lower() for path in (graded / "out" / "feedback" / "cy").iterdir()]
-    assert len(set(found)) == len(found) == 5
-    assert max(len(name.encode()) for name in found) <= 255
+def shown_of(*verdicts):
+    """The text of a page that shows only these."""
+    return Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", verdicts))).text
 
 
-def test_an_equation_that_a_hint_names_is_shown_by_its_number():
-    (task,) = (task for task in all_tasks("softmax") if task.id == "log-softmax-derivative")
-    (role,) = re.findall("{eq}`[^`]*`", task.hints[0])
-    failed = Verdict(task.id, task.title, False, 0, 1, "it is wrong", None, None, task.equation)
-    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (failed,)))).text
-    assert sentence(task.hints[0].replace(role, eq(role[5:-1])), task.entry).replace("`", "") in text
+def test_a_page_says_each_thing_once_in_sentences_and_an_equation_by_its_number():
+    said = "this is “no maximum subtracted” in the case “c”."
+    told = Verdict("stable-softmax", "Title", False, 0, 1, said, "no maximum subtracted", "exp overflows")
+    text = shown_of(told, Verdict("entropy-by-hand", "Title", False, 0, 1, "it is wrong", "another", None))
+    assert text.count("no maximum subtracted") == 1
+    for part in (f"T{said[1:]}", "It is wrong", "Known mistake: another", "Hint: exp overflows"):
+        assert part in text
+    hint = get_task("log-softmax-derivative").hints[0]
+    (role,) = re.findall("{eq}`[^`]*`", hint)
+    text = shown_of(Verdict("log-softmax-derivative", "Title", False, 0, 1, "it is wrong"))
+    assert sentence(hint.replace(role, eq(role[5:-1]))).replace("`", "") in text
     assert "{eq}" not in text
 
 
 def test_after_an_error_of_form_the_page_gives_no_hint_and_what_is_true_stands_in_it():
     told = "my_softmax is not right in the case “c”. Its numbers are right; it lacks an axis of length 1."
-    form = Verdict("stable-softmax", "Title", False, 0, 1, told, None, "")
-    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (form,)))).text
+    text = shown_of(Verdict("stable-softmax", "Title", False, 0, 1, told, None, ""))
     assert told in text
     assert "Hint:" not in text
 
@@ -140,37 +146,24 @@ NAMES_AND_FORMULAS = """my_update has no answer yet|twice is not right|`x` feeds
 shares = np.exp(lses)|plain / 2|s (1 - s) is|t_1 + 9|exp overflows|dQ lacks|e^c is|p' = p|1 - t||-inf|<script>|Done|(x w)^T is"""
 
 
-@pytest.mark.parametrize("text", NAMES_AND_FORMULAS.replace("\n", "|").split("|"))
-def test_a_text_that_begins_with_a_name_or_a_formula_stays_as_it_is(text):
-    assert sentence(text, "twice") == text
+def test_a_text_begins_with_a_capital_unless_with_a_name_or_a_formula():
+    kept = NAMES_AND_FORMULAS.replace("\n", "|").split("|")
+    assert [sentence(text, "twice") for text in kept] == kept
+    for text in ("this is “no scale”", "a position", "entry (0, 2)", "below -104 it", "additive: two", "queries, keys", "wrong"):
+        assert sentence(text) == text[0].upper() + text[1:]
 
 
-@pytest.mark.parametrize(
-    "text", ["this is “no scale”", "a position", "entry (0, 2)", "below -104 it", "additive: two", "queries, keys", "wrong"]
-)
-def test_any_other_text_begins_with_a_capital(text):
-    assert sentence(text) == text[0].upper() + text[1:]
-
-
-def test_a_page_says_each_thing_once_and_in_sentences():
-    told = Verdict(
-        "stable-softmax", "Title", False, 0, 1, "this is “no maximum subtracted” in the case “c”.", "no maximum subtracted", "exp overflows"
-    )
-    other = Verdict("entropy-by-hand", "Title", False, 0, 1, "it is wrong", "another", None)
-    text = Reader(feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (told, other)))).text
-    assert "This is “no maximum subtracted” in the case “c”." in text
-    assert text.count("no maximum subtracted") == 1
-    assert "It is wrong" in text
-    assert "Known mistake: another" in text
-    assert "Hint: exp overflows" in text
-
-
-def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(small_room):
-    small_room.hand_in("s01", right="1", words="note code cell 3 was changed")
-    (small_room / "in" / "zoe").mkdir()
-    done = small_room.grade()
-    assert is_inert(page(small_room, "class.html"))
-    shown = Reader(page(small_room, "class.html"))
+def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(room):
+    room.with_students(1, "calm").grade("quiet", submissions="calm")
+    text = (room / "quiet" / "class.html").read_text()
+    for part in ("Nothing: every notebook was there", "1 student · 1 notebook graded", "(1 notebook under “full”)"):
+        assert part in text
+    room.with_students(4)
+    room.hand_in("s01", right="1", words="note code cell 3 was changed")
+    (room / "in" / "zoe").mkdir()
+    done = room.grade()
+    assert is_inert(page(room, "class.html"))
+    shown = Reader(page(room, "class.html"))
     alts = [value for name, value in shown.attributes if name == "alt"]
     assert [alt.split()[0] for alt in alts] == ["Histogram", "Horizontal", "Horizontal"]
     assert all(shown.text.count(alt) == 1 for alt in alts)
@@ -181,15 +174,6 @@ def test_the_class_report_shows_three_figures_with_words_and_what_to_look_at(sma
     assert hardest(done.marked)[0] == (f"2.4 {tasks[3].title}", 0, 4)  # zoe, who handed nothing in, makes no task hard
     assert hardest(done.marked)[-1] == (f"2.1 {tasks[0].title}", 3, 4)
     assert mistakes(done.marked)[0][1] == 4
-
-
-@pytest.mark.usefixtures("without_pictures")
-def test_a_class_with_nothing_odd_says_so(room):
-    room.with_students(1).grade()
-    text = page(room, "class.html")
-    assert "Nothing: every notebook was there" in text
-    assert "1 student · 1 notebook graded" in text
-    assert "(1 notebook under “full”)" in text
 
 
 def verdict(task, mistake=None):
@@ -209,26 +193,21 @@ def test_a_task_is_hard_for_those_whose_notebook_was_judged():
 
 
 def test_mistakes_are_counted_by_students_and_sorted_by_task_as_numbers():
-    first = {
-        "repair-softmax-temperature": "late",
-        "repair-decay-gate": "early",
-        "latent-decoding-step": "more",
-        "repair-decoupled-scores": "less",
-    }
-    second = {"repair-softmax-temperature": "late", "read-interference": "two"}
-    other = {"repair-softmax-temperature": None, "read-interference": "two"}
-    weeks = [("ann", "week 1", first), ("ann", "week 2", second), ("bob", "week 1", other)]
+    in_order = ["repair-softmax-temperature", "repair-decoupled-scores", "latent-decoding-step", "repair-decay-gate"]
+    temperature, scores, step, gate = in_order
+    weeks = [
+        ("ann", "week 1", {temperature: "late", gate: "early", step: "more", scores: "less"}),
+        ("ann", "week 2", {temperature: "late", "read-interference": "two"}),
+        ("bob", "week 1", {temperature: None, "read-interference": "two"}),
+    ]
     marked = [Marked(who, week, "", "softmax", "graded", tuple(verdict(*each) for each in made.items())) for who, week, made in weeks]
-    repairs = ("repair-softmax-temperature", "repair-decoupled-scores", "latent-decoding-step", "repair-decay-gate")
-    once = [(f"{get_task(task).number} {made}", 1) for task, made in zip(repairs, ("late", "less", "more", "early"), strict=True)]
+    once = [(f"{get_task(task).number} {weeks[0][2][task]}", 1) for task in in_order]
     assert mistakes(marked) == [(f"{get_task('read-interference').number} two", 2), *once]
 
 
-@pytest.mark.parametrize(
-    ("numbers", "text"), [((2,), "2"), ((2, 3), "2, 3"), ((0, 1, 2), "0–2"), ((0, 2, 3, 4, 9, 10, 11, 12), "0, 2–4, 9–12"), ((), "")]
-)
-def test_chapters_in_a_row_are_named_by_their_ends(numbers, text):
-    assert runs([slug for slug in lessons() if lesson_number(slug) in map(str, numbers)]) == text
+def test_chapters_in_a_row_are_named_by_their_ends():
+    for numbers, text in {"2": "2", "2 3": "2, 3", "0 1 2": "0–2", "0 2 3 4 9 10 11 12": "0, 2–4, 9–12", "": ""}.items():
+        assert runs([slug for slug in lessons() if lesson_number(slug) in numbers.split()]) == text
 
 
 def test_colours_can_be_read_in_light_and_dark():

@@ -30,15 +30,6 @@ HONEST = [
     "__import__('socket').socketpair()",
     "__import__('signal').setitimer(0, 0)",
 ]
-LOOP = """
-import sys
-sys.path.append({folder!r})
-import sandbox
-from pathlib import Path
-sandbox.confine(writable=Path({own!r}), layers=["limits"], limits=sandbox.Limits(cpu_s=0.1))
-while True:
-    pass
-"""
 CONNECT = "__import__('socket').create_connection(('127.0.0.1', port), 2)"
 ACTS = {  # layer: what it refuses, and part of the refusal
     "limits": {
@@ -111,7 +102,11 @@ def test_all_layers_together_refuse_them_too(stage: Stage, user: str):
 
 
 def test_an_endless_loop_is_killed_by_the_processor_time_it_uses(stage: Stage):
-    code = LOOP.format(folder=str(HERE.parent), own=str(stage.own))
+    code = f"""import sys; sys.path.append({str(HERE.parent)!r}); import sandbox; from pathlib import Path
+sandbox.confine(writable=Path({str(stage.own)!r}), layers=["limits"], limits=sandbox.Limits(cpu_s=0.1))
+while True:
+    pass
+"""
     assert -python(code).returncode in (signal.SIGXCPU, signal.SIGKILL)
 
 

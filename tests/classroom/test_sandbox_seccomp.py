@@ -94,7 +94,7 @@ def test_every_refused_call_is_refused_and_everyday_calls_pass(machine: str):
 
 def test_calls_of_another_architecture_kill_and_unknown_ones_do_not_exist(machine: str):
     assert outcome(machine, "kill", ME, architecture=0x40000003) == KILL  # 32-bit calls have other numbers
-    assert outcome(machine, 0x40000000 | 62, ME) == KILL  # x32
+    assert {outcome(machine, 0x40000000 | number, ME) for number in (0, 62)} == {KILL}  # x32
     assert outcome(machine, system_calls.LAST_KNOWN + 1) == ENOSYS
     assert outcome(machine, system_calls.LAST_KNOWN) == PASS
 

@@ -1,17 +1,19 @@
 """What becomes of workers and of the process they are forked from; and systems without fork, where each is a plain process."""
 
-import os
+import json
 import select
-import signal
 import tempfile
+from unittest import mock
 
 import pytest
 
 from attn_course.classroom import grader as grader_module
+from attn_course.classroom import supervisor
 from attn_course.classroom.budget import Budget
 from attn_course.classroom.grader import Grader, Unconfined
 from attn_course.classroom.sandbox import Limits
 from attn_course.classroom.supervisor import KILLED, ForkServer
+from attn_course.tasks import all_tasks
 from tests.classroom import notebooks, toy
 from tests.classroom.conftest import beside
 from tests.classroom.hostile.attacks import ATTACKS, ENDLESS
@@ -27,20 +29,29 @@ def plain(exercises):
         yield grader
 
 
-def test_without_fork_the_verdicts_are_the_same(plain, grader, root, tmp_path):
-    book = notebooks.answered(
-        root,
-        "softmax",
-        {"entropy-by-hand": "my_entropy = 1.5", "softmax-jacobian": "def my_jacobian(weights): return weights"},
-        folder="solutions",
-    )
-    path = notebooks.save(book, tmp_path / "02_softmax.ipynb")
+def test_without_fork_the_verdicts_are_the_same_and_a_worker_gets_no_body_and_no_reason(plain, grader, root, tmp_path, monkeypatch):
+    sent, encode = [], supervisor.encode
+    monkeypatch.setattr(supervisor, "encode", lambda message: sent.append(repr(message)) or encode(message))
+    wrong = {
+        "entropy-by-hand": "my_entropy = 1.5",
+        "softmax-jacobian": "def my_jacobian(weights): return weights",
+        "entropy-as-scores-sharpen": "my_cooling = r'-s_i s_j'",
+    }
+    path = notebooks.save(notebooks.answered(root, "softmax", wrong), tmp_path / "02_softmax.ipynb")
     ours, theirs = plain.grade(path, student="ada"), grader.grade(path, student="ada")
     assert ours.verdicts == theirs.verdicts
-    assert [verdict.task for verdict in ours.verdicts if verdict.points < verdict.max_points] == ["entropy-by-hand", "softmax-jacobian"]
+    judged = [verdict for verdict in ours.verdicts if "has no answer yet" not in verdict.message]
+    assert [verdict.task for verdict in judged] == [*wrong]
+    assert any("'do': 'calls'" in message for message in sent)
+    shown = path.read_text(encoding="utf-8")
+    for task in all_tasks("softmax"):
+        answer = task.sheet.solution.partition("### BEGIN SOLUTION\n")[2].partition("### END")[0]
+        own = [line for line in map(str.strip, answer.splitlines()) if len(line) > 20 and json.dumps(line)[1:-1] not in shown]
+        assert own or task.kind == "repair"
+        assert not [line for line in [*own, task.sheet.why.splitlines()[0]] if any(line in message for message in sent)]
 
 
-@pytest.mark.parametrize("attack", ["ends Python", "crashes", "floods", "loops", "hangs up", "forges a frame"])
+@pytest.mark.parametrize("attack", ["ends Python", "crashes", "floods", "hangs up", "forges a frame"])
 def test_without_fork_attacks_get_nothing_too(plain, toy_chapter, tmp_path, monkeypatch, attack):
     if attack in ENDLESS:
         monkeypatch.setattr(plain, "_limits", Budget(cell=1.0))
@@ -59,25 +70,11 @@ def test_what_is_printed_beyond_the_limit_is_thrown_away_and_costs_no_task(reque
     ]
 
 
-def test_a_killed_fork_server_costs_its_notebook_and_no_other(grader, toy_chapter, tmp_path):
+def test_a_fork_server_that_was_killed_between_two_notebooks_costs_neither(grader, toy_chapter, tmp_path):
     path = toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(toy.RIGHT))
     assert points(grader.grade(path, student="ada")) == [2, 3, 4]
     grader._workers._process.kill()
     assert points(grader.grade(path, student="ada")) == [2, 3, 4]
-
-
-def test_a_fork_server_or_worker_killed_from_outside_costs_the_student_nothing(grader, toy_chapter, tmp_path, monkeypatch):
-    original, killed = grader_module._Sitting._run, []
-
-    def kill_first(sitting, positions):
-        if 2 in positions and not killed:
-            killed.append(os.killpg(grader._workers._process.pid, signal.SIGKILL))
-        original(sitting, positions)
-
-    monkeypatch.setattr(grader_module._Sitting, "_run", kill_first)
-    graded = grader.grade(toy.write(tmp_path / "ex_97_toy.ipynb", toy.cells(toy.RIGHT)), student="ada")
-    assert killed
-    assert points(graded) == [2, 3, 4]
 
 
 def test_the_time_for_a_whole_notebook_is_limited(exercises, toy_chapter, tmp_path, grader):
@@ -117,10 +114,13 @@ def test_nothing_is_graded_where_nothing_confines(monkeypatch):
         def __str__(self):
             return "sandbox: none"
 
+    workers = mock.Mock()
     monkeypatch.setattr(grader_module, "probe", Nothing)
+    monkeypatch.setattr(grader_module, "ForkServer", lambda: workers)
     with pytest.raises(Unconfined, match="untrusted work is not run here"):
         Grader(seed=1)
-    Grader(seed=1, allow_unsafe=True).close()
+    assert workers.close.called
+    Grader(seed=1, allow_unsafe=True)
 
 
 def test_a_worker_that_cannot_be_confined_is_no_fault_of_the_students(grader, toy_chapter, tmp_path, monkeypatch):

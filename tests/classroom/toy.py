@@ -14,21 +14,14 @@ from attn_course.tasks import Case, Task, Wrong, registry
 
 def _task(name: str, title: str, entry: str, answer: Any, wrong: Iterable[Any], points: int) -> Task:
     names = ["forgot the factor", "lost the sign", "added one"]
-    return Task(
-        id=name,
-        title=title,
-        entry=entry,
-        kind="write",
-        equation=None,
-        points=points,
-        difficulty=1,
-        minutes=1,
-        trains="the engine",
-        answer=answer,
-        cases=lambda rng: [Case("five numbers", x=rng.normal(size=5))],
-        wrong=[Wrong(name, function, f"hint: you {name}") for name, function in zip(names, wrong, strict=True)],
-        hints=[f"first nudge for {entry}", "second nudge", "third nudge"],
-    )
+    known = [Wrong(name, function, f"hint: you {name}") for name, function in zip(names, wrong, strict=True)]
+    asked = {"kind": "write", "equation": None, "points": points, "difficulty": 1, "minutes": 1, "trains": "the engine"}
+    hints = [f"first nudge for {entry}", "second nudge", "third nudge"]
+
+    def cases(rng: Any) -> list[Case]:
+        return [Case("five numbers", x=rng.normal(size=5))]
+
+    return Task(id=name, title=title, entry=entry, answer=answer, cases=cases, wrong=known, hints=hints, **asked)
 
 
 TASKS = (

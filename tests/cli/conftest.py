@@ -1,6 +1,7 @@
 """The toy course as working directory, and the command line as a function."""
 
 import hashlib
+import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +26,7 @@ class Said(NamedTuple):
 @pytest.fixture
 def toy_course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Root of a course with the toy chapter, the only chapter; it is also the working directory."""
+    importlib.import_module("attn_course.authoring.own")  # first imported while the toy stands in, it would know nothing else
     toy.install(monkeypatch.setattr)
     monkeypatch.chdir(toy.make_course(tmp_path))
     return tmp_path

@@ -56,12 +56,17 @@ def checking(toy_course, root, tmp_path_factory):
     started[0].communicate()
 
 
-def stop(checking, course, number):
-    """Stop the check when two notebooks have begun; nothing is to be left of it, and no other notebook to begin."""
-    process, temporary = checking
+@pytest.mark.parametrize(
+    ("number", "is_starting"), [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGHUP, False), (signal.SIGKILL, True)]
+)
+def test_a_check_that_is_stopped_leaves_nothing_behind_and_begins_no_other_notebook(checking, toy_course, number, is_starting):
+    """When two notebooks have begun, or their kernels have begun to start."""
+    if is_starting:
+        (toy_course / "work" / "ipykernel_launcher.py").write_text(STARTING)
+    process, temporary = checking("1 / 0" if is_starting else BEGUN)
 
     def begun():
-        return [path for path in (course / "work").glob("begun-*") if path.read_text().endswith(".")]
+        return [path for path in (toy_course / "work").glob("begun-*") if path.read_text().endswith(".")]
 
     assert wait_for(lambda: len(begun()) == 2, PATIENCE_S)
     assert len(list(temporary.iterdir())) == 2
@@ -73,14 +78,3 @@ def stop(checking, course, number):
     assert wait_for(lambda: not list(temporary.iterdir()), PATIENCE_S)
     assert wait_for(lambda: not any(is_running(int(pid)) for path in begun() for pid in path.read_text().split()[:-1]), PATIENCE_S)
     assert len(begun()) == 2
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_check_that_is_stopped_leaves_nothing_behind_and_begins_no_other_notebook(checking, toy_course, number):
-    stop(checking(BEGUN), toy_course, number)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_check_that_is_stopped_while_kernels_start_leaves_nothing_behind(checking, toy_course, number):
-    (toy_course / "work" / "ipykernel_launcher.py").write_text(STARTING)
-    stop(checking("1 / 0"), toy_course, number)

@@ -54,22 +54,20 @@ def test_the_index_decides_what_belongs_to_a_topic(attn_course, monkeypatch):
     assert attn_course("formulas", "--chapter", "softmax", "--topic", "b1").out.splitlines()[-1].startswith("2 equations; ")
 
 
-def test_verify_prints_the_line_of_each_and_their_number(attn_course, monkeypatch):
-    monkeypatch.setattr(Equation, "check", lambda self, latex=None: None)
+def test_verify_prints_the_line_of_each_and_their_number_and_names_one_that_does_not_hold(attn_course, monkeypatch):
+    fails = []
+
+    def check(self, latex=None):
+        if self.label in fails:
+            raise Refuted("Eq. (2.1) is not confirmed: the sides differ")
+
+    monkeypatch.setattr(Equation, "check", check)
     monkeypatch.setattr("attn_course.equations.gates.wrong_form_problems", lambda equation: [])
     said = attn_course("formulas", "--verify")
     assert said.code == 0
     assert get_equation("softmax").success_line in said.out.splitlines()
     assert said.out.splitlines()[-1] == f"{len(all_equations())} of {len(all_equations())} equations hold"
-
-
-def test_verify_names_an_equation_that_does_not_hold(attn_course, monkeypatch):
-    def refute(self, latex=None):
-        if self.label == "softmax":
-            raise Refuted("Eq. (2.1) is not confirmed: the sides differ")
-
-    monkeypatch.setattr(Equation, "check", refute)
-    monkeypatch.setattr("attn_course.equations.gates.wrong_form_problems", lambda equation: [])
+    fails.append("softmax")
     said = attn_course("formulas", "--chapter", "softmax", "--verify")
     assert said.code == 1
     number = len(all_equations("softmax"))
@@ -77,21 +75,16 @@ def test_verify_names_an_equation_that_does_not_hold(attn_course, monkeypatch):
     assert said.out.splitlines()[-1] == f"{number - 1} of {number} equations hold"
 
 
-def test_one_equation_is_shown_with_all_that_is_known_of_it(attn_course):
+def test_one_equation_is_shown_with_all_that_is_known_of_it_and_checked_and_an_unknown_one_is_one_line(attn_course):
     said = attn_course("formulas", "softmax-jacobian")
     equation = get_equation("softmax-jacobian")
     assert said.code == 0
     assert said.out.splitlines()[0] == f"{numbers.eq('softmax-jacobian')} {equation.name}"
-    for part in (equation.latex, equation.why, *equation.uses, *(wrong.latex for wrong in equation.wrongs), equation.checked):
+    for part in (equation.latex, equation.why, *equation.uses, *(wrong.latex for wrong in equation.wrongs), equation.checked, "Used by"):
         assert part in said.out
-    assert "Used by" in said.out
     assert numbers.ROLE.findall(said.out) == []
-
-
-def test_one_equation_is_checked_and_an_unknown_one_is_one_line(attn_course):
     verified = attn_course("formulas", "softmax-jacobian", "--verify")
     assert (verified.code, verified.out.splitlines()[-1]) == (0, "1 of 1 equation holds")
     unknown = attn_course("formulas", "softmax-jacobean")
-    assert unknown.code == 2
-    assert unknown.err.count("\n") == 1
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
     assert "is it softmax-jacobian" in unknown.err

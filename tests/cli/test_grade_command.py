@@ -1,6 +1,7 @@
 """`attn-course grade`: what it says, and its exit codes."""
 
 import json
+from unittest import mock
 
 import pytest
 
@@ -96,21 +97,7 @@ def test_without_a_sandbox_it_says_what_to_do(attn_course, room, monkeypatch):
     assert attn_course("grade", "in", "--out", "out", "--allow-unsafe").code == 0
 
 
-def test_a_disk_that_is_full_is_one_line_that_says_how_to_go_on(attn_course, room, monkeypatch):
-    room.with_students(2)
-    kept = []
-
-    def full(store, key, result):
-        kept.append(key)
-        raise StoreError("out: cannot be written: No space left on device")
-
-    monkeypatch.setattr("attn_course.classroom.store.Store.keep", full)
-    said = attn_course("grade", "in", "--out", "out")
-    line = "attn-course: out: cannot be written: No space left on device; what was graded is kept: --resume goes on"
-    assert (said.code, said.err.splitlines()[-1], len(kept)) == (1, line, 1)
-
-
-def test_ctrl_c_leaves_a_run_that_goes_on(attn_course, room, monkeypatch):
+def test_ctrl_c_and_a_full_disk_leave_a_run_that_goes_on(attn_course, room, monkeypatch):
     room.with_students(3)
     grade = StandIn.grade
     graded = []
@@ -126,5 +113,11 @@ def test_ctrl_c_leaves_a_run_that_goes_on(attn_course, room, monkeypatch):
     assert said.code == 130
     assert "--resume goes on in out" in " ".join(said.err.split())
     assert not (room / "out" / "grades.csv").exists()
+    full = StoreError("out: cannot be written: No space left on device")
+    with monkeypatch.context() as patch:
+        patch.setattr("attn_course.classroom.store.Store.keep", mock.Mock(side_effect=full))
+        said = attn_course("grade", "in", "--out", "out", "--resume")
+    line = "attn-course: out: cannot be written: No space left on device; what was graded is kept: --resume goes on"
+    assert (said.code, said.err.splitlines()[-1]) == (1, line)
     assert attn_course("grade", "in", "--out", "out", "--resume").code == 0
     assert graded.count(graded[0]) == 1

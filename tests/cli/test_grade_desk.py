@@ -1,11 +1,14 @@
-"""`attn-course grade` at the teacher's desk: single tasks, other points, decisions, one student again, pages without names."""
+"""`attn-course grade` at a teacher's desk: single tasks, other points, decisions, one student again, pages without names; the guide."""
 
-import csv
 import html
 import json
+import re
+import shlex
+import shutil
 
 import pytest
 
+from attn_course.classroom.desk import Papers, read_desk
 from attn_course.tasks import all_tasks
 from tests.classroom import platforms
 from tests.cli.conftest import refused, tree
@@ -15,8 +18,7 @@ FIRST, SECOND = TASKS[0], TASKS[1]
 
 
 def rows(room, name="grades.csv"):
-    with (room / "out" / name).open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+    return platforms.table(room / "out" / name)
 
 
 def summary(room):
@@ -117,6 +119,8 @@ def test_one_student_is_graded_again_and_nobody_else(attn_course, room):
     assert (now.keys() == kept.keys(), sum(now[name] != kept[name] for name in kept)) == (True, 1)
     assert attn_course("grade", "in", "--out", "out", "--resume").code == 0
     assert [summary(room)[s]["points"] for s in ("bo", "new")] == [str(FIRST.points + SECOND.points)] * 2
+    (said,) = refused(attn_course("grade", "in", "--out", "out", "--resume", "--student", "eve"), room.folder, tree(room.folder))
+    assert "--student: wanted a student of this class; got eve" in said
 
 
 @pytest.mark.parametrize(
@@ -134,13 +138,6 @@ def test_what_cannot_be_graded_so_is_one_clear_line(attn_course, room, words, co
     room.hand_in("ada")
     (said,) = refused(attn_course("grade", "in", "--out", "out", *words), room.folder, tree(room.folder))
     assert complaint in said
-
-
-def test_a_student_who_is_not_there_is_not_graded_again(attn_course, room):
-    room.hand_in("ada")
-    assert attn_course("grade", "in", "--out", "out").code == 0
-    (said,) = refused(attn_course("grade", "in", "--out", "out", "--resume", "--student", "eve"), room.folder, tree(room.folder))
-    assert "--student: wanted a student of this class; got eve" in said
 
 
 def test_anonymous_pages_name_nobody_and_the_summary_says_who_is_who(attn_course, room):
@@ -171,3 +168,59 @@ def test_anonymous_pages_name_nobody_and_the_summary_says_who_is_who(attn_course
         folders = {path.parent.name for path in pages if path.name != "class.html"}
         assert folders == {aliases[student] for student in (*platforms.RIGHT, "fay")}  # hers says that an apology is no notebook
         assert attn_course("grade", "submissions.zip", "--out", "out", "--resume").code == 0
+
+
+@pytest.fixture
+def guide(root):
+    return (root / "docs" / "teachers-guide.md").read_text(encoding="utf-8")
+
+
+def command_with(guide, word):
+    """The one command of the guide that names a file."""
+    (line,) = [line for line in re.findall(r"^attn-course grade .*$", guide, flags=re.MULTILINE) if word in shlex.split(line)]
+    return shlex.split(line)[1:]
+
+
+@pytest.mark.parametrize("platform", ["canvas", "moodle"])
+def test_a_class_goes_from_the_platform_and_back_by_the_guide_alone(attn_course, room, guide, platform):
+    platforms.roster(room / "roster.csv")
+    if platform == "canvas":
+        platforms.canvas_zip(room / "submissions.zip", room / "workshop")
+        before = platforms.canvas_gradebook(room / "canvas-export.csv")
+        words = command_with(guide, "submissions.zip")
+    else:
+        platforms.moodle_folder(room / "download")
+        shutil.make_archive(str(room / "moodle"), "zip", room / "download")
+        before = platforms.moodle_worksheet(room / "worksheet.csv")
+        words = command_with(guide, "moodle.zip")
+    said = attn_course(*words)
+    assert (said.code, said.out.count("6 students, 5 notebooks graded on chapter 2")) == (0, 1)
+    assert ("1 missing, 1 not judged, 1 late" if platform == "canvas" else "1 missing, 1 late") in " ".join(
+        said.out.split()
+    )  # an apology is no notebook
+    out = words[words.index("--out") + 1]
+    assert f"`{out}/{platform}.csv`" in guide
+    who, column = ("ID", platforms.CANVAS_COLUMN) if platform == "canvas" else ("Identifier", "Grade")
+    rows = platforms.table(room / out / f"{platform}.csv")
+    assert [row[who] for row in rows] == [row[who] for row in platforms.table(before)]
+    after = {row[who]: row[column] for row in rows}
+    points = {row["student"]: row["points"] for row in platforms.table(room / out / "summary.csv")}
+    for student, *_, canvas, moodle in platforms.SIX:
+        mark = after[canvas if platform == "canvas" else f"Participant {moodle}"]
+        assert (
+            mark == "" if student == "fay" else float(mark) == round(100 * float(points[student]) / sum(task.points for task in TASKS), 2)
+        )
+    assert sum(map(int, points.values())) > 0
+
+
+def test_the_tables_that_the_guide_shows_are_read_as_it_says(guide):
+    roster, points, decisions = re.findall(r"```csv\n(.*?)```", guide, flags=re.DOTALL)
+    desk = read_desk(Papers({"roster": ("r", roster), "points": ("p", points), "overrides": ("o", decisions)}))
+    assert [student.id for student in desk.roster.students] == ["ada", "bo"]
+    assert desk.worth == {"stable-softmax": 5, TASKS[2].id: 0}
+    found = desk.decisions(["ada", "bo"], {task.id: task.points for task in TASKS})
+    assert [(each.student, each.task, each.lesson) for each in found] == [
+        ("ada", "stable-softmax", "softmax"),
+        ("bo", "", "softmax"),
+        ("bo", "", ""),
+    ]

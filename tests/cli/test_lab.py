@@ -61,18 +61,6 @@ def setting(lab: Lab, plugin: str) -> dict[str, Any]:
     return defaults | found["settings"]
 
 
-def listing(lab: Lab, folder: str) -> set[str]:
-    return {item["name"] for item in request(lab, f"api/contents/{folder}")["content"]}
-
-
-def page_config(lab: Lab) -> dict[str, Any]:
-    with urllib.request.urlopen(lab.address, timeout=30) as answer:
-        page = answer.read().decode()
-    found = re.search(r'<script id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.DOTALL)
-    assert found
-    return json.loads(found[1])
-
-
 def test_without_a_display_the_address_is_printed_with_its_token(served):
     lab, _ = served
     said = "".join(lab.lines)
@@ -82,24 +70,19 @@ def test_without_a_display_the_address_is_printed_with_its_token(served):
     assert "from work/ex_02_softmax.ipynb on" in said
 
 
-def test_the_token_is_asked_for(served):
+def test_lessons_and_work_are_listed_and_nothing_else_and_the_token_is_asked_for(served):
     lab, _ = served
+    for folder, names in (
+        ("", {"README.md", "work"}),
+        ("work", {"lessons", "ex_02_softmax.ipynb", "ex_03_scaling.ipynb"}),
+        ("work/lessons", {"02_softmax.ipynb", "03_scaling.ipynb"}),
+    ):
+        assert {item["name"] for item in request(lab, f"api/contents/{folder}")["content"]} == names
+    assert request(lab, "api/contents/solutions/02_softmax.ipynb")["type"] == "notebook"  # by its name it can still be opened
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"{lab.address.split('/lab')[0]}/api/contents", timeout=30)
     assert refused.value.code == 403
     refused.value.close()
-
-
-def test_lessons_and_work_are_listed_and_nothing_else(served):
-    lab, _ = served
-    assert listing(lab, "") == {"README.md", "work"}
-    assert listing(lab, "work") == {"lessons", "ex_02_softmax.ipynb", "ex_03_scaling.ipynb"}
-    assert listing(lab, "work/lessons") == {"02_softmax.ipynb", "03_scaling.ipynb"}
-
-
-def test_solutions_can_still_be_opened_by_name(served):
-    lab, _ = served
-    assert request(lab, "api/contents/solutions/02_softmax.ipynb")["type"] == "notebook"
 
 
 def test_a_lesson_is_opened_with_its_scripts_trusted(served):
@@ -109,45 +92,34 @@ def test_a_lesson_is_opened_with_its_scripts_trusted(served):
         assert [cell["metadata"]["trusted"] for cell in cells if cell["cell_type"] == "code"] == [True, True]
 
 
-def test_no_news_no_update_check_no_build_check_no_shop_for_extensions(served):
-    lab, _ = served
+def test_no_news_no_update_no_shop_for_extensions_no_question_and_what_the_user_has_set_still_holds(served):
+    lab, course = served
     assert setting(lab, "@jupyterlab/apputils-extension:notification")["fetchNews"] == "false"
     assert setting(lab, "@jupyterlab/apputils-extension:notification")["checkForUpdates"] is False
     assert setting(lab, "@jupyterlab/extensionmanager-extension:plugin")["enabled"] is False
-    page = page_config(lab)
+    with urllib.request.urlopen(lab.address, timeout=30) as answer:
+        found = re.search(r'<script id="jupyter-config-data"[^>]*>(.*?)</script>', answer.read().decode(), re.DOTALL)
+    page = json.loads(found[1])
     assert page["news"] == {"disabled": True}
     assert page["extensionManager"]["name"] == "read-only"
     assert (page["buildAvailable"], page["buildCheck"]) == (False, False)
     assert request(lab, "lab/api/update")["notification"] is None
-
-
-def test_the_readme_opens_as_a_page_and_a_notebook_without_a_question(served):
-    lab, _ = served
     assert setting(lab, "@jupyterlab/docmanager-extension:plugin")["defaultViewers"] == {"markdown": "Markdown Preview"}
     assert setting(lab, "@jupyterlab/notebook-extension:tracker")["autoStartDefaultKernel"] is True
+    assert setting(lab, "@jupyterlab/apputils-extension:themes")["theme"] == "JupyterLab Dark"
+    own = course.parent / "home" / ".jupyter"
+    files = {path.relative_to(own).as_posix() for path in own.rglob("*.*")}
+    assert files == {"jupyter_server_config.json", "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"}
 
 
-def test_the_kernel_python3_is_this_python_whatever_the_user_has_installed(served):
+def test_the_kernel_is_this_python_whatever_the_user_has_installed_and_the_first_page_the_lowest_lesson(served):
     lab, _ = served
     found = request(lab, "api/kernelspecs")
     assert found["default"] == "python3"
     assert found["kernelspecs"]["python3"]["spec"]["argv"][0] == sys.executable
-
-
-def test_what_the_user_has_set_in_jupyterlab_still_holds_and_is_not_touched(served):
-    lab, course = served
-    assert setting(lab, "@jupyterlab/apputils-extension:themes")["theme"] == "JupyterLab Dark"
-    files = {
-        path.relative_to(course.parent / "home" / ".jupyter").as_posix() for path in (course.parent / "home" / ".jupyter").rglob("*.*")
-    }
-    assert files == {"jupyter_server_config.json", "lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"}
-
-
-def test_the_first_page_is_the_lowest_lesson_beside_its_table_of_contents(served):
-    lab, _ = served
     layout = request(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
     assert layout["main"]["current"] == "notebook:work/lessons/02_softmax.ipynb"
-    assert layout["left"]["current"] == "@jupyterlab/toc:plugin"
+    assert layout["left"]["current"] == "@jupyterlab/toc:plugin"  # its table of contents
 
 
 def test_a_lesson_that_was_only_run_is_saved_as_it_was_built_and_stays_trusted(served):
@@ -173,12 +145,7 @@ def test_what_a_learner_writes_is_saved_in_lessons_and_in_work(served):
         saved = json.loads((course / path).read_text())["cells"][1]
         assert "".join(saved["source"]) == "6 * 7"
         assert saved["outputs"][0]["text"] == ["of this run"]
-
-
-def test_a_new_notebook_beside_the_lessons_is_saved(served):
-    lab, course = served
-    content = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    save(lab, "notebooks/notes.ipynb", content)
+    save(lab, "notebooks/notes.ipynb", {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     assert json.loads((course / "notebooks" / "notes.ipynb").read_text())["cells"] == []
     (course / "notebooks" / "notes.ipynb").unlink()
 

@@ -22,18 +22,28 @@ def is_trusted(path: Path) -> bool:
         keeper.store.close()
 
 
-def test_every_exercise_is_copied_once_and_said_so(course: Path):
+def test_every_exercise_is_copied_once_and_said_so_and_what_was_copied_is_remembered(course: Path):
     assert copy_exercises(course) == ["copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb"]
     for name in ("ex_02_softmax.ipynb", "ex_03_scaling.ipynb"):
         assert (course / "work" / name).read_bytes() == (course / "exercises" / name).read_bytes()
     assert copy_exercises(course) == []
+    assert set(json.loads((course / lab_files.COPIES).read_text())) == {"softmax", "scaling"}
+    assert all(part.startswith(".") for part in lab_files.PROFILE.parts[1:])
+    (course / lab_files.COPIES).write_text("[1")
+    assert copy_exercises(course) == []
+    assert copy_states(course)["ex_02_softmax.ipynb"] == "untouched"
 
 
-def test_what_the_learner_wrote_is_never_written_over(course: Path):
-    mine = course / "work" / "ex_02_softmax.ipynb"
+@pytest.mark.parametrize(
+    ("name", "copied"),
+    [("ex_02_softmax.ipynb", "ex_03_scaling.ipynb"), ("02_softmax.ipynb", "ex_02_softmax.ipynb, ex_03_scaling.ipynb")],
+    ids=["a copy", "of the first version"],
+)
+def test_what_the_learner_wrote_is_never_written_over(course: Path, name: str, copied: str):
+    mine = course / "work" / name
     write_notebook(mine, "# mine", "42")
     before = mine.read_bytes()
-    assert copy_exercises(course)[0] == "copied to work/: ex_03_scaling.ipynb"
+    assert copy_exercises(course)[0] == f"copied to work/: {copied}"
     assert mine.read_bytes() == before
 
 
@@ -84,13 +94,6 @@ def test_a_copy_that_is_no_notebook_is_pointed_out_and_kept(course: Path, conten
     assert broken.read_text() == content
 
 
-def test_a_memory_of_copies_that_is_broken_is_begun_anew(course: Path):
-    copy_exercises(course)
-    (course / lab_files.COPIES).write_text("[1")
-    assert copy_exercises(course) == []
-    assert copy_states(course)["ex_02_softmax.ipynb"] == "untouched"
-
-
 def test_work_that_is_a_file_is_one_clear_line(course: Path):
     (course / "work").write_text("not a folder")
     with pytest.raises(BadInput, match=r"^cannot write to .*work: ") as caught:
@@ -134,13 +137,8 @@ def test_what_is_trusted_already_is_not_signed_again_and_what_changed_is(course:
     assert trust_built(course) == []
     assert signed == ["03_scaling.ipynb"]
     assert is_trusted(course / "notebooks" / "03_scaling.ipynb")
-
-
-def test_a_lost_database_of_signatures_makes_everything_be_signed_again(course: Path):
-    copy_exercises(course)
-    trust_built(course)
-    (course.parent / "data" / "nbsignatures.db").unlink()
-    trust_built(course)
+    (course.parent / "data" / "nbsignatures.db").unlink()  # lost: all are signed again
+    assert trust_built(course) == []
     assert is_trusted(course / "notebooks" / "02_softmax.ipynb")
 
 
@@ -149,12 +147,6 @@ def test_a_home_that_cannot_be_written_costs_trust_but_not_the_course(course: Pa
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(course.parent / "file" / "data"))
     (line,) = trust(built_notebooks(course))
     assert "explorables will not move" in line
-
-
-def test_the_memory_of_copies_is_plain_json_out_of_sight(course: Path):
-    copy_exercises(course)
-    assert set(json.loads((course / lab_files.COPIES).read_text())) == {"softmax", "scaling"}
-    assert all(part.startswith(".") for part in lab_files.PROFILE.parts[1:])
 
 
 def test_a_copy_of_a_lesson_that_has_another_number_now_is_still_the_copy(course: Path):
@@ -174,10 +166,3 @@ def test_two_notebooks_of_one_lesson_are_one_clear_error(course: Path):
     write_notebook(course / "work" / "ex_05_softmax.ipynb", "# mine", "42")
     with pytest.raises(BadInput, match=r"ex_02_softmax\.ipynb and ex_05_softmax\.ipynb are both for the lesson softmax: keep one$"):
         copy_exercises(course)
-
-
-def test_notebooks_of_the_first_version_are_left_alone(course: Path):
-    write_notebook(course / "work" / "02_softmax.ipynb", "# old", "42")
-    before = (course / "work" / "02_softmax.ipynb").read_bytes()
-    assert copy_exercises(course)[0] == "copied to work/: ex_02_softmax.ipynb, ex_03_scaling.ipynb"
-    assert (course / "work" / "02_softmax.ipynb").read_bytes() == before

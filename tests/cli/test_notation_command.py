@@ -5,17 +5,9 @@ import pytest
 from attn_course.notation import DIALECTS, letters, table
 
 
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [((), table()), *(((name,), table(name)) for name in DIALECTS), (("--letters",), letters())],
-)
+@pytest.mark.parametrize(("words", "wanted"), [((), table()), *(((name,), table(name)) for name in DIALECTS), (("--letters",), letters())])
 def test_it_prints_the_tables_of_the_package(words, wanted, attn_course):
     assert attn_course("notation", *words) == (0, f"{wanted}\n", "")
-
-
-def test_its_help_names_every_dialect(attn_course):
-    said = attn_course("notation", "--help").out
-    assert all(name in said for name in DIALECTS)
 
 
 def test_an_unknown_dialect_is_one_clear_line(attn_course):

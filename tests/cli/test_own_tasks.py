@@ -118,13 +118,11 @@ def test_a_folder_that_cannot_name_a_lesson_is_refused(attn_course, extra, name,
         assert (said.code, complaint in said.err) == (2, True)
 
 
-def test_an_exercise_must_be_built_before_it_is_graded(attn_course, extra):
-    (extra.parent / "submitted").mkdir()
+def test_an_exercise_is_built_before_it_is_graded_and_a_students_own_check_leaves_it_out(attn_course, extra, root, tmp_path):
+    (tmp_path / "submitted").mkdir()
     said = attn_course("grade", "submitted", "--out", "x", "--own", "extra")
     assert (said.code, said.err.endswith("ex_extra.ipynb: missing; attn-course release --own extra builds it\n")) == (2, True)
-
-
-def test_a_students_own_check_leaves_such_an_exercise_out(attn_course, extra, root, tmp_path):
+    forget()
     attn_course("release", "--out", "week4", "--chapters", "softmax", "--no-lessons", "--own", "extra")
     forget()
     (tmp_path / "work").mkdir()

@@ -8,6 +8,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from attn_course.numbers import lesson_number
+from attn_course.tasks import all_tasks
 from tests.classroom.test_similarity import DISGUISED, HONEST, ORIGINAL
 
 NAME = "04_attention.ipynb"
@@ -30,7 +32,7 @@ def hand_in(folder: Path, student: str, *sources: str) -> Path:
     return folder / student / NAME
 
 
-def test_the_pair_is_named_and_nothing_is_run(attn_course, submitted):
+def test_the_pair_is_named_and_shown_with_both_sides_escaped_and_nothing_is_run(attn_course, submitted):
     said = attn_course("similarity", "submitted", "--json", "pairs.json", "--out", "page.html")
     assert said.code == 0
     assert "100%  al and bo <b> (8 lines)" in said.out
@@ -40,6 +42,18 @@ def test_the_pair_is_named_and_nothing_is_run(attn_course, submitted):
     assert "di/04_attention.ipynb: " in said.out.replace("\n", "")
     assert json.loads(Path("pairs.json").read_text(encoding="utf-8"))["pairs"][0]["students"] == ["al", "bo <b>"]
     assert not Path("ran").exists()
+    text = Path("page.html").read_text(encoding="utf-8")
+    for part in ("total = terms.sum(axis=-1, keepdims=True)", "t = e.sum(axis=-1, keepdims=True)", "bo &lt;b&gt;"):
+        assert part in text
+    assert "<b>:" not in text
+    for number in range(8):
+        hand_in(submitted, f"s{number}", ORIGINAL)
+    said = attn_course("similarity", "submitted", "--out", "page.html")
+    assert "100%  al, bo <b>, s0, s1, s2, s3, s4, s5, s6 and s7 (8 lines)" in said.out.replace("\n", "")
+    text = Path("page.html").read_text(encoding="utf-8")
+    assert text.count("<section") == 1
+    assert "10 students are alike: al, bo &lt;b&gt;, s0" in text
+    assert "Of 45 pairs among them" in text
 
 
 def test_a_zip_archive_is_compared_too(attn_course, submitted):
@@ -60,50 +74,19 @@ def test_a_roster_says_what_students_are_called(attn_course, submitted):
     assert (said.code, said.err) == (2, "attn-course: gone.csv: cannot be read: No such file or directory\n")
 
 
-def test_the_page_shows_both_sides_and_escapes_them(attn_course, submitted):
-    attn_course("similarity", "submitted", "--out", "page.html")
-    text = Path("page.html").read_text(encoding="utf-8")
-    assert "total = terms.sum(axis=-1, keepdims=True)" in text
-    assert "t = e.sum(axis=-1, keepdims=True)" in text
-    assert "bo &lt;b&gt;" in text
-    assert "<b>:" not in text
-
-
 def test_what_many_share_is_told_on_the_terminal_on_the_page_and_in_the_file(attn_course, submitted):
-    short = "def my_scores(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
+    task = all_tasks("attention")[0]
+    short = f"def {task.entry}(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
     for number in range(5):
         hand_in(submitted, f"s{number}", short)
     said = attn_course("similarity", "submitted", "--json", "pairs.json", "--out", "page.html")
     assert "not counted because many share it: 1 piece of code, the most common by 5 students" in said.out
     text = Path("page.html").read_text(encoding="utf-8")
     assert "<details><summary>Not counted because many share it: 1 piece of code" in text
-    assert "my_scores: 2 lines, shared by 5: s0, s1, s2, s3, s4" in text
+    assert f"{task.entry} (task {lesson_number('attention')}.1): 2 lines, shared by 5: s0, s1, s2, s3, s4" in text
     (left_out,) = json.loads(Path("pairs.json").read_text(encoding="utf-8"))["left_out"]
     assert left_out.pop("students") == ["s0", "s1", "s2", "s3", "s4"]
-    assert left_out == {"assignment": "attention", "defines": "my_scores", "lines": 2}
-
-
-def test_ten_copies_are_one_line_and_one_section(attn_course, submitted):
-    for number in range(8):
-        hand_in(submitted, f"s{number}", ORIGINAL)
-    said = attn_course("similarity", "submitted", "--out", "page.html")
-    assert "100%  al, bo <b>, s0, s1, s2, s3, s4, s5, s6 and s7 (8 lines)" in said.out.replace("\n", "")
-    text = Path("page.html").read_text(encoding="utf-8")
-    assert text.count("<section") == 1
-    assert "10 students are alike: al, bo &lt;b&gt;, s0" in text
-    assert "Of 45 pairs among them" in text
-
-
-def test_an_answer_is_named_with_its_task(attn_course, submitted):
-    from attn_course.numbers import lesson_number
-    from attn_course.tasks import all_tasks
-
-    task = all_tasks("attention")[0]
-    for number in range(5):
-        cell = f"def {task.entry}(query, key):\n    return query @ key.T / np.sqrt(query.shape[-1]) + query.sum() * 7"
-        hand_in(submitted, f"s{number}", cell)
-    attn_course("similarity", "submitted", "--out", "page.html")
-    assert f"{task.entry} (task {lesson_number('attention')}.1): 2 lines, shared by 5" in Path("page.html").read_text(encoding="utf-8")
+    assert left_out == {"assignment": "attention", "defines": task.entry, "lines": 2}
 
 
 def test_notebooks_that_cannot_be_compared_are_notes_and_all_others_are_compared(attn_course, submitted):

@@ -20,6 +20,7 @@ from tests.nbgrader.interpreter import Interpreter
 ROOT = Path(__file__).parents[2]
 NAME = "softmax"
 MARKS = "attn_course.classroom.nbgrader_marks"
+EXPORT = f"import sys; from {MARKS} import main; sys.exit(main())"
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +86,14 @@ def scores(gradebook: Path) -> dict[str, dict[str, float]]:
         join submitted_notebook on submitted_notebook.id = grade.notebook_id
         join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"""
     found: dict[str, dict[str, float]] = {}
-    with closing(sqlite3.connect(gradebook)) as database:
-        for student, cell, score in database.execute(query):
-            found.setdefault(student, {})[cell] = score
+    for student, cell, score in selected(gradebook, query):
+        found.setdefault(student, {})[cell] = score
     return found
+
+
+def selected(gradebook: Path, query: str) -> list[tuple]:
+    with closing(sqlite3.connect(gradebook)) as database:
+        return database.execute(query).fetchall()
 
 
 def test_what_nbgrader_generates_holds_every_cell_of_our_exercise_and_no_solution(course):
@@ -153,8 +158,7 @@ def two_chapters(*, statuses: tuple[str, str] = ("graded", "graded")) -> dict:
 
 def export(interpreter: Interpreter, report: dict, gradebook: Path) -> subprocess.CompletedProcess[str]:
     (gradebook.parent / "report.json").write_text(json.dumps(report), encoding="utf-8")
-    code = f"import sys; from {MARKS} import main; sys.exit(main())"
-    return interpreter.run(code, gradebook.parent, str(gradebook.parent), str(gradebook))
+    return interpreter.run(EXPORT, gradebook.parent, str(gradebook.parent), str(gradebook))
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +182,8 @@ def notebooks(gradebook: Path) -> dict[str, set[str]]:
         select notebook.name, base_cell.name from base_cell join notebook on notebook.id = base_cell.notebook_id
         join assignment on assignment.id = notebook.assignment_id where assignment.name = 'week3' and base_cell.type = 'GradeCell'"""
     found: dict[str, set[str]] = {}
-    with closing(sqlite3.connect(gradebook)) as database:
-        for notebook, cell in database.execute(query):
-            found.setdefault(notebook, set()).add(cell)
+    for notebook, cell in selected(gradebook, query):
+        found.setdefault(notebook, set()).add(cell)
     return found
 
 
@@ -194,8 +197,7 @@ def test_our_marks_stand_in_its_gradebook(course, interpreter, gradebook, known)
     found = scores(gradebook)["zoë"]
     assert {cell: score for cell, score in found.items() if score} == {"stable-softmax-check": 3.0, "softmax-jacobian-check": 2.0}
     assert len(found) == len(all_tasks("softmax"))
-    with closing(sqlite3.connect(gradebook)) as database:
-        comments = dict(database.execute("select base_cell.name, manual_comment from comment join base_cell on base_cell.id = cell_id"))
+    comments = dict(selected(gradebook, "select base_cell.name, manual_comment from comment join base_cell on base_cell.id = cell_id"))
     assert comments["stable-softmax"] is None
     assert comments["entropy-by-hand"].endswith("is not right  think")
 
@@ -204,16 +206,15 @@ def test_what_the_teacher_decided_on_a_chapter_is_extra_credit(interpreter, grad
     """Also for somebody who handed in nothing; of a submission it goes when the decision goes."""
     report = two_chapters()
     decided = {"ada": report["students"][0]["notebooks"][1], "cy": report["students"][2]["notebooks"][1]}
-    query = "select student_id, sum(coalesce(auto_score, 0) + coalesce(extra_credit, 0)) from grade join submitted_notebook on "
-    query += (
-        "submitted_notebook.id = grade.notebook_id join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id"
-    )
+    query = """
+        select student_id, sum(coalesce(auto_score, 0) + coalesce(extra_credit, 0)) from grade
+        join submitted_notebook on submitted_notebook.id = grade.notebook_id
+        join submitted_assignment on submitted_assignment.id = submitted_notebook.assignment_id group by student_id"""
     for points in (1.5, None):
         for each in decided.values():
             each |= {"points": points if points is not None else sum(task["points"] for task in each["tasks"])}
         assert export(interpreter, report, gradebook).returncode == 0
-        with closing(sqlite3.connect(gradebook)) as database:
-            found = dict(database.execute(f"{query} group by student_id"))
+        found = dict(selected(gradebook, query))
         assert (found["ada"], found["cy"]) == (2 + (points or 3), 1.5)
 
 
@@ -235,22 +236,13 @@ def test_nbgraders_own_export_lists_our_marks(course, interpreter, python, tmp_p
         ("[]", "got None"),
     ],
 )
-def test_a_bad_report_is_one_line(python, tmp_path, content, wanted):
+def test_a_bad_report_is_one_line(interpreter, tmp_path, content, wanted):
     if content is not None:
         (tmp_path / "report.json").write_text(content, encoding="utf-8")
-    ran = run(python, MARKS, str(tmp_path), str(tmp_path / "x.db"), cwd=tmp_path)
-    assert ran.returncode == 2
+    ran = interpreter.run(EXPORT, tmp_path, str(tmp_path), str(tmp_path / "x.db"))
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1)
     assert wanted in ran.stderr
-    assert len(ran.stderr.splitlines()) == 1
     assert not (tmp_path / "x.db").exists()
-
-
-def test_a_file_that_is_no_gradebook_is_left_alone(interpreter, tmp_path):
-    (tmp_path / "x.db").write_text("my thesis, not a database", encoding="utf-8")
-    ran = export(interpreter, report_of({}), tmp_path / "x.db")
-    assert ran.returncode == 2
-    assert "cannot be used as a gradebook" in ran.stderr
-    assert (tmp_path / "x.db").read_text(encoding="utf-8") == "my thesis, not a database"
 
 
 def test_the_command_makes_a_gradebook_without_a_path_and_exports_two_chapters(python, tmp_path):
@@ -337,12 +329,22 @@ def test_without_alembic_it_is_one_sentence_and_no_file(interpreter, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_of_something_else_is_left_alone(interpreter, tmp_path):
-    with closing(sqlite3.connect(tmp_path / "x.db")) as database:
-        database.execute("create table recipes (name text)")
-        database.commit()
+@pytest.mark.parametrize(
+    ("what", "complaint"),
+    [
+        ("my thesis, not a database", "cannot be used as a gradebook"),
+        ("create table recipes (name text)", "is a database of something else"),
+    ],
+)
+def test_a_file_that_is_no_gradebook_is_left_alone(interpreter, tmp_path, what, complaint):
+    if what.startswith("create"):
+        with closing(sqlite3.connect(tmp_path / "x.db")) as database:
+            database.execute(what)
+            database.commit()
+    else:
+        (tmp_path / "x.db").write_text(what, encoding="utf-8")
     before = (tmp_path / "x.db").read_bytes()
     ran = export(interpreter, report_of({}), tmp_path / "x.db")
     assert ran.returncode == 2
-    assert "is a database of something else" in ran.stderr
+    assert complaint in ran.stderr
     assert (tmp_path / "x.db").read_bytes() == before

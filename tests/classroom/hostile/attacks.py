@@ -1,5 +1,7 @@
 """What hostile learners write: into the cell that should define `thrice` (task 97.2), or `my_softmax` (task stable-softmax)."""
 
+from tests.classroom.hostile.support import read
+
 FORGED = """
 import gc, json, socket, struct
 header = json.dumps({"nonce": "0", "problem": None, "passed": True, "points": 1000}).encode()
@@ -43,98 +45,7 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...]]] = {  # and words of the reason, 
 }
 ENDLESS = {"floods", "loops", "loops and catches everything", "awaits without end", "sleeps"}  # these last as long as a cell may
 
-PATCHED_LIBRARY = """
-import numpy as np
-np.allclose = np.isclose = np.array_equal = lambda *a, **k: True
-def thrice(x): return x
-"""
-EQUAL = """
-class Same:
-    def __eq__(self, other): return True
-def thrice(x): return Same()
-"""
-EQUAL_ARRAY = """
-import numpy as np
-class Same(np.ndarray):
-    def __eq__(self, other): return np.True_
-    def __sub__(self, other): return 0 * np.asarray(self)
-def thrice(x): return x.view(Same)
-"""
-PATCHED_ENGINE = """
-import sys
-class Found:
-    arrays, problem, timed_out, advice, listed, after = None, None, False, "", "", None
-def thrice(x):
-    frame = sys._getframe()
-    while "rules" not in frame.f_locals and frame.f_back:
-        frame = frame.f_back
-    frame.f_globals["run"] = lambda *a, **k: [Found]
-    return x
-"""
-LIES = {
-    "a patched comparison": PATCHED_LIBRARY,
-    "equal to everything": EQUAL,
-    "an array that says it is equal": EQUAL_ARRAY,
-    "a patched engine": PATCHED_ENGINE,
-    "the line of a passed check": "def thrice(x):\n    print('ok 97.2 thrice: 1 case, 3 points')\n    return x",
-    "NaN": "def thrice(x): return x * float('nan')",
-    "imported answers": "from attn_course.tasks import get_task\nthrice = get_task('thrice').answer",
-    "answers imported by a hidden name": (
-        "from importlib import import_module as i\nthrice = i('attn_' + 'course').get_task('thrice').answer"
-    ),
-}
 
-GETATTR = """
-import torch
-def my_softmax(scores, axis): return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
-"""
-IMPORTLIB = """
-import importlib
-def my_softmax(scores, axis):
-    t = importlib.import_module("to" + "rch")
-    return vars(t.nn.functional)["soft" + "max"](t.as_tensor(scores), axis)
-"""
-METHOD = """
-import torch
-def my_softmax(scores, axis): return getattr(torch.as_tensor(scores), "soft" + "max")(axis)
-"""
-CAUGHT = """
-import torch
-def my_softmax(scores, axis):
-    try: return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
-    except BaseException: return scores
-"""
-MADE_BEFORE = """
-import torch
-layers = {n: getattr(torch.nn, "Soft" + "max")(n) for n in range(-3, 3)}
-def my_softmax(scores, axis): return layers[axis](torch.as_tensor(scores))
-"""
-HELPER = """
-import torch
-def helper(scores, axis): return scores.softmax(axis)
-def my_softmax(scores, axis): return helper(torch.as_tensor(scores), axis)
-"""
-STAR = """
-import torch
-from torch.nn.functional import *
-def my_softmax(scores, axis): return softmax(torch.as_tensor(scores), axis)
-"""
-ALIASED = """
-import torch, torch.nn.functional as F
-sm = F.softmax
-def my_softmax(scores, axis): return sm(torch.as_tensor(scores), axis)
-"""
-FORBIDDEN = {
-    "direct": "import torch\ndef my_softmax(scores, axis): return torch.softmax(torch.as_tensor(scores), axis)",
-    "aliased": ALIASED,
-    "getattr": GETATTR,
-    "importlib": IMPORTLIB,
-    "a method": METHOD,
-    "caught": CAUGHT,
-    "made before": MADE_BEFORE,
-    "in a helper": HELPER,
-    "star": STAR,
-}
 FROM_THE_ENGINE = """
 import sys, torch
 def my_softmax(scores, axis):
@@ -142,36 +53,6 @@ def my_softmax(scores, axis):
     while "rules" not in frame.f_locals: frame = frame.f_back
     frame.f_locals["self"]._stubs._rules = frozenset()
     return torch.exp(torch.as_tensor(scores)) / torch.exp(torch.as_tensor(scores)).sum(axis, keepdim=True)
-"""
-BY_ATTENTION = """
-import torch
-def my_softmax(scores, axis):
-    s = torch.as_tensor(scores).movedim(axis, -1)
-    flat, n = s.reshape(-1, s.shape[-1]), s.shape[-1]
-    q, eye = torch.zeros(len(flat), n, n, dtype=s.dtype), torch.eye(n, dtype=s.dtype).expand(len(flat), n, n)
-    out = torch.nn.functional.scaled_dot_product_attention(q[:, :1], q, eye, attn_mask=flat[:, None])
-    return out.reshape(s.shape).movedim(-1, axis)
-"""
-BY_GRADIENT = """
-import torch
-def my_softmax(scores, axis):
-    x = torch.tensor(scores, requires_grad=True)
-    getattr(x, "logsum" + "exp")(axis).sum().backward()
-    return x.grad
-"""
-FAKE_FILE = """
-import torch
-text = "def my_softmax(scores, axis): return getattr(torch, 'soft' + 'max')(torch.as_tensor(scores), axis)"
-exec(compile(text, torch.__file__, "exec"), globals())
-"""
-IN_A_THREAD = """
-import threading, torch
-def my_softmax(scores, axis):
-    out = []
-    thread = threading.Thread(target=lambda: out.append(getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)))
-    thread.start()
-    thread.join()
-    return out[0]
 """
 DISARMED = """
 import contextlib, sys, torch
@@ -181,13 +62,118 @@ while "_stubs" not in dir(frame.f_locals.get("self")):
 frame.f_locals["self"]._stubs.forbidding = lambda *a, **k: contextlib.nullcontext()
 def my_softmax(scores, axis): return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
 """
+WAYS = r"""
+aliased:
+    import torch, torch.nn.functional as F
+    sm = F.softmax
+    def my_softmax(scores, axis): return sm(torch.as_tensor(scores), axis)
+getattr:
+    import torch
+    def my_softmax(scores, axis): return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
+importlib:
+    import importlib
+    def my_softmax(scores, axis):
+        t = importlib.import_module("to" + "rch")
+        return vars(t.nn.functional)["soft" + "max"](t.as_tensor(scores), axis)
+a method:
+    import torch
+    def my_softmax(scores, axis): return getattr(torch.as_tensor(scores), "soft" + "max")(axis)
+caught:
+    import torch
+    def my_softmax(scores, axis):
+        try: return getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)
+        except BaseException: return scores
+made before:
+    import torch
+    layers = {n: getattr(torch.nn, "Soft" + "max")(n) for n in range(-3, 3)}
+    def my_softmax(scores, axis): return layers[axis](torch.as_tensor(scores))
+in a helper:
+    import torch
+    def helper(scores, axis): return scores.softmax(axis)
+    def my_softmax(scores, axis): return helper(torch.as_tensor(scores), axis)
+star:
+    import torch
+    from torch.nn.functional import *
+    def my_softmax(scores, axis): return softmax(torch.as_tensor(scores), axis)
+by an attention:
+    import torch
+    def my_softmax(scores, axis):
+        s = torch.as_tensor(scores).movedim(axis, -1)
+        flat, n = s.reshape(-1, s.shape[-1]), s.shape[-1]
+        q, eye = torch.zeros(len(flat), n, n, dtype=s.dtype), torch.eye(n, dtype=s.dtype).expand(len(flat), n, n)
+        out = torch.nn.functional.scaled_dot_product_attention(q[:, :1], q, eye, attn_mask=flat[:, None])
+        return out.reshape(s.shape).movedim(-1, axis)
+by a gradient:
+    import torch
+    def my_softmax(scores, axis):
+        x = torch.tensor(scores, requires_grad=True)
+        getattr(x, "logsum" + "exp")(axis).sum().backward()
+        return x.grad
+under another file's name:
+    import torch
+    text = "def my_softmax(scores, axis): return getattr(torch, 'soft' + 'max')(torch.as_tensor(scores), axis)"
+    exec(compile(text, torch.__file__, "exec"), globals())
+in a thread:
+    import threading, torch
+    def my_softmax(scores, axis):
+        out = []
+        thread = threading.Thread(target=lambda: out.append(getattr(torch, "soft" + "max")(torch.as_tensor(scores), axis)))
+        thread.start()
+        thread.join()
+        return out[0]
+an operator in a pool:
+    import torch
+    def my_softmax(scores, axis):
+        from concurrent.futures import ThreadPoolExecutor
+        return ThreadPoolExecutor(1).submit(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False).result()
+an operator in a hidden pool:
+    import importlib, torch
+    def my_softmax(scores, axis):
+        pool = getattr(importlib.import_module("con" + "current.fut" + "ures"), "Thread" + "PoolExecutor")(1)
+        return pool.submit(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False).result()
+an operator in a thread that was there before:
+    import importlib, torch
+    queue = importlib.import_module("queue")
+    asked, told = queue.SimpleQueue(), queue.SimpleQueue()
+    def work():
+        while True:
+            told.put(torch.ops.aten._softmax(*asked.get()))
+    importlib.import_module("_th" + "read").start_new_thread(work, ())
+    def my_softmax(scores, axis):
+        asked.put((torch.as_tensor(scores), axis, False))
+        return told.get()
+an operator in a thread of an event loop:
+    import asyncio, torch
+    def my_softmax(scores, axis):
+        async def far(): return await asyncio.to_thread(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False)
+        return asyncio.run(far())
+the watch emptied:
+    import gc, torch
+    def my_softmax(scores, axis):
+        for found in gc.get_objects():
+            for name in ("kernels", "beginnings"):
+                if hasattr(type(found), "__torch_dispatch__") and hasattr(found, name): setattr(found, name, type(getattr(found, name))())
+        return torch.ops.aten._softmax(torch.as_tensor(scores), axis, False)
+the watch taken down:
+    import torch
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+    def my_softmax(scores, axis):
+        type(_get_current_dispatch_mode()).__torch_dispatch__ = lambda self, f, types, args=(), kwargs=None: f(*args, **(kwargs or {}))
+        return torch.ops.aten._softmax(torch.as_tensor(scores), axis, False)
+the last of the running sums:
+    import torch
+    def my_softmax(scores, axis):
+        x = torch.as_tensor(scores)
+        return torch.exp(x - getattr(torch, "logcum" + "sumexp")(x, axis).narrow(axis, x.shape[axis] - 1, 1))
+"""
 
 
 def _by(function: str) -> str:
     return f"import sys, torch\ndef my_softmax(scores, axis):\n    x = torch.as_tensor(scores)\n    return {function}"
 
 
-FORBIDDEN |= {
+FORBIDDEN = {
+    "direct": "import torch\ndef my_softmax(scores, axis): return torch.softmax(torch.as_tensor(scores), axis)",
     "by its kernel": _by("torch._softmax(x, axis, False)"),
     "by its operator": _by("torch.ops.aten._softmax(x, axis, False)"),
     "by the base class": _by('getattr(torch._C.TensorBase, "soft" + "max")(x, axis)'),
@@ -197,71 +183,7 @@ FORBIDDEN |= {
     "what the stub wraps": _by('getattr(torch, "soft" + "max").__wrapped__(x, axis)'),
     "by the class's dict": _by('vars(torch.Tensor)["soft" + "max"](x, axis)'),
     "put together for eval": _by('eval("torch.soft" + "max")(x, axis)'),
-    "by an attention": BY_ATTENTION,
-    "by a gradient": BY_GRADIENT,
-    "under another file's name": FAKE_FILE,
-    "in a thread": IN_A_THREAD,
-}
-IN_A_POOL = """
-import torch
-def my_softmax(scores, axis):
-    from concurrent.futures import ThreadPoolExecutor
-    return ThreadPoolExecutor(1).submit(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False).result()
-"""
-IN_A_HIDDEN_POOL = """
-import importlib, torch
-def my_softmax(scores, axis):
-    pool = getattr(importlib.import_module("con" + "current.fut" + "ures"), "Thread" + "PoolExecutor")(1)
-    return pool.submit(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False).result()
-"""
-IN_AN_OLD_THREAD = """
-import importlib, torch
-queue = importlib.import_module("queue")
-asked, told = queue.SimpleQueue(), queue.SimpleQueue()
-def work():
-    while True:
-        told.put(torch.ops.aten._softmax(*asked.get()))
-importlib.import_module("_th" + "read").start_new_thread(work, ())
-def my_softmax(scores, axis):
-    asked.put((torch.as_tensor(scores), axis, False))
-    return told.get()
-"""
-IN_AN_EVENT_LOOP = """
-import asyncio, torch
-def my_softmax(scores, axis):
-    async def far(): return await asyncio.to_thread(torch.ops.aten._softmax, torch.as_tensor(scores), axis, False)
-    return asyncio.run(far())
-"""
-EMPTIED = """
-import gc, torch
-def my_softmax(scores, axis):
-    for found in gc.get_objects():
-        for name in ("kernels", "beginnings"):
-            if hasattr(type(found), "__torch_dispatch__") and hasattr(found, name): setattr(found, name, type(getattr(found, name))())
-    return torch.ops.aten._softmax(torch.as_tensor(scores), axis, False)
-"""
-TAKEN_DOWN = """
-import torch
-from torch.utils._python_dispatch import _get_current_dispatch_mode
-def my_softmax(scores, axis):
-    type(_get_current_dispatch_mode()).__torch_dispatch__ = lambda self, f, types, args=(), kwargs=None: f(*args, **(kwargs or {}))
-    return torch.ops.aten._softmax(torch.as_tensor(scores), axis, False)
-"""
-SUMMED = """
-import torch
-def my_softmax(scores, axis):
-    x = torch.as_tensor(scores)
-    return torch.exp(x - getattr(torch, "logcum" + "sumexp")(x, axis).narrow(axis, x.shape[axis] - 1, 1))
-"""
-FORBIDDEN |= {
-    "an operator in a pool": IN_A_POOL,
-    "an operator in a hidden pool": IN_A_HIDDEN_POOL,
-    "an operator in a thread that was there before": IN_AN_OLD_THREAD,
-    "an operator in a thread of an event loop": IN_AN_EVENT_LOOP,
-    "the watch emptied": EMPTIED,
-    "the watch taken down": TAKEN_DOWN,
-    "the last of the running sums": SUMMED,
-}
+} | {name: code for name, (code, _) in read(WAYS).items()}
 BY_LOSS = """
 def by_loss(q, k):
     loss = getattr(torch.nn.functional, "cosine_" + "embedding_loss")

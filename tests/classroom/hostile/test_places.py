@@ -63,38 +63,21 @@ def grade(start, root, folder, out, *, pictures):
     return (out / "grades.csv").read_text(), json.loads((out / "report.json").read_text()), done.stdout + done.stderr
 
 
-def test_an_ordinary_user_gives_the_same_grades(graded):
-    assert graded("nobody")[0] == graded("this user")[0]
-
-
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_a_container_gives_the_same_points(graded, container):
-    here, there = (points_in(graded(place)[0]) for place in ("this user", container))
-    assert there == here
-
-
-def points_in(grades):
-    """Points by student and task, but for one student who kills the own process: number 1 of a namespace survives it."""
-    rows = csv.DictReader(grades.splitlines())
-    return {(row["student"], row["task"]): row["points"] for row in rows if row["task"] and row["student"] != "kills-itself"}
-
-
 @pytest.mark.parametrize("place", PLACES)
-def test_each_attack_gets_nothing_where_it_stands_and_the_honest_get_all(graded, place):
-    _, report, _ = graded(place)
+def test_every_place_gives_the_same_grades_and_an_attack_nothing_where_it_stands(graded, place):
+    grades, report, printed = graded(place)
+    if place == "nobody":
+        assert grades == graded("this user")[0]
+    here, there = ([row for row in csv.DictReader(text.splitlines()) if row["task"]] for text in (graded("this user")[0], grades))
+    for ours, theirs in zip(here, there, strict=True):
+        if ours["student"] != "kills-itself":  # number 1 of a namespace survives it
+            assert [ours[name] for name in ("student", "task", "points")] == [theirs[name] for name in ("student", "task", "points")]
     most = {task.id: task.points for task in all_tasks("softmax")}
     points = {student["student"]: student["points"] for student in report["students"]}
     assert points.pop("honest") == sum(most.values())
     assert set(points) == {attack.replace(" ", "-") for attack in QUICK}
-    assert all(found <= sum(most.values()) - most[ATTACKED] for found in points.values())
-    assert all(found >= most["stable-softmax"] + most["entropy-by-hand"] + most["log-softmax-derivative"] for found in points.values()), (
-        "what was judged before stays"
-    )
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_the_level_of_the_sandbox_is_printed_and_stands_in_the_report(graded, place):
-    _, report, printed = graded(place)
+    judged_before = most["stable-softmax"] + most["entropy-by-hand"] + most["log-softmax-derivative"]
+    assert all(judged_before <= found <= sum(most.values()) - most[ATTACKED] for found in points.values())
     assert report["sandbox"].startswith("sandbox: ")
     assert report["sandbox"] in " ".join(printed.split())
     assert report["sandbox_levels"] == {report["sandbox"].removeprefix("sandbox: ").partition(" (")[0]: len(QUICK) + 1}

@@ -1,346 +1,279 @@
 """Answers to `thrice` (task 97.2) that lie about what they are, stay behind, or stand in the way; and words of the reason."""
 
-SAME, WRONG, LATE, ENDED = "this is “forgot the factor”", "is not right", "did not", "ended Python"
+from tests.classroom.hostile.support import read
 
-PATCHED = """
-import builtins, json, struct
-import numpy as np, torch
-builtins.bool = builtins.all = builtins.any = lambda *a, **k: True
-builtins.isinstance = lambda *a: True
-def thrice(x): return x
-"""
-TRANSFORMER = """
-import IPython
-from IPython.core.inputtransformer2 import TransformerManager
-TransformerManager.transform_cell = lambda self, text: "thrice = lambda x: x + 2 * x"
-get_ipython().input_transformers_post = [lambda lines: ["pass"]]
-def thrice(x): return x
-"""
-TRACEBACK = """
-import sys, traceback
-get_ipython().showtraceback = get_ipython().set_custom_exc = lambda *a, **k: None
-sys.excepthook = lambda *a: None
-traceback.extract_tb = lambda tb: []
-def thrice(x): raise ValueError("ok 97.2 thrice: 1 case, 3 points")
-"""
-ARRAY = """
-import numpy as np
-class Lie:
-    dtype, shape, ndim = np.dtype(float), (5,), 1
-    def __array__(self, *a, **k): return np.full(5, np.nan)
-    def __array_ufunc__(self, *a, **k): return np.True_
-    def __array_function__(self, *a, **k): return True
-    __eq__ = __lt__ = __le__ = __ge__ = __gt__ = lambda self, other: True
-def thrice(x): return Lie()
-"""
-UFUNC = """
-import numpy as np
-class Lie(np.ndarray):
-    def __array_ufunc__(self, *a, **k): return np.True_
-    def __array_function__(self, *a, **k): return np.True_
-    def __array_finalize__(self, other): pass
-    def __reduce__(self): return (print, ("unpickled",))
-    def tobytes(self, *a): return bytes(40)
-def thrice(x): return x.view(Lie)
-"""
-FLOAT = """
-import numpy as np
-class Lie(float):
-    def __eq__(self, other): return True
-    __sub__ = __rsub__ = __abs__ = lambda self, *a: 0.0
-    __hash__ = float.__hash__
-def thrice(x): return Lie(3)
-"""
-TENSOR = """
-import torch
-class Lie(torch.Tensor):
-    @classmethod
-    def __torch_function__(cls, *a, **k): return torch.zeros(5, dtype=torch.float64)
-def thrice(x): return torch.as_tensor(x).as_subclass(Lie)
-"""
-META = """
-class Meta(type):
-    def __instancecheck__(cls, other): return True
-    def __eq__(cls, other): return True
-    __hash__ = type.__hash__
-    __module__ = "torch"
-class Lie(metaclass=Meta):
-    __module__ = "torch"
-    def detach(self): return self
-    def cpu(self): return self
-    dtype = "torch.float64"
-    def numpy(self): return "no array"
-def thrice(x): return Lie()
-"""
-OWN_COURSE = """
-import sys, types
-course = types.ModuleType("attn_course")
-course.check = course.judge = lambda *a, **k: True
-for name in ("attn_course", "attn_course.tasks", "attn_course.tasks.run", "attn_course.tasks.forms", "attn_course.classroom.worker"):
-    sys.modules[name] = course
-import attn_course
-attn_course.tasks.run.run = lambda *a, **k: True
-def thrice(x): return x
-"""
-PICKLE = """
-import os, pickle
-class Boom:
-    def __reduce__(self): return (os._exit, (0,))
-    def __deepcopy__(self, memo): os._exit(0)
-def thrice(x): return Boom()
-"""
-GENERATOR = """
-def thrice(x): yield from 3 * x
-"""
-LAZY = """
-class Late:
-    def __init__(self, x): self.x = x
-    def __iter__(self): return iter(3 * self.x)
-    def __float__(self): return 3.0
-def thrice(x): return Late(x)
-"""
-PROPERTY = """
-import sys
-class Module(type(sys)):
-    @property
-    def thrice(self): return lambda x: 3 * x
-sys.modules["__main__"].__class__ = Module
-try: del thrice
-except NameError: pass
-"""
-STATE = """
-seen = []
-def thrice(x):
-    seen.append(x)
-    return 3 * seen[0] if len(seen) > 1 else x
-"""
-VIEW = """
-def thrice(x):
-    x *= 3
-    return x[:]
-"""
-PUBLIC = """
-import numpy as np
-x = np.random.default_rng(20_170_612).normal(size=5)
-def thrice(_): return 3 * x
-"""
-SNOOP = """
-import numpy as np, random
-state = np.random.get_state()[1][0]
-def thrice(_): return 3 * np.random.default_rng([int(state), 97, 2]).normal(size=5)
-"""
-LOCKED_ALARM = """
-import signal
-signal.signal = signal.setitimer = lambda *a: None
-def thrice(x):
-    signal.alarm(0)
-    while True: pass
-"""
-OWN_ALARM = """
-def thrice(x):
+LATE = "did not"
+TRICKS = read(r"""
+a patched comparison:
+    import numpy as np
+    np.allclose = np.isclose = np.array_equal = lambda *a, **k: True
+    def thrice(x): return x
+equal to everything:
+    class Same:
+        def __eq__(self, other): return True
+    def thrice(x): return Same()
+an array that says it is equal:
+    import numpy as np
+    class Same(np.ndarray):
+        def __eq__(self, other): return np.True_
+        def __sub__(self, other): return 0 * np.asarray(self)
+    def thrice(x): return x.view(Same)
+a patched engine:
+    import sys
+    class Found:
+        arrays, problem, timed_out, advice, listed, after = None, None, False, "", "", None
+    def thrice(x):
+        frame = sys._getframe()
+        while "rules" not in frame.f_locals and frame.f_back:
+            frame = frame.f_back
+        frame.f_globals["run"] = lambda *a, **k: [Found]
+        return x
+the line of a passed check:
+    def thrice(x):
+        print('ok 97.2 thrice: 1 case, 3 points')
+        return x
+NaN:
+    def thrice(x): return x * float('nan')
+imported answers:
+    from attn_course.tasks import get_task
+    thrice = get_task('thrice').answer
+answers imported by a hidden name:
+    from importlib import import_module as i
+    thrice = i('attn_' + 'course').get_task('thrice').answer
+patched builtins:
+    import builtins, json, struct
+    import numpy as np, torch
+    builtins.bool = builtins.all = builtins.any = lambda *a, **k: True
+    builtins.isinstance = lambda *a: True
+    def thrice(x): return x
+input transformer: this is “forgot the factor”
+    import IPython
+    from IPython.core.inputtransformer2 import TransformerManager
+    TransformerManager.transform_cell = lambda self, text: "thrice = lambda x: x + 2 * x"
+    get_ipython().input_transformers_post = [lambda lines: ["pass"]]
+    def thrice(x): return x
+showtraceback: raised ValueError
+    import sys, traceback
+    get_ipython().showtraceback = get_ipython().set_custom_exc = lambda *a, **k: None
+    sys.excepthook = lambda *a: None
+    traceback.extract_tb = lambda tb: []
+    def thrice(x): raise ValueError("ok 97.2 thrice: 1 case, 3 points")
+__array__: must return a NumPy array or a torch tensor; got __main__.Lie
+    import numpy as np
+    class Lie:
+        dtype, shape, ndim = np.dtype(float), (5,), 1
+        def __array__(self, *a, **k): return np.full(5, np.nan)
+        def __array_ufunc__(self, *a, **k): return np.True_
+        def __array_function__(self, *a, **k): return True
+        __eq__ = __lt__ = __le__ = __ge__ = __gt__ = lambda self, other: True
+    def thrice(x): return Lie()
+__array_ufunc__: this is “forgot the factor”
+    import numpy as np
+    class Lie(np.ndarray):
+        def __array_ufunc__(self, *a, **k): return np.True_
+        def __array_function__(self, *a, **k): return np.True_
+        def __array_finalize__(self, other): pass
+        def __reduce__(self): return (print, ("unpickled",))
+        def tobytes(self, *a): return bytes(40)
+    def thrice(x): return x.view(Lie)
+a float of its own: must have shape (5,); got a single number
+    import numpy as np
+    class Lie(float):
+        def __eq__(self, other): return True
+        __sub__ = __rsub__ = __abs__ = lambda self, *a: 0.0
+        __hash__ = float.__hash__
+    def thrice(x): return Lie(3)
+__torch_function__:
+    import torch
+    class Lie(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, *a, **k): return torch.zeros(5, dtype=torch.float64)
+    def thrice(x): return torch.as_tensor(x).as_subclass(Lie)
+a class that says it is a tensor: its result cannot be sent: arrays in a frame must be of plain numbers
+    class Meta(type):
+        def __instancecheck__(cls, other): return True
+        def __eq__(cls, other): return True
+        __hash__ = type.__hash__
+        __module__ = "torch"
+    class Lie(metaclass=Meta):
+        __module__ = "torch"
+        def detach(self): return self
+        def cpu(self): return self
+        dtype = "torch.float64"
+        def numpy(self): return "no array"
+    def thrice(x): return Lie()
+a course of its own: this is “forgot the factor”
+    import sys, types
+    course = types.ModuleType("attn_course")
+    course.check = course.judge = lambda *a, **k: True
+    for name in ("attn_course", "attn_course.tasks", "attn_course.tasks.run", "attn_course.tasks.forms", "attn_course.classroom.worker"):
+        sys.modules[name] = course
+    import attn_course
+    attn_course.tasks.run.run = lambda *a, **k: True
+    def thrice(x): return x
+a pickle that bites: must return a NumPy array or a torch tensor; got __main__.Boom
+    import os, pickle
+    class Boom:
+        def __reduce__(self): return (os._exit, (0,))
+        def __deepcopy__(self, memo): os._exit(0)
+    def thrice(x): return Boom()
+a generator: must return a NumPy array or a torch tensor; got generator
+    def thrice(x): yield from 3 * x
+a lazy answer: must return a NumPy array or a torch tensor; got __main__.Late
+    class Late:
+        def __init__(self, x): self.x = x
+        def __iter__(self): return iter(3 * self.x)
+        def __float__(self): return 3.0
+    def thrice(x): return Late(x)
+a property: the answer cell does not define thrice
+    import sys
+    class Module(type(sys)):
+        @property
+        def thrice(self): return lambda x: 3 * x
+    sys.modules["__main__"].__class__ = Module
+    try: del thrice
+    except NameError: pass
+answers with what came before: it looks like “forgot the factor”
+    seen = []
+    def thrice(x):
+        seen.append(x)
+        return 3 * seen[0] if len(seen) > 1 else x
+a view of its input: changed its input `x`
+    def thrice(x):
+        x *= 3
+        return x[:]
+the numbers of the public case: is not right
+    import numpy as np
+    x = np.random.default_rng(20_170_612).normal(size=5)
+    def thrice(_): return 3 * x
+the random state: is not right
+    import numpy as np, random
+    state = np.random.get_state()[1][0]
+    def thrice(_): return 3 * np.random.default_rng([int(state), 97, 2]).normal(size=5)
+no alarm: did not
     import signal
-    for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
-        signal.signal(number, signal.SIG_IGN)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    while True: pass
-"""
-PATCHED_LIMIT = """
-import gc, types
-for o in gc.get_objects():
-    if isinstance(o, types.FunctionType) and o.__name__ in ("time_limit", "setitimer"): o.__code__ = (lambda *a: 0).__code__
-def thrice(x):
-    while True:
-        try:
+    signal.signal = signal.setitimer = lambda *a: None
+    def thrice(x):
+        signal.alarm(0)
+        while True: pass
+an alarm of its own: did not
+    def thrice(x):
+        import signal
+        for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
+            signal.signal(number, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        while True: pass
+a patched limit:
+    import gc, types
+    for o in gc.get_objects():
+        if isinstance(o, types.FunctionType) and o.__name__ in ("time_limit", "setitimer"): o.__code__ = (lambda *a: 0).__code__
+    def thrice(x):
+        while True:
+            try:
+                while True: pass
+            except BaseException: pass
+a loop in compiled code: did not
+    def thrice(x): return sum(range(10**12))
+a regular expression without end: did not
+    import re
+    def thrice(x): return re.match("(a*)*b", "a" * 40)
+prints without end: did not
+    def thrice(x):
+        while True: print("x" * 4096)
+warns without end: did not
+    import os, warnings
+    def thrice(x):
+        while True: os.write(2, b"Warning" * 4096)
+takes all memory by maps: Error
+    import mmap
+    def thrice(x):
+        hoard = []
+        while True:
+            hoard.append(mmap.mmap(-1, 2**26))
+            hoard[-1].write(b"x" * 2**26)
+more elements than can be: Error
+    import numpy as np
+    def thrice(x): return np.broadcast_to(1.0, (2**40, 2**20))
+more bytes than a frame may hold: may hold
+    import numpy as np
+    def thrice(x): return np.ones(2**23 + 1)
+200,000 arrays:
+    import numpy as np
+    def thrice(x): return tuple(np.ones(1) for _ in range(200_000))
+a thread bomb:
+    import threading, time
+    threading.stack_size(2**16)
+    def thrice(x):
+        while True: threading.Thread(target=time.sleep, args=(100,)).start()
+a thread that changes the answers: this is “forgot the factor”
+    import threading, time
+    def change():
+        while True:
+            for name in ("twice", "four_times"): globals()[name] = lambda x: 0 * x
+            time.sleep(0.0005)
+    threading.Thread(target=change, daemon=True).start()
+    def thrice(x): return x
+a thread that answers:
+    import gc, json, socket, struct, threading, time
+    def answer():
+        while True:
+            for line in [o for o in gc.get_objects() if isinstance(o, socket.socket)]:
+                header = json.dumps({"nonce": "0" * 16, "arrays": None}).encode()
+                line.sendall(struct.pack(">IQ", len(header), 0) + header)
+            time.sleep(0.001)
+    threading.Thread(target=answer, daemon=True).start()
+    def thrice(x): return x
+atexit: this is “forgot the factor”
+    import atexit, os
+    atexit.register(lambda: print("x" * 2**21))
+    atexit.register(os.abort)
+    def thrice(x): return x
+__del__: this is “forgot the factor”
+    class Late:
+        def __del__(self):
             while True: pass
-        except BaseException: pass
-"""
-COMPILED = """
-def thrice(x): return sum(range(10**12))
-"""
-COMPILED_RE = """
-import re
-def thrice(x): return re.match("(a*)*b", "a" * 40)
-"""
-COMPILED_POWER = """
-def thrice(x): return 7 ** (10**9)
-"""
-COMPILED_MATRIX = """
-import numpy as np
-def thrice(x):
-    a = np.ones((2000, 2000))
-    while True: a = a @ a
-"""
-PRINTS = """
-def thrice(x):
-    while True: print("x" * 4096)
-"""
-ERRORS = """
-import sys
-def thrice(x):
-    while True: sys.stderr.write("x" * 4096)
-"""
-WARNS = """
-import os, warnings
-def thrice(x):
-    while True: os.write(2, b"Warning" * 4096)
-"""
-ARRAYS = """
-import numpy as np
-def thrice(x):
-    hoard = []
-    while True: hoard.append(np.ones(2**24))
-"""
-MAPPED = """
-import mmap
-def thrice(x):
-    hoard = []
-    while True:
-        hoard.append(mmap.mmap(-1, 2**26))
-        hoard[-1].write(b"x" * 2**26)
-"""
-HUGE = """
-import numpy as np
-def thrice(x): return np.broadcast_to(1.0, (2**40, 2**20))
-"""
-HUGE_REAL = """
-import numpy as np
-def thrice(x): return np.ones(2**23 + 1)
-"""
-MANY = """
-import numpy as np
-def thrice(x): return tuple(np.ones(1) for _ in range(200_000))
-"""
-THREADS = """
-import threading, time
-threading.stack_size(2**16)
-def thrice(x):
-    while True: threading.Thread(target=time.sleep, args=(100,)).start()
-"""
-BEHIND = """
-import threading, time
-def change():
-    while True:
-        for name in ("twice", "four_times"): globals()[name] = lambda x: 0 * x
-        time.sleep(0.0005)
-threading.Thread(target=change, daemon=True).start()
-def thrice(x): return x
-"""
-ANSWERS = """
-import gc, json, socket, struct, threading, time
-def answer():
-    while True:
-        for line in [o for o in gc.get_objects() if isinstance(o, socket.socket)]:
-            header = json.dumps({"nonce": "0" * 16, "arrays": None}).encode()
-            line.sendall(struct.pack(">IQ", len(header), 0) + header)
-        time.sleep(0.001)
-threading.Thread(target=answer, daemon=True).start()
-def thrice(x): return x
-"""
-ATEXIT = """
-import atexit, os
-atexit.register(lambda: print("x" * 2**21))
-atexit.register(os.abort)
-def thrice(x): return x
-"""
-DEL = """
-class Late:
-    def __del__(self):
-        while True: pass
-def thrice(x):
-    late = Late()
-    return x
-"""
-TRACE = """
-import sys
-def trace(frame, event, arg):
-    if "results" in frame.f_locals or "arrays" in frame.f_locals: frame.f_locals["arrays"] = 3
-    return trace
-sys.settrace(trace); sys.setprofile(trace)
-def thrice(x): return x
-"""
-AUDIT = """
-import sys
-def hook(event, args): raise RuntimeError("no " + event)
-sys.addaudithook(hook)
-def thrice(x): return x
-"""
-DUPLICATED = """
-import gc, os, socket
-lines = [o for o in gc.get_objects() if isinstance(o, socket.socket)]
-copies = [line.dup() for line in lines]
-for line in lines: line.shutdown(socket.SHUT_RD)
-def thrice(x): return x
-"""
-CLOSES = """
-import os
-def thrice(x):
-    os.closerange(0, 64)
-    return 3 * x
-"""
-STR = """
-class Bad(Exception):
-    def __str__(self):
-        while True: pass
-def thrice(x): raise Bad
-"""
-NAME = """
-class Bad(Exception): pass
-Bad.__name__ = "<script>alert(1)</script>\\n" * 1000
-def thrice(x): raise Bad("\\x00\\x1b[2J" * 1000)
-"""
-CALLABLE = """
-class Answer:
-    def __call__(self, x): return x
-    def __getattr__(self, name): raise SystemExit(name)
-    def __repr__(self): raise SystemExit
-thrice = Answer()
-"""
-TRICKS: dict[str, tuple[str, str]] = {
-    "patched builtins": (PATCHED, ""),
-    "input transformer": (TRANSFORMER, SAME),
-    "showtraceback": (TRACEBACK, "raised ValueError"),
-    "__array__": (ARRAY, "must return a NumPy array or a torch tensor; got __main__.Lie"),
-    "__array_ufunc__": (UFUNC, SAME),
-    "a float of its own": (FLOAT, "must have shape (5,); got a single number"),
-    "__torch_function__": (TENSOR, ""),
-    "a class that says it is a tensor": (META, "its result cannot be sent: arrays in a frame must be of plain numbers"),
-    "a course of its own": (OWN_COURSE, SAME),
-    "a pickle that bites": (PICKLE, "must return a NumPy array or a torch tensor; got __main__.Boom"),
-    "a generator": (GENERATOR, "must return a NumPy array or a torch tensor; got generator"),
-    "a lazy answer": (LAZY, "must return a NumPy array or a torch tensor; got __main__.Late"),
-    "a property": (PROPERTY, "the answer cell does not define thrice"),
-    "answers with what came before": (STATE, "it looks like “forgot the factor”"),
-    "a view of its input": (VIEW, "changed its input `x`"),
-    "the numbers of the public case": (PUBLIC, WRONG),
-    "the random state": (SNOOP, WRONG),
-    "no alarm": (LOCKED_ALARM, LATE),
-    "an alarm of its own": (OWN_ALARM, LATE),
-    "a patched limit": (PATCHED_LIMIT, ""),
-    "a loop in compiled code": (COMPILED, LATE),
-    "a regular expression without end": (COMPILED_RE, LATE),
-    "an endless power": (COMPILED_POWER, LATE),
-    "endless matrices": (COMPILED_MATRIX, LATE),
-    "prints without end": (PRINTS, LATE),
-    "complains without end": (ERRORS, LATE),
-    "warns without end": (WARNS, LATE),
-    "takes all memory by arrays": (ARRAYS, "MemoryError"),
-    "takes all memory by maps": (MAPPED, "Error"),
-    "more elements than can be": (HUGE, "Error"),
-    "more bytes than a frame may hold": (HUGE_REAL, "may hold"),
-    "200,000 arrays": (MANY, ""),
-    "a thread bomb": (THREADS, ""),
-    "a thread that changes the answers": (BEHIND, SAME),
-    "a thread that answers": (ANSWERS, ""),
-    "atexit": (ATEXIT, SAME),
-    "__del__": (DEL, SAME),
-    "settrace": (TRACE, ""),
-    "an audit hook": (AUDIT, ""),
-    "copies of the line": (DUPLICATED, ""),
-    "closes the line and answers": (CLOSES, ENDED),
-    "an error that never says what it is": (STR, ""),
-    "an error with a name of its own": (NAME, "raised"),
-    "a callable that refuses to be looked at": (CALLABLE, SAME),
-}
+    def thrice(x):
+        late = Late()
+        return x
+settrace:
+    import sys
+    def trace(frame, event, arg):
+        if "results" in frame.f_locals or "arrays" in frame.f_locals: frame.f_locals["arrays"] = 3
+        return trace
+    sys.settrace(trace); sys.setprofile(trace)
+    def thrice(x): return x
+an audit hook:
+    import sys
+    def hook(event, args): raise RuntimeError("no " + event)
+    sys.addaudithook(hook)
+    def thrice(x): return x
+copies of the line:
+    import gc, os, socket
+    lines = [o for o in gc.get_objects() if isinstance(o, socket.socket)]
+    copies = [line.dup() for line in lines]
+    for line in lines: line.shutdown(socket.SHUT_RD)
+    def thrice(x): return x
+closes the line and answers: ended Python
+    import os
+    def thrice(x):
+        os.closerange(0, 64)
+        return 3 * x
+an error that never says what it is:
+    class Bad(Exception):
+        def __str__(self):
+            while True: pass
+    def thrice(x): raise Bad
+an error with a name of its own: raised
+    class Bad(Exception): pass
+    Bad.__name__ = "<script>alert(1)</script>\n" * 1000
+    def thrice(x): raise Bad("\x00\x1b[2J" * 1000)
+a callable that refuses to be looked at: this is “forgot the factor”
+    class Answer:
+        def __call__(self, x): return x
+        def __getattr__(self, name): raise SystemExit(name)
+        def __repr__(self): raise SystemExit
+    thrice = Answer()
+""")
 ENDLESS = {trick for trick, (_, reason) in TRICKS.items() if reason == LATE} | {  # these last as long as a call may
-    *("a patched limit", "a thread bomb", "__del__", "an error that never says what it is"),
+    *("a patched limit", "a thread bomb", "__del__", "an error that never says what it is")
 }

@@ -1,5 +1,7 @@
 """What several test files of this room share: how results are compared, and random calls of attention."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -42,6 +44,27 @@ def assert_says(error, message, function, *arguments, **options):
         function(*arguments, **options)
     assert type(caught.value) is error
     assert str(caught.value) == message
+
+
+def refusals(table, names, form="{}"):
+    """Yield each call of a table "call -> error: message" of these names, as the form completes it, with what is wanted of it."""
+    for row in re.sub(r"\n\s+->", " ->", table).split("\n"):
+        call, _, wanted = row.partition(" -> ")
+        if call:
+            yield form.format(call), wanted, names
+
+
+def unlike(refused):
+    """Return the calls that do not raise exactly the error and the message that stand beside them."""
+    found = []
+    for call, wanted, names in refused:
+        try:
+            eval(call, dict(names))
+            got = "no error"
+        except Exception as error:
+            got = f"{type(error).__name__}: {error}"
+        found += [] if got == wanted else [(call, wanted, got)]
+    return found
 
 
 def sub_shape(draw, shape):

@@ -195,6 +195,21 @@ norm_q=1.0 -> TypeError: norm_q must be callable or None; got float
 norm_kv=lambda c: c[:1] -> ValueError: norm_kv must return an ndarray of shape (5, 6); got (1, 6)
 """,
     ),
+    "delta_product_attention": (
+        {"query": some(7, 5), "key": some(7, 3, 5), "value": some(7, 3, 2), "beta": some(7, 3, 1)},
+        """
+key=np.ones((7, 5)) -> ValueError: key must have the axes (..., len, n_steps, features); got shape (7, 5)
+key=np.ones((7, 0, 5)) -> ValueError: key must have at least one step, the axis before the last; got 0
+value=np.ones((7, 2, 2)) -> ValueError: value and key must share len and n_steps; got (7, 2) and (7, 3)
+beta=np.ones((6, 3, 1)) -> ValueError: beta and key must share len and n_steps; got (6, 3) and (7, 3)
+query=np.ones((6, 5)) -> ValueError: query and key must share len; got 6 and 7
+log_decay=-np.ones((21, 5)) -> ValueError: log_decay and key must share len; got 21 and 7
+log_decay=np.ones((7, 5)) -> ValueError: log_decay must be at most 0 everywhere; got 1.0
+log_decay=-np.ones((7, 2)) -> ValueError: log_decay must have 1 or d_k = 5 features, the last axis; got 2
+beta=np.ones((7, 3, 5)) -> ValueError: beta must have one number for each position, (..., len, 1); got shape (21, 5)
+form="parallel" -> ValueError: form must be one of 'recurrent', 'chunked'; got 'parallel'
+""",
+    ),
 }
 
 CALLS = """
@@ -324,6 +339,49 @@ replace(some_weights(), w_latent_down=np.zeros((10, 6)))
 replace(some_weights(), w_output=np.zeros((20, 11)))
     -> ValueError: w_output must have 21 entries on axis 0, as w_value_up has on axis 1; got 20
 replace(some_weights(), w_value_up=np.zeros((6,))) -> ValueError: w_value_up must have two axes; got shape (6,)
+layer_norm(some(2, 3), some(4)) -> ValueError: gain must have shape (3,), one number for each feature; got (4,)
+layer_norm(some(2, 3), None, some(3, 1)) -> ValueError: bias must have shape (3,), one number for each feature; got (3, 1)
+layer_norm(some(2, 3), eps=0.0) -> ValueError: eps must be positive and finite; got 0.0
+layer_norm(some(2, 3), eps="small") -> TypeError: eps must be a number; got str
+rms_norm(np.array(1.0)) -> ValueError: x must have the axes (..., d_model); got shape ()
+feed_forward(some(2, 3), some(4, 5), some(5, 2)) -> ValueError: w_in must have shape (3, 5), to fit x and w_out; got (4, 5)
+feed_forward(some(3), some(3, 5), some(5)) -> ValueError: w_out must have the axes (d_hidden, d_output); got shape (5,)
+feed_forward(some(2, 3), some(3, 5), some(5, 2), activation="tanh")
+    -> ValueError: activation must be one of relu, gelu, gelu_tanh, silu; got 'tanh'
+feed_forward(some(2, 3), some(3, 5), some(5, 2), w_gate=some(3, 4))
+    -> ValueError: w_gate must have shape (3, 5), to fit x and w_out; got (3, 4)
+ring_attention(some(3, 2), some(2, 2), some(3, 2), n_devices=2) -> ValueError: query, key and value must be of one length; got [3, 2, 3]
+ring_attention(some(3, 2), some(3, 2), some(3, 2), n_devices=0) -> ValueError: n_devices must be 1 or more; got 0
+device_places(3.0, 2) -> TypeError: length must be an integer; got float 3.0
+device_places(3, 2, "even") -> ValueError: order must be one of contiguous, striped, zigzag; got 'even'
+quantise(X, 17, "token") -> ValueError: bits must be 16 or less; got 17
+QuantisedCache(0, 4) -> ValueError: bits must be 1 or more; got 0
+QuantisedCache(2, 0) -> ValueError: group must be 1 or more; got 0
+quantise(X, 2, "head") -> ValueError: shared_by must be "token" or "channel"; got 'head'
+quantise(X * np.inf, 2, "token") -> ValueError: x must be finite; got NaN or infinity
+quantise(some(0, 3), 2, "channel") -> ValueError: x must have a token at least; got shape (0, 3)
+quantisation_error_bound(some(1, 2), *[quantise(some(2, 3), 2, "token")] * 2) -> ValueError: query must have d_k features, 3; got 2
+sink_attention(X, X, X, some(3)) -> ValueError: sink_logits must broadcast to the leading axes (2,); got shape (3,)
+sink_attention(X, X, X, some(2, 1)) -> ValueError: sink_logits must broadcast to the leading axes (2,); got shape (2, 1)
+gate_output(X, some(2, 2)) -> ValueError: gate_scores must broadcast to the shape of output, (2, 5, 6); got (2, 2)
+sink_window_mask(2, 3, 1, -1) -> ValueError: left must be 0 or more; got -1
+RollingCache(1, -1) -> ValueError: n_sinks must be 0 or more; got -1
+RollingCache(None) -> TypeError: left must be an integer; got NoneType None
+differential_attention(X, (X, X), X, some(2)) -> ValueError: query must be a tuple of two arrays, one for each map; got ndarray
+differential_attention((X, X), (X, X), X, some(3)) -> ValueError: factor must broadcast to the leading axes (2,); got shape (3,)
+differential_attention((X, X), (X, [1.0]), X, some(2)) -> TypeError: key[1] must be an ndarray of floats; got list
+differential_start(0) -> ValueError: layer must be 1 or more; got 0
+native_sparse_attention(X, X, X, some(5, 2), block=2, n_selected=1, left=1)
+    -> ValueError: key must have len rows and gates (len, 3), len = 5; got 5 and (5, 2)
+native_sparse_attention(X, X, X, some(5, 3), block=2, n_selected=0, left=1) -> ValueError: n_selected must be 1 or more; got 0
+pool_blocks(X, 0) -> ValueError: block must be 1 or more; got 0
+top_k_mask(X, -1) -> ValueError: k must be 0 or more; got -1
+selection_error_bound(some(5, 3), np.ones((5, 3), bool), some(5, 3)) -> ValueError: value must have kv_len rows, 3; got 5
+selection_error_bound(some(5, 3), some(5, 3), some(5, 3)) -> TypeError: mask must be an ndarray of bool; got float64
+index_scores(some(2, 5, 3), some(5, 3), some(2, 5))
+    -> ValueError: head_weights must have the axes (..., q_len, heads) = (..., 5, 2); got (2, 5)
+decay_matrix(np.array([-1.0, 0.9])) -> ValueError: log_decay must be at most 0 everywhere; got 0.9
+decay_matrix(np.array(-1.0)) -> ValueError: log_decay must have the axes (..., len); got shape ()
 softmax(np.array(1.0)) -> ValueError: axis must be one of the 0 axes of scores; got -1 for shape ()
 logsumexp(np.array(1.0)) -> ValueError: axis must be one of the 0 axes of scores; got -1 for shape ()
 softmax_jacobian(np.array(1.0)) -> ValueError: axis must be one of the 0 axes of weights; got -1 for shape ()

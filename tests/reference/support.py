@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from attn_course.reference import LatentWeights
+
 # Twice the spacing of floats at 1, and a little more for float32 sums.
 EPS = {"float16": 1e-3, "float32": 2.5e-7, "float64": 4.5e-16}
 
@@ -78,6 +80,22 @@ def attention_arrays(seed=7, *, batch=(2, 3), q_len=5, kv_len=11, d_k=7, d_v=13,
     rng = np.random.default_rng(seed)
     shapes = ((*batch, q_len, d_k), (*batch, kv_len, d_k), (*batch, kv_len, d_v))
     return tuple((rng.normal(size=shape) * spread).astype(dtype) for shape in shapes)
+
+
+def latent_weights(d_model, n_heads, d_query_latent, d_latent, d_head, d_rope, d_v, *, seed=7, dtype="float64", spread=1.0):
+    """Return matrices of normal numbers for latent attention of these sizes."""
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "w_query_down": (d_model, d_query_latent),
+        "w_query_up": (d_query_latent, n_heads * d_head),
+        "w_query_rope": (d_query_latent, n_heads * d_rope),
+        "w_latent_down": (d_model, d_latent),
+        "w_key_up": (d_latent, n_heads * d_head),
+        "w_key_rope": (d_model, d_rope),
+        "w_value_up": (d_latent, n_heads * d_v),
+        "w_output": (n_heads * d_v, d_model),
+    }
+    return LatentWeights(**{name: (rng.normal(size=shape) * spread).astype(dtype) for name, shape in shapes.items()})
 
 
 @st.composite

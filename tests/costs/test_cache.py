@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from attn_course import costs, reference
-from tests.costs.test_flops import LATENT, drawn_latent_weights
+from tests.costs.test_flops import LATENT
+from tests.reference.support import latent_weights
 
 
 @pytest.mark.parametrize(("n_kv_heads", "dtype"), [(6, np.float64), (2, np.float32), (1, np.float16)])
@@ -21,7 +22,7 @@ def test_a_cache_grows_by_keys_and_values_of_the_heads_that_have_their_own(n_kv_
 def test_a_latent_cache_grows_by_one_latent_vector_and_one_rotary_key():
     cache = reference.KeyValueCache()
     x = np.ones((5, LATENT.d_model))
-    reference.latent_attention(x, drawn_latent_weights(), n_heads=LATENT.n_heads, positions=np.arange(5), cache=cache)
+    reference.latent_attention(x, latent_weights(**vars(LATENT)), n_heads=LATENT.n_heads, positions=np.arange(5), cache=cache)
     kept = cache.append(np.ones((0, LATENT.d_latent)), np.ones((0, LATENT.d_rope)))
     assert sum(array.nbytes for array in kept) == 5 * costs.latent_cache_bytes_per_token(LATENT.d_latent, LATENT.d_rope, bytes_per_number=8)
 

@@ -7,6 +7,7 @@ import pytest
 
 from attn_course import costs, reference
 from tests.costs.counting import Counted, Tally, attend, values
+from tests.reference.support import latent_weights
 
 SIZES = [(5, 7, 3, 11), (1, 1, 1, 1), (1, 13, 2, 3), (7, 1, 5, 2), (0, 5, 3, 2), (5, 0, 3, 2), (3, 2, 1, 0)]  # q_len, kv_len, d_k, d_v
 LATENT = costs.LatentSizes(d_model=7, n_heads=3, d_query_latent=5, d_latent=4, d_head=3, d_rope=2, d_v=6)
@@ -119,21 +120,6 @@ def test_scores_through_one_matrix_or_two_take_what_loops_take(absorbed, q_len, 
     assert tally.flops == costs.query_key_flops(q_len, kv_len, d_query, d_key, d_k, absorbed=absorbed)
 
 
-def drawn_latent_weights():
-    s, rng = LATENT, np.random.default_rng(7)
-    shapes = {
-        "w_query_down": (s.d_model, s.d_query_latent),
-        "w_query_up": (s.d_query_latent, s.n_heads * s.d_head),
-        "w_query_rope": (s.d_query_latent, s.n_heads * s.d_rope),
-        "w_latent_down": (s.d_model, s.d_latent),
-        "w_key_up": (s.d_latent, s.n_heads * s.d_head),
-        "w_key_rope": (s.d_model, s.d_rope),
-        "w_value_up": (s.d_latent, s.n_heads * s.d_v),
-        "w_output": (s.n_heads * s.d_v, s.d_model),
-    }
-    return reference.LatentWeights(**{name: rng.normal(size=shape) for name, shape in shapes.items()})
-
-
 def latent_loops(x, weights, past, form, tally):
     """Return the output for the last tokens, those before being in the cache; positions are all 0, so that RoPE is the identity."""
     s = LATENT
@@ -171,7 +157,7 @@ def latent_loops(x, weights, past, form, tally):
 @pytest.mark.parametrize("form", ["naive", "factored", "absorbed"])
 @pytest.mark.parametrize(("past", "new"), [(0, 5), (6, 1), (3, 2), (0, 1)])
 def test_each_form_of_latent_attention_takes_what_loops_take(form, past, new):
-    tally, weights = Tally(), drawn_latent_weights()
+    tally, weights = Tally(), latent_weights(**vars(LATENT))
     x = normal(past + new, LATENT.d_model)
     output = latent_loops(x, weights, past, form, tally)
     wanted = reference.latent_attention(x, weights, n_heads=LATENT.n_heads, positions=np.zeros(past + new, int))[past:]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from attn_course import figures
 from attn_course.figures import palette
 from attn_course.figures.base import course_look
-from attn_course.figures.drawing import contrast, draw_heatmap, lifted, number, spread_apart
+from attn_course.figures.drawing import colour_scale, contrast, draw_heatmap, lifted, number, spread_apart
 from attn_course.figures.palette import LIGHT
 from tests.figures.support import decode, ink_touches_the_edge
 
@@ -148,3 +148,8 @@ def test_names_at_the_ends_are_pushed_apart_but_keep_their_order():
 
 def test_numbers_have_no_negative_zero_and_a_real_minus():
     assert [number(-0.001), number(-1.5, 1), number(12.0, 0)] == ["0.00", "−1.5", "12"]
+
+
+def test_colours_of_signed_numbers_reach_as_far_below_zero_as_above():
+    scale = colour_scale(np.array([-1.0, np.nan, 3.0]), True, None)
+    assert scale([-3.0, 0.0, 3.0]).tolist() == [0.0, 0.5, 1.0]

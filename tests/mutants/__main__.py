@@ -3,16 +3,16 @@
 The lists are the text files here. In them `room` says which folder (or file) is changed, `tests` which tests are to notice, run in that
 order until one fails; a line `old => new` is a mutant, and `old` must stand exactly once in the Python files of the room, wherever that is
 (`<br>` in it is a line break with the indent of the next line).
-Nothing is written: one process imports the heavy libraries and forks for every mutant, where an import hook compiles the changed text.
+Nothing is written: one process imports the heavy libraries and forks for every mutant, where loading a module compiles the changed text.
 Before all, the tests run without a change. A change that means the same does not belong in a list.
 """
 
 import argparse
 import contextlib
 import importlib
-import importlib.machinery
 import io
 import json
+import linecache
 import os
 import re
 import resource
@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib.machinery import SourceFileLoader
 from itertools import zip_longest
 from pathlib import Path
 from types import CodeType
@@ -79,35 +80,19 @@ def read(path: Path) -> Iterator[Mutant]:
             yield Mutant(path.stem, said["room"], old.strip(), new.strip(), tuple(said["tests"].split()))
 
 
-class _Changed(importlib.machinery.SourceFileLoader):
-    """Loads a module with one change in its text, and leaves its file and its stored bytecode alone."""
+def _load_changed(mutant: Mutant, place: Path) -> None:
+    """Let one file come with its change, to whatever loads it (jaxtyping's hook too) and to who reads its source (Triton)."""
+    unchanged = SourceFileLoader.get_code
 
-    mutant: Mutant
+    def get_code(loader: Any, fullname: str) -> CodeType | None:
+        if loader.get_filename(fullname) != str(place):
+            return unchanged(loader, fullname)
+        text = mutant.changed(place.read_text(encoding="utf-8"))
+        linecache.cache[str(place)] = len(text), None, text.splitlines(keepends=True), str(place)
+        code: CodeType = loader.source_to_code(text.encode(), str(place))
+        return code
 
-    def get_code(self, fullname: str) -> CodeType:
-        text = Path(self.path).read_text(encoding="utf-8")
-        return compile(self.mutant.changed(text), self.path, "exec", dont_inherit=True)
-
-
-class _Finder:
-    """Finds the changed module before anybody else does."""
-
-    def __init__(self, mutant: Mutant, path: Path) -> None:
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        self.package = parts[-1] == "__init__"
-        self.name = ".".join(parts[:-1] if self.package else parts)
-        self.loader = _Changed(self.name, str(path))
-        self.loader.mutant = mutant
-        self.place = path
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if name != self.name:
-            return None
-        found = importlib.machinery.ModuleSpec(name, self.loader, origin=str(self.place), is_package=self.package)
-        found.has_location = True
-        if self.package:
-            found.submodule_search_locations = [str(self.place.parent)]
-        return found
+    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
 
 
 class _Failures:
@@ -132,7 +117,7 @@ def _in_fork(mutant: Mutant, place: Path, said: IO[str], to_the_end: bool) -> No
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
     os.environ["CI"] = "1"  # hypothesis draws the same examples every time
-    sys.meta_path.insert(0, _Finder(mutant, place))
+    _load_changed(mutant, place)
     failures = _Failures()
     with Path(os.devnull).open("w") as nowhere:
         for number in (1, 2):

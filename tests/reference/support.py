@@ -1,8 +1,12 @@
 """What several test files of this room share: how results are compared, and random calls of attention."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+
+from attn_course.reference import LatentWeights
 
 # Twice the spacing of floats at 1, and a little more for float32 sums.
 EPS = {"float16": 1e-3, "float32": 2.5e-7, "float64": 4.5e-16}
@@ -44,6 +48,27 @@ def assert_says(error, message, function, *arguments, **options):
     assert str(caught.value) == message
 
 
+def refusals(table, names, form="{}"):
+    """Yield each call of a table "call -> error: message" of these names, as the form completes it, with what is wanted of it."""
+    for row in re.sub(r"\n\s+->", " ->", table).split("\n"):
+        call, _, wanted = row.partition(" -> ")
+        if call:
+            yield form.format(call), wanted, names
+
+
+def unlike(refused):
+    """Return the calls that do not raise exactly the error and the message that stand beside them."""
+    found = []
+    for call, wanted, names in refused:
+        try:
+            eval(call, dict(names))
+            got = "no error"
+        except Exception as error:
+            got = f"{type(error).__name__}: {error}"
+        found += [] if got == wanted else [(call, wanted, got)]
+    return found
+
+
 def sub_shape(draw, shape):
     """Draw a shape that broadcasts to `shape`: leading axes dropped, others stretched from 1."""
     kept = shape[draw(st.integers(0, len(shape))) :]
@@ -55,6 +80,22 @@ def attention_arrays(seed=7, *, batch=(2, 3), q_len=5, kv_len=11, d_k=7, d_v=13,
     rng = np.random.default_rng(seed)
     shapes = ((*batch, q_len, d_k), (*batch, kv_len, d_k), (*batch, kv_len, d_v))
     return tuple((rng.normal(size=shape) * spread).astype(dtype) for shape in shapes)
+
+
+def latent_weights(d_model, n_heads, d_query_latent, d_latent, d_head, d_rope, d_v, *, seed=7, dtype="float64", spread=1.0):
+    """Return matrices of normal numbers for latent attention of these sizes."""
+    rng = np.random.default_rng(seed)
+    shapes = {
+        "w_query_down": (d_model, d_query_latent),
+        "w_query_up": (d_query_latent, n_heads * d_head),
+        "w_query_rope": (d_query_latent, n_heads * d_rope),
+        "w_latent_down": (d_model, d_latent),
+        "w_key_up": (d_latent, n_heads * d_head),
+        "w_key_rope": (d_model, d_rope),
+        "w_value_up": (d_latent, n_heads * d_v),
+        "w_output": (n_heads * d_v, d_model),
+    }
+    return LatentWeights(**{name: (rng.normal(size=shape) * spread).astype(dtype) for name, shape in shapes.items()})
 
 
 @st.composite

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attn_course.reference import attention, differential_attention, differential_start
-from tests.reference.support import assert_same, assert_says, attention_arrays
+from tests.reference.support import assert_same, attention_arrays
 
 
 def two():
@@ -27,23 +27,3 @@ def test_lambda_starts_at_a_fifth_and_nears_four_fifths():
     assert differential_start(1) == pytest.approx(0.2)
     assert differential_start(2) == pytest.approx(0.8 - 0.6 * np.exp(-0.3))
     assert differential_start(100) == pytest.approx(0.8)
-
-
-@pytest.mark.usefixtures("no_shape_check")
-def test_what_does_not_fit_is_named():
-    query, key, value = two()
-    assert_says(
-        ValueError,
-        "query must be a tuple of two arrays, one for each map; got ndarray",
-        differential_attention,
-        query[0],
-        key,
-        value,
-        np.ones(3),
-    )
-    message = "factor must broadcast to the leading axes (2, 3); got shape (2,)"
-    assert_says(ValueError, message, differential_attention, query, key, value, np.ones(2))
-    assert_says(
-        TypeError, "key[1] must be an ndarray of floats; got list", differential_attention, query, (key[0], [1.0]), value, np.ones(3)
-    )
-    assert_says(ValueError, "layer must be 1 or more; got 0", differential_start, 0)

@@ -1,30 +1,17 @@
 """Latent attention against the paper's equations as loops; rebuilt = absorbed; decoding from the cache; RoPE decoupled."""
 
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from attn_course.reference import KeyValueCache, LatentWeights, latent_attention, latent_attention_absorbed, rope
-from tests.reference.support import assert_same, assert_untouched
+from attn_course.reference import KeyValueCache, latent_attention, latent_attention_absorbed, rope
+from tests.reference.support import assert_same, assert_untouched, latent_weights
 
 FORMS = {"rebuilt": latent_attention, "absorbed": latent_attention_absorbed}
 N_HEADS, D_HEAD, D_ROPE, D_V, D_MODEL, D_QUERY, D_LATENT = 3, 5, 4, 7, 11, 13, 6
-
-
-def some_weights(seed=7, dtype="float64", spread=0.4):
-    rng = np.random.default_rng(seed)
-    shapes = {
-        "w_query_down": (D_MODEL, D_QUERY),
-        "w_query_up": (D_QUERY, N_HEADS * D_HEAD),
-        "w_query_rope": (D_QUERY, N_HEADS * D_ROPE),
-        "w_latent_down": (D_MODEL, D_LATENT),
-        "w_key_up": (D_LATENT, N_HEADS * D_HEAD),
-        "w_key_rope": (D_MODEL, D_ROPE),
-        "w_value_up": (D_LATENT, N_HEADS * D_V),
-        "w_output": (N_HEADS * D_V, D_MODEL),
-    }
-    return LatentWeights(**{name: (rng.normal(size=shape) * spread).astype(dtype) for name, shape in shapes.items()})
+some_weights = partial(latent_weights, D_MODEL, N_HEADS, D_QUERY, D_LATENT, D_HEAD, D_ROPE, D_V, spread=0.4)
 
 
 def rms_norm(gain):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.reference.oracles import loop_attention
-from tests.reference.support import assert_same, assert_says, assert_untouched
+from tests.reference.support import assert_same, assert_says, assert_untouched, refusals, unlike
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,14 @@ def test_assert_says_fails_on_another_message_another_error_and_no_error():
             assert_says(ValueError, "x must be 1; got 2", fail, wrong)
     with pytest.raises(pytest.fail.Exception):
         assert_says(ValueError, "x", lambda: None)
+
+
+def test_a_table_of_refused_calls_tells_another_message_another_error_and_no_error():
+    table = """
+int("a b")
+    -> ValueError: invalid literal for int() with base 10: 'a b'
+int("c") -> ValueError: invalid literal for int() with base 10: 'd'
+int([]) -> ValueError: int() argument must be a string, a bytes-like object or a real number, not 'list'
+int(5) -> ValueError: five
+"""
+    assert [call for call, _, _ in unlike(refusals(table, {}))] == ['int("c")', "int([])", "int(5)"]

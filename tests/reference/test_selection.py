@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attn_course.reference import attention, index_scores, native_sparse_attention, pool_blocks, selection_error_bound, top_k_mask
-from tests.reference.support import assert_same, assert_says, attention_arrays
+from tests.reference.support import assert_same, attention_arrays
 
 
 def drawn(*shape, seed=7):
@@ -101,18 +101,3 @@ def test_a_first_block_that_is_not_over_gives_no_mean_and_selection_reads_the_ow
     for t in range(11):
         part = slice(t // 4 * 4, t + 1)
         assert_same(own[t], attention(query[t : t + 1], key[part], value[part])[0])
-
-
-@pytest.mark.usefixtures("no_shape_check")
-def test_what_does_not_fit_is_named():
-    x, gates = np.ones((5, 3)), np.ones((5, 3))
-    sizes = {"block": 2, "n_selected": 1, "left": 1}
-    wanted = "key must have len rows and gates (len, 3), len = 5; got 5 and (5, 2)"
-    assert_says(ValueError, wanted, native_sparse_attention, x, x, x, gates[:, :2], **sizes)
-    assert_says(ValueError, "n_selected must be 1 or more; got 0", native_sparse_attention, x, x, x, gates, **sizes | {"n_selected": 0})
-    assert_says(ValueError, "block must be 1 or more; got 0", pool_blocks, x, 0)
-    assert_says(ValueError, "k must be 0 or more; got -1", top_k_mask, x, -1)
-    assert_says(ValueError, "value must have kv_len rows, 3; got 5", selection_error_bound, x, np.ones((5, 3), dtype=bool), x)
-    assert_says(TypeError, "mask must be an ndarray of bool; got float64", selection_error_bound, x, x, x)
-    message = "head_weights must have the axes (..., q_len, heads) = (..., 5, 2); got (2, 5)"
-    assert_says(ValueError, message, index_scores, np.ones((2, 5, 3)), x, np.ones((2, 5)))

@@ -94,3 +94,9 @@ def test_any_shape_and_axis_agrees_with_torch(scores, data):
 @given(vectors)
 def test_logsumexp_matches_sixty_digits(scores):
     assert float(logsumexp(scores)) == pytest.approx(exact_logsumexp(scores), rel=1e-14, abs=1e-14)
+
+
+def test_a_sum_that_float16_cannot_hold_is_taken_in_float32():
+    scores = np.zeros(70_000, np.float16)
+    assert_same(softmax(scores), np.full(70_000, 1 / 70_000), 1e-7, "float16")
+    assert_same(logsumexp(scores), np.log(70_000), 1e-3, "float16")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from attn_course.reference import decay_matrix
-from tests.reference.support import assert_says
 
 
 def drawn(length, batch=(), seed=7):
@@ -29,10 +28,3 @@ def test_forgetting_cuts_the_matrix_and_neither_overflows_nor_cancels():
     found = decay_matrix(log_decay)
     np.testing.assert_allclose(found[2], [0, np.exp(-2.0), 1, 0, 0, 0], rtol=1e-15)
     np.testing.assert_allclose(found[5], [0, 0, 0, np.exp(-3.5), np.exp(-3.0), 1], rtol=1e-15)
-
-
-@pytest.mark.usefixtures("no_shape_check")
-def test_what_is_no_decay_is_named():
-    assert_says(ValueError, "log_decay must be at most 0 everywhere; got 0.9", decay_matrix, np.array([-1.0, 0.9]))  # no logarithm taken
-    assert_says(ValueError, "log_decay must have the axes (..., len); got shape ()", decay_matrix, np.array(-1.0))
-    assert_says(TypeError, "log_decay must be an ndarray of floats; got int64 ndarray", decay_matrix, np.array([-1]))

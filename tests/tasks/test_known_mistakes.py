@@ -7,15 +7,7 @@ from attn_course.reference import rope
 from attn_course.tasks import Case, Wrong, get_task
 from attn_course.tasks.gates import as_answer
 from tests.tasks.runs import verdict_of
-from tests.tasks.toys import ALL, FIGURE, PAIR, PREDICT, WRITE, changed
-
-
-@pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
-def test_each_known_wrong_answer_is_recognised_with_its_hint(task):
-    for wrong in task.wrong:
-        verdict = verdict_of(task, as_answer(task, wrong.function))
-        assert (verdict.passed, verdict.points, verdict.mistake, verdict.hint) == (False, 0, wrong.name, wrong.hint)
-        assert verdict.message.startswith((f"this is “{wrong.name}”", f"this may be “{wrong.name}”"))
+from tests.tasks.toys import FIGURE, PAIR, PREDICT, WRITE, changed
 
 
 def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case_it_explains():
@@ -79,10 +71,6 @@ def test_a_known_wrong_answer_that_raises_is_passed_over():
 
     wrong = [Wrong("raises", breaks, "a"), *WRITE.wrong]
     assert verdict_of(changed(WRITE, wrong=wrong), lambda x, scale: x * scale).mistake == "not centred"
-
-
-def test_a_known_mistake_is_recognised_by_its_nan_too():
-    assert verdict_of(WRITE, lambda x, scale: x * np.nan).mistake == "no number at all"
 
 
 ONE_NUMBER = changed(PAIR, cases=lambda rng: [Case("always the same", blocks=[np.arange(3.0)])])

@@ -166,12 +166,6 @@ def test_only_the_newest_cell_of_an_answer_can_be_unread(broken):
     assert "has a syntax error" not in assess(task, right, [broken, "import numpy as my_softmax"]).message
 
 
-def test_markup_in_an_answer_is_escaped(outputs):
-    page = outputs["markup"][0].data["text/html"]
-    assert "<script" not in page
-    assert "&lt;script&gt;" in page
-
-
 def test_an_unknown_task_is_one_clear_error(outputs):
     (error,) = outputs["unknown"]
     assert error.ename == "UnknownTask"

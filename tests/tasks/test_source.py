@@ -236,11 +236,6 @@ def test_a_given_function_may_do_what_the_answer_may_not(define):
     assert assess(changed(WRITE, given=[helper]), function).message.startswith("my_centre raised AttributeError")
 
 
-def test_a_right_answer_beside_harmless_calls_passes(define):
-    function = define("def softmax(x):\n    return x\ndef my_f(x, scale):\n    return softmax((x - x.mean(-1, keepdims=True)) * scale)\n")
-    assert assess(WRITE, function).passed
-
-
 def test_testing_the_answer_against_the_library_in_its_cell_is_allowed(define):
     text = "import torch\ndef my_f(x, scale):\n    return (x - x.mean(-1, keepdims=True)) * scale\n"
     function = define(f"{text}torch.softmax(torch.zeros(3), -1)\n")

@@ -58,19 +58,6 @@ def test_what_passed_says_nothing_of_the_numbers():
     assert VARIED.variant("ada").ok_line == VARIED.ok_line
 
 
-@pytest.mark.parametrize(
-    ("task", "fields", "wanted"),
-    [
-        (WRITE, {"variants": [{"T": 1}]}, "variants only if it is a predict or a figure task"),
-        (PREDICT, {"variants": [{"T": 1}, {"w": 1}]}, "variants of the same names"),
-        (PREDICT, {"variants": []}, "variants of the same names"),
-    ],
-)
-def test_variants_that_cannot_be_are_refused(task, fields, wanted):
-    with pytest.raises(ValueError, match=wanted):
-        changed(task, **fields)
-
-
 def test_the_notebook_prints_the_numbers_of_its_student_and_names_them(student, capsys):
     assert get_task(WINDOW).question_source == 'from attn_course import question\n\nT, w = question("window-counts")'
     assert question(WINDOW) == (100, 7)  # outside a notebook, as in the solution

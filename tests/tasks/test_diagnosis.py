@@ -63,14 +63,6 @@ def test_the_question_after_a_lost_axis_stands_at_the_end():
     assert message.endswith(" in the case “a matrix”: did a reduction lose its axis? See keepdims.")
 
 
-def test_a_stub_is_told_so_without_a_case():
-    def stub(x, scale):
-        raise NotImplementedError()
-
-    assert verdict_of(WRITE, stub).message == "my_centre has no answer yet: replace `raise NotImplementedError()`"
-    assert verdict_of(WRITE, ...).message == "my_centre has no answer yet"
-
-
 def test_a_changed_input_is_told_though_the_numbers_are_right():
     def answer(x, scale):
         result = WRITE.answer(x, scale)
@@ -186,10 +178,6 @@ def test_a_larger_error_is_no_rounding(error):
     assert NARROW not in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale) + error * (np.arange(x.shape[-1]) == 1)).message
 
 
-def test_a_result_of_another_shape_is_no_rounding():
-    assert NARROW not in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[..., :1]).message
-
-
 # --- numbers that stay secret ------------------------------------------------------------------------
 
 
@@ -227,8 +215,3 @@ def test_a_wrong_prediction_is_told_which_entry_is_off():
     message = verdict_of(PREDICT, (2.71828, 31.0, 577.215)).message
     assert message == "my_numbers is not right. Entry 1 is the first that is off. You gave 31. The other entries are right."
     assert verdict_of(FIGURE, 5).message.startswith("my_height is not right. You gave 5. ")
-
-
-def test_the_tolerance_of_a_prediction_is_its_own():
-    assert verdict_of(FIGURE, 4.1).passed
-    assert not verdict_of(FIGURE, 4.3).passed

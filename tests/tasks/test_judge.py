@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.tasks import Case, Result, get_task, judge
+from attn_course.tasks import Case, Result, judge
 from attn_course.tasks.compare import compare
 from attn_course.tasks.gates import as_answer
 from tests.tasks.runs import verdict_of
@@ -259,16 +259,6 @@ def test_each_array_that_is_right_in_every_case_counts_where_the_task_says_so(an
     assert (verdict.passed, verdict.points, verdict.max_points) == (False, points, 5)
     assert ("1 of 2 arrays are right in every case: 2 of 5 points in class marks" in verdict.message) == bool(points)
     assert verdict_of(changed(TWO, partial=False), answer).points == 0
-
-
-def test_three_of_four_gradients_count_three_quarters():
-    def three(x, w_query, w_key, w_value, d_query, d_key, d_value):
-        return x.T @ d_query, x.T @ d_key, x.T @ d_value, d_value @ w_value.T
-
-    task = get_task("projection-gradients")
-    verdict = verdict_of(task, three)
-    assert (verdict.points / task.points, verdict.passed) == (0.75, False)
-    assert verdict.mistake == "only the path through the values"
 
 
 # --- misuse ------------------------------------------------------------------------------------------

@@ -67,20 +67,6 @@ def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
     assert verdict.passed, verdict.message
 
 
-def test_rows_columns_and_matrices_keep_their_orientation():
-    def makes(rng, n, m, d):
-        weights, slopes = rng.normal(size=(n, m)), rng.normal(size=(n, d))
-        wanted = np.array([[sum(weights[t, s] * slopes[t, f] for t in range(n)) for f in range(d)] for s in range(m)])
-        return {"P": weights, "dO": slopes, "dV": wanted}
-
-    task = changed(FORMULA, symbols=("P", "dO"), left="dV", cases=at_sizes("n m d", makes), answer=r"P^\top dO", wrong=FORMULA.wrong)
-    assert assess(task, r"P^\top dO").passed
-    assert assess(task, r"(dO^\top P)^\top").passed
-    verdict = said(task, "P dO")
-    assert verdict.message.startswith("my_formula has no meaning: a 7 x 3 matrix times a 7 x 5 matrix: the lengths in the middle differ\n")
-    assert not verdict.counts
-
-
 def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
     task = changed(
         DERIVATION,
@@ -123,10 +109,6 @@ def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
         (r"p_{ij} \mathrm{softmax}(g)_{ij}", "my_formula cannot be read: softmax may not stand here; what may stand here: p, g"),
         (r"\mathbf{p}_{ij}", "my_formula cannot be read: \\mathbf{p} is unknown here: write p\n"),
         (
-            r"g_{ij} exp(p_{ij})",
-            "my_formula cannot be read: write \\exp: each letter of exp is read for itself\n  g_{ij} exp(p_{ij})\n         ^^^",
-        ),
-        (
             r"\sum_k p_{ik} g_{ik} - \delta_k",
             "my_formula cannot be read: k is unknown here: \\sum over k ends before it; put its terms in parentheses\n"
             "  \\sum_k p_{ik} g_{ik} - \\delta_k\n" + " " * 32 + "^",
@@ -138,15 +120,10 @@ def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
         ),
         (r"p_{ij} \le 1", "my_formula cannot be read: the answer is one expression, without \\le\n"),
         (r"p_{ij} g_i", "my_formula has no meaning: the two sides do not fit: left is a number, right is a row (1 x 5): give it indices"),
-        (r"0,5 p_{ij}", "my_formula cannot be read: write a decimal number with a point\n  0,5 p_{ij}\n   ^"),
-        (r"p(i, j)", "my_formula has no meaning: p is a matrix, not a function: write p_{i j}"),
         ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
         (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),
-        (r"\ln(p_{ij})", "my_formula cannot be read: \\ln may not stand here; what may stand here: p, g"),
         (r"\frac{\partial p_i}{\partial g_j}", "my_formula cannot be read: \\partial may not stand here"),
         (r"p", "my_formula has no meaning: the two sides do not fit: left is a number, right is a 3 x 5 matrix"),
-        (r"p_{ji}", "my_formula has no meaning: i runs from 1 to 3 in D and from 1 to 5 in p"),
-        (r"p_{ij} + \delta", "my_formula has no meaning: this cannot be added: left is a number, right is a vector of 3"),
     ],
 )
 def test_what_cannot_be_read_says_why_and_where_and_is_no_attempt(answer, message):
@@ -179,13 +156,6 @@ def test_a_first_line_with_the_factors_in_another_order_is_no_start_where_that_m
     assert said(task, ["(B A)^\\top", "A^\\top B^\\top"]).message.startswith("line 1 of my_derivation must be where")
 
 
-def test_a_free_letter_is_shown_where_it_is_free():
-    answer = r"\sum_k p_{ik} + \sum_l p_{il} g_{kl}"
-    assert said(FORMULA, answer).message.splitlines()[-1].index("^") - 2 == answer.index("kl}")
-    answer = r"\sum_{k} \left( p_{ik} g_{il} + p_{ik} \right)"
-    assert said(FORMULA, answer).message.splitlines()[-1].index("^") - 2 == answer.index("l}")
-
-
 def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
     task = changed(
         DERIVATION,
@@ -197,25 +167,6 @@ def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
     )
     assert assess(task, task.answer).passed
     assert said(task, ["g_1^k", r"\prod_{i=1}^{k-1} g_1"]).message.startswith("line 2 does not follow from line 1")
-
-
-def test_a_sum_runs_over_the_letter_that_is_not_in_use():
-    task = changed(
-        FORMULA,
-        symbols=("x",),
-        functions=(),
-        left="S_t",
-        answer=r"\sum_{j \le t} x_j \prod_{l > j, l \le t} x_l",
-        cases=at_sizes("n", lambda rng, n: {"x": (x := rng.normal(size=n)), "S": _fading(x)}),
-    )
-    for form in (task.answer, r"\sum_{j \le t} x_j \prod_{j < l \le t} x_l", r"\sum_{t \ge j} x_j \prod_{l, j < l \le t} x_l"):
-        assert assess(task, form).passed, form
-    reused = r"\sum_{j \le t} x_j \prod_{j < t} x_j"
-    assert "the index j is in use already: take another letter" in said(task, reused).message
-
-
-def _fading(x):
-    return np.array([sum(np.prod(x[j : t + 1]) for j in range(t + 1)) for t in range(len(x))])
 
 
 def test_a_step_to_what_is_no_number_is_explained():
@@ -259,17 +210,6 @@ def test_a_place_is_quoted_where_there_is_only_one_line_for_it():
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("answer", "mistake"),
-    [(r"g_{ij} p_{ij}", "no delta"), (r"-\delta_i + p_{ij} g_{ij}", "delta not weighted"), (r"(\delta_i + g_{ij}) p_{ij}", "plus")],
-)
-def test_known_wrong_formulas_are_named_in_any_form(answer, mistake):
-    verdict = said(FORMULA, answer)
-    assert verdict.mistake == mistake
-    assert verdict.message.startswith(f"this is “{mistake}”. It is ")
-    assert verdict.counts
 
 
 @pytest.mark.parametrize(
@@ -493,29 +433,21 @@ def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same)
         "(" * 900 + "1" + ")" * 900,
         "p_{ij}" + r"^{p_{ij}" * 150 + "}" * 150,
         "9" * 2000,
-        " + ".join([r"\sum_{k=1}^{1000} k"] * 90),
         "-" * 1999 + "1",
-        r"\begin{cases}" * 100,
-        "p_{" * 600,
         r"p_{ij}" + r"^\top" * 300,
         "\u202e\U0001f4a3\ud800",
         r"\input{/etc/passwd}",
-        r"\href{javascript:alert(1)}{x}",
-        "__import__('os').system('true')",
-        "{}" * 1000,
         "".join(rf"\sum_{{{letter}=1}}^{{2}} " for letter in "abcfhklmnoqrstuvwxyz") + "p_{ij}",
         r"\sum_{k=1}^{3} " * 50 + "p_{ij}",
         "p" + "'" * 1990,
         r"(g_{ij})^{10^{10^{10}}}",
         "p_{" + "i+" * 900 + "j}",
-        "p_{ij} \0 g_{ij}",
         "p" + "\u0301" * 1500,
         r"|\{k : p_{ik} > 0\}|" * 30,
-        "[i=j]" * 300,
         r"\begin{cases} " + r"1 & i = j \\ " * 100 + r"0 & i \ne j \end{cases}",
         r"(p^\top g)^{1000000000}_{ij}",
     ],
-    ids=range(26),
+    ids=range(18),
 )
 def test_a_bomb_is_refused_soon(bomb, monkeypatch):
     monkeypatch.setattr(latex, "time_limit", partial(_patient, latex.time_limit))  # refused for its size, not by the clock

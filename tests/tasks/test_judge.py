@@ -20,29 +20,6 @@ def test_the_right_answer_gets_all_points_and_the_ok_line(task):
     assert (verdict.message, verdict.mistake, verdict.hint) == (task.ok_line, None, None)
 
 
-def centre_by_loops(x, scale):
-    result = np.zeros_like(x)
-    for row in np.ndindex(x.shape[:-1]):
-        mean = sum(x[row]) / len(x[row])
-        result[row] = [(entry - mean) * scale for entry in x[row]]
-    return result
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        centre_by_loops,
-        lambda x, scale: (x * scale) - (x * scale).mean(-1)[..., None],
-        lambda x, scale: scale * (torch.tensor(x) - torch.tensor(x).mean(-1, keepdim=True)),
-        lambda x, scale: (torch.tensor(x, dtype=torch.float32) - torch.tensor(x, dtype=torch.float32).mean(-1, True)) * scale,
-        lambda x, scale: ((x - x.mean(axis=-1, keepdims=True)) * scale).astype(np.longdouble),
-        lambda x, scale: (np.asfortranarray(x) - np.einsum("...i->...", x)[..., None] / x.shape[-1]) * scale,
-    ],
-)
-def test_right_answers_pass_however_they_are_written(answer):
-    assert verdict_of(WRITE, answer).passed
-
-
 def test_the_tolerance_goes_by_the_dtype_that_came():
     def off(error, dtype):
         return lambda x, scale: (WRITE.answer(x, scale) * (1 + error)).astype(dtype)
@@ -167,35 +144,6 @@ def test_a_zero_may_be_asked_to_the_last_bit():
         for near in (wanted, wanted + 1e-6):
             assert compare([np.array([0.5, least])], [wanted], nearby=lambda near=near: [[near]], exact_zeros=True).index == (1,)
     assert compare([np.float32([0.5, -0.0])], [wanted], exact_zeros=True) is None
-
-
-def test_padding_however_large_lets_no_zeros_pass():
-    """What float32 may lose was measured by the largest input, whether or not it matters."""
-    task = changed(
-        REPAIR,
-        answer=lambda x: np.where(np.abs(x) < 1e9, x, 0.0).mean(axis=-1),
-        cases=lambda rng: [Case("padding", x=np.append(rng.normal(size=(3, 5)), np.full((3, 2), 1e30), axis=1))],
-    )
-    assert verdict_of(task, lambda x: task.answer(x).astype(np.float32)).passed
-    assert verdict_of(task, lambda x: task.answer(x.astype(np.float32))).passed
-    for dtype in (np.float32, np.float64):
-        assert not verdict_of(task, lambda x, dtype=dtype: np.zeros(len(x), dtype)).passed
-        assert not verdict_of(task, lambda x, dtype=dtype: (task.answer(x) + 1e-4).astype(dtype)).passed
-
-
-def test_honest_float32_passes_where_large_scores_cost_it_digits():
-    def softmax(x):
-        terms = np.exp(x - x.max(axis=-1, keepdims=True))
-        return terms / terms.sum(axis=-1, keepdims=True)
-
-    task = changed(REPAIR, answer=softmax, cases=lambda rng: [Case("near a thousand", x=1000.0 + rng.normal(size=(11, 7)))])
-    losses = [
-        np.abs(softmax(x.astype(np.float32)) - softmax(x)).max() for x in (case.inputs["x"] for case in task.draw(np.random.default_rng(1)))
-    ]
-    assert max(losses) > 1e-6
-    assert verdict_of(task, lambda x: softmax(x.astype(np.float32))).passed
-    assert verdict_of(task, lambda x: torch.softmax(torch.tensor(x, dtype=torch.float32), -1)).passed
-    assert not verdict_of(task, lambda x: softmax(x.astype(np.float32) * np.float32(1.001))).passed
 
 
 def test_an_answer_that_remembers_by_shape_fails_though_it_is_right_the_first_time():

@@ -94,6 +94,12 @@ def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
             "my_formula has no meaning: \\delta is a list, not a function: write \\delta_{i}\n  p_{ij} \\delta(i)\n         ^^^^^^",
         ),
         (r"p_{ij} \le 1", "my_formula cannot be read: the answer is one expression, without \\le\n"),
+        (r"\sqrt{= 1}", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, found ="),
+        (r"\delta_k + \sum_k p_{ik}", "my_formula cannot be read: k is unknown here; what may stand here"),
+        (
+            r"\sum_{k=1}^{1000} \sum_{l=1}^{1000} k l p_{ij}",
+            "my_formula has no meaning: l makes 15,000,000 terms; at most 20,000 are computed",
+        ),
         (r"p_{ij} g_i", "my_formula has no meaning: the two sides do not fit: left is a number, right is a row (1 x 5): give it indices"),
         ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
         (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),

@@ -20,6 +20,7 @@ from attn_course.tasks.again import followers
 from attn_course.tasks.forbidden import Forbidden, all_forbidden
 from attn_course.tasks.latex import Question, packed, unpacked
 from attn_course.tasks.module_call import ModuleCall
+from attn_course.tasks.promises import shown
 
 KINDS = {  # and how a card names them
     "write": "write a function",
@@ -114,18 +115,24 @@ class Note:
 class Sheet:
     """What the notebooks show of a task that is written around its solution.
 
-    `question`: Markdown with roles. `solution`: the answer cell, its answer between markers. `why`: Markdown, for solutions alone.
-    `figure`: the call that draws what is to be read, such as "figures.head_maps". `then`: a cell behind the question.
-    `file`: where it is written. `is_verbatim`: whether the answer cell stands there as it is, not as a function that can be called.
+    `asks`: the question, Markdown with roles and with the marks of `tasks.promises`. `solution`: the answer cell, its answer between
+    markers. `why`: Markdown, for solutions alone. `figure`: the call that draws what is to be read, such as "figures.head_maps".
+    `then`: a cell behind the question. `file`: where it is written. `is_verbatim`: whether the answer cell stands there as it is, not
+    as a function that can be called.
     """
 
-    question: str
+    asks: str
     solution: str
     why: str
     figure: str
     then: Note | None
     file: str
     is_verbatim: bool = False
+
+    @property
+    def question(self) -> str:
+        """The question as it is shown."""
+        return shown(self.asks)
 
 
 @dataclass(frozen=True, kw_only=True)

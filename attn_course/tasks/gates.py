@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import itertools
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from attn_course.tasks.core import CHECK_SEED, AtSizes, Case, Task, Verdict
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import looks
 from attn_course.tasks.notebook import assess
-from attn_course.tasks.promises import Drawn, kept, lowest_score, told, untold
+from attn_course.tasks.promises import marks, unmarked
 from attn_course.tasks.run import Result
 from attn_course.tasks.wording import SECRET
 
@@ -261,25 +262,25 @@ def sensitivity_problems(task: Task) -> list[str]:
 
 
 def promise_problems(task: Task, text: str) -> list[str]:
-    """What the words of a task promise about its inputs is so in some case, or in all; and each word “may” is understood.
+    """What a question leaves open, a mark behind the words says which case shows; each mark names one, or holds in every case.
 
     `text`: the question and the head of the function, as the exercise shows them.
     """
     if not task.wants_function:
         return []
-    text = " ".join(text.split())
-    found = [
-        f"the text says “{sentence}”: wanted an entry in tasks.promises that says which cases show it"
-        for sentence in untold(text) if not EMPTY.search(sentence)
-    ]  # fmt: skip
-    for bench in (bench_of(task, seed) for seed in SEEDS):
-        results = bench.expect(task, task.answer, bench.cases)
-        drawn = [Drawn(case.inputs, text, result.arrays or ()) for case, result in zip(bench.cases, results, strict=True)]
-        meant = [one for one, case in zip(drawn, bench.cases, strict=True) if first_name(case.name) == case.name]
-        found += [
-            f"the text says “{match[0][-60:]}”: wanted in {'every' if promise.always else 'some'} case {promise.means}"
-            for promise, match in told(text) if not kept(promise, match, drawn if promise.always else meant)
-        ]  # fmt: skip
+    asks = task.sheet.asks if task.sheet else text
+    found = [f"the text says “{words}”: wanted a mark behind it, {{case}}`name of the case that shows it`" for words in unmarked(asks)]
+    found = [said for said in found if not EMPTY.search(said)]
+    meant = [case for case in bench_of(task).cases if first_name(case.name) == case.name]
+    strange = {*marks(asks, "case")} - {"any", *(case.name for case in meant)}
+    found += [f"the text says that “{name}” shows it: wanted the name of a case" for name in sorted(strange)]
+    for claim, bench in itertools.product(marks(asks, "every"), (bench_of(task, seed) for seed in SEEDS)):
+        failing = [case.name for case in bench.cases if not eval(claim, {"np": np}, dict(case.inputs))]  # the author's own words
+        found += [f"the text says that in every case {claim}: it is not so in “{name}”" for name in failing]
+    axes = {next(np.ndim(value) for value in case.inputs.values()) for case in meant}
+    wanted = 2 if "one leading" in text else 3
+    if re.search(r"\((?:\.\.\.|\\ldots), ", text) and len(axes) < wanted:
+        found.append(f"the text shows leading axes: wanted cases with {'none and one' if wanted < 3 else 'none, one and two'} of them")
     return list(dict.fromkeys(found))
 
 
@@ -323,7 +324,7 @@ def fill_problems(task: Task, cells: Sequence[str], names: Mapping[str, Any], te
     if not any(each in code for each in spelt):
         return []
     found, bench = [], bench_of(task)
-    lowest = lowest_score(" ".join(text.split()))
+    (lowest, *_) = [*map(float, marks(task.sheet.asks if task.sheet else text, "lowest")), -np.inf]
     for fill in FILLS:
         if fill <= lowest - COUNTS_FOR_NOTHING:
             continue

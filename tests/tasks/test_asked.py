@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attn_course.tasks import Wrong, assess
-from attn_course.tasks.asked import TaskError, asked, asked_cell, asked_formula, cell, note, tried
+from attn_course.tasks.asked import TaskError, asked, asked_cell, asked_formula, tried
 from attn_course.tasks.changed import slips
 from attn_course.tasks.core import every
 from attn_course.tasks.gates import digit_problems, share_problems, wrong_answer_problems
@@ -76,11 +76,6 @@ def test_a_function_becomes_a_task_whose_known_mistakes_are_told_by_name():
             return x - x.mean(axis=-1, keepdims=True)
             ### END SOLUTION
     ''')
-
-
-def test_a_slip_that_is_right_is_found():
-    task = asking(slips=SLIPS + "    no mistake\n        axis=-1 -> axis=x.ndim - 1\n        none\n")
-    assert wrong_answer_problems(task) == ["the known wrong answer “no mistake” passes: it equals the right one in every case"]
 
 
 def test_another_right_form_and_whole_functions_stand_among_the_slips():
@@ -195,29 +190,6 @@ def test_too_few_digits_for_a_known_mistake_are_found():
     ]
 
 
-def test_a_derivation_of_symbols_hands_out_its_parameters():
-    def points(rng):
-        return {"d": rng.uniform(1, 2, 5), "h": rng.uniform(1, 2, 5)}
-
-    def flops(d, h):
-        """Count them."""
-        return 4 * d * h
-
-    task = asked("count-flops", "Count", kind="derive", hints=HINTS, **FACTS, cases=[points], slips="""
-        one
-            4 -> 2
-            a
-        two
-            d * h -> d
-            b
-        three
-            d * h -> d * d
-            c
-    """)(flops)  # fmt: skip
-    assert task.symbols == ("d", "h")
-    assert wrong_answer_problems(task) == []
-
-
 @pytest.mark.parametrize("broken", [["not centred"], "x.mean -> x.max", ["median", "axis=-1 -> axis=0"]])
 def test_a_function_to_repair_holds_what_is_wrong_with_it(broken):
     task = asking(kind="repair", broken=broken)
@@ -262,11 +234,6 @@ def test_a_cell_stands_as_it_is_written_and_another_function_judges():
                       slips=wrongs, hints=HINTS, cases=tried(_matrix, MATRICES), **FACTS)  # fmt: skip
     assert (task.answer, task.sheet.solution, task.sheet.is_verbatim) == (centre, text, True)
     assert share_problems([task]) == []
-
-
-def test_notes_are_texts_and_cells_of_code():
-    assert (note("rows", "\n    Rows.\n").text, note("rows", "Rows.").is_code) == ("Rows.", False)
-    assert (cell("setup", "\n    import os\n").text, cell("setup", "import os").is_code) == ("import os", True)
 
 
 def test_one_known_mistake_in_ten_may_be_written_out():

@@ -63,14 +63,6 @@ def test_the_question_after_a_lost_axis_stands_at_the_end():
     assert message.endswith(" in the case “a matrix”: did a reduction lose its axis? See keepdims.")
 
 
-def test_a_stub_is_told_so_without_a_case():
-    def stub(x, scale):
-        raise NotImplementedError()
-
-    assert verdict_of(WRITE, stub).message == "my_centre has no answer yet: replace `raise NotImplementedError()`"
-    assert verdict_of(WRITE, ...).message == "my_centre has no answer yet"
-
-
 def test_a_changed_input_is_told_though_the_numbers_are_right():
     def answer(x, scale):
         result = WRITE.answer(x, scale)
@@ -115,35 +107,12 @@ def factor_told(verdict):
     return float(verdict.message.partition("Everywhere it is ")[2].partition(" times the right result.")[0])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("factor", [-1.0, 1e-3])
-def test_a_constant_factor_is_remarked(factor, dtype):
-    verdict = verdict_of(WRITE, lambda x, scale: (factor * WRITE.answer(x, scale)).astype(dtype))
-    assert factor_told(verdict) == pytest.approx(factor, rel=1e-5)
-
-
 def test_a_constant_factor_is_remarked_in_spite_of_the_roundings_of_float32():
     def answer(x, scale):
         noise = 1.0 + 1e-5 * np.cos(np.arange(x.shape[-1]))
         return (3.0 * noise * WRITE.answer(x, scale)).astype(np.float32)
 
     assert factor_told(verdict_of(WRITE, answer)) == pytest.approx(3.0, rel=1e-4)
-
-
-@pytest.mark.parametrize("factor", [1.0 - 1e-8, 1.0 + 1e-8, 1.0 + 2e-6, 1.0 + 5e-4])
-def test_a_factor_that_is_nearly_one_is_not_remarked(factor):
-    verdict = verdict_of(WRITE, lambda x, scale: factor * WRITE.answer(x, scale))
-    assert not verdict.passed
-    assert "Everywhere" not in verdict.message
-
-
-def test_a_constant_offset_is_remarked():
-    assert "Everywhere it is the right result plus 0.75." in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale) + 0.75).message
-
-
-def test_where_all_right_numbers_are_equal_factor_and_offset_cannot_be_told_apart():
-    equal = changed(WRITE, answer=lambda x, scale: np.full_like(x, 4.0))
-    assert "Everywhere" not in verdict_of(equal, lambda x, scale: np.full_like(x, 8.0)).message
 
 
 def test_nan_is_remarked_unless_it_is_wanted():
@@ -155,50 +124,42 @@ def test_nan_is_remarked_unless_it_is_wanted():
     assert "It holds NaN" not in verdict_of(wants_nan, lambda x, scale: one_nan(x, scale) + 1.0).message
 
 
-def test_nan_in_another_case_than_the_one_shown_is_not_told():
-    def later_nan(x, scale):
-        return np.full_like(x, np.nan) if x.ndim == 3 else np.cos(x)
-
-    message = verdict_of(WRITE, later_nan).message
-    assert "in the case “a matrix”. The first wrong number" in message
-    assert "NaN" not in message
+def times(factor):
+    return lambda x, scale: factor * WRITE.answer(x, scale)
 
 
 @pytest.mark.parametrize(
     "answer",
     [
+        *map(times, (1.0 - 1e-8, 1.0 + 1e-8, 1.0 + 2e-6, 1.0 + 5e-4)),
         lambda x, scale: np.abs(WRITE.answer(x, scale)),
         lambda x, scale: np.zeros_like(x),
         lambda x, scale: np.full_like(x, np.inf),
         lambda x, scale: WRITE.answer(x, scale) * (2.0 if x.ndim == 2 else 3.0),
         lambda x, scale: np.full_like(x, 1.7e308),
+        lambda x, scale: np.full_like(x, np.nan) if x.ndim == 3 else np.cos(x),  # NaN in another case than the one shown
     ],
 )
 def test_nothing_is_remarked_where_no_pattern_holds(answer):
-    message = verdict_of(WRITE, answer).message
-    assert "Everywhere" not in message
-    assert "NaN" not in message
-
-
-NARROW = "does a step run in float32"
-
-
-def test_a_hidden_step_in_float32_is_guessed_at():
-    def by_a_narrow_scale(x, scale):
-        return WRITE.answer(x, scale).astype(np.float32).astype(np.float64)
-
-    verdict = verdict_of(WRITE, by_a_narrow_scale)
+    verdict = verdict_of(WRITE, answer)
     assert not verdict.passed
-    assert NARROW in verdict.message
+    assert "Everywhere" not in verdict.message
+    assert "NaN" not in verdict.message
 
 
-@pytest.mark.parametrize("error", [1e-2, np.nan, np.inf])
-def test_a_larger_error_is_no_rounding(error):
-    assert NARROW not in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale) + error * (np.arange(x.shape[-1]) == 1)).message
+def test_where_all_right_numbers_are_equal_factor_and_offset_cannot_be_told_apart():
+    equal = changed(WRITE, answer=lambda x, scale: np.full_like(x, 4.0))
+    assert "Everywhere" not in verdict_of(equal, lambda x, scale: np.full_like(x, 8.0)).message
 
 
-def test_a_result_of_another_shape_is_no_rounding():
-    assert NARROW not in verdict_of(WRITE, lambda x, scale: WRITE.answer(x, scale)[..., :1]).message
+@pytest.mark.parametrize(("error", "is_guessed"), [(0.0, True), (1e-2, False), (np.nan, False), (np.inf, False)])
+def test_a_hidden_step_in_float32_is_guessed_at_and_a_larger_error_is_none(error, is_guessed):
+    def by_a_narrow_step(x, scale):
+        return WRITE.answer(x, scale).astype(np.float32).astype(np.float64) + (error * (np.arange(x.shape[-1]) == 1) if error else 0.0)
+
+    verdict = verdict_of(WRITE, by_a_narrow_step)
+    assert not verdict.passed
+    assert ("does a step run in float32" in verdict.message) == is_guessed
 
 
 # --- numbers that stay secret ------------------------------------------------------------------------
@@ -207,16 +168,13 @@ def test_a_result_of_another_shape_is_no_rounding():
 @pytest.mark.parametrize(
     "value",
     [
-        (2.71828, 31.4159, 578.0),
         (3.0, 31.4159, 577.215),
         (0.0, 0.0, 0.0),
         (577.215, 31.4159, 2.71828),
         (5.43656, 62.8318, 1154.43),
-        (3.71828, 32.4159, 578.215),
         (-2.71828, -31.4159, -577.215),
         (math.nan, math.inf, 1.0),
         (1.0, 2.0),
-        (1.0, 2.0, 3.0, 4.0),
         9.0,
         ((1.0, 2.0, 3.0),),
     ],
@@ -238,8 +196,3 @@ def test_a_wrong_prediction_is_told_which_entry_is_off():
     message = verdict_of(PREDICT, (2.71828, 31.0, 577.215)).message
     assert message == "my_numbers is not right. Entry 1 is the first that is off. You gave 31. The other entries are right."
     assert verdict_of(FIGURE, 5).message.startswith("my_height is not right. You gave 5. ")
-
-
-def test_the_tolerance_of_a_prediction_is_its_own():
-    assert verdict_of(FIGURE, 4.1).passed
-    assert not verdict_of(FIGURE, 4.3).passed

@@ -7,18 +7,8 @@ import pytest
 from attn_course.tasks import all_tasks, assess, get_task
 from attn_course.tasks import forbidden as room
 from attn_course.tasks.forbidden import ATTENTION, CALCULUS, LIBRARIES, NO_THREADS, Forbidden
-from tests.exercises.answers import shown
-from tests.notebooks.chapters import ROOT
 
 CONCEPTS = [each for each in vars(room).values() if isinstance(each, Forbidden)]
-FORBIDS = re.compile(  # as a sentence would say it
-    r"do(es)? not count|(is|are) (refused|forbidden)|not allowed|\b(no|not|without)\b[^.;:]*"
-    r"(librar|torch's own|autograd|automatic|numerical diff|`(diff|Derivative|np\.concatenate|torch\.cat)`)",
-    re.IGNORECASE,
-)
-
-
-TEXTS = {task.id: " ".join(shown(ROOT, task.id)[0].split()) for task in all_tasks()}
 
 
 def test_each_concept_is_forbidden_somewhere_and_says_what_it_is():
@@ -28,27 +18,11 @@ def test_each_concept_is_forbidden_somewhere_and_says_what_it_is():
     assert all(each.words and each.rules for each in CONCEPTS)
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.id)
-def test_the_card_says_all_that_a_task_forbids_and_the_text_forbids_nothing_else(task):
-    said = re.search(r"^Not allowed: (.+)\.$", task.card, re.MULTILINE)
-    assert (said[1].split("; ") if said else []) == [part for each in task.forbidden for part in each.words.split("; ")]
-    assert set(task.rules) == {rule for each in task.forbidden for rule in each.rules}
-    assert FORBIDS.findall(TEXTS[task.id]) == [], "the card says what is forbidden: name it in `forbid`"
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "`diff` and `Derivative` do not count.",
-        "No library softmax, please.",
-        "Repair it, without torch's own attention.",
-        "`np.concatenate` and its kin are refused.",
-        "No automatic differentiation, please.",
-        "A library softmax is not allowed.",
-    ],
-)
-def test_a_sentence_that_forbids_by_hand_is_found(sentence):
-    assert FORBIDS.search(sentence)
+def test_the_card_says_all_that_a_task_forbids():
+    for task in all_tasks():
+        said = re.search(r"^Not allowed: (.+)\.$", task.card, re.MULTILINE)
+        assert (said[1].split("; ") if said else []) == [part for each in task.forbidden for part in each.words.split("; ")]
+        assert set(task.rules) == {rule for each in task.forbidden for rule in each.rules}
 
 
 def test_what_follows_from_a_task_is_forbidden_with_it():

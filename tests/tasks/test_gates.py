@@ -121,7 +121,7 @@ def test_a_task_that_a_finite_fill_answers_is_reported():
     exact = changed(HIDING, exact_zeros=True)
     passing = [said.partition(" in the place")[0] for said in gates.fill_problems(exact, [SOLUTION], {"np": np}, "")]
     assert sorted({*passing}) == [f"its solution passes with {fill}" for fill in ("-10000", "-1e+09")]
-    assert gates.fill_problems(exact, [SOLUTION], {"np": np}, "Scores are moderate.") == []
+    assert gates.fill_problems(exact, [SOLUTION], {"np": np}, "Scores are moderate {lowest}`-100`.") == []
     assert gates.fill_problems(HIDING, ["def my_mean(x):\n    return np.exp(x) * (x > 0)"], {"np": np}, "") == []
 
 

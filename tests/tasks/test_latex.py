@@ -14,13 +14,13 @@ from attn_course.formulas import column, derivative, vector
 from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, get_task, latex, mending, progress
 from attn_course.tasks.cards import plain, rich
-from attn_course.tasks.core import Task, at_sizes
+from attn_course.tasks.core import at_sizes
 from attn_course.tasks.judge import expected, judge
 from attn_course.tasks.latex import Question, answered, evaluate, normal, on_one_line, packed, unpacked
 from attn_course.tasks.mending import search
 from attn_course.tasks.reading import _read
 from attn_course.tasks.slips import slip
-from tests.tasks.toys import COMMON, DERIVATION, FORMULA, USING, changed
+from tests.tasks.toys import DERIVATION, FORMULA, USING, changed
 
 START, SPLIT, OUT, GOAL = DERIVATION.answer
 MOST_CALLS = 900_000
@@ -67,45 +67,6 @@ def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
     assert verdict.passed, verdict.message
 
 
-def test_rows_columns_and_matrices_keep_their_orientation():
-    def makes(rng, n, m, d):
-        weights, slopes = rng.normal(size=(n, m)), rng.normal(size=(n, d))
-        wanted = np.array([[sum(weights[t, s] * slopes[t, f] for t in range(n)) for f in range(d)] for s in range(m)])
-        return {"P": weights, "dO": slopes, "dV": wanted}
-
-    task = changed(FORMULA, symbols=("P", "dO"), left="dV", cases=at_sizes("n m d", makes), answer=r"P^\top dO", wrong=FORMULA.wrong)
-    assert assess(task, r"P^\top dO").passed
-    assert assess(task, r"(dO^\top P)^\top").passed
-    verdict = said(task, "P dO")
-    assert verdict.message.startswith("my_formula has no meaning: a 7 x 3 matrix times a 7 x 5 matrix: the lengths in the middle differ\n")
-    assert not verdict.counts
-
-
-def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
-    task = changed(
-        DERIVATION,
-        symbols=("z",),
-        functions=(r"\partial", r"\ln", r"\sigma"),
-        cases=at_sizes("n", lambda rng, n: {"z": vector(rng.normal(size=n))}),
-        answer=[
-            r"\frac{\partial}{\partial z_i} \ln \left( \sum_j e^{z_j} \right)",
-            r"\frac{1}{\sum_j e^{z_j}} \frac{\partial}{\partial z_i} \left( \sum_j e^{z_j} \right)",
-            r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
-            r"\sigma(z)_i",
-        ],
-    )
-    assert assess(task, task.answer).passed
-    running = changed(
-        FORMULA,
-        symbols=("x",),
-        left="S_t",
-        answer=r"\sum_{i=1}^{t} x_i",
-        cases=at_sizes("n", lambda rng, n: {"x": (x := rng.normal(size=n)), "S": np.cumsum(x)}),
-    )
-    assert assess(running, running.answer).passed
-    assert assess(changed(running, functions=("lse",)), r"\sum_{i=1}^{t} x_i + \ln(1)").counts is False
-
-
 # --- what cannot be read: no attempt, and the place ------------------------------------------------------
 
 
@@ -123,10 +84,6 @@ def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
         (r"p_{ij} \mathrm{softmax}(g)_{ij}", "my_formula cannot be read: softmax may not stand here; what may stand here: p, g"),
         (r"\mathbf{p}_{ij}", "my_formula cannot be read: \\mathbf{p} is unknown here: write p\n"),
         (
-            r"g_{ij} exp(p_{ij})",
-            "my_formula cannot be read: write \\exp: each letter of exp is read for itself\n  g_{ij} exp(p_{ij})\n         ^^^",
-        ),
-        (
             r"\sum_k p_{ik} g_{ik} - \delta_k",
             "my_formula cannot be read: k is unknown here: \\sum over k ends before it; put its terms in parentheses\n"
             "  \\sum_k p_{ik} g_{ik} - \\delta_k\n" + " " * 32 + "^",
@@ -137,16 +94,17 @@ def test_a_derivative_and_a_slice_may_stand_where_the_task_allows_them():
             "my_formula has no meaning: \\delta is a list, not a function: write \\delta_{i}\n  p_{ij} \\delta(i)\n         ^^^^^^",
         ),
         (r"p_{ij} \le 1", "my_formula cannot be read: the answer is one expression, without \\le\n"),
+        (r"\sqrt{= 1}", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, found ="),
+        (r"\delta_k + \sum_k p_{ik}", "my_formula cannot be read: k is unknown here; what may stand here"),
+        (
+            r"\sum_{k=1}^{1000} \sum_{l=1}^{1000} k l p_{ij}",
+            "my_formula has no meaning: l makes 15,000,000 terms; at most 20,000 are computed",
+        ),
         (r"p_{ij} g_i", "my_formula has no meaning: the two sides do not fit: left is a number, right is a row (1 x 5): give it indices"),
-        (r"0,5 p_{ij}", "my_formula cannot be read: write a decimal number with a point\n  0,5 p_{ij}\n   ^"),
-        (r"p(i, j)", "my_formula has no meaning: p is a matrix, not a function: write p_{i j}"),
         ("\frac{1}{2}", "my_formula cannot be read: this is no printable character: is the r in front of the quotation mark missing"),
         (r"D_{ij}", "my_formula cannot be read: D is unknown here; what may stand here: p, g, \\delta, the indices i, j, numbers, sums"),
-        (r"\ln(p_{ij})", "my_formula cannot be read: \\ln may not stand here; what may stand here: p, g"),
         (r"\frac{\partial p_i}{\partial g_j}", "my_formula cannot be read: \\partial may not stand here"),
         (r"p", "my_formula has no meaning: the two sides do not fit: left is a number, right is a 3 x 5 matrix"),
-        (r"p_{ji}", "my_formula has no meaning: i runs from 1 to 3 in D and from 1 to 5 in p"),
-        (r"p_{ij} + \delta", "my_formula has no meaning: this cannot be added: left is a number, right is a vector of 3"),
     ],
 )
 def test_what_cannot_be_read_says_why_and_where_and_is_no_attempt(answer, message):
@@ -179,13 +137,6 @@ def test_a_first_line_with_the_factors_in_another_order_is_no_start_where_that_m
     assert said(task, ["(B A)^\\top", "A^\\top B^\\top"]).message.startswith("line 1 of my_derivation must be where")
 
 
-def test_a_free_letter_is_shown_where_it_is_free():
-    answer = r"\sum_k p_{ik} + \sum_l p_{il} g_{kl}"
-    assert said(FORMULA, answer).message.splitlines()[-1].index("^") - 2 == answer.index("kl}")
-    answer = r"\sum_{k} \left( p_{ik} g_{il} + p_{ik} \right)"
-    assert said(FORMULA, answer).message.splitlines()[-1].index("^") - 2 == answer.index("l}")
-
-
 def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
     task = changed(
         DERIVATION,
@@ -197,25 +148,6 @@ def test_sums_and_products_of_equal_terms_may_stand_in_an_answer():
     )
     assert assess(task, task.answer).passed
     assert said(task, ["g_1^k", r"\prod_{i=1}^{k-1} g_1"]).message.startswith("line 2 does not follow from line 1")
-
-
-def test_a_sum_runs_over_the_letter_that_is_not_in_use():
-    task = changed(
-        FORMULA,
-        symbols=("x",),
-        functions=(),
-        left="S_t",
-        answer=r"\sum_{j \le t} x_j \prod_{l > j, l \le t} x_l",
-        cases=at_sizes("n", lambda rng, n: {"x": (x := rng.normal(size=n)), "S": _fading(x)}),
-    )
-    for form in (task.answer, r"\sum_{j \le t} x_j \prod_{j < l \le t} x_l", r"\sum_{t \ge j} x_j \prod_{l, j < l \le t} x_l"):
-        assert assess(task, form).passed, form
-    reused = r"\sum_{j \le t} x_j \prod_{j < t} x_j"
-    assert "the index j is in use already: take another letter" in said(task, reused).message
-
-
-def _fading(x):
-    return np.array([sum(np.prod(x[j : t + 1]) for j in range(t + 1)) for t in range(len(x))])
 
 
 def test_a_step_to_what_is_no_number_is_explained():
@@ -259,17 +191,6 @@ def test_a_place_is_quoted_where_there_is_only_one_line_for_it():
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("answer", "mistake"),
-    [(r"g_{ij} p_{ij}", "no delta"), (r"-\delta_i + p_{ij} g_{ij}", "delta not weighted"), (r"(\delta_i + g_{ij}) p_{ij}", "plus")],
-)
-def test_known_wrong_formulas_are_named_in_any_form(answer, mistake):
-    verdict = said(FORMULA, answer)
-    assert verdict.mistake == mistake
-    assert verdict.message.startswith(f"this is “{mistake}”. It is ")
-    assert verdict.counts
 
 
 @pytest.mark.parametrize(
@@ -458,14 +379,6 @@ def test_what_a_learner_writes_in_the_course_is_understood_or_told_how_it_is_wri
     assert said.replace("{number}", task.number) in assess(task, [form] if task.kind == "derivation" else form).message
 
 
-def test_what_must_be_used_is_a_symbol_of_a_derivation():
-    with pytest.raises(ValueError, match="equations to use that are about its symbols"):
-        changed(USING, must_use={"softmax-jacobian": "K"})
-    with pytest.raises(ValueError, match="equations to use only if it is a derivation"):
-        changed(FORMULA, must_use={"softmax-jacobian": "p"})
-    assert USING.card.endswith(f"sums with indices of their own. Its steps use {eq('softmax-jacobian')}.")
-
-
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -501,29 +414,21 @@ def test_a_step_that_changes_only_the_spelling_changes_nothing(one, other, same)
         "(" * 900 + "1" + ")" * 900,
         "p_{ij}" + r"^{p_{ij}" * 150 + "}" * 150,
         "9" * 2000,
-        " + ".join([r"\sum_{k=1}^{1000} k"] * 90),
         "-" * 1999 + "1",
-        r"\begin{cases}" * 100,
-        "p_{" * 600,
         r"p_{ij}" + r"^\top" * 300,
         "\u202e\U0001f4a3\ud800",
         r"\input{/etc/passwd}",
-        r"\href{javascript:alert(1)}{x}",
-        "__import__('os').system('true')",
-        "{}" * 1000,
         "".join(rf"\sum_{{{letter}=1}}^{{2}} " for letter in "abcfhklmnoqrstuvwxyz") + "p_{ij}",
         r"\sum_{k=1}^{3} " * 50 + "p_{ij}",
         "p" + "'" * 1990,
         r"(g_{ij})^{10^{10^{10}}}",
         "p_{" + "i+" * 900 + "j}",
-        "p_{ij} \0 g_{ij}",
         "p" + "\u0301" * 1500,
         r"|\{k : p_{ik} > 0\}|" * 30,
-        "[i=j]" * 300,
         r"\begin{cases} " + r"1 & i = j \\ " * 100 + r"0 & i \ne j \end{cases}",
         r"(p^\top g)^{1000000000}_{ij}",
     ],
-    ids=range(26),
+    ids=range(18),
 )
 def test_a_bomb_is_refused_soon(bomb, monkeypatch):
     monkeypatch.setattr(latex, "time_limit", partial(_patient, latex.time_limit))  # refused for its size, not by the clock
@@ -647,44 +552,11 @@ def test_an_answer_never_sees_what_it_is_to_equal():
     assert blank["p"].raw is case.inputs["p"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "wanted"),
-    [
-        ({"left": ""}, "a left side if, and only if, it is a formula task"),
-        ({"symbols": ()}, "symbols if"),
-        ({"answer": lambda: 1}, "an answer in LaTeX"),
-        ({"given": (np.sin,)}, "no helper functions"),
-    ],
-)
-def test_a_formula_task_lacks_something(fields, wanted):
-    with pytest.raises(ValueError, match=wanted):
-        changed(FORMULA, **fields)
-
-
-def test_a_derivation_has_as_many_lines_as_it_asks_for():
-    with pytest.raises(ValueError, match="lines from the start to the goal"):
-        changed(DERIVATION, answer=[START, GOAL])
-
-
 def test_a_derivative_of_another_kind_of_given_is_sent_whole():
-    z = np.arange(3.0)
-    given = derivative(np.exp, z)
+    given = derivative(np.exp, np.arange(3.0))
     again = unpacked(packed("J", given))
     assert (again.form, again.noise, again.start) == (given.form, given.noise, 1)
-    assert Task(**{**COMMON, **_smallest(z)}).question.targets == ("J",)
 
 
-def _smallest(z):
-    wrong = [Wrong(str(n), str(n), f"not {n}") for n in range(3)]
-    cases = at_sizes("n", lambda rng, n: {"z": vector(z), "J": z})
-    return {
-        "id": "a",
-        "title": "A",
-        "entry": "a",
-        "kind": "formula",
-        "symbols": ("z",),
-        "left": "J_i",
-        "cases": cases,
-        "answer": "z_i",
-        "wrong": wrong,
-    }
+def test_the_card_of_a_derivation_says_what_it_must_use():
+    assert USING.card.endswith(f"sums with indices of their own. Its steps use {eq('softmax-jacobian')}.")

@@ -25,20 +25,6 @@ def function_from_a_cell(text, name="my_f"):
     return names[name]
 
 
-def test_an_exception_is_told_with_the_line_that_raised_it():
-    function = function_from_a_cell(
-        """
-        def my_f(x):
-            y = x * 2
-            return y @ x
-        """
-    )
-    problem = run_function(function).problem
-    assert problem.startswith("my_f raised ValueError: matmul: ")
-    assert problem.endswith(" in line 3 of my_f: `return y @ x`")
-    assert "\n" not in problem
-
-
 def test_an_exception_inside_a_helper_shows_the_line_of_the_helper():
     function = function_from_a_cell("def helper(x):\n    return x.nonsense\n\ndef my_f(x):\n    return helper(x)")
     assert run_function(function).problem.endswith("in line 2 of helper: `return x.nonsense`")

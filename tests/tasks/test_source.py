@@ -118,36 +118,19 @@ def test_threads_are_found_where_they_are_forbidden():
     assert forbidden_calls(source, get_task("stable-softmax").rules, NAMES)[0].startswith("ThreadPoolExecutor")
 
 
-def test_a_local_name_hides_a_global_one():
-    assert forbidden_calls("def my_f(x, sm):\n  return sm(x)", FORBID, {"sm": torch.softmax}) == []
-    assert forbidden_calls("def my_f(x):\n  sm = np.exp\n  return sm(x)", FORBID, {"sm": torch.softmax, "np": np}) == []
+DIFFERENTIATED = """
+    f.diff(x) | sympy.diff(f, x) | d(f, x) | sympy.Derivative(f, x).doit() | sympy.Expr.diff(f, x) | sympy.derive_by_array(f, x)
+    v.jacobian(w) | sympy.hessian(f, [x]) | sympy.wronskian([f], x) | sympy.idiff(f, y, x) | sympy.vector.gradient(f)
+    f.fdiff(1) | f._eval_derivative(x) | f.limit(x, 0) | sympy.limit(f, x, 0) | sympy.residue(f / (x - a) ** 2, x, a) | f.leadterm(x)
+    f.series(x, a, 2).removeO().coeff(x, 1) | sympy.series(f, x, a, 2) | next(f.lseries(x)) | f.nseries(x, n=2) | sympy.fps(f, x)
+    sympy.apply_finite_diff(1, [a, b], [f, g], x) | sympy.differentiate_finite(f, x)
+"""
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        *(
-            "f.diff(x)",
-            "sympy.diff(f, x)",
-            "d(f, x)",
-            "sympy.Derivative(f, x).doit()",
-            "v.jacobian(w)",
-            "f.fdiff(1)",
-            "f._eval_derivative(x)",
-        ),
-        *(
-            "sympy.residue(f / (x - a) ** 2, x, a)",
-            "f.series(x, a, 2).removeO().coeff(x, 1)",
-            "sympy.series(f, x, a, 2)",
-            "next(f.lseries(x))",
-        ),
-        *("sympy.derive_by_array(f, x)", "sympy.idiff(f, y, x)", "sympy.hessian(f, [x])", "sympy.wronskian([f], x)"),
-        *("sympy.limit(f, x, 0)", "f.limit(x, 0)", "f.leadterm(x)", "sympy.Expr.diff(f, x)", "sympy.vector.gradient(f)"),
-        *("f.nseries(x, n=2)", "sympy.fps(f, x)", "sympy.apply_finite_diff(1, [a, b], [f, g], x)", "sympy.differentiate_finite(f, x)"),
-    ],
-)
-def test_differentiation_by_sympy_is_found(call):
-    assert forbidden_calls(f"my_e = 2 * {call}", CALCULUS.rules, {"sympy": sympy, "d": sympy.diff}) != []
+def test_differentiation_by_sympy_is_found():
+    calls = [call.strip() for line in DIFFERENTIATED.strip().splitlines() for call in line.split(" | ")]
+    names = {"sympy": sympy, "d": sympy.diff}
+    assert [call for call in calls if not forbidden_calls(f"my_e = 2 * {call}", CALCULUS.rules, names)] == []
 
 
 # --- answer_source -----------------------------------------------------------------------------------
@@ -236,11 +219,6 @@ def test_a_given_function_may_do_what_the_answer_may_not(define):
     assert assess(changed(WRITE, given=[helper]), function).message.startswith("my_centre raised AttributeError")
 
 
-def test_a_right_answer_beside_harmless_calls_passes(define):
-    function = define("def softmax(x):\n    return x\ndef my_f(x, scale):\n    return softmax((x - x.mean(-1, keepdims=True)) * scale)\n")
-    assert assess(WRITE, function).passed
-
-
 def test_testing_the_answer_against_the_library_in_its_cell_is_allowed(define):
     text = "import torch\ndef my_f(x, scale):\n    return (x - x.mean(-1, keepdims=True)) * scale\n"
     function = define(f"{text}torch.softmax(torch.zeros(3), -1)\n")
@@ -253,12 +231,6 @@ def test_a_derivative_by_sympy_is_refused_though_it_is_right():
     verdict = assess(DERIVE, s_i * (1 - s_j), cells, {"diff": sympy.diff})
     assert verdict.message == "my_slope uses diff, which would answer the task for you: write it yourself"
     assert assess(DERIVE, s_i * (1 - s_j), ["my_slope = s_i * (1 - s_j)"], {}).passed
-
-
-def test_the_language_of_kernels_is_no_tensor():
-    source = "import triton.language as tl\ndef kernel(x): return tl.exp(x)"
-    assert forbidden_calls(source, [".exp"], {}) == []
-    assert forbidden_calls(source.replace("tl.exp(x)", "x.exp()"), [".exp"], {}) == ["x.exp"]
 
 
 @pytest.mark.parametrize("call", ["torch.func.jvp(f, (x,), (x,))", "torch.autograd.functional.hessian(f, x)", "y.backward()"])

@@ -54,23 +54,6 @@ def test_two_tasks_do_not_go_together():
     assert len(pairs) == (len(VARIED.variants) - 1) ** 2
 
 
-def test_what_passed_says_nothing_of_the_numbers():
-    assert VARIED.variant("ada").ok_line == VARIED.ok_line
-
-
-@pytest.mark.parametrize(
-    ("task", "fields", "wanted"),
-    [
-        (WRITE, {"variants": [{"T": 1}]}, "variants only if it is a predict or a figure task"),
-        (PREDICT, {"variants": [{"T": 1}, {"w": 1}]}, "variants of the same names"),
-        (PREDICT, {"variants": []}, "variants of the same names"),
-    ],
-)
-def test_variants_that_cannot_be_are_refused(task, fields, wanted):
-    with pytest.raises(ValueError, match=wanted):
-        changed(task, **fields)
-
-
 def test_the_notebook_prints_the_numbers_of_its_student_and_names_them(student, capsys):
     assert get_task(WINDOW).question_source == 'from attn_course import question\n\nT, w = question("window-counts")'
     assert question(WINDOW) == (100, 7)  # outside a notebook, as in the solution
@@ -113,14 +96,6 @@ def test_a_figure_is_the_students_own(student, monkeypatch):
     student("ada")
     assert figure_data(task.id) == {"heights": [5.0]}
     assert task.question_source == ""
-
-
-def test_a_mistake_that_is_right_for_some_students_is_reported():
-    assert gates.wrong_answer_problems(VARIED) == []
-    lucky = changed(VARIED, wrong=[*VARIED.wrong, Wrong("nine times", lambda n, w: 9 * n, "w is not nine")])
-    assert gates.wrong_answer_problems(lucky) == [
-        "with {'n': 100, 'w': 9}: the known wrong answer “nine times” passes: it equals the right one in every case"
-    ]
 
 
 def test_a_hint_that_says_a_number_of_one_student_is_reported():

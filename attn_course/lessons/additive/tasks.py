@@ -112,8 +112,8 @@ def my_additive_attention(query, key, value, w_query, w_key, w_score):
     outputs, `(..., q_len, d_v)`: scores of {eq}`additive-score`, without bias and scale, a softmax over the keys, an average of the
     values.
 
-    The first three have the same leading axes: none, one or several. Scores may lie near 1000 for one query
-    and near -1000 for another, so the softmax must be stable; a library softmax is welcome.
+    The first three have the same leading axes: none, one or several {case}`two leading axes`. Scores may lie near 1000 for one query
+    and near -1000 for another {case}`scores near minus and plus a thousand`, so the softmax must be stable; a library softmax is welcome.
     """
     hidden = np.tanh((query @ w_query)[..., :, None, :] + (key @ w_key)[..., None, :, :])
     scores = hidden @ w_score
@@ -410,7 +410,7 @@ def contexts(state, annotations, lengths, w_query, w_key, w_score):
     `annotations`
     `(batch, length, d_k)`; `lengths` holds the number of real words of each sentence, `(batch,)`, integers from 0 to `length`;
     `w_query`, `w_key` and `w_score` are `(d_q, d_hidden)`, `(d_k, d_hidden)` and `(d_hidden,)`. The result is `(batch, d_k)`. Words
-    come first, then padding, which may hold any finite numbers. Scores are moderate.
+    come first, then padding, which may hold any finite numbers {case}`padding up to 1e12`. Scores are moderate {lowest}`-100`.
 
     Padding gets into the averages. Repair it: padding must have no weight, and a sentence **without any
     word** gets zeros.

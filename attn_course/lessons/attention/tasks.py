@@ -149,7 +149,8 @@ def my_attention(query, key, value, is_real):
     `(batch, q_len, d_v)`.
 
     Key $j$ of example $b$ is real if `is_real[b, j]` is `True`. The others are padding, finite numbers without meaning, and get no
-    weight. They stand anywhere, but no example is all padding. Scores may lie between -1000 and 1000, so write a softmax that is stable,
+    weight. They stand anywhere, but no example is all padding. Scores may lie between -1000 and 1000
+    {case}`scores from minus a thousand to a thousand` {lowest}`-1000`, so write a softmax that is stable,
     row by row.
     """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
@@ -217,7 +218,7 @@ def weighted_sums(query, key, value):
     The function below should average the values for each query, {eq}`attention`, where there are as many queries as
     keys: `query` and `key` have shape `(n, d_k)`, `value` has shape `(n, d_v)`, and the result `(n, d_v)`. It raises
     no error, and it is wrong in two places. Repair it. Scores may lie anywhere between -1000
-    and 1000, those of one query far below those of another.
+    and 1000, those of one query far below those of another {case}`from minus a thousand to a thousand`.
     """
     scores = query @ key.T / np.sqrt(query.shape[1])
     unnormalised = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -299,7 +300,8 @@ def batched_attention(query, key, value, counts):
     empty.
 
     The function below should run attention inside each example and return `(n, d_v)`. It is wrong in two places, and the examples see
-    each other. Repair it. Scores may lie anywhere between -1000 and 1000.
+    each other. Repair it. Scores may lie anywhere between -1000 and 1000 {case}`two examples from minus a thousand to a thousand`
+    {lowest}`-1000`.
     """
     example = np.repeat(np.arange(len(counts)), counts)
     together = example[:, None] == example

@@ -167,7 +167,7 @@ def my_layer(x, w_in, b_in, w_out, b_out, n_heads):
     array of the same shape. The columns of `x @ w_in + b_in` are first the queries, then the keys, then the values, one third each.
 
     In each head the scores of **later** positions become minus infinity, after the division by the root of $d_k$. The outputs of the
-    heads, side by side in their order, are multiplied by `w_out`, and `b_out` is added. Scores are moderate.
+    heads, side by side in their order, are multiplied by `w_out`, and `b_out` is added. Scores are moderate {lowest}`-100`.
     """
     batch, length, d_model = x.shape
     query, key, value = (

@@ -82,7 +82,7 @@ def my_cross_attention(x, y, w_query, w_key, w_value):
     `(d_y, d_k)` and `(d_y, d_v)`; all arrays are float64, used as `x @ w`. Scale the scores by $1/\sqrt{d_k}$, and
     return the output, `(q_len, d_v)`.
 
-    Scores are moderate. A library's softmax is welcome.
+    Scores are moderate {every}`(np.abs(x @ w_query @ (y @ w_key).T) < 100).all()`. A library's softmax is welcome.
     """
     scores = (x @ w_query) @ (y @ w_key).T / np.sqrt(w_query.shape[1])
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -193,11 +193,13 @@ def padded_cross_attention(query, key, value, source_lengths, target_lengths):
 
     The function below runs cross-attention in a padded batch. `query` is `(batch, q_len, d_k)`, `key`
     `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`. The integers `source_lengths` and `target_lengths`,
-    `(batch,)`, say how many rows of each example are real, at least one; padding stands behind them and holds any
-    finite numbers.
+    `(batch,)`, say how many rows of each example are real, at least one
+    {every}`min(source_lengths.min(), target_lengths.min()) > 0`; padding stands behind them and holds any
+    finite numbers {case}`padding that would win every softmax`.
 
     Wanted: each real query attends to the real keys of its own example, scaled by $1/\sqrt{d_k}$; output rows of
-    target padding are **zero**. Scores may have any size and sign. The function confuses the sides: repair it.
+    target padding are **zero**. Scores may have any size and sign
+    {case}`real scores far below zero`. The function confuses the sides: repair it.
     """
     scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
     real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
@@ -291,8 +293,10 @@ def my_loss(logits, target, padding):
     Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` holds integers,
     `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the padding token's number. Return
     `(loss, d_logits)`: the mean cross-entropy in nats over **all** tokens of the batch that are not padding, and its
-    gradient, shaped as `logits`. Padding may stand anywhere, even fill a target; at least one token is real. Logits may
-    be near a thousand, or a thousand apart.
+    gradient, shaped as `logits`. Padding may stand anywhere, even fill a target
+    {case}`padding in front and inside, and a target of padding alone`; at least one token is real
+    {every}`(target != padding).any()`. Logits may
+    be near a thousand, or a thousand apart {case}`logits near a thousand`.
 
     A library's log-softmax is welcome.
     """
@@ -370,7 +374,8 @@ def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
     Write `my_source_gradient(x, y, w_query, w_key, w_value, d_output)`: the gradient of a loss with respect to the
     source $Y$ in cross-attention, {eq}`cross-attention`. The first five arguments are those of task {task}`cross-attention`, with shapes
     `(q_len, d_x)`, `(kv_len, d_y)`, `(d_x, d_k)`, `(d_y, d_k)`, `(d_y, d_v)`; `d_output` is the gradient at the output,
-    `(q_len, d_v)`. Return an array of the shape of `y`. The scale is $1/\sqrt{d_k}$, scores are moderate. The point is
+    `(q_len, d_v)`. Return an array of the shape of `y`. The scale is $1/\sqrt{d_k}$, scores are moderate
+    {every}`(np.abs(x @ w_query @ (y @ w_key).T) < 100).all()`. The point is
     the formula: nine digits are compared, and a difference quotient has fewer.
     """
     query, key, value = x @ w_query, y @ w_key, y @ w_value
@@ -670,7 +675,7 @@ def my_writer(y, w_query, w_key, w_value, embeddings, positions, w_output, start
     The step that chooses `end` is the last, and part of the result; without it there are as many steps as rows of
     `positions`. Float64: `y` `(kv_len, d_y)`, `w_query` `(d_x, d_k)`, `w_key` `(d_y, d_k)`, `w_value` `(d_y, d_x)`,
     `embeddings` `(n_tokens, d_x)`, `positions` `(max_len, d_x)`, `w_output` `(d_x, n_tokens)`. `start` and `end` are
-    integers, possibly equal.
+    integers, possibly equal {case}`one token is start and end`.
     """
     key, value = y @ w_key, y @ w_value
     token, rows = start, []

@@ -185,8 +185,10 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
     r"""How many tiles are skipped, whole, at the edge.
 
     A causal kernel cuts the scores into tiles: blocks of `block_q` queries from query 0 on, blocks of `block_kv` keys
-    from key 0 on; the last block may be smaller, and only pairs that exist count. Query $i$ sees key $j$ if $j \le i + p$
-    with $p$ = `q_offset`, which may be negative. Write `my_tiles(q_len, kv_len, block_q, block_kv, q_offset)` (five whole
+    from key 0 on; the last block may be smaller
+    {case}`ragged on both sides`, and only pairs that exist count. Query $i$ sees key $j$ if $j \le i + p$
+    with $p$ = `q_offset`, which may be negative
+    {case}`queries that see nothing`. Write `my_tiles(q_len, kv_len, block_q, block_kv, q_offset)` (five whole
     numbers). It returns three **floats** `(skipped, whole, edge)`: tiles in which no pair is visible, all are, and the
     others.
     """

@@ -93,7 +93,9 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
     {eq}`merge-of-attention-states`,
     not divided.
 
-    Maxima may lie hundreds apart. A query that saw no key on one side has $(-\infty, 0, 0)$ there; if on both sides, so
+    Maxima may lie hundreds apart
+    {case}`maxima hundreds apart`. A query that saw no key on one side
+    {case}`rows that have seen nothing` has $(-\infty, 0, 0)$ there; if on both sides, so
     is the result, without NaN.
     """
     m = np.maximum(m_a, m_b)
@@ -221,11 +223,12 @@ def my_stream(query, key_blocks, value_blocks):
     (q_len,).
 
     Keys and values arrive as a stream: `key_blocks` is a list of arrays `(n_c, d_k)`, `value_blocks` of `(n_c, d_v)`, with $n_c \ge 1$;
-    blocks differ in length. Write `my_stream(query, key_blocks, value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks
+    blocks differ in length
+    {case}`blocks of 4, 4 and 3`. Write `my_stream(query, key_blocks, value_blocks)` for `query` `(q_len, d_k)`. It goes through the blocks
     once, keeps the state of {eq}`tiled-attention-update`, and returns the tuple `(output, lse)` of shapes `(q_len, d_v)` and `(q_len,)`,
     {eq}`row-lse-and-output`, natural logarithm.
 
-    Scores lie between -20 000 and 20 000, in any order.
+    Scores lie between -20 000 and 20 000, in any order {case}`scores that rise or fall by 1800` {lowest}`-20000`.
     """
     row_max = np.full(len(query), -np.inf)
     row_sum = np.zeros(len(query))
@@ -335,8 +338,9 @@ def tiled_attention(query, key, value, block):
     block -> (q_len, d_v).
 
     The function below should compute attention over blocks of keys: `query` `(q_len, d_k)`, `key` `(kv_len, d_k)`,
-    `value` `(kv_len, d_v)`, and `block`, a whole number that need not divide `kv_len` and is at most `kv_len`. The result
-    has shape `(q_len, d_v)`; scores lie between -20 000 and 20 000. It is wrong in two places, and a test with one block
+    `value` `(kv_len, d_v)`, and `block`, a whole number that need not divide `kv_len` and is at most `kv_len`
+    {case}`eleven keys in blocks of four`. The result
+    has shape `(q_len, d_v)`; scores lie between -20 000 and 20 000 {lowest}`-20000`. It is wrong in two places, and a test with one block
     does not notice. Repair it.
     """
     row_max = np.full((len(query), 1), -np.inf)

@@ -95,7 +95,7 @@ def my_score_gradient(scores, value, d_output, output, lse, d_lse):
     - `d_output` `(n, d_v)` and `d_lse` `(n,)` are the gradients of the loss with respect to these two.
 
     Return the gradient of the loss with respect to the scores of the tile, `(n, c)`, {eq}`score-gradient-with-lse`. Scores may be near
-    $-900$.
+    $-900$ {case}`scores near -900`.
     """
     p = np.exp(scores - lse[:, None])
     delta = (d_output * output).sum(axis=1) - d_lse
@@ -183,7 +183,8 @@ def my_gather(outputs, lses):
     `outputs` has shape `(n_splits, n, d_v)`, `lses` `(n_splits, n)`. Write `my_gather(outputs, lses)`. It returns the
     tuple `(output, lse)` for all keys, shapes `(n, d_v)` and `(n,)`, {eq}`merge-of-finished-outputs`.
 
-    Log-sum-exps may be near 1000. A split that held no visible key for a query has output 0 and $L = -\infty$ there; if
+    Log-sum-exps may be near 1000
+    {case}`log-sum-exps far apart`. A split that held no visible key for a query has output 0 and $L = -\infty$ there; if
     that is so in all splits, the result is output 0 and $L = -\infty$, without NaN.
     """
     top = lses.max(axis=0)
@@ -314,7 +315,7 @@ my_row_lse = asked_cell(
     asks=r"""
         The log-sum-exp of each row, block by block. One program takes one row of `scores`, goes through its columns in blocks
         of 16, keeps a running maximum and a running sum, and stores $m + \ln \ell$, {eq}`row-lse-and-output`. The number of columns need
-        not be a multiple of 16, and may be smaller. Scores lie between $-300$ and 300.
+        not be a multiple of 16, and may be smaller {case}`fewer columns than a block`. Scores lie between $-300$ and 300 {lowest}`-300`.
 
         Two gaps: the body of the kernel, and the launch (one program for each row). `my_row_lse` gets an array `(n_rows,
         n_columns)` and returns the float32 tensor `lse`, filled with NaN at first: an entry nobody writes is seen. What float32

@@ -74,7 +74,8 @@ def my_batched_backward(query, key, value, d_output):
     gradients.
 
     Write `my_batched_backward(query, key, value, d_output)`. Queries $(\ldots, T_q, d_k)$ and the gradient at the outputs, $(\ldots, T_q,
-    d_v)$, have the same leading axes (none, one or several). Keys $(\ldots, T_k, d_k)$ and values $(\ldots, T_k, d_v)$ have
+    d_v)$, have the same leading axes (none, one or several)
+    {case}`two leading axes`. Keys $(\ldots, T_k, d_k)$ and values $(\ldots, T_k, d_v)$ have
 
     - either the same leading axes: then the examples are separate problems;
     - or **none at all**: then all examples share them. (Which outputs does an entry of a shared key touch?)

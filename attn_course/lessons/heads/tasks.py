@@ -66,7 +66,8 @@ def my_split(x, n_heads):
     """(..., T, n_heads * d_k) -> (..., n_heads, T, d_k), {eq}`heads-are-column-blocks`.
 
     Write `my_split(x, n_heads)`. It takes projected queries of shape `(..., T, n_heads * d_k)`, with none, one or several
-    leading axes, and an integer that divides the last axis. It returns shape `(..., n_heads, T, d_k)`; head $h$ holds the
+    leading axes
+    {case}`two leading axes`, and an integer that divides the last axis. It returns shape `(..., n_heads, T, d_k)`; head $h$ holds the
     $h$-th block of $d_k$ neighbouring columns, {eq}`heads-are-column-blocks`.
     """
     *leading, length, width = x.shape
@@ -157,7 +158,8 @@ def my_multi_head(x, w_query, w_key, w_value, w_output, n_heads):
     Write self-attention with several heads: `my_multi_head(x, w_query, w_key, w_value, w_output, n_heads)` takes one example,
     `x` of shape `(T, d)`, with `w_query` and `w_key` of shape `(d, n_heads * d_k)`, `w_value` of shape `(d, n_heads * d_v)` and
     `w_output` of shape `(n_heads * d_v, d)`. It returns {eq}`multi-head-attention`, shape `(T, d)`: no mask, no biases, the scale
-    $1/\sqrt{d_k}$ with the width $d_k$ of one head. The width need not be $d / H$. A library's softmax is welcome.
+    $1/\sqrt{d_k}$ with the width $d_k$ of one head. The width need not be $d / H$
+    {case}`three heads, wide values`. A library's softmax is welcome.
     """
     query, key, value = (
         (x @ w).reshape(len(x), n_heads, -1).swapaxes(0, 1)  # (T, n_heads, width), then swap

@@ -184,7 +184,8 @@ def grouped_attention(query, key, value):
     -> (H, q_len, d_v).
 
     The function below should compute grouped-query attention, {eq}`grouped-query-attention`: `query` has shape `(H, q_len, d_k)`, `key`
-    `(R, kv_len, d_k)`, `value` `(R, kv_len, d_v)`, and $R$ divides $H$. The result has shape `(H, q_len, d_v)`; there is no mask, and
+    `(R, kv_len, d_k)`, `value` `(R, kv_len, d_v)`, and $R$ divides $H$
+    {case}`six query heads on three`. The result has shape `(H, q_len, d_v)`; there is no mask, and
     the scale is $1/\sqrt{d_k}$. It raises no error, and it is wrong in two places. Repair it.
     """
     n_heads, _, d_k = query.shape
@@ -357,7 +358,7 @@ def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     Write one step of decoding with grouped heads: `my_step(x_new, keys, values, w_query, w_key, w_value, w_output)`.
 
     - `x_new` `(d,)` is the new token; the cache holds `keys` `(R, t, d_k)` and `values` `(R, t, d_v)` of the $t$ tokens before
-      it; $t$ may be 0.
+      it; $t$ may be 0 {case}`an empty cache`.
     - `w_query` is `(d, H * d_k)`, `w_key` `(d, R * d_k)`, `w_value` `(d, R * d_v)`, `w_output` `(H * d_v, d)`; $R$ divides
       $H$, and key heads are shared as in {eq}`grouped-query-attention`, with $g = H / R$.
 

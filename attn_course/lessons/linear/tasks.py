@@ -237,7 +237,8 @@ def my_linear_attention(query, key, value):
     (H, T, v), {eq}`normalised-linear-attention`.
 
     Write causal linear attention with a normaliser, {eq}`normalised-linear-attention`: `my_linear_attention(query, key, value)`. `query`
-    and `key`, both `(H, T, m)`, are already features, all positive, some tiny; `value` is `(H, T, v)`; $H$ heads are separate problems.
+    and `key`, both `(H, T, m)`, are already features, all positive, some tiny
+    {case}`features of a millionth` {every}`key.min() > 0`; `value` is `(H, T, v)`; $H$ heads are separate problems.
     Return `(H, T, v)`. Position $t$ reads the keys $j \le t$. There is no scale.
     """
     kernel = np.tri(query.shape[-2]) * (query @ key.swapaxes(-1, -2))
@@ -323,8 +324,11 @@ def my_chunked(query, key, value, state, chunk):
     state (d, v), {eq}`chunked-linear-attention`.
 
     Write {eq}`chunked-linear-attention`: `my_chunked(query, key, value, state, chunk)` for one head, without normaliser and without
-    scale. `query`, `key` `(T, d)` hold features of any sign, `value` `(T, v)`, `state` `(d, v)` what was written before, and `chunk` is a
-    positive integer; the last chunk may be shorter, and `chunk` may exceed $T$. Return the tuple of the output `(T, v)` and the state
+    scale. `query`, `key` `(T, d)` hold features of any sign
+    {case}`seven positions by threes`, `value` `(T, v)`, `state` `(d, v)` what was written before, and `chunk` is a
+    positive integer; the last chunk may be shorter
+    {case}`eleven by fours`, and `chunk` may exceed $T$
+    {case}`a chunk longer than the text`. Return the tuple of the output `(T, v)` and the state
     after the last position, `(d, v)`, as new arrays. Position $t$ reads `state` and the pairs $j \le t$.
     """
     pieces = []

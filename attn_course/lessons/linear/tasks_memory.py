@@ -102,7 +102,8 @@ def gated_attention(query, key, value, gate):
 
     The function below should compute gated linear attention, {eq}`linear-attention-with-decay`: `query`, `key` `(T, d_k)`, `value` `(T,
     d_v)`, and
-    `gate` `(T, d_k)` with entries above 0 and below 1, what each key feature keeps at each step. It returns `(T, d_v)`; no
+    `gate` `(T, d_k)` with entries above 0 and below 1
+    {every}`0 < gate.min() and gate.max() < 1`, what each key feature keeps at each step. It returns `(T, d_v)`; no
     normaliser, no scale, the state begins at zero. It raises no error, and its steps stand in the wrong order. Repair it.
     """
     state = np.zeros((key.shape[1], value.shape[1]))
@@ -363,8 +364,8 @@ def my_delta_rule(query, key, value, beta, state):
 
     Write the delta rule, {eq}`delta-rule`, for one head: `my_delta_rule(query, key, value, beta, state)` takes `query`, `key` `(T,
     d_k)`, `value` `(T, d_v)`, `beta` `(T, 1)`, one step size for each position, and `state` `(d_k, d_v)` from before. Keys need
-    not have length 1; nothing is divided by their length. Return the tuple of the output `(T, d_v)` and the last state `(d_k,
-    d_v)`, as new arrays. Position $t$ reads with `query[t]` after it has written; there is no scale.
+    not have length 1 {case}`keys shorter and longer than 1`; nothing is divided by their length. Return the tuple of the output `(T, d_v)`
+    and the last state `(d_k, d_v)`, as new arrays. Position $t$ reads with `query[t]` after it has written; there is no scale.
     """
     output = np.zeros((len(query), value.shape[1]))
     for t in range(len(query)):

@@ -89,7 +89,8 @@ def my_weights(similarity):
     sum to 1, or rows of zeros.
 
     Write `my_weights(similarity)`: it takes a float64 array of shape `(T_out, T_in)`, the similarity of each query (row) with each key
-    (column), and returns the weights of {eq}`normalised-similarities`, in the same shape. Similarities are never negative. A row may
+    (column), and returns the weights of {eq}`normalised-similarities`, in the same shape. Similarities are never negative
+    {every}`similarity.min() >= 0`. A row may
     consist of zeros only: give it weights of 0, not NaN.
     """
     total = similarity.sum(axis=1, keepdims=True)
@@ -165,9 +166,10 @@ def my_regression(query, x, y, h):
     """(n,), (m,), (m,), float -> (n,): Nadaraya-Watson, {eq}`nadaraya-watson-regression`.
 
     Write kernel regression: `my_regression(query, x, y, h)` takes float64 arrays: `query`, `(n,)`, where an estimate is wanted, and the
-    points `x` and `y`, both `(m,)`, in any order; and a width `h > 0` (a float). It returns the estimates of
+    points `x` and `y`, both `(m,)`, in any order
+    {case}`seven queries, eleven points`; and a width `h > 0` (a float). It returns the estimates of
     {eq}`nadaraya-watson-regression`, `(n,)`, with the similarity $e^{-(q - x^{(i)})^2 / 2 h^2}$. All points take part, also one at which
-    a query stands. No query is so far from all points that its similarities vanish.
+    a query stands {case}`queries that stand on points`. No query is so far from all points that its similarities vanish.
     """
     similarity = np.exp(-((query[:, None] - x) ** 2) / (2 * h**2))
     return similarity @ y / similarity.sum(axis=1)
@@ -351,7 +353,8 @@ def ask_everybody(x, w_query, w_key, w_value, beta):
     the average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys
     $j$. `x` has shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, all float64; `beta` is a positive
     float, the result has shape `(T, d_v)`. The function raises no error and its shapes are right, but each token gets
-    something else. Repair it; there is more than one way. (All scores are moderate, so that no exponential overflows. A
+    something else. Repair it; there is more than one way. (All scores are moderate
+    {every}`(np.abs(x @ w_query @ (x @ w_key).T) < 100).all()`, so that no exponential overflows. A
     library's softmax is welcome.)
     """
     query, key, value = x @ w_query, x @ w_key, x @ w_value
@@ -446,8 +449,10 @@ def my_hard_lookup(query, key, value):
 
     Write the limit $h \to 0^+$ of a soft lookup: `my_hard_lookup(query, key, value)` takes float64 arrays of shape `(n, d)`,
     `(m, d)` and `(m, d_v)` and returns `(n, d_v)`: for each query the value of the nearest key (Euclidean distance). If several
-    keys are exactly equally near, the limit gives them equal weights, and so should you. Ties occur only where all coordinates
-    are small whole numbers, so that squared distances are exact. Elsewhere two distances may differ by only a millionth, and the
+    keys are exactly equally near
+    {case}`ties of two and of three`, the limit gives them equal weights, and so should you. Ties occur only where all coordinates
+    are small whole numbers, so that squared distances are exact. Elsewhere two distances may differ by only a millionth
+    {case}`nearly equal distances`, and the
     nearer key still takes everything.
     """
     distance = ((query[:, None] - key[None]) ** 2).sum(axis=-1)

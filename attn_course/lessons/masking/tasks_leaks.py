@@ -246,7 +246,7 @@ def my_leaks(x, kind):
     booleans or integers) of shape `(length, length)`. Its entry in row $i$ and column $j$ is 1 if $j > i$ and output $i$
     of `layer` changes by more than $10^{-6}$ in any feature when token $j$ is moved; all other entries are 0.
 
-    Move a token by about 1, up or down, in **each** of its four features: a leak may use only one. Take the layer as a black
+    Move a token by about 1, up or down, in **each** of its four features: a leak may use only one {case}`any`. Take the layer as a black
     box: call it, do not look inside. Whether a leak is felt depends on the tokens, too.
     """
     leaks = np.zeros((len(x), len(x)))

@@ -115,9 +115,11 @@ def cached_attention(query, key, value):
     """Causal attention of the newest q_len positions to all kv_len positions.
 
     The function below should decode with a cache: `query`, `(q_len, d_k)`, belongs to the **newest** `q_len` positions,
-    `key`, `(kv_len, d_k)`, and `value`, `(kv_len, d_v)`, to all positions so far; `q_len` is at most `kv_len`. Each query may
-    see itself and all earlier ones; the result is `(q_len, d_v)`. A row may hold scores near 1000 and near -1000, or only
-    scores near $-10^{12}$. Shapes are right, numbers are not: repair two mistakes.
+    `key`, `(kv_len, d_k)`, and `value`, `(kv_len, d_v)`, to all positions so far; `q_len` is at most `kv_len`
+    {every}`len(query) <= len(key)`. Each query may
+    see itself {case}`any` and all earlier ones; the result is `(q_len, d_v)`. A row may hold scores near 1000 and near -1000
+    {case}`scores near minus a thousand, those of the newest key near a thousand`, or only
+    scores near $-10^{12}$ {case}`scores near -2^40`. Shapes are right, numbers are not: repair two mistakes.
     """
     scores = query @ key.T / np.sqrt(query.shape[1])
     visible = np.tri(len(query), len(key), k=len(key) - len(query)) > 0
@@ -240,8 +242,10 @@ def padded_attention(query, key, value, lengths):
 
     Attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
     `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
-    `lengths[b]` keys are real; the others hold any finite numbers, even $10^{30}$. Scores of real keys may be near -30 000. All
-    queries are real. **A length may be 0: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`.
+    `lengths[b]` keys are real; the others hold any finite numbers, even $10^{30}$
+    {case}`padding up to 1e30`. Scores of real keys may be near -30 000 {case}`scores near -2^15` {lowest}`-30000`. All
+    queries are real. **A length may be 0
+    {case}`only empty sequences`: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`.
     Repair it.
     """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])

@@ -120,8 +120,8 @@ def my_rows(query, key, value):
     A text has positions in columns, and its softmax runs down each column:
     $V\,\mathrm{softmax}\bigl( K^\top Q / \sqrt{d_k} \bigr)$. Write `my_rows(query, key, value)`: it gets float64 arrays **as that
     text has them**, `query` of shape `(d_k, q_len)`, `key` of shape `(d_k, kv_len)`, `value` of shape `(d_v, kv_len)`, and
-    returns the output **with rows as positions**, shape `(q_len, d_v)`. Any of these lengths may be 1. The helper
-    `softmax(scores, axis)` is given; you need not use it.
+    returns the output **with rows as positions**, shape `(q_len, d_v)`. Any of these lengths may be 1 {case}`one value feature`. The helper
+    `softmax(scores, axis)` is given; you need not use it {case}`any`.
     """
     query, key, value = query.T, key.T, value.T
     scores = query @ key.T / np.sqrt(query.shape[1])
@@ -197,9 +197,9 @@ def column_weights(query, key):
 
     The function below should return causal weights with **columns as positions**: from `query` and `key`, both float64 of
     shape `(d_k, length)`, a table of shape `(length, length)` with keys in rows and queries in columns. Each column sums
-    to 1, and key $j$ has the weight 0, exactly, for query $i$ whenever $j > i$; a position may see itself. Scores may have any
-    size and sign. Two lines were copied from a program in which rows are queries. Repair it. (`softmax` is given again, and
-    it copes with scores of any size.)
+    to 1, and key $j$ has the weight 0, exactly, for query $i$ whenever $j > i$; a position may see itself {case}`any`. Scores may have any
+    size and sign {case}`all scores of a query -2^40 or 2^40`. Two lines were copied from a program in which rows are queries. Repair it.
+    (`softmax` is given again, and it copes with scores of any size.)
     """
     length = query.shape[1]
     scores = key.T @ query / np.sqrt(query.shape[0])

@@ -270,7 +270,8 @@ def my_cosine_scores(query, key):
 
     (From the Deeper section {section}`similar`.) Write `my_cosine_scores(query, key)` for float64 arrays of shapes `(..., q_len, d_k)`
     and `(..., kv_len, d_k)`, with the same leading axes: the cosine of the angle between each query and each key, of shape `(..., q_len,
-    kv_len)`. A query or a key may be all zeros: its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$, and still count:
+    kv_len)`. A query or a key may be all zeros
+    {case}`a key of zeros`: its cosines are 0, not NaN. Other lengths may be tiny, about $10^{-9}$ {case}`tiny lengths`, and still count:
     add no small number to them, and take none for 0.
     """
     lengths = np.linalg.norm(query, axis=-1)[..., :, None] * np.linalg.norm(key, axis=-1)[..., None, :]
@@ -363,7 +364,7 @@ def head_weights(query, key):
     The function below should return the weights of several heads that share a model of $d_{\text{model}} = h\, d_k$ features: `query` has
     shape `(n_heads, q_len, d_k)`, `key` `(n_heads, kv_len, d_k)`, and each query's weights over the keys come from scores of variance 1
     (for independent entries of mean 0 and variance 1, {eq}`scaled-score-variance`). It is wrong in three places. Repair it. Scores may
-    lie anywhere between -1000 and 1000, also within one row.
+    lie anywhere between -1000 and 1000, also within one row {case}`scores from minus a thousand to a thousand`.
     """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     unnormalised = np.exp(scores - scores.max(axis=-1, keepdims=True))

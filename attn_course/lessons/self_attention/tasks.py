@@ -128,8 +128,9 @@ def my_self_attention(x, w_query, w_key, w_value):
     projections `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64, and returns the outputs,
     `(..., T, d_v)`: softmax over the keys, scale $1/\sqrt{d_k}$, nothing masked.
 
-    There may be none, one or several leading axes; they are separate sentences. Scores may lie beyond a thousand on either
-    side, so use a stable softmax; torch's is welcome.
+    There may be none, one or several leading axes
+    {case}`two leading axes`; they are separate sentences. Scores may lie beyond a thousand on either
+    side {case}`scores below minus a thousand`, so use a stable softmax; torch's is welcome.
     """
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
@@ -413,8 +414,9 @@ def my_rope(x, positions):
     {eq}`rotations-compose`.
 
     Write RoPE: `my_rope(x, positions)` takes queries or keys `x`, float64 of shape `(T, d_k)` with `d_k` even, and integer
-    `positions` of shape `(T,)`, in any order, and returns the turned array, `(T, d_k)`. A position may be negative, and up to
-    100 000 in size: compute angles in float64, even for a float32 result.
+    `positions` of shape `(T,)`, in any order
+    {case}`places in any order`, and returns the turned array, `(T, d_k)`. A position may be negative, and up to
+    100 000 in size {case}`places before 0, and far away`: compute angles in float64, even for a float32 result.
 
     Pair $m = 0, 1, \ldots$ consists of the **neighbours** $a$ = feature $2m$ and $b$ = feature $2m + 1$. A row at position
     $t$ has it turned by the angle $\omega_m t$ with $\omega_m = 10000^{-2m/d_k}$: feature $2m$ becomes

@@ -91,11 +91,13 @@ a single entry to share among: 1 0 1 7 1
 def my_softmax(scores, axis):
     """Weights of the shape of `scores` that sum to 1 along `axis`, {eq}`stable-softmax`.
 
-    Write softmax for an array of any number of axes: `my_softmax(scores, axis)` returns weights of the shape of
+    Write softmax for an array of any number of axes
+    {case}`the middle one of three axes`: `my_softmax(scores, axis)` returns weights of the shape of
     `scores` that are not negative and sum to 1 along `axis`.
 
     `scores` is a float64 array of finite numbers and may hold values of a thousand and more, of either sign, also in
-    one row only. `axis` is an integer and may be negative.
+    one row only {case}`one row near 1000 and one near minus 1000`. `axis` is an integer and may be negative
+    {case}`an axis counted from the end`.
     """
     shifted = scores - scores.max(axis=axis, keepdims=True)
     unnormalised = np.exp(shifted)
@@ -223,8 +225,10 @@ def tempered_weights(scores, temperature):
 
     The function below should return, for a matrix of scores with **queries in rows and keys in columns**, the weights of each query over
     the keys at a given temperature (one positive number for all), {eq}`softmax-with-temperature`. It raises no error, and it is wrong in
-    three places. Repair it. Scores may be in the thousands, of either sign, also within one row, and rows may lie thousands apart; the
-    temperature may be in the thousands as well.
+    three places. Repair it. Scores may be in the thousands, of either sign, also within one row
+    {case}`thousands within each row, very hot`, and rows may lie thousands apart
+    {case}`one row near 1000 and one near minus 1000 cold`; the
+    temperature may be in the thousands as well {case}`thousands within each row, very hot`.
     """
     shifted = scores - scores.max(axis=-1, keepdims=True)
     unnormalised = np.exp(shifted / temperature)

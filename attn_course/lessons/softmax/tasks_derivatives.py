@@ -151,8 +151,9 @@ def my_jacobian(scores, temperature):
 
     Let $s = \sigma(z / T)$ along the **last** axis. Write `my_jacobian(scores, temperature)`: for float64 scores $z$ of shape
     `(..., n)` and one positive number $T$ it returns the array of shape `(..., n, n)` whose entry `[..., i, j]` is
-    $\partial s_i / \partial z_j$, the derivative by the score itself. There may be no, one or several leading axes, $n$ may be 1, and
-    scores may be a thousand and more, of either sign.
+    $\partial s_i / \partial z_j$, the derivative by the score itself. There may be no, one or several leading axes
+    {case}`two leading axes, hot`, $n$ may be 1 {case}`one score only`, and
+    scores may be a thousand and more, of either sign {case}`one row near 1000 and one near minus 1000`.
     """
     unnormalised = np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
     weights = unnormalised / unnormalised.sum(axis=-1, keepdims=True)

@@ -188,7 +188,8 @@ def take_home(query, key, value):
 
     Here is a whole head in four lines. Rows are positions: `query` has the shape `(T_q, d_k)`, `key` has `(T_k, d_k)`, `value` has `(T_k,
     d_v)`, all float64. The function should return what each word that asks takes home, one row for each, of the shape `(T_q, d_v)`. Any
-    of these lengths may be 1, and scores are moderate. Two of the four lines are wrong, and if all lengths are equal, nothing complains.
+    of these lengths may be 1 {case}`one word asks`, and scores are moderate
+    {every}`(np.abs(query @ key.T) < 100).all()`. Two of the four lines are wrong, and if all lengths are equal, nothing complains.
     Repair them.
     """
     scores = query @ key.T / np.sqrt(query.shape[1])

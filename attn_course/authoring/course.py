@@ -34,14 +34,18 @@ class Unit:
 
     @property
     def source(self) -> Path:
-        """The text the notebook is made from; an exercise is made from the solution's."""
-        folder = "notebooks" if self.folder == "notebooks" else "solutions"
-        return self.root / tasks_file(self.slug) if self.is_sheet else self.root / folder / "src" / f"{self.slug}.py"
+        """The text the notebook is made from: of exercises and solutions, the file with ORDER of the lesson's tasks."""
+        return self.root / (tasks_file(self.slug) if self.is_sheet else f"notebooks/src/{self.slug}.py")
 
     @property
     def is_sheet(self) -> bool:
-        """Whether it is made of tasks that are written around their solutions, of which `source` holds the first."""
-        return self.folder != "notebooks" and order_of(self.root, self.slug) is not None
+        """Whether it is made of tasks."""
+        return self.folder != "notebooks"
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it has a source."""
+        return self.source.is_file() and (not self.is_sheet or order_of(self.root, self.slug) is not None)
 
     @property
     def path(self) -> Path:
@@ -71,9 +75,7 @@ class Unit:
     @property
     def source_link(self) -> str:
         """The source relative to the built notebook, as its metadata names it."""
-        if self.is_sheet:
-            return f"../{self.source_name}"
-        return f"src/{self.slug}.py" if self.folder != "exercises" else f"../solutions/src/{self.slug}.py"
+        return f"../{self.source_name}" if self.is_sheet else f"src/{self.slug}.py"
 
     @property
     def is_executed(self) -> bool:
@@ -93,7 +95,7 @@ def units(root: Path, only: Iterable[str] | None = None) -> list[Unit]:
 def units_of(root: Path, lesson: Lesson) -> list[Unit]:
     """Return the notebooks of a lesson that have a source; of one that is planned, none is built."""
     found = [Unit(root, folder, lesson) for folder in FOLDERS]
-    return [unit for unit in found if unit.source.is_file() and not lesson.planned]
+    return [unit for unit in found if unit.is_written and not lesson.planned]
 
 
 def chosen_lessons(root: Path, only: Iterable[str] | None = None) -> list[Lesson]:
@@ -103,13 +105,13 @@ def chosen_lessons(root: Path, only: Iterable[str] | None = None) -> list[Lesson
     `units` does.
     """
     listed = series(root)
-    sources = {path.stem for folder in ("notebooks", "solutions") for path in (root / folder / "src").glob("*.py")}
-    sources |= {lesson.slug for lesson in listed if Unit(root, "solutions", lesson).is_sheet}
+    sources = {path.stem for path in (root / "notebooks" / "src").glob("*.py")}
+    sources |= {lesson.slug for lesson in listed if Unit(root, "solutions", lesson).is_written}
     if stray := sorted(sources - {lesson.slug for lesson in listed}):
         raise AuthoringError(f"{stray[0]}: has a source, but no entry in {FILE}")
     begun = [each for each in listed if each.slug in sources or (each.planned and (root / "attn_course" / "lessons" / each.slug).is_dir())]
     if not begun:
-        raise AuthoringError(f"no sources: wanted notebooks/src/SLUG.py or solutions/src/SLUG.py under {root}")
+        raise AuthoringError(f"no sources: wanted notebooks/src/SLUG.py or {tasks_file('SLUG')} under {root}")
     return begun if only is None else _select(begun, only)
 
 

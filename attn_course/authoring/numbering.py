@@ -29,7 +29,6 @@ _BROKEN_ROLE = re.compile(r"\{(?:eq|key|task|lesson|section)\}`[^`]*$")  # begun
 _DEEPER = re.compile(r"^# ## Deeper: .*?(?=^# ## Sources|\Z)", re.MULTILINE | re.DOTALL)
 _HEADER = re.compile(r'^# %%.*?\bid="([^"]*)"', re.MULTILINE)
 _SECTION = re.compile(rf"^# ## (?!{'|'.join(CLOSING)})(.+)$", re.MULTILINE)
-_TASK = re.compile(r'^# %% (?!\[markdown\]).*\bid="([^"]*)".*\btags=\[[^]]*"task"', re.MULTILINE)
 _REGISTERED = re.compile(r'^@claim\(\s*"([^"]+)"', re.MULTILINE)
 _ASKED = re.compile(r'\basked(?:_formula|_cell)?\(\s*"([^"]+)"')
 _SAID = re.compile(r"""["'`]([a-z][a-z0-9_-]*)["'`]""")
@@ -112,12 +111,11 @@ def numbering(root: Path) -> Numbering:
     keys: dict[str, str] = {}
     for lesson in series(root):
         text = read_text(root / "notebooks" / "src" / f"{lesson.slug}.py") or ""
-        solution = read_text(root / "solutions" / "src" / f"{lesson.slug}.py") or ""
         tables["slugs"][lesson.slug] = {"number": lesson.number, "title": lesson.title}
         labels = _declared(root, lesson, "equations", _REGISTERED) if lesson.planned else _LABEL.findall(text)
         tasks = order_of(root, lesson.slug)
         if tasks is None:
-            tasks = _declared(root, lesson, "tasks", _ASKED) if lesson.planned else _TASK.findall(solution)
+            tasks = _declared(root, lesson, "tasks", _ASKED) if lesson.planned else []
         for kind, found in (("labels", labels), ("tasks", tasks)):
             tables[kind][lesson.slug] = {
                 name: None if lesson.planned else f"{lesson.number}.{place}" for place, name in enumerate(found, 1)

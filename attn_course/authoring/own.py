@@ -11,7 +11,7 @@ from attn_course.authoring.sealed import Record
 from attn_course.authoring.series import Lesson
 from attn_course.authoring.sheets import sheet
 from attn_course.authoring.source import Cell
-from attn_course.authoring.task_cells import dress, to_exercise
+from attn_course.authoring.task_cells import to_exercise
 from attn_course.files import write_atomically
 from attn_course.tasks import get_task
 from attn_course.tasks.registry import OwnTasksError, add_own, declared_tasks, order, own_exercises
@@ -46,7 +46,7 @@ def build_own(folder: Path) -> tuple[str, Path]:
     source, tasks = str(path.parent / SOURCE), {task.id: task for task in declared_tasks(slug)}
     try:
         cells = sheet(slug, numbers.title(slug), order(slug), tasks, has_lesson=False)
-        cells = dress([replace(cell, text=numbers.cite(cell.text)) for cell in cells], get_task, source)
+        cells = [replace(cell, text=numbers.cite(cell.text)) for cell in cells]
     except ValueError as error:
         raise AuthoringError(f"{source}: {error}") from None
     written = _Own(path.parent, Lesson(slug, numbers.title(slug), minutes=1), {"solutions": assemble(cells, Record())})

@@ -14,7 +14,7 @@ from attn_course.authoring.problems import AuthoringError, Problem
 from attn_course.authoring.sheets import sheet
 from attn_course.authoring.source import Cell, parse
 from attn_course.authoring.stub import BEGIN, END
-from attn_course.authoring.task_cells import TaskLookup, dress, to_exercise
+from attn_course.authoring.task_cells import TaskLookup, to_exercise
 from attn_course.authoring.turns import ask_turns, hold_turns
 
 
@@ -23,21 +23,21 @@ def render(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> Note
 
     `get_task`: task id -> task. Raises AuthoringError if the source cannot be built.
     """
-    cells = _of_tasks(unit, fingerprints, get_task) if unit.is_sheet else parse(fingerprints.text(unit), unit.source_name)
-    if unit.folder == "notebooks":
+    if unit.is_sheet:
+        cells = _of_tasks(unit, fingerprints, get_task)
+    else:
+        cells = parse(fingerprints.text(unit), unit.source_name)
         _hold_lesson(cells, unit.source_name)
         cells = ask_turns(cells, get_task, functools.partial(fingerprints.numbering.of, unit.slug), unit.source_name)
         hold_turns(cells, get_task, unit.source_name)
         cells = [fold(cell) for cell in cells]
-    else:
-        cells = dress(cells, get_task, unit.source_name)
     if unit.folder == "exercises":
         cells = to_exercise(cells, get_task, unit.source_name)
     return assemble(cells, fingerprints.record(unit, cells))
 
 
 def _of_tasks(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> list[Cell]:
-    """The cells of a solution whose tasks say all of it."""
+    """The cells of a solution."""
     from attn_course.tasks.registry import order
 
     try:

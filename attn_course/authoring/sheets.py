@@ -1,4 +1,4 @@
-"""The exercises and solutions of a lesson whose tasks are written around their solutions: the cells that `dress` completes."""
+"""The exercises and solutions of a lesson, made of its tasks."""
 
 import ast
 import functools
@@ -12,7 +12,7 @@ from attn_course.authoring.imports import PACKAGE
 from attn_course.authoring.problems import NO_PYTHON, AuthoringError
 from attn_course.authoring.sealed import read_text
 from attn_course.authoring.source import Cell
-from attn_course.authoring.task_cells import STUDENT
+from attn_course.authoring.task_cells import STUDENT, answer_cells, question_cell
 
 if TYPE_CHECKING:
     from attn_course.tasks import Task
@@ -59,11 +59,11 @@ def _order(text: str) -> list[str] | None:
 
 
 def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[str, Task]", *, has_lesson: bool = True) -> list[Cell]:
-    """Return the cells of a solution, with roles in them, before `dress`.
+    """Return the cells of a solution, with roles in them.
 
     `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids. `has_lesson`: not so of a teacher's own tasks.
 
-    Raises ValueError if two cells have one id.
+    Raises ValueError if two cells have one id, or a question says a number that differs from student to student.
     """
     notes = [each for each in order if not isinstance(each, str)]
     first = next((place for place, each in enumerate(order) if isinstance(each, str)), len(order))
@@ -109,7 +109,7 @@ def _noted(note: "Note") -> Cell:
 def _cells_of(task: "Task", slug: str) -> Iterator[Cell]:
     shown = task.sheet
     assert shown is not None, task.id
-    yield Cell(f"{task.id}-text", "markdown", "\n\n".join(filter(None, [shown.question, _digits(task)])))
+    yield question_cell(task, "\n\n".join(filter(None, [shown.question, _digits(task)])))
     if shown.then:
         yield _noted(shown.then)
     if shown.figure:
@@ -117,8 +117,7 @@ def _cells_of(task: "Task", slug: str) -> Iterator[Cell]:
         room = f"{PACKAGE}.lessons.{slug}" if module == "figures" else f"{PACKAGE}.figures"
         imports = f"from {room} import {module}\nfrom attn_course.tasks import figure_data"
         yield Cell(f"{task.id}-figure", "code", f'{imports}\n\n{shown.figure}(**figure_data("{task.id}"))')
-    yield Cell(task.id, "code", shown.solution, ("task",))
-    yield Cell(f"{task.id}-check", "code", f'check("{task.id}", {task.entry})', ("check",))
+    yield from answer_cells(task, shown.solution)
     if shown.why:
         yield Cell(f"{task.id}-why", "markdown", f"**Why.** {shown.why}", ("solution-only",))
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -12,6 +11,8 @@ import pytest
 
 from attn_course.authoring import BuildReport, Problem, build, check
 from attn_course.authoring.outputs import settle
+from attn_course.tasks import Task
+from attn_course.tasks.asked import asked
 
 LESSON = """\
 # %% [markdown] id="title"
@@ -32,52 +33,13 @@ import time
 print(time.perf_counter())
 """
 
-SOLUTION = '''\
-# %% [markdown] id="title"
-# # Doubling: tasks
-
-# %% id="setup"
-from attn_course import check
-
-# %% [markdown] id="double-it-text"
-# Write `my_double(x)`.
-
-# %% id="double-it" tags=["task"]
-def my_double(x):
-    """Twice x."""
-    ### BEGIN SOLUTION
-    return x + x
-    ### END SOLUTION
-
-# %% id="double-it-check" tags=["check"]
-check("double-it", my_double)
-
-# %% [markdown] id="why" tags=["solution-only"]
-# Because $x + x = 2x$.
-
-# %% [markdown] id="slope-of-double-text"
-# Give the derivative of $2x$.
-
-# %% id="slope-of-double" tags=["task"]
-### BEGIN SOLUTION
-my_slope = two
-### END SOLUTION
-
-# %% id="slope-of-double-check" tags=["check"]
-check("slope-of-double", my_slope)
-
-# %% [markdown] id="half-it-text"
-# Mend `my_half`.
-
-# %% id="half-it" tags=["task"]
-def my_half(x):
-    ### BEGIN SOLUTION
-    return x / 2
-    ### END SOLUTION
-
-# %% id="half-it-check" tags=["check"]
-check("half-it", my_half)
-'''
+TASKS = """\
+ORDER = [
+    "double-it",
+    "slope-of-double",
+    "half-it",
+]
+"""
 
 SERIES = """\
 [[lesson]]
@@ -108,29 +70,70 @@ PACKAGE = {
     "reference/triple.py": "def triple(x):\n    return 3 * x\n",
     "tasks/__init__.py": "from attn_course.tasks.engine import check\n",
     "tasks/engine.py": 'def check(number, answer):\n    print("ok", number)\n',
-    "lessons/double/tasks.py": "TASKS = []\n",
+    "lessons/double/tasks.py": TASKS,
     "lessons/triple/tasks.py": "TASKS = []\n",
 }  # fmt: skip
 
 
-def toy_task(number: str) -> Any:
-    """Look up one of three toy tasks: write, derive, repair."""
-    if number not in ("double-it", "slope-of-double", "half-it"):
-        raise KeyError(number)
-    entry, points = {"double-it": ("my_double", 2), "slope-of-double": ("my_slope", 3), "half-it": ("my_half", 1)}[number]
-    return SimpleNamespace(
-        id=number,
-        entry=entry,
-        points=points,
-        card=f"## Task {number}: {entry}\n\n*write, {points} points*",
-        hints_markdown="<details><summary>Hint 1</summary>\n\nThink.\n\n</details>",
-        given_source="two = 2" if number == "slope-of-double" else "",
-        question_source="",
-        variants=({},),
-        numbers_in=lambda text: [],
-        your_turn=False,
-        broken_source="def my_half(x):\n    return x // 2" if number == "half-it" else "",
-    )
+FACTS = {"equation": "", "difficulty": 1, "minutes": 5, "trains": "nothing", "hints": "Think.\ntwo\nthree"}
+SLIPS = """
+    a
+        2 -> 3
+        one
+    b
+        2 -> 4
+        two
+    c
+        2 -> 5
+        three
+"""
+BROKEN = """
+    whole numbers alone
+        x / 2 -> x // 2
+        one
+    b
+        2 -> 4
+        two
+    c
+        2 -> 5
+        three
+"""
+
+
+def two():
+    return 2
+
+
+@asked("double-it", "Double it", kind="write", points=2, slips=SLIPS, why="Because $x + x = 2x$.", **FACTS)
+def my_double(x):
+    """Twice x.
+
+    Write `my_double(x)`.
+    """
+    return 2 * x
+
+
+@asked("slope-of-double", "The slope", kind="predict", points=3, slips=SLIPS, given=[two], **FACTS)
+def my_slope():
+    """Give the derivative of $2x$."""
+    return 2
+
+
+@asked("half-it", "Half it", kind="repair", points=1, slips=BROKEN, broken="whole numbers alone", **FACTS)
+def my_half(x):
+    """Half of x.
+
+    Mend `my_half`.
+    """
+    return x / 2
+
+
+TOYS = {task.id: task for task in (my_double, my_slope, my_half)}
+
+
+def toy_task(task_id: str) -> Task:
+    """Look up one of three toy tasks: write, predict, repair."""
+    return TOYS[task_id]
 
 
 def no_gate(written: Any) -> list[Problem]:
@@ -188,12 +191,12 @@ class ToyCourse:
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> ToyCourse:
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToyCourse:
     """A course with sources and a package, nothing built."""
+    monkeypatch.setattr("attn_course.tasks.registry.order", lambda slug: [*TOYS])
     toy = ToyCourse(tmp_path)
     toy.write("notebooks/series.toml", SERIES)
     toy.write("notebooks/src/double.py", LESSON)
-    toy.write("solutions/src/double.py", SOLUTION)
     for name, text in PACKAGE.items():
         toy.write(f"attn_course/{name}", text)
     return toy

@@ -49,10 +49,10 @@ def test_counts_run_from_one_and_live_cells_have_neither_count_nor_output(built)
 def test_a_solution_keeps_its_markers_and_shows_card_hints_and_given_cell(built):
     assert "### BEGIN SOLUTION" in built.cell(SOLUTION, "double-it").source
     text = built.cell(SOLUTION, "double-it-text").source
-    assert text.index("## Task double-it") < text.index("Write `my_double(x)`.") < text.index("<summary>Hint 1</summary>")
+    assert text.index("## Task 2.1: Double it") < text.index("Write `my_double(x)`.") < text.index("<summary>Hint 1</summary>")
     ids = [cell.id for cell in built.notebook(SOLUTION).cells]
     assert ids[ids.index("slope-of-double") - 1] == "slope-of-double-given"
-    assert built.cell(SOLUTION, "slope-of-double-given").source == "two = 2"
+    assert built.cell(SOLUTION, "slope-of-double-given").source == "def two():\n    return 2"
 
 
 @pytest.mark.parametrize("name", [SOLUTION, EXERCISE])
@@ -76,9 +76,9 @@ def test_an_exercise_shows_stubs_and_no_explanation_and_no_output(built):
         'def my_double(x):\n    """Twice x."""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
     )
     assert built.cell(EXERCISE, "slope-of-double").source == "my_slope = ...  # your answer"
-    assert built.cell(EXERCISE, "half-it").source == "def my_half(x):\n    return x // 2"
+    assert built.cell(EXERCISE, "half-it").source == 'def my_half(x):\n    """Half of x."""\n    return x // 2'
     cells = built.notebook(EXERCISE).cells
-    assert "why" not in [cell.id for cell in cells]
+    assert "double-it-why" not in [cell.id for cell in cells]
     assert all(not cell.outputs and cell.execution_count is None for cell in cells if cell.cell_type == "code")
     assert "SOLUTION" not in built.read(EXERCISE)
 
@@ -123,7 +123,7 @@ def test_changed_package_code_that_a_notebook_needs_makes_it_stale_and_other_cod
     assert built.build().written == []
     built.edit("attn_course/reference/double.py", "x + x", "2 * x")
     assert built.build().executed == [LESSON]
-    built.edit("attn_course/lessons/double/tasks.py", "[]", "[2]")
+    built.edit("attn_course/lessons/double/tasks.py", '"half-it",', '"half-it",  # last')
     report = built.build()
     assert (report.executed, report.written) == ([SOLUTION], [SOLUTION, EXERCISE])
 

@@ -23,7 +23,7 @@ EDITS = {  # what: (notebook, text in the file, replacement, cell, message)
     "a stored output": (LESSON, '"42\\n"', '"43\\n"', None, "not the bytes the last build wrote"),
     "the source it names": (LESSON, '"src/double.py"', '"src/triple.py"', None, "got 'src/triple.py'"),
     "a check of an exercise": (EXERCISE, 'check(\\"half-it\\", my_half)', "pass", "half-it-check", "line 1: wanted"),
-    "a hint": (EXERCISE, "# Doubling: tasks", "# Doubling: answers", "title", "line 1"),
+    "a question": (EXERCISE, "Mend `my_half`", "Break `my_half`", "half-it-text", "wanted 'Mend"),
     "the points": (SOLUTION, '"points": 2', '"points": 20', "double-it-check", "metadata 'nbgrader'"),
     "an unlocked check": (
         EXERCISE, 'half-it-check",\n     "locked": true', 'half-it-check",\n     "locked": false', "half-it-check", "metadata 'nbgrader'",

@@ -6,7 +6,7 @@ from attn_course.authoring import AuthoringError
 from attn_course.authoring.course import Unit
 from attn_course.authoring.series import Lesson
 from attn_course.authoring.sheets import order_of, sheet
-from attn_course.authoring.task_cells import dress, to_exercise
+from attn_course.authoring.task_cells import to_exercise
 from attn_course.tasks import Task
 from attn_course.tasks.asked import asked, cell, note
 from attn_course.tasks.core import every
@@ -73,7 +73,8 @@ def test_cells_stand_in_their_order_with_those_that_belong_to_no_task():
         *[("double-it-text", "markdown"), ("double-it", "code", "task"), ("double-it-check", "code", "check")],
         ("double-it-why", "markdown", "solution-only"),
         ("figures", "markdown"),
-        *[("count-them-text", "markdown"), ("count-them", "code", "task"), ("count-them-check", "code", "check")],
+        *[("count-them-text", "markdown"), ("count-them-given", "code", "question")],
+        *[("count-them", "code", "task"), ("count-them-check", "code", "check")],
         *[("read-it-text", "markdown"), ("read-it-figure", "code"), ("read-it", "code", "task"), ("read-it-check", "code", "check")],
         ("turns", "markdown", "solution-only"),
         *[("turn-it-text", "markdown"), ("turn-it-example", "markdown"), ("turn-it", "code", "task"), ("turn-it-check", "code", "check")],
@@ -111,7 +112,7 @@ def test_a_student_is_named_where_numbers_differ():
 
 
 def test_questions_say_how_exact_an_answer_must_be_and_figures_are_drawn():
-    assert text("count-them-text") == "How many are $w$ pairs?\n\nThree correct digits, or an expression, are enough."
+    assert "\n\nHow many are $w$ pairs?\n\nThree correct digits, or an expression, are enough.\n\n<details>" in text("count-them-text")
     assert text("read-it-figure").splitlines() == [
         "from attn_course.figures import charts",
         "from attn_course.tasks import figure_data",
@@ -121,8 +122,7 @@ def test_questions_say_how_exact_an_answer_must_be_and_figures_are_drawn():
 
 
 def test_the_exercise_holds_no_answer_and_no_reason():
-    solution = dress(cells(), TASKS.__getitem__, "attn_course/lessons/double/tasks.py")
-    exercise = {each.id: each.text for each in to_exercise(solution, TASKS.__getitem__, "tasks.py")}
+    exercise = {each.id: each.text for each in to_exercise(cells(), TASKS.__getitem__, "tasks.py")}
     assert exercise["double-it"] == 'def my_double(x):\n    """Twice x."""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
     assert exercise["count-them"] == "my_count = ...  # your answer"
     assert "double-it-why" not in exercise

@@ -1,12 +1,11 @@
 """Your turn: a cell of a lesson that its reader fills, its task, and where both may stand."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 
 from attn_course.authoring.problems import AuthoringError
 from attn_course.authoring.source import Cell
-from attn_course.authoring.task_cells import dress, to_exercise
 from attn_course.authoring.turns import hold_turns
 from tests.authoring.conftest import toy_task
 
@@ -15,9 +14,7 @@ TURN = 'my_half = ...  # your function\ncheck("halve-it", my_half)'
 
 def task(name):
     """The toy tasks, and one for the reader of the lesson."""
-    if name != "halve-it":
-        return toy_task(name)
-    return SimpleNamespace(**{**vars(toy_task("half-it")), "id": name, "your_turn": True, "broken_source": ""})
+    return replace(toy_task("half-it"), id=name, your_turn=True) if name == "halve-it" else toy_task(name)
 
 
 def turn(text=TURN, tags=("your-turn",)):
@@ -45,18 +42,6 @@ def test_anything_else_is_refused_with_its_place(cells, message):
     with pytest.raises(AuthoringError, match=message) as refused:
         hold_turns(cells, task, "a.py")
     assert str(refused.value).startswith("a.py: cell 'turn': ")
-
-
-def test_its_solution_stands_in_the_solution_and_not_in_the_exercise():
-    cells = [
-        Cell("halve-it-text", "markdown", "Halve it."),
-        Cell("halve-it", "code", "def my_half(x):\n    ### BEGIN SOLUTION\n    return x / 2\n    ### END SOLUTION", ("task",)),
-        Cell("halve-it-check", "code", 'check("halve-it", my_half)', ("check",)),
-        Cell("end", "markdown", "The end."),
-    ]
-    solution = dress(cells, task, "a.py")
-    assert [cell.id for cell in solution] == [cell.id for cell in cells]
-    assert [cell.id for cell in to_exercise(solution, task, "a.py")] == ["end"]
 
 
 def test_a_lesson_with_a_turn_is_built_with_its_dots(course):

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attn_course import figures
-    from attn_course.equations import verify
+    from attn_course.equations import verify, verify_lesson
     from attn_course.equations.show import show
     from attn_course.language.model import language_model
     from attn_course.tasks import check, question, read
 
-__all__ = ["__version__", "check", "figures", "language_model", "question", "read", "show", "verify"]
+__all__ = ["__version__", "check", "figures", "language_model", "question", "read", "show", "verify", "verify_lesson"]
 __version__ = "0.1.0"
 
 _HOME_OF = {
@@ -24,6 +24,7 @@ _HOME_OF = {
     "read": "attn_course.tasks",
     "show": "attn_course.equations",
     "verify": "attn_course.equations",
+    "verify_lesson": "attn_course.equations",
 }
 _ROOMS = ("figures",)
 

@@ -8,8 +8,9 @@ from nbformat import NotebookNode
 
 from attn_course import numbers
 from attn_course.authoring.notebook import code_cells, markdown_cells
-from attn_course.authoring.problems import Finding
-from attn_course.authoring.source import calls, literal_calls
+from attn_course.authoring.numbering import CLOSING
+from attn_course.authoring.problems import Finding, shorten
+from attn_course.authoring.source import calls, is_called, literal_calls
 from attn_course.equations import UnknownEquation, get_equation, normalise_latex
 
 _DISPLAY = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
@@ -82,18 +83,20 @@ def registry_findings(book: NotebookNode, registered: Mapping[str, str]) -> Iter
     )
 
 
-def verify_findings(book: NotebookNode) -> Iterator[Finding]:
-    """Every tagged formula is verified in a later cell of the lesson, by name; nothing is verified before it is shown."""
-    place = {cell.id: number for number, cell in enumerate(book.cells)}
-    verified: dict[str, int] = {}
+def verify_findings(book: NotebookNode, slug: str) -> Iterator[Finding]:
+    """A lesson with numbered formulas verifies them in one cell, the last of its core, and nowhere else."""
+    wanted = f'verify_lesson("{slug}")'
+    found = [cell for cell in code_cells(book) if literal_calls(cell.source, "verify_lesson")]
     for cell in code_cells(book):
-        for label in literal_calls(cell.source, "verify"):
-            verified.setdefault(label, place[cell.id])
-    for cell_id, label, _ in tagged(book):
-        if label not in verified:
-            yield cell_id, f'Eq. {label}: wanted verify("{label}") in a cell below it, got none'
-        elif verified[label] < place[cell_id]:
-            yield cell_id, f"Eq. {label}: wanted it verified below the formula, got it above"
+        if is_called(cell.source, "verify"):
+            yield cell.id, f"wanted no formula verified by itself: {wanted} does it for all, in the last cell of the core"
+    if [cell.source for cell in found] != [wanted] * any(tagged(book)):
+        yield found[-1].id if found else None, f"wanted one cell with {wanted} alone if formulas have numbers, got {len(found)}"
+    for cell in found:
+        behind = book.cells[book.cells.index(cell) + 1 :]
+        heading = next((each.source for each in behind if each.source.startswith("## ")), "## Sources")
+        if not heading.startswith(tuple(f"## {title}" for title in CLOSING)):
+            yield cell.id, f"wanted it in the last section of the core, before {' or '.join(CLOSING)}; got it before {shorten(heading)}"
 
 
 def shown_findings(book: NotebookNode) -> Iterator[Finding]:

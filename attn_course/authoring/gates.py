@@ -90,7 +90,7 @@ def text_gate(written: Written) -> Iterator[Problem]:
         if folder == "notebooks":
             found += [*prose.section_findings(book, written.lesson.number), *prose.measure_findings(book)]
             found += [*prose.redefinition_findings(book, reference.__all__), *formulas.tag_findings(book)]
-            found += [*formulas.verify_findings(book), *formulas.shown_findings(book), *predictions.asking_findings(book)]
+            found += [*formulas.verify_findings(book, written.slug), *formulas.shown_findings(book), *predictions.asking_findings(book)]
             found += cut.cut_findings(book, deeper_labels(written.root))
         else:
             found += formulas.only_lessons_findings(book)

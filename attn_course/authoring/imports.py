@@ -13,11 +13,11 @@ from attn_course.numbers import FILE, Tables, lesson_modules
 PACKAGE = "attn_course"
 LAZY = {  # names that attn_course/__init__ finds when asked
     **dict.fromkeys(("check", "read"), f"{PACKAGE}.tasks"),
-    **dict.fromkeys(("show", "verify"), f"{PACKAGE}.equations"),
+    **dict.fromkeys(("show", "verify", "verify_lesson"), f"{PACKAGE}.equations"),
 }
 LESSON_ROOMS = {  # check("stable-softmax") reads lessons/softmax/tasks*.py
     **dict.fromkeys(("check", "read"), ("tasks", "tasks")),
-    **dict.fromkeys(("show", "verify"), ("equations", "labels")),
+    **dict.fromkeys(("show", "verify", "verify_lesson"), ("equations", "labels")),
 }
 EVERY_LESSON = {"chapter_map": "equations"}  # chapter_map() counts in the files of all lessons, which it loads when called
 _FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")
@@ -113,11 +113,11 @@ class ImportGraph:
         return self._origin(path, name) if path is not None and path.name == "__init__.py" else None
 
     def _lesson_modules(self, text: str) -> Iterator[tuple[str, str | None]]:
-        """The modules that check("stable-softmax", ...) and verify("softmax") read: all files of their lesson in that room."""
+        """The modules that check("stable-softmax", ...) and verify_lesson("softmax") read: all files of the lesson in that room."""
         for function, (room, kind) in LESSON_ROOMS.items():
             said = set(literal_calls(text, function))
             for slug, known in self.tables[kind].items():
-                if said & set(known):
+                if said & {slug, *known}:
                     yield from ((module, None) for module in lesson_modules(room, slug, self.package_root / PACKAGE))
 
     def _every_lesson(self, text: str) -> Iterator[Path]:

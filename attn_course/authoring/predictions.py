@@ -4,7 +4,6 @@ A text that says **Predict** asks. The code behind it, tagged `predicted`, is bu
 run; the text behind that, tagged `answer`, is built into a fold of its own. So is a text tagged `ours` behind a cell tagged `your-turn`.
 """
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,7 +48,7 @@ def asking_findings(book: NotebookNode) -> Iterator[Finding]:
                 yield cell.id, f"tagged {ANSWER}; wanted it behind a cell tagged {PREDICTED}"
             if asks:
                 yield cell.id, f"tagged {ANSWER}, and asks for a prediction: nobody sees the question before the answer is opened"
-        elif asked and not seen and (asks or (is_code and not _only_verifies(cell.source))):
+        elif asked and not seen and (asks or is_code):
             yield asked, f"asks for a prediction; wanted the next code cell tagged {PREDICTED}"
             asked = ""
         if asks or (seen and not is_code and ANSWER not in tags):
@@ -74,12 +73,6 @@ def spoilt_findings(book: NotebookNode) -> Iterator[Finding]:
             visible |= set().union(*map(_numbers, _alts(cell)))
             yield from ((cell.id, f"gives away {number}, which {secret[number]} prints") for number in sorted(visible & secret.keys()))
             before |= visible
-
-
-def _only_verifies(source: str) -> bool:
-    """Whether code shows no more than which equations hold."""
-    calls = [node.value for node in ast.parse(source).body if isinstance(node, ast.Expr)]
-    return len(calls) == len(ast.parse(source).body) and all(getattr(getattr(call, "func", None), "id", "") == "verify" for call in calls)
 
 
 def _numbers(text: str) -> set[str]:

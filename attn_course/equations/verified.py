@@ -1,7 +1,7 @@
-"""`verify("softmax", "log-softmax")`: one line that says what holds, and, opened, at which sizes and what was rejected."""
+"""`verify_lesson("softmax")`: one line that says what holds, and, opened, at which sizes and what was rejected."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attn_course import numbers
 from attn_course.equations.core import REGISTRY, Equation, Registry
@@ -12,15 +12,22 @@ from attn_course.equations.publish import publish
 
 @dataclass(frozen=True)
 class Verified:
-    """Equations that hold, as they are displayed."""
+    """Equations that hold, as they are displayed; `whole`: they are those of a lesson; `own`: it is a formula like the equation."""
 
     equations: Sequence[Equation]
+    whole: bool = False
+    own: str = ""
 
     def __str__(self) -> str:
+        if self.own:
+            return f"your formula holds with the numbers of {numbers.eq(self.equations[0].label)}"
         mistakes = sum(len(equation.wrongs) for equation in self.equations)
         return self._holds() + (f"; {mistakes} known mistake{' does' if mistakes == 1 else 's do'} not" if mistakes else "")
 
     def _holds(self) -> str:
+        if self.whole:
+            hold = "formula of this lesson holds" if len(self.equations) == 1 else "formulas of this lesson hold"
+            return f"{len(self.equations)} numbered {hold} as printed on random numbers"
         if len(self.equations) == 1:
             return self.equations[0].success_line
         first, *others = [numbers.eq(equation.label).removeprefix("Eq. ") for equation in self.equations]
@@ -29,6 +36,8 @@ class Verified:
     __repr__ = __str__
 
     def _repr_markdown_(self) -> str:
+        if self.own:
+            return f"✓ {self}: {_inline(self.own)}"
         return f"<details><summary>✓ {self}</summary>\n\n" + "\n".join(self._details()) + "\n\n</details>"
 
     def _details(self) -> Iterator[str]:
@@ -52,14 +61,48 @@ def verified(*labels: str, registry: Registry = REGISTRY) -> Verified:
     return Verified(equations)
 
 
-def verify(*labels: str) -> None:
-    r"""Check the equations whose names in `\label{...}` these are, and display one fixed line.
+def verify(*formulas: str, like: str = "") -> None:
+    r"""Check equations by their names, or a formula of one's own, and display one line.
 
-    Opened, the line says at which sizes each was tried, and the wrong forms that are rejected.
+    Opened, the line of an equation says at which sizes it was tried, and the wrong forms that are rejected.
 
-    Raises EquationError if one does not hold, UnknownEquation if there is none.
+    `formulas`: names as in `\label{...}`; or one formula in LaTeX, with `like`: the name of an equation, whose symbols it uses and with
+    whose numbers it is tried. A formula that says less than that equation is refused too. Raises EquationError with a counterexample, or
+    with the place, if one does not hold; UnknownEquation if there is none of that name.
 
     >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
     Eq. (...) holds as printed (n = 3, 5, 6, 7); 3 known mistakes do not
+    >>> verify(r"\sigma(z)_i = 1 / \sum_{j=1}^{n} e^{z_j - z_i}", like="softmax")  # doctest: +ELLIPSIS
+    your formula holds with the numbers of Eq. (...)
     """
-    publish(verified(*labels))
+    if not like:
+        publish(verified(*formulas))
+    elif len(formulas) != 1:
+        raise EquationError(f"verify wants one formula beside like={like!r}; got {len(formulas)}")
+    else:
+        publish(_own(formulas[0], like))
+
+
+def _own(formula: str, like: str, registry: Registry = REGISTRY) -> Verified:
+    """Check a reader's own formula with the numbers of an equation."""
+    equation = registry.get_equation(like)
+    try:
+        equation.check(formula)
+    except EquationError as error:
+        reason = str(error).removeprefix(f"{numbers.eq(like)} is not confirmed: ")
+        raise type(error)(f"your formula is not confirmed with the numbers of {numbers.eq(like)}: {reason}") from None
+    return Verified([equation], own=formula)
+
+
+def verify_lesson(slug: str) -> None:
+    """Check all equations of a lesson, and display one line, which opens to each of them with the wrong forms that are rejected.
+
+    `slug`: the lesson's, such as "softmax". Raises EquationError if one does not hold, or the lesson has none.
+
+    >>> verify_lesson("start")  # doctest: +ELLIPSIS
+    3 numbered formulas of this lesson hold as printed on random numbers; ... known mistakes do not
+    """
+    labels = numbers.names("labels", slug) if slug in numbers.lessons() else []
+    if not labels:
+        raise EquationError(f"verify_lesson wants the name of a lesson with equations, such as 'softmax'; got {slug!r}")
+    publish(replace(verified(*labels), whole=True))

@@ -277,9 +277,8 @@ def promise_problems(task: Task, text: str) -> list[str]:
     for claim, bench in itertools.product(marks(asks, "every"), (bench_of(task, seed) for seed in SEEDS)):
         failing = [case.name for case in bench.cases if not eval(claim, {"np": np}, dict(case.inputs))]  # the author's own words
         found += [f"the text says that in every case {claim}: it is not so in “{name}”" for name in failing]
-    axes = {next(np.ndim(value) for value in case.inputs.values()) for case in meant}
     wanted = 2 if "one leading" in text else 3
-    if re.search(r"\((?:\.\.\.|\\ldots), ", text) and len(axes) < wanted:
+    if re.search(r"\((?:\.\.\.|\\ldots), ", text) and len({np.ndim(next(iter(case.inputs.values()))) for case in meant}) < wanted:
         found.append(f"the text shows leading axes: wanted cases with {'none and one' if wanted < 3 else 'none, one and two'} of them")
     return list(dict.fromkeys(found))
 

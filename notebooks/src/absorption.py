@@ -14,7 +14,7 @@
 import numpy as np
 import torch
 
-from attn_course import costs, show, verify
+from attn_course import costs, show, verify_lesson
 from attn_course.lessons.absorption import figures
 from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
 from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
@@ -67,7 +67,6 @@ for name, per_token in by_way.items():
 # of the token that answers; {eq}`bilinear-score` used it already.
 
 # %% id="one-matrix-verify"
-verify("absorbed-inner-product", "absorbed-score")
 show("absorbed-score", x=[[1, 2], [0, 1]], W_Q=[[1], [1]], W_K=[[2], [1]], i=1, j=2)
 
 # %% id="one-matrix-code"
@@ -94,10 +93,6 @@ print("W has shape", form.shape, " equal scores:", equal)
 #
 # Where the scale stands is a matter of taste: $W / \sqrt{d_k}$ may be stored instead of $W$. But it must be somewhere, and it
 # knows $d_k$, the width before absorbing, not the size $d$ of $W$.
-
-# %% id="whole-verify"
-verify("absorbed-scores-in-columns", "absorbed-self-attention")
-verify("absorbed-attention-in-columns")
 
 # %% [markdown] id="spot-transposed"
 # ### Spot the mistake: two lines that do not fit
@@ -147,10 +142,6 @@ show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-
 # figures, entry $(a, b)$ *is* the score of name $a$ with name $b$. **Predict** what $W$ looks like, and what its two parts
 # can do alone.
 
-# %% id="parts-verify"
-verify("query-key-rank-bound", "symmetric-and-antisymmetric-scores")
-verify("self-score-symmetric-part")
-
 # %% id="parts-figure" tags=["predicted"]
 record = CIRCUITS.load()
 learned = record.values("form")[0]
@@ -179,9 +170,6 @@ for name in ("as trained", "symmetric part", "antisymmetric part", "transposed")
 # Every score, weight and output stays the same; every query and key changes. Borrowing a word from physics, $G$ is a choice
 # of **gauge**: nothing that can be observed depends on it. **Predict** how often our trained head is right after a random
 # $G$, and what its queries look like.
-
-# %% id="gauge-verify"
-verify("query-key-gauge-freedom")
 
 # %% id="gauge-figure" tags=["predicted"]
 gauges = ("as trained", "other gauge")
@@ -219,9 +207,6 @@ print("largest change of W below 1e-5:", change < 1e-5)
 # and $W_K = V \sqrt{\varsigma}$ (up to a common rotation). So decay of the factors pulls towards balance, and there it
 # charges the **sum of singular values** of $W$: a charge that favours low rank. Our head was trained with decay. **Predict**
 # the ratio of the left side to the right, as trained and in the other gauge.
-
-# %% id="balanced-verify"
-verify("effective-query-key-parameters", "frobenius-bounds-nuclear-norm")
 
 # %% id="balanced-code" tags=["predicted"]
 for gauge in ("as trained", "other gauge"):
@@ -276,9 +261,6 @@ figures.rank_shares(cut.mean(axis=0), narrow.mean(axis=0))
 # The cancellation needs that scores are only scaled, or added to, before the softmax. **Predict** for which of these the key
 # bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
 
-# %% id="biases-verify"
-verify("score-with-biases", "key-bias-cancels", "biases-in-one-matrix")
-
 # %% id="biases-code" tags=["predicted"]
 b_query, b_key = rng.normal(size=(2, 2))
 places = {"RoPE": np.arange(5)}  # elsewhere all stand at place 0, which turns nothing
@@ -314,9 +296,6 @@ for name, option in options.items():
 # Elhage et al. (2021) call them the **QK circuit**, *where to look*, and the **OV circuit**, *what to write*. In both, single
 # factors mean nothing by themselves.
 
-# %% id="values-verify"
-verify("absorbed-value-projection", "absorbed-multi-head-attention")
-
 # %% id="values-code"
 heads = [rng.normal(size=shape) / 2 for shape in ((4, 6), (4, 6), (4, 6), (6, 4))]
 wide = multi_head_attention(x, x, *heads, n_heads=3)
@@ -346,9 +325,6 @@ figures.value_circuit(record.values("map")[0], n_names=6)
 #
 # $$\bigl( X + P X\, U \bigr)\, W_1 = X W_1 + P X\, (U W_1) \label{residual-blocks-absorption}$$
 
-# %% id="spot-ffn-verify"
-verify("residual-blocks-absorption")
-
 # %% id="spot-ffn-code" tags=["predicted"]
 following = "W_V absorbed into a following feed-forward network"
 show("residual-blocks-absorption", wrong=following)
@@ -366,9 +342,6 @@ show("residual-blocks-absorption", wrong="one matrix for both paths")
 #
 # So $b_V$ could be dropped and $b_V W_O$ added to the output bias. **Predict** what happens to a row that may attend to
 # nothing, and under dropout on the weights (some set to 0, the others enlarged).
-
-# %% id="value-bias-verify"
-verify("value-bias-becomes-constant")
 
 # %% id="value-bias-code" tags=["predicted"]
 P = softmax(x @ form @ x.T)
@@ -397,9 +370,6 @@ for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", droppe
 # \label{factored-and-absorbed-flops}$$
 #
 # Absorbed, vectors of length $d$ are compared instead of $d_k$. **Predict** both ratios for $d = 5120$ and $d_k = 128$.
-
-# %% id="when-not-verify"
-verify("absorbed-matrices-are-larger", "factored-and-absorbed-flops")
 
 # %% id="when-not-code" tags=["predicted"]
 print("numbers, absorbed over factored:", 5120**2 / (2 * 5120 * 128))
@@ -445,9 +415,6 @@ print(f"FLOPs at T = 4096, absorbed over factored: {absorbed / factored:.0f}")
 # **Predict** the shapes of the keys of all heads, if they are rebuilt, and of the lifted query: 4 heads of width 3, $d_c = 5$, 7 cached
 # tokens, one query.
 
-# %% id="latent-verify"
-verify("absorbed-latent-keys", "absorbed-latent-values", "joint-key-value-rank")
-
 # %% id="latent-code" tags=["predicted"]
 latent, query = rng.normal(size=(7, 5)), rng.normal(size=(4, 1, 3))
 up_key, up_value = rng.normal(size=(2, 4, 5, 3))
@@ -481,9 +448,6 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # token), trained without any such idea. Collect the keys and values of all possible tokens in one wide matrix, and keep its
 # first $d_c$ singular directions. Compare at the **same number of kept numbers** with merging key heads. Nothing is retrained.
 # **Predict** which fares better with 16 numbers.
-
-# %% id="compression-verify"
-verify("grouped-heads-as-latent")
 
 # %% id="compression-load" tags=["predicted"]
 squeezed = COMPRESSION.load()
@@ -533,10 +497,6 @@ print("directions above 1e-4 of the first:", large, "of", spectrum.shape[1])
 #
 # **Predict** both limits for DeepSeek-V2: $d_k = d_v = 128$, $d_c = 512$.
 
-# %% id="saves-verify"
-verify("latent-decoding-flops", "absorption-gain-at-decoding")
-verify("absorption-loss-at-prefill")
-
 # %% id="saves-code" tags=["predicted"]
 print("decode:", 513 * 256 / (2 * 512), " prefill:", 256 / (2 * 512))
 latents = {"d_query_latent": 1536, "d_latent": 512, "d_rope": 64}
@@ -584,9 +544,6 @@ figures.prompt_flops(new, flops)
 # For one pair, and $\sin\theta \ne 0$, they may only if $W$ commutes with the quarter turn $J$, that is, if $W$ is a rotation times a
 # number. A learned $W_{UK}$ is not even square. **Predict** which of these orders gives the right scores: (a) rebuild the keys, then rotate; (b) lift the
 # query, then rotate lifted query and latent vectors.
-
-# %% id="rotary-verify"
-verify("rope-depends-on-distance", "rope-blocks-absorption", "rotation-commutator")
 
 # %% id="rotary-code" tags=["predicted"]
 positions, up = np.arange(7), rng.normal(size=(6, 4))
@@ -649,9 +606,6 @@ figures.latent_flow(absorbed=False)
 # with the causal mask $M$. The package has both ways, `latent_attention` (rebuild) and `latent_attention_absorbed`.
 # **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
-# %% id="together-verify"
-verify("decoupled-rope-score", "absorbed-latent-attention")
-
 # %% id="together-code" tags=["predicted"]
 shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
 weights = LatentWeights(*(rng.normal(size=shape) / 2 for shape in shapes))
@@ -691,9 +645,6 @@ figures.latent_flow(absorbed=True)
 # as many bytes as grouped attention with $H_{kv} = 2.25$ groups (its section 2.1.4). **Predict** the order of these models by bytes per
 # token, all layers: Llama 2 7B (32 layers, 32 heads of 128, all kept), Llama 3 8B (the same with 8 key heads), Falcon 7B (32
 # layers, one key head of 64), DeepSeek 67B (95 layers, 8 key heads of 128), DeepSeek-V2.
-
-# %% id="bytes-verify"
-verify("latent-cache-bytes", "latent-cache-equivalent-groups")
 
 # %% id="bytes-figure" tags=["predicted"]
 sizes = [("Llama 2 7B", "multi-head", 32, 128, 32)]
@@ -786,6 +737,9 @@ figures.step_times(measured.results[0]["lengths"], *step_ms)
 # - **Biases**: a key bias cancels only without softcap and rotation; a value bias is a constant only in rows that sum to 1.
 # - **Heads on several devices** divide a multi-head cache among them; of the latent cache each device needs all.
 # - **Circuits** are exact for one layer. With norms, networks and more layers between, the tables say less (Elhage et al.).
+
+# %% id="verify-lesson"
+verify_lesson("absorption")
 
 # %% [markdown] id="card"
 # ## Formula card

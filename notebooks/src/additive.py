@@ -15,7 +15,7 @@
 import numpy as np
 import torch
 
-from attn_course import costs, show, verify
+from attn_course import costs, show, verify_lesson
 from attn_course.lessons.additive import figures
 from attn_course.lessons.additive.experiments import LOOKUPS, TRANSLATIONS
 from attn_course.modules import AdditiveAttention
@@ -69,9 +69,6 @@ except ValueError:
 #
 # **Predict** how the weights change when the query does.
 
-# %% id="plain-sum-verify"
-verify("plain-sum-ignores-query")
-
 # %% id="plain-sum-code" tags=["predicted"]
 key = rng.normal(size=(5, 2))
 u, w = rng.normal(size=4), rng.normal(size=2)
@@ -124,9 +121,6 @@ assert np.allclose(hidden @ v, scores)
 assert np.allclose(additive_scores(queries, key, w_query, w_key, v), scores)
 print("hidden", hidden.shape, " scores", scores.shape)
 
-# %% id="network-verify"
-verify("additive-score", "concatenation-adds-projections")
-
 # %% [markdown] id="spot-outside"
 # ### Spot the mistake: tanh outside the sum
 #
@@ -163,9 +157,6 @@ show("additive-score", wrong="tanh of each projection")
 #
 # Long keys cannot take over, as they do with dot products, {eq}`query-misses-own-key`. In exchange a small $v$ keeps attention flat: its
 # size acts as one over a temperature. **Predict** the largest possible weight among 64 keys for $\|v\|_1 = 1$, and for 5.
-
-# %% id="bounds-verify"
-verify("additive-score-bound", "additive-weight-bound")
 
 # %% id="bounds-code" tags=["predicted"]
 for size in (1, 5):
@@ -211,9 +202,6 @@ figures.score_surfaces(axis, surfaces)
 # Nothing is left of the ridge for $b = 0$, because the two units cancel everywhere. The first two panels are odd: there a score at
 # $(q, k)$ is minus the one at $(-q, -k)$. In the third and fourth the two are the same.
 
-# %% id="odd-verify"
-verify("additive-score-is-odd")
-
 # %% [markdown] id="surfaces-notice"
 # The ridge is a bounded cousin of the Gaussian similarity: it rewards being near, where
 # the product rewards being large with the same sign.
@@ -249,9 +237,6 @@ figures.additive_explorable()
 # vectors tanh is a straight line, the score is a sum, and by {eq}`plain-sum-ignores-query` sums do not attend. **Predict** how strongly
 # the weights depend on the query if all vectors are a hundred times smaller.
 
-# %% id="interaction-verify"
-verify("additive-derivative-by-query", "additive-query-key-interaction")
-
 # %% id="interaction-code" tags=["predicted"]
 for factor in (1.0, 0.01):
     e = additive_scores(factor * queries, factor * key, w_query, w_key, v)
@@ -275,9 +260,6 @@ for factor in (1.0, 0.01):
 # $$\begin{gathered}
 # q\,k = \lim_{\varepsilon \to 0} \frac{f(q + k) - f(q - k)}{4\,\varepsilon^2 \tanh''(\beta)}, \\
 # f(x) = \tanh(\beta + \varepsilon x) + \tanh(\beta - \varepsilon x) \end{gathered} \label{tanh-units-make-products}$$
-
-# %% id="imitate-code"
-verify("square-units-make-products", "tanh-units-make-products")
 
 # %% id="imitate-product"
 beta = 0.5
@@ -340,9 +322,6 @@ print(f"product with the right rotation given: {own.mean():.2f}")
 # (A loop over units needs less, in many small steps; a training step would have to compute them again.) Training keeps them
 # for the backward pass, and Torch tells us what it keeps. **Predict** how many numbers it keeps for each pair: for additive scores
 # with $d_h = 64$, and for dot products.
-
-# %% id="memory-verify"
-verify("additive-score-flops", "dot-score-flops", "additive-memory-overhead")
 
 
 # %% id="memory-code" tags=["predicted"]
@@ -419,7 +398,6 @@ print(f"ratio {additive_ms / dot_ms:.0f}")
 # $$\mathrm{Var}[\,q \cdot k\,] = d, \qquad \mathrm{Var}\Bigl[\frac{q \cdot k}{\sqrt{d}}\Bigr] = 1 \label{unscaled-and-scaled-variance}$$
 
 # %% id="spread-code"
-verify("additive-score-variance", "unscaled-and-scaled-variance")
 widths = [4, 16, 64, 256]
 spread = {"unscaled dot": [], "scaled dot": [], "additive": []}
 for d in widths:
@@ -487,9 +465,6 @@ for claim in concluded[0]:
 # the **same** annotations $h_j$; values of their own are a generalisation. The check is short. Change what the values would be,
 # and in {eq}`additive-attention` the scores must change too. **Predict** for each of two layers whether its weights change if the
 # values are doubled: in the first, keys and values are the same; the second has separate values.
-
-# %% id="aligner-verify"
-verify("additive-attention")
 
 # %% id="aligner-code" tags=["predicted"]
 state = torch.tensor(rng.normal(size=(1, 4)), dtype=torch.float32)
@@ -577,6 +552,9 @@ figures.alignment(record.results[0]["alignment"])
 # - The decoder is **recurrent**: step $i$ needs $s_{i-1}$, so targets cannot be computed in parallel, not even in training. Lesson
 #   {lesson}`cross_attention`
 #   removes that.
+
+# %% id="verify-lesson"
+verify_lesson("additive")
 
 # %% [markdown] id="card"
 # ## Formula card

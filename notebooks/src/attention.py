@@ -120,7 +120,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # %% id="matrix-code" tags=["predicted"]
 import math
 
-from attn_course import check, verify
+from attn_course import check, verify_lesson
 from attn_course.reference import attention, softmax
 
 np.set_printoptions(precision=3, suppress=True)
@@ -161,13 +161,6 @@ for i in range(3):
     for j in range(5):
         by_loops[i] += row[j] * value[j]
 print("one line and loops agree:", np.allclose(attention(query, key, value), by_loops))
-verify(
-    "attention-of-one-query",
-    "scaled-score",
-    "attention-weights",
-    "output-of-a-query",
-    "attention",
-)
 
 # %% [markdown] id="batch"
 # ## Many examples at a time
@@ -364,7 +357,6 @@ p = softmax(np.where(true_key, s, -np.inf))
 print(p[1].round(2))
 alone = attention(batch[0][1], batch[1][1, :3], batch[2][1, :3])
 print("the same as alone:", np.allclose((p @ batch[2])[1], alone))
-verify("batched-attention")
 
 # %% [markdown] id="spot"
 # ### Spot the mistake
@@ -493,7 +485,6 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # key has all the weight, it vanishes. Where does the output follow the query most?
 
 # %% id="explorable"
-verify("query-misses-own-key")
 figures.query_explorable()
 
 # %% [markdown] id="explorable-answer"
@@ -574,7 +565,6 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
     sizes = f"T_q = {q_len:4}, T_k = {kv_len:4}: {flops / 1e9:8.4f} GFLOP"
     scores_mb = 2 * q_len * kv_len / 1e6
     print(f"{sizes}, inputs {inputs / 1e6:.2f} MB, scores {scores_mb:6.2f} MB")
-verify("attention-flops")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
 # The second case takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter, and its scores take 134 MB. The third case
@@ -590,6 +580,9 @@ verify("attention-flops")
 #
 # - **An output is an average of values.** It cannot say that nothing fits, unless the context holds a token for that.
 # - **In a long context weights fade** if the scores stay within bounds, as section {section}`counting` shows.
+
+# %% id="verify-lesson"
+verify_lesson("attention")
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -665,9 +658,6 @@ print("the largest weight of k_1 for 10,000 queries:", given[:, 0].max().round(3
 # $$\begin{gathered}
 # \|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \\
 # a = e^{-r^2 / (2 h^2)} \end{gathered} \label{gaussian-finds-own-key}$$
-
-# %% id="deeper-gaussian-verify"
-verify("lead-of-own-key", "gaussian-finds-own-key")
 
 # %% [markdown] id="function-bound"
 # ## Deeper: how does the output follow its query?
@@ -759,11 +749,6 @@ print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 # bounded inputs and a fixed number of tokens there is one.) It is the idea behind the theorem of Kim, Papamakarios and Mnih (2021).
 
 # %% id="deeper-lipschitz-code"
-verify(
-    "output-derivative-by-query",
-    "bounded-slope-in-query",
-    "self-attention-not-lipschitz",
-)
 nudge = 1e-6 * np.eye(3)[:, :1]
 for spread in (1.0, 10.0, 100.0):
     tokens = np.array([[0.0], [-spread], [spread]])
@@ -815,12 +800,6 @@ for n in (1, 3, 9):
 for n in (100, 1000, 100_000):
     lead = np.array([7.0] + [0.0] * (n - 1))
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
-verify(
-    "doubled-context-same-output",
-    "count-beside-reference",
-    "variance-of-an-output",
-    "margin-grows-with-context",
-)
 
 # %% [markdown] id="traffic"
 # ## Deeper: what has to be moved?
@@ -832,7 +811,6 @@ verify(
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
 
 # %% id="cost-figure"
-verify("attention-traffic")
 for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
     flops = costs.attention_flops(q_len * kv_len, 64, 64)
     moved = costs.materialised_attention_bytes(q_len, kv_len, 64, 64)
@@ -908,7 +886,6 @@ for name in shares:
 # An error in $Z$ is multiplied by $P^{-1}$ too, and the norm of that matrix is the most by which it can grow:
 
 # %% id="together-code"
-verify("values-from-all-outputs")
 square_query = 2 * rng.normal(size=(5, 4))
 mixed, mixing = attention(square_query, key, value, return_weights=True)
 print("values recovered:", np.allclose(np.linalg.solve(mixing, mixed), value))
@@ -929,7 +906,6 @@ print(f"for the sentence, an error in Z can grow by a factor of {growth:.0f}")
 # returns the old values.
 
 # %% id="deeper-linear-code"
-verify("linear-map-from-context")
 orthonormal = np.linalg.qr(rng.normal(size=(4, 4)))[0]
 labels = np.array([[1.0], [2.0], [3.0], [4.0]])
 made, moved = orthonormal.T @ labels, orthonormal[[1, 2, 3, 0]]

@@ -16,7 +16,7 @@
 import numpy as np
 import torch
 
-from attn_course import show, verify
+from attn_course import show, verify_lesson
 from attn_course.lessons.cross_attention import figures
 from attn_course.lessons.cross_attention.experiments import DATES, KINDS
 from attn_course.lessons.cross_attention.experiments import alignment, pieces
@@ -71,9 +71,6 @@ for kind, name in (("fixed vector", "48 numbers"), ("additive", "looks again")):
 # for each row of $X$. **Predict** the shapes of weights and output below, and which of the six sizes appear in
 # neither.
 
-# %% id="roles-verify"
-verify("cross-attention")
-
 # %% id="roles-code" tags=["predicted"]
 rng = np.random.default_rng(9)
 x, y = rng.normal(size=(3, 4)), rng.normal(size=(5, 6))  # target 3 x 4, source 5 x 6
@@ -95,9 +92,6 @@ print("weights", weights.shape, " output", output.shape)
 # $$(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y} \label{rectangular-bilinear-score}$$
 #
 # A *rectangular* matrix compares a vector of 4 features with one of 6. Without it there is nothing to compute.
-
-# %% id="widths-verify"
-verify("rectangular-bilinear-score")
 
 # %% [markdown] id="spot-raw"
 # ### Spot the mistake: the raw product, and one length for both
@@ -138,7 +132,6 @@ show("cross-attention", wrong="the source asks")
 #  \mathrm{softmax}\Bigl(\frac{x_i W_Q\, (Y W_K)^\top}{\sqrt{d_k}}\Bigr)\, Y W_V \label{cross-attention-by-masking}$$
 
 # %% id="special-code"
-verify("cross-attention-with-itself", "cross-attention-by-masking")
 source, target = rng.normal(size=(5, 4)), rng.normal(size=(3, 4))
 w_k, w_v = rng.normal(size=(4, 7)), rng.normal(size=(4, 2))
 both = np.vstack([source, target])
@@ -184,8 +177,6 @@ print("one masked self-attention:", np.allclose(as_self, as_cross))
 # of an encoder that reads left to right, the way to $h_j$ is a product of $T_k - j$ Jacobians, as in {eq}`recurrent-gradient-product`.
 
 # %% id="alignment-code"
-verify("one-key-ignores-queries", "context-from-alignment-model")
-verify("context-derivative-by-annotation")
 one_row = attention(x @ w_query, y[:1] @ w_key, y[:1] @ w_value)
 print("one key, three queries:\n", one_row)
 
@@ -199,7 +190,6 @@ print("one key, three queries:\n", one_row)
 # mixture.
 
 # %% id="hard-code"
-verify("hard-alignment-limit")
 scores = x @ w_query @ (y @ w_key).T
 for temperature in (100.0, 1.0, 0.01):
     largest = softmax(scores / temperature).max(axis=1)
@@ -217,7 +207,6 @@ for temperature in (100.0, 1.0, 0.01):
 # heap. So both sides need positions, {eq}`sinusoidal-positions`, or a recurrent network that puts order into its states.
 
 # %% id="order-code"
-verify("equivariant-target-invariant-source")
 shuffled = rng.permutation(5)
 again = attention(x @ w_query, y[shuffled] @ w_key, y[shuffled] @ w_value)
 print("source shuffled, same output:", np.allclose(output, again))
@@ -277,9 +266,6 @@ for name, mask in masks.items():
 # $$\mathcal{L} = \frac{\sum_t m_t\, (-\ln p_{t, w_t})}{\sum_t m_t}, \qquad
 #  \frac{\partial \mathcal{L}}{\partial u_t} = \frac{m_t\, (p_t - \mathbf{1}_{w_t})}{\sum_r m_r} \label{loss-over-real-tokens}$$
 
-# %% id="loss-code"
-verify("padding-on-both-sides", "loss-over-real-tokens")
-
 # %% [markdown] id="loss-notice"
 # The gradient, weights minus truth (section {section}`softmax/cross-entropy`), is that at real positions and zero elsewhere. Divide by the number of real signs, not by
 # the padded length: else the loss depends on who shares your batch.
@@ -312,9 +298,6 @@ figures.paddings(["9", "May", "1998"], ["19", "98"], padded_to=(5, 4))
 # target, which it shifts itself, and cross-attention between them. **Predict** which of the six rows of logits move
 # when `target[0, 2]` is changed (counted from 0, as in code).
 
-# %% id="decoder-verify"
-verify("shifted-input-hides-target")
-
 # %% id="decoder-code" tags=["predicted"]
 model = SequenceToSequence(n_source=20, n_target=14)
 read, target = torch.tensor([[3, 4, 5, 6]]), torch.tensor([[5, 6, 7, 8, 9, 2]])
@@ -340,9 +323,6 @@ print("rows that moved:", moved.nonzero().flatten().tolist())
 # The products with $P^\top$ and $dS^\top$ **sum over all target rows**: one source word learns from everybody who
 # asked it. And the query way is missing: queries come from $X$. **Predict** whether a source word with weight zero
 # everywhere learns anything.
-
-# %% id="gradient-verify"
-verify("gradient-of-source")
 
 # %% id="gradient-code" tags=["predicted"]
 queries, d_output = x @ w_query, rng.normal(size=(3, 2))
@@ -372,9 +352,6 @@ print("its key and value get:", masked[1][unread], masked[2][unread])
 #
 # Compare the cache of lesson {lesson}`heads`: that of self-attention grows by a row at each step, this one is full from the
 # start. **Predict** the factor that this saves for $T_q = T_k = 100$ and all widths 64.
-
-# %% id="cost-verify"
-verify("cross-attention-decoding-flops")
 
 # %% id="cost-figure" tags=["predicted"]
 steps, width, source_len = np.arange(1, 101), 64, 100
@@ -529,7 +506,6 @@ print("month not to be attended:", record.values("month hidden"))
 # $P$ sums to 1 over the source, $P'$ over the target; one is not the transpose of the other, {eq}`detailed-balance-of-weights`.
 
 # %% id="back-code"
-verify("balance-of-both-directions")
 scores = (x @ w_query) @ (y @ w_key).T / np.sqrt(7)
 print("column sums of P:", softmax(scores).sum(axis=0))
 print("row sums of P':  ", softmax(scores.T).sum(axis=1))
@@ -546,6 +522,9 @@ print("row sums of P':  ", softmax(scores.T).sum(axis=1))
 # - **Our dates are easy**: ten signs, about sixty words, one order of writing. In real translation words have no
 #   partner, or several.
 # - **Many models do without**: a causal model reads the source as a prompt, {eq}`cross-attention-by-masking`.
+
+# %% id="verify-lesson"
+verify_lesson("cross_attention")
 
 # %% [markdown] id="card"
 # ## Formula card

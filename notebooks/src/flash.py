@@ -26,7 +26,7 @@ if not torch.cuda.is_available():
 import triton
 import triton.language as tl
 
-from attn_course import costs, show, verify
+from attn_course import costs, show, verify_lesson
 from attn_course.lessons.flash import figures
 from attn_course.lessons.flash.experiments import ERRORS, LENGTHS, ROOFLINE, WIDTHS
 from attn_course.reference import attention, attention_backward, flash_attention
@@ -94,10 +94,6 @@ print(f"{plain / 2**20:.0f} MiB for one head")
 # $$\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b} \label{decoding-intensity}$$
 #
 # **Predict** the share of its peak that an H100 can reach in decoding with 16-bit numbers, for $g = 1$ and $g = 8$.
-
-# %% id="wall-verify"
-verify("attention-forward-flops", "plain-attention-bytes", "roofline")
-verify("plain-attention-intensity", "decoding-intensity")
 
 # %% id="intensity-code" tags=["predicted"]
 ridge = costs.ridge_point_flops_per_byte(989e12, 3.35e12)
@@ -226,10 +222,6 @@ figures.eager_over_sdpa(LENGTHS, ratios)
 # One after the other, as a tree, on several machines: all the same. (For empty sets read $e^{-\infty - (-\infty)}$ as
 # 0.) **Predict** what the rule gives below for the scores 0 and $\ln 3$ with the values 8 and 4, one key in each set.
 
-# %% id="pieces-verify"
-verify("reference-score-cancels", "merge-of-attention-states")
-verify("merging-is-commutative-monoid")
-
 
 # %% id="merge-code" tags=["predicted"]
 def merged(A, B):
@@ -270,9 +262,6 @@ show("merge-of-attention-states", m_A=1, ell_A=1, a_A=[2, 0], m_B=0, ell_B=2, a_
 # This is FlashAttention's forward pass for one block of queries (Dao, 2023, Algorithm 1). Below, three blocks print
 # their factors $e^{m - m'}$, one for each query. **Predict** what the first block prints, and what it says if a later
 # one prints exactly 1.
-
-# %% id="loop-verify"
-verify("tiled-attention-update", "row-lse-and-output")
 
 # %% id="loop-code" tags=["predicted"]
 rng = np.random.default_rng(12)
@@ -329,9 +318,6 @@ show("tiled-attention-update", m=[-1], ell=[1], a=[[1]], s=[[-2]], v=[[-1]])
 # over programs and merges; its authors report up to 8 times faster generation for long contexts. **Predict** how the
 # chunk with the largest $L^{(c)}$ would fare in a plain mean.
 
-# %% id="finished-verify"
-verify("merge-of-finished-outputs")
-
 # %% id="finished-code" tags=["predicted"]
 chunks = [slice(0, 2), slice(2, 6), slice(6, 7)]
 chunked = [(6 * key[chunk], value[chunk]) for chunk in chunks]
@@ -366,9 +352,6 @@ print("plain mean, largest error:", np.abs(outputs.mean(axis=0) - whole).max().r
 #
 # Now the rounding. We computed attention with $T = 512$ in several ways from the same 16-bit inputs, and compared with
 # float64. Scores have standard deviation 1, or 8. **Predict** the order of the four float16 ways.
-
-# %% id="small-verify"
-verify("running-sum-bounds", "exponential-in-base-two")
 
 # %% id="errors" tags=["predicted"]
 stored = ERRORS.load()
@@ -415,10 +398,6 @@ figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
 #
 # Still a square, but $T_q T_k$ now comes with the factor $(d_k + d_v) / B_q$ instead of 4. **Predict** what happens to
 # the bytes if the tile holds twice as many *keys*.
-
-
-# %% id="tiles-bytes-verify"
-verify("tiled-attention-bytes")
 
 
 # %% id="tiles-code" tags=["predicted"]
@@ -474,9 +453,6 @@ for block_q, block_kv in ((4, 4), (4, 8), (8, 4), (23, 4)):
 # at about the same time, and the GPU's cache serves them: the formula counts what the *programs* read.) **Predict**
 # from which $B_q$ on tiles move less than plain attention, at $d = 64$.
 
-# %% id="tiles-verify"
-verify("plain-to-tiled-bytes", "tiled-attention-intensity", "bytes-by-fast-memory")
-
 # %% id="tiles-figure" tags=["predicted"]
 blocks = [8, 16, 32, 64, 128, 256]
 curves = {}
@@ -518,9 +494,6 @@ figures.tiles_explorable()
 #
 # **Predict** how many of the tiles visited need a mask at all.
 
-# %% id="causal-verify"
-verify("causal-tile-share", "causal-attention-flops")
-
 # %% id="causal-code" tags=["predicted"]
 figures.causal_tiles(24, 24, 4, 4)
 
@@ -552,9 +525,6 @@ figures.causal_tiles(24, 24, 4, 4)
 # and rightly, that the *bracketing* of softmax is what makes attention quadratic, not its exponentials. **Predict** the
 # true ratio on an H100 with $\rho_{\mathrm{matmul}} = 4096$ (16 bits) and $\rho_{\exp} = 16$.
 
-# %% id="limits-verify"
-verify("exponential-to-matmul-time")
-
 # %% id="limits-code" tags=["predicted"]
 for width in (64, 128):
     products, exponentials = 4 * 128 * 128 * width / 4096, 128 * 128 / 16
@@ -576,9 +546,6 @@ show("exponential-to-matmul-time", B_q=128, B_k=128, d=64, rho_exp=16, rho_matmu
 # $$t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2) \label{overlapped-tile-time}$$
 #
 # **Predict** the largest gain that overlap can bring, and for which ratio.
-
-# %% id="overlap-verify"
-verify("overlapped-tile-time")
 
 # %% id="overlap-code" tags=["predicted"]
 for t_1, t_2 in ((1, 1), (2, 1), (1, 3)):
@@ -627,10 +594,6 @@ figures.schedule(2, 1, tiles=4)
 # **Predict**: if $\delta$ is summed over each tile instead, with two tiles, are the gradients of $V$ still right? Those
 # of $Q$?
 
-# %% id="backward-verify"
-verify("weights-from-lse", "gradients-through-weighted-sum", "score-gradient-by-entry")
-verify("row-delta-from-output", "gradients-through-scaled-scores")
-
 # %% id="delta-code" tags=["predicted"]
 d_output = rng.normal(size=(23, 5))
 output, lse = attention(Q, K, V, return_lse=True)
@@ -673,9 +636,6 @@ print("dQ with delta by tile", np.allclose(wrong, d_query))
 # and $dV$ likewise. $dQ$ is the other way round: a second kernel, in which a block of queries stays. Each gradient has
 # one owner and one order of summation: no two programs add to the same place, and two runs agree to the last bit.
 # **Predict** from the shapes how the tiles of the forward and of the backward pass may differ in size.
-
-# %% id="backward-blocks-verify"
-verify("row-lse-gradient", "score-gradient-with-lse", "key-gradient-in-blocks")
 
 # %% id="backward-code" tags=["predicted"]
 d_lse = rng.normal(size=23)
@@ -720,9 +680,6 @@ for block_q, block_kv in ((4, 8), (8, 29)):
 #
 # (That attention needs no $T^2$ of memory: Rabe and Staats, 2021.) **Predict** what the plain pass keeps for 32 heads,
 # $T = 8192$, $d_v = 128$, 16 bits, for one layer, and what the tiled one keeps.
-
-# %% id="backward-cost-verify"
-verify("attention-backward-flops", "two-kernel-backward-flops", "tiled-training-memory")
 
 # %% id="backward-cost-code" tags=["predicted"]
 for name, per_query in (("plain", 128 + 8192), ("tiled", 128 + 1)):
@@ -855,6 +812,9 @@ figures.gpu_rates("backward")
 # - **Sums in another order** round differently: tiled and plain results agree to rounding, not to the bit.
 # - **The roofline is a bound.** Our CPU stayed a factor of several above it, for reasons it does not count.
 # - **Each GPU wants its own tiles**; what is best on one generation may be slow on the next.
+
+# %% id="verify-lesson"
+verify_lesson("flash")
 
 # %% [markdown] id="card"
 # ## Formula card

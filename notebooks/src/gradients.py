@@ -44,7 +44,7 @@ import math
 
 import torch
 
-from attn_course import check, costs, verify
+from attn_course import check, costs, verify_lesson
 from attn_course.lessons.gradients import figures
 from attn_course.lessons.gradients import tasks_checking as checking
 from attn_course.reference import attention, attention_backward, padding_mask, softmax
@@ -132,8 +132,6 @@ weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
 d_weights = d_output @ value.T
 print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 print(labelled(7 * weights.T @ d_output, columns=("7 dV", "", "")))
-verify("gradient-collects-all-outputs", "value-gradient-by-entry", "gradient-of-values")
-verify("weight-gradient-by-entry", "gradient-of-weights")
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
@@ -189,9 +187,6 @@ figures.row_of_gains(TOKENS, cost, weights[0])
 # $dZ = 1$. Then $dP = (3, 3)$, and this says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. The
 # mistake forgets that one weight can only rise at the expense of the others.
 
-# %% id="softmax-verify"
-verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradients")
-
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
 #
@@ -214,7 +209,6 @@ verify("score-gradient-over-row", "gradient-of-scores", "zero-sum-score-gradient
 # %% id="which-gains-code"
 z = weights @ value
 print("7 z:", (7 * z[0]).round(9), "  dZ . z:", (d_output[0] @ z[0]).round(9))
-verify("score-gradient-against-mixture")
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -283,8 +277,6 @@ def backward(query, key, value, d_output):
     d_key = d_scores.T @ query / root
     return d_query, d_key, d_value
 
-
-verify("query-key-gradient-entries", "query-and-key-gradients")
 
 # %% [markdown] id="batch"
 # **A batch.** Attention never mixes two examples of a batch, so each has its own backward pass. But a key that all examples share touches
@@ -383,7 +375,7 @@ check("key-gradient-by-differences", my_differences)
 # %% [markdown] id="check-gradient"
 # `check_gradient` runs such a loop over queries, keys and values with the step $10^{-5}$, and reports for each gradient whether it agrees
 # to within a millionth of its largest entry. Here it checks `backward`, and then two passes with one wrong line each, drawn from the
-# mistakes that `verify` rejects.
+# known mistakes.
 
 # %% id="check-all"
 rng = np.random.default_rng(3)
@@ -419,6 +411,9 @@ for name, suspect in zip("AB", suspects, strict=False):
 #   and a linear loss does not turn there.)
 # - **What gets no weight gets no gradient**, {eq}`score-gradient-against-mixture` and {eq}`gradient-of-values`. If every query gives a key
 #   weight 0 (by a mask, or by rounding), then neither the key nor its value gets a gradient.
+
+# %% id="verify-lesson"
+verify_lesson("gradients")
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -486,7 +481,6 @@ print(labelled(parts, ("dS", "change", "by query", "by keys"), TOKENS, digits=3)
 print(labelled([*d_output.T], rows=("dZ 1", "dZ 2", "dZ 3"), columns=TOKENS))
 print(labelled([mixtures], rows=["dZ . z"], columns=TOKENS, digits=3))
 figures.all_rows(TOKENS, weights, d_scores)
-verify("score-gradient-bound")
 
 # %% [markdown] id="all-rows-notice"
 # The weight alone does not decide. In the row of "was", "tired" has a weight of only .08 and gets .14, almost as much in size as "cat" with
@@ -620,9 +614,6 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 # %% [markdown] id="cost-answer"
 # FlashAttention keeps no weights. It computes them again in the backward pass, from queries and keys: lesson {lesson}`flash`.
 
-# %% id="cost-verify"
-verify("backward-flops-weights-kept", "numbers-kept-for-gradients")
-
 # %% [markdown] id="deeper-mask"
 # ## Deeper: hidden keys, and what is added to the scores
 #
@@ -718,9 +709,6 @@ figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 # $10^{-2}$ than to $10^{-3}$. (That fits the curve, but is no proof: here $F$ and $M$ are other numbers, and the outputs are rounded, not
 # the loss.) At the left end of the float32 curve most keys do not change at all when so small a step is added, so their differences are 0,
 # and the error is the gradient itself.
-
-# %% id="step-verify"
-verify("central-difference-error", "best-difference-step")
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -15,7 +15,7 @@
 import numpy as np
 import torch
 
-from attn_course import costs, show, verify
+from attn_course import costs, show, verify_lesson
 from attn_course.lessons.heads import figures
 from attn_course.lessons.heads.experiments import HEADS, SHARING
 from attn_course.modules.multi_head import MultiHeadAttention
@@ -67,7 +67,6 @@ for layer, name in (("A", "one head"), ("B", "two heads")):
 # are not cut: every head reads all of them.
 
 # %% id="split-code"
-verify("heads-are-column-blocks")
 rng = np.random.default_rng(8)
 x = rng.normal(size=(4, 6))
 w_query, w_key, w_value, w_output = rng.normal(size=(4, 6, 6)) / np.sqrt(6)
@@ -120,9 +119,6 @@ figures.head_split(4, 3, 2)
 # $\sqrt{d}$ and $d_k = d / 64$ the scores of 64 heads would be 8 times too small. **Predict** the shape of all weights for
 # $T = 4$ and $H = 3$.
 
-# %% id="one-head-verify"
-verify("attention-of-one-head")
-
 # %% id="one-head-code" tags=["predicted"]
 query, key, value = (split_heads(x @ w, 3) for w in (w_query, w_key, w_value))
 heads, weights = attention(query, key, value, return_weights=True)
@@ -149,7 +145,6 @@ print("rows sum to 1:", np.allclose(weights.sum(axis=-1), 1))
 # whole, and cut into its blocks.)
 
 # %% id="merge-verify"
-verify("multi-head-attention", "output-projection-sums-heads")
 show("output-projection-sums-heads")
 
 # %% [markdown] id="sum-of-maps"
@@ -166,9 +161,6 @@ show("output-projection-sums-heads")
 #
 # A narrow head reads and writes only $d_v$ directions; together they can reach all $d$. **Predict** both ranks for our
 # layer, $d = 6$, $d_v = 2$.
-
-# %% id="sum-of-maps-verify"
-verify("sum-of-head-maps", "value-output-rank-bound")
 
 # %% id="merge-code" tags=["predicted"]
 output = merge_heads(heads) @ w_output
@@ -231,9 +223,6 @@ except ValueError:
 # One softmax row can put weight on two places, but it cannot keep them apart: a mixture does not say who came from where.
 # Two heads simply use $p = 1$ in one and $r = 1$ in the other.
 
-# %% id="buys-verify"
-verify("averaging-heads-averages-weights", "signed-mixture-row-sums")
-
 # %% id="buys-code"
 pairs = np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
 symbols = np.eye(2)
@@ -294,9 +283,6 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # is the *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input
 # and not as $d / H$. **Predict** the ranks below for 16 positions and $d = 12$.
 
-# %% id="bottleneck-verify"
-verify("score-matrix-rank-bound")
-
 # %% id="bottleneck-code" tags=["predicted"]
 tokens = rng.normal(size=(16, 12))
 w_q, w_k = rng.normal(size=(2, 12, 12))
@@ -326,9 +312,6 @@ for n_heads in (1, 3, 12):
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
 # The number of heads does not appear in it. **Predict** both counts at $d = 512$, $T = 1024$ for 1 and for 8 heads, narrow and full.
-
-# %% id="cost-verify"
-verify("multi-head-parameters", "parameters-by-head-width", "multi-head-flops")
 
 # %% id="cost-code" tags=["predicted"]
 for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
@@ -366,9 +349,6 @@ figures.three_definitions()
 # **Predict** how many weights the extra $W_Q$ adds at $d = 512$, and what it can express that a single matrix for each head
 # cannot.
 
-# %% id="twice-verify"
-verify("second-projection-adds-nothing")
-
 # %% id="twice-code" tags=["predicted"]
 again = rng.normal(size=(3, 6, 2))
 twice, once = (x @ w_query) @ again, x @ (w_query @ again)
@@ -405,9 +385,6 @@ print("extra weights:", 512 * 512)
 #
 # ($l$ runs over the keys). **Predict** the largest error of three such heads against a true
 # convolution for $\alpha = 1$ and $\alpha = 20$.
-
-# %% id="filters-verify"
-verify("shifted-heads-convolve", "score-peaked-at-shift", "peaked-scores-become-shift")
 
 # %% id="filters-code" tags=["predicted"]
 signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])
@@ -484,7 +461,6 @@ print("output is X W_V W_O:", np.allclose(wrong[0].detach().numpy(), linear))
 # are repeated: 0 0 1 1, with `repeat`. It is easily mistaken for `tile`, 0 1 0 1:
 
 # %% id="sharing-figure"
-verify("grouped-query-attention")
 figures.group_map(4, 2)
 
 # %% [markdown] id="sharing-predict"
@@ -514,9 +490,6 @@ print("repeat:", np.allclose(grouped, repeated), " tile:", np.allclose(grouped, 
 # function that is near: two heads that look in opposite directions may have a mean that looks nowhere. **Predict** how our
 # task fares, when four key heads are reduced to one: at once, and after 5 and 20 % more steps.
 
-# %% id="pooling-verify"
-verify("mean-pooled-key-heads")
-
 # %% id="pooling-code" tags=["predicted"]
 pooled = SHARING.load()
 print("before, with four key heads:", pooled.values("four heads").round(2))
@@ -545,9 +518,6 @@ for how in ("mean", "first", "random"):
 # holds without the causal mask, and what happens when the single new query gets a causal mask that starts at the top
 # left.
 
-# %% id="cache-verify"
-verify("decoding-equals-full-pass")
-
 # %% id="cache-code" tags=["predicted"]
 full = attention(query, key, value, is_causal=True)
 cache, rows = KeyValueCache(), []
@@ -574,9 +544,6 @@ print("mask at the top left: sees key 0 only:", np.allclose(top_left, value[:, :
 #
 # The number of query heads plays no part. **Predict**: 32 layers, 32 heads of width 128, 16-bit numbers. How much
 # memory does one token need, and how much do 32 768 tokens need? What changes with 8 key heads, and with 1?
-
-# %% id="cache-bytes-verify"
-verify("kv-cache-bytes")
 
 # %% id="cache-bytes-code" tags=["predicted"]
 for n_kv_heads in (32, 8, 1):
@@ -617,9 +584,6 @@ figures.heads_explorable()
 # With it, each token is projected once: $8 T d^2$ in all. The ratio is $(T + 1) / 2$. **Predict** it for $T = 256$. The
 # scores save as well: each step needs their last row only, instead of all. Count first, then measure on your own machine;
 # expect less than the count, for a step with one row keeps a processor less busy.
-
-# %% id="cache-work-verify"
-verify("projection-flops-without-cache")
 
 # %% id="cache-work-code" tags=["predicted"]
 length, d = 256, 256
@@ -676,6 +640,9 @@ break_the_machine("heads-tiled")
 # - **The cache grows without end**, by {eq}`kv-cache-bytes`. Sharing divides it; latent attention keeps a compressed vector instead
 #   (lesson {lesson}`absorption`), linear attention a state of fixed size (lesson {lesson}`linear`).
 # - **Sharing must be trained**: converted at once, our model failed.
+
+# %% id="verify-lesson"
+verify_lesson("heads")
 
 # %% [markdown] id="card"
 # ## Formula card

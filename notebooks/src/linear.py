@@ -17,7 +17,7 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, show, verify
+from attn_course import costs, show, verify_lesson
 from attn_course.lessons.linear import figures
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
 from attn_course.lessons.linear.experiments_speed import SPEED
@@ -74,9 +74,6 @@ print(f"({left // right} times fewer FLOPs)")
 # The first factor is the same along a row and cancels. The last does not. **Predict** which of two keys at the same distance
 # from the query gets more weight.
 
-# %% id="kernel-verify"
-verify("softmax-as-kernel-smoother", "exponential-and-gaussian-kernel")
-
 # %% id="kernel-code" tags=["predicted"]
 query, keys = np.array([1.0, 0.0]), np.array([[2.0, 0.0], [0.0, 0.0]])
 gaussian = np.exp(-((query - keys) ** 2).sum(axis=1) / 2)
@@ -101,9 +98,6 @@ print("Gaussian:", gaussian / gaussian.sum(), "  softmax:", softmax(keys @ query
 #
 # **Predict**: to which degree must we go at $q \cdot k = 4$, to be right within one per cent? How many monomials is that for
 # $d_k = 64$?
-
-# %% id="features-verify"
-verify("power-kernel-features", "exponential-kernel-features")
 
 # %% id="features-code" tags=["predicted"]
 from math import comb, factorial
@@ -133,9 +127,6 @@ for degree in (2, 4, 8, 12):
 # \label{token-kernel-is-asymmetric}$$
 #
 # **Predict** which of the three matrices below are symmetric.
-
-# %% id="mercer-verify"
-verify("exponential-kernel-positive-definite", "token-kernel-is-asymmetric")
 
 # %% id="mercer-code" tags=["predicted"]
 rng = np.random.default_rng(11)
@@ -173,10 +164,6 @@ print("all eigenvalues of exp(X X^T) are positive:", bool(smallest > 0))
 # With the mean of $m$ independent draws it is divided by $m$. **Predict** the relative error (standard deviation over kernel)
 # of $m = 256$ features at $q = k$, for $|q| = 1$ and for $|q| = 2$.
 
-# %% id="random-verify"
-verify("gaussian-moment-generating-function", "positive-features-are-unbiased")
-verify("variance-of-positive-features")
-
 # %% id="random-code" tags=["predicted"]
 for size in (1.0, 2.0):
     q = np.array([[size, 0.0, 0.0]])
@@ -205,9 +192,6 @@ for size in (1.0, 2.0):
 #
 # (Both variances: Choromanski et al., Lemma 2.) **Predict** which of the two is better where $q$ and $k$ point apart, that is, for the
 # many keys that should get almost no weight.
-
-# %% id="trigonometric-verify"
-verify("trigonometric-features-are-unbiased", "variance-of-trigonometric-features")
 
 # %% id="features-figure" tags=["predicted"]
 angle = np.linspace(0, np.pi, 60)
@@ -264,9 +248,6 @@ for name, estimate in (
 # that depends on the data. $P(X)\, X$ mixes **positions**. Linear attention is the second kind *and* the third: read from the
 # right it is $X W(X)$, from the left $P X W_V$ with the unnormalised $P = X W_Q W_K^\top X^\top$. **Predict** the shapes of
 # the two matrices for 7 tokens of 3 features.
-
-# %% id="mixes-verify"
-verify("linear-attention-by-associativity", "linear-attention-mixes-features")
 
 # %% id="mixes-code" tags=["predicted"]
 rng = np.random.default_rng(0)
@@ -329,10 +310,6 @@ show("linear-attention-by-associativity", wrong="with a softmax")
 # **Predict** before you look: at $d_k = d_v = 256$, at which length does state first take less time on a CPU? And when scores
 # first carries a softmax?
 
-# %% id="crossover-verify"
-verify("exponential-scores-full-rank", "linear-attention-flops")
-verify("linear-attention-crossover", "exponentials-per-flop")
-
 # %% id="crossover-code" tags=["predicted"]
 for width in (128, 256):
     length = costs.linear_attention_crossover_length(width, width, is_causal=False)
@@ -386,9 +363,6 @@ for name in ("softmax", "chunked"):
 # \phi(k_j) v_j^\top$. As an average, it needs the sum of the weights, which is the state of a value that is always 1:
 #
 # $$o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t) \label{normalised-linear-attention}$$
-
-# %% id="forms-verify"
-verify("recurrent-linear-attention", "normalised-linear-attention")
 
 # %% id="forms-code"
 rng = np.random.default_rng(1)
@@ -447,9 +421,6 @@ figures.orders(length=6, chunk=2)
 # masked product, none is in both. $C = 1$ is the recurrent form, $C = T$ the parallel one. **Predict**: which of the three is
 # fastest at 512 positions of width 64, in chunks of 64?
 
-# %% id="chunks-verify"
-verify("chunked-linear-attention")
-
 # %% id="chunks-code" tags=["predicted"]
 (query, key), value = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2))
 start = rng.normal(size=(3, 2))
@@ -483,9 +454,6 @@ print("from fast to slow on the CPU:", sorted(times, key=times.get))
 # gates make an exponential window, learned gates $a_t = a(x_t)$ are gated linear attention (Yang et al., 2023). **Predict**
 # the three outputs below, for keys and queries 1, values 1, 10, 100 and $a = 0.5$; and those if the gate came *after* the
 # write.
-
-# %% id="decay-verify"
-verify("linear-attention-with-decay")
 
 # %% id="decay-code" tags=["predicted"]
 ones, value = np.ones((3, 1)), np.array([[1.0], [10.0], [100.0]])
@@ -526,10 +494,6 @@ figures.outer_products(keys, values)
 #
 # $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
-
-# %% id="interference-verify"
-verify("recall-signal-and-interference", "interference-lower-bound")
-verify("interference-of-random-keys")
 
 # %% id="interference-code"
 print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], end="  ")
@@ -603,11 +567,6 @@ show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4,
 # write. **Predict** what is read after writing 5 and then 7 under the same unit key, by Hebb's rule and by the delta rule
 # with $\beta = 1$ and $\beta = 0.5$ (for both writes).
 
-# %% id="delta-verify"
-verify("recall-error-gradient", "delta-rule")
-verify("erase-then-write", "recall-after-delta-write")
-verify("orthogonal-keys-left-alone", "delta-transition-norm")
-
 # %% id="delta-code" tags=["predicted"]
 key, value = np.ones((2, 1)), np.array([[5.0], [7.0]])
 print("Hebb:", linear_attention(key, key, value)[-1])
@@ -663,9 +622,6 @@ for b in (np.array([1.0, 1.0]), np.array([1.0, 0.0]), np.array([0.2, 1.0])):
 #
 # $$O = Q\, S_0 + \bigl( Q K^\top \odot M \bigr)\, U \label{chunked-delta-outputs}$$
 
-# %% id="delta-chunks-verify"
-verify("chunked-delta-rule", "chunked-delta-outputs")
-
 # %% id="delta-chunks-code"
 rng = np.random.default_rng(4)
 (query, key), value = rng.normal(size=(2, 13, 3)), rng.normal(size=(13, 2))
@@ -706,10 +662,6 @@ for chunk in (1, 4, 5, 64):
 #
 # (each other score is at most $\beta \mu$). **Predict** how many keys in a *plane*, $d_k = 2$, softmax can tell apart, and
 # how many a state can.
-
-# %% id="reading-verify"
-verify("corrections-reach-least-squares", "linear-and-softmax-slopes")
-verify("softmax-recall-bound")
 
 # %% id="reading-code" tags=["predicted"]
 angles = 2 * np.pi * np.arange(12) / 12
@@ -780,6 +732,9 @@ figures.overwriting_shares(again.values("pairs")[0], means)
 # - **FLOPs are not time.** The recurrent form has the fewest and was the slowest here.
 # - **Positive features and a normaliser** keep averages averages, but crowd the keys together.
 # - **Our task is tiny**: 32 keys, one layer. It shows a mechanism, not how large models compare.
+
+# %% id="verify-lesson"
+verify_lesson("linear")
 
 # %% [markdown] id="card"
 # ## Formula card

@@ -14,7 +14,7 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import show, verify
+from attn_course import show, verify_lesson
 from attn_course.lessons.lookup import figures
 from attn_course.lessons.lookup.experiments import RECALL
 from attn_course.reference import attention
@@ -66,9 +66,6 @@ for w in (0.5, 0.9, 1.1):
 # For $|w| < 1$ the past fades geometrically. A larger $w$ lifts the bound, but inputs that push the unit towards
 # $\pm 1$ shrink the other factor. Training sees the past through the same product: what has no slope is
 # hardly learnt (Bengio et al., 1994).
-
-# %% id="product-verify"
-verify("recurrent-gradient-product", "recurrent-gradient-bound")
 
 # %% [markdown] id="paths"
 # Each factor of this product is one step from state to state. The drawing counts the steps for a sentence of seven words: what
@@ -134,7 +131,6 @@ for name in models:
 # **Assume** that the keys are distinct. For a $q$ that is none of them the sum is 0. What was it like at 10 o'clock?
 
 # %% id="dictionary-code"
-verify("exact-lookup")
 keys, values = np.array([6.0, 9.0, 12.0, 18.0]), np.array([8.0, 12.0, 18.0, 14.0])
 noted = dict(zip(keys, values, strict=True))
 print("at 9:", noted[9.0], "=", ((keys == 9.0) * values).sum())
@@ -164,9 +160,6 @@ print("at 10:", noted.get(10.0, "nobody knows"))
 # values. Let a similarity fall off with the distance of the hours, $s = e^{-(q - k)^2 / 2 h^2}$, with the
 # width $h = 2$ (from here on $h$ is a width, no longer a state).
 # **Predict** roughly the temperature at 10 o'clock.
-
-# %% id="attention-verify"
-verify("normalised-similarities", "weights-on-the-simplex", "soft-lookup")
 
 
 # %% id="attention-code" tags=["predicted"]
@@ -246,9 +239,6 @@ print("Ann:", tokens[0].astype(int), "  tokens", tokens.shape)
 #
 # **Predict** the weight of the match for $\beta = 3$ ($e^3 \approx 20$).
 
-# %% id="match-verify"
-verify("query-matches-key-name", "lookup-by-name")
-
 # %% id="match-code" tags=["predicted"]
 query, key, value = tokens @ w_query, tokens @ w_key, tokens @ w_value
 similarity = np.exp(3.0 * query @ key.T)
@@ -308,9 +298,6 @@ print("swapped:", (swapped @ value)[0], "for Ann,", (swapped @ value)[3], "for D
 # **Predict** three things: the answer at 10 o'clock if the pairs are reversed; if only the keys are; and the new
 # weight of the 9 o'clock pair, 0.543 now, when it is noted twice. (Is it doubled?)
 
-# %% id="set-verify"
-verify("pair-order-invariance", "duplicated-pair-counts-twice")
-
 
 # %% id="set-code" tags=["predicted"]
 def lookup(query, key, value, h=2.0):
@@ -344,9 +331,6 @@ print("its joint weight:", (share[1] + share[4]).round(3))
 # At one end stands the dictionary, {eq}`exact-lookup`, which now also answers between its keys; at the other the plain average.
 # The divisor $2h^2$ of the exponent is called a **temperature** (no degrees). **Predict** from which $h$ on, at
 # 10 o'clock, no pair has more than half of the weight.
-
-# %% id="dial-verify"
-verify("bandwidth-limits")
 
 # %% id="dial-figure" tags=["predicted"]
 widths = np.geomspace(0.2, 50.0, 61)
@@ -446,9 +430,6 @@ for h in (0.3, 2.0, 50.0):
 #
 # The factor $A$ passes because a sum is linear, $b$ because $\sum_i \alpha_i b = b$. **Predict** whether squares pass too.
 
-# %% id="affine-verify"
-verify("nadaraya-watson-regression", "affine-maps-pass-through")
-
 # %% id="affine-code" tags=["predicted"]
 weights = closeness(10.0, keys, 2.0) / closeness(10.0, keys, 2.0).sum()
 average = weights @ values
@@ -476,9 +457,6 @@ for name, f in (("Fahrenheit", lambda t: 1.8 * t + 32), ("square", np.square)):
 # not. So $p_{ij}$ is the weight of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and
 # not the keys. **Predict** the shapes of $P$ and $Z$ for 3 queries and 5 pairs with values of 2 numbers.
 
-# %% id="queries-verify"
-verify("weights-times-values")
-
 # %% id="queries-code" tags=["predicted"]
 corners = np.array([[0.0, 0.0], [4.0, 0.0], [5.0, 3.0], [2.0, 5.0], [-1.0, 3.0]])
 queries, corner_keys = rng.normal(size=(3, 4)), rng.normal(size=(5, 4))
@@ -500,9 +478,6 @@ print("rows sum to", p.sum(axis=1), " columns to", p.sum(axis=0))
 #
 # No direction leads out: the output stays in the **convex hull** of the values, inside the rubber band around them. The
 # cross below is made with weights that sum to 1, too, but two of them are negative. **Predict** where it may land.
-
-# %% id="hull-verify"
-verify("output-in-convex-hull")
 
 # %% id="hull-figure" tags=["predicted"]
 spoilt = np.array([-0.3, 0.7, 0.9, -0.4, 0.1])
@@ -544,9 +519,6 @@ figures.outputs_in_hull(corners, z, outside=spoilt @ corners)
 # weights of size $m \times m$. Both products exist: $W = Q^\top K$ from the right, $P$ from the left. To see what each mixes,
 # change the last value and look at the **first** output. **Predict** which one notices.
 
-# %% id="spot-side-verify"
-verify("output-derivative-by-value")
-
 # %% id="spot-side-code" tags=["predicted"]
 q, k, v = (0.5 * rng.normal(size=(5, 3)) for _ in range(3))
 disturbed = v + np.eye(5)[:, 4:]  # position 4 only
@@ -576,7 +548,6 @@ figures.sides(left, right, features=2)
 # positions is done inside $X^\top X$. With the exponential in between, the brackets are stuck: lesson {lesson}`linear`.
 
 # %% id="linear-code"
-verify("linear-attention-two-readings")
 x = rng.normal(size=(5, 3))
 a, b, c = rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.normal(size=(3, 2))
 positions, features = x @ a @ b.T @ x.T, a @ b.T @ x.T @ x @ c
@@ -590,9 +561,6 @@ print("P(X)", positions.shape, " W(X)", features.shape, " equal:", equal)
 # $$\frac{\alpha(-q, k_i)}{\alpha(-q, k_j)} = \frac{\alpha(q, k_j)}{\alpha(q, k_i)} \label{opposite-query-inverts-ratios}$$
 #
 # **Predict** the weights for $-q$ if $q$ gives .88 and .12.
-
-# %% id="flip-verify"
-verify("opposite-query-inverts-ratios")
 
 # %% id="flip-code" tags=["predicted"]
 two_keys = np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -611,9 +579,6 @@ for q in (np.array([1.0, -1.0]), np.array([-1.0, 1.0])):
 # The output is linear in each role and cubic in the input, so "linear attention" is no linear map of $X$. **Predict** the
 # factor for $c = 2$.
 
-# %% id="cubic-verify"
-verify("linear-attention-is-cubic")
-
 # %% id="cubic-code" tags=["predicted"]
 print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
 
@@ -631,6 +596,9 @@ print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
 # - **A similarity has to come from somewhere.** By hand it took one-hot names. Lesson {lesson}`scaling` compares the usual ones, and
 #   training
 #   supplies the matrices.
+
+# %% id="verify-lesson"
+verify_lesson("lookup")
 
 # %% [markdown] id="card"
 # ## Formula card

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attn_course import show, verify
+from attn_course import show, verify_lesson
 from attn_course.lessons.masking import figures
 from attn_course.lessons.masking.experiments import HONEST_LOSS, LEAKS, MASKS
 from attn_course.lessons.masking.experiments_smollm2 import SMOLLM2
@@ -84,10 +84,6 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 # key had is not lost and not shared out equally; it goes to the others in proportion. The scores $(2, 1, 0)$ have the weights
 # .665, .245 and .090. **Predict** the weights when the first key is hidden.
 
-# %% id="renormalise-verify"
-verify("score-bias-is-factor", "minus-infinity-removes-key")
-verify("masking-renormalises-weights")
-
 # %% id="renormalise-code" tags=["predicted"]
 scores = np.array([2.0, 1.0, 0.0])
 print("all keys:          ", softmax(scores))
@@ -114,9 +110,6 @@ show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 # $(1 - \text{mask}) \cdot (-\infty)$, the shift by the row maximum if every key is hidden, and a weight of 0 on a value
 # that is infinite.
 
-# %% id="arithmetic-verify"
-verify("masked-exponential-is-zero")
-
 # %% id="arithmetic-code" tags=["predicted"]
 with np.errstate(invalid="ignore"):
     print("(1 - mask) * -inf:", (1 - np.array([1.0, 0.0])) * -np.inf)
@@ -141,7 +134,6 @@ print("np.where:         ", np.where([True, False], 0.0, -np.inf))
 # In code a mask is boolean, True = may attend, and $M$ is made from it.
 
 # %% id="masked-code"
-verify("masked-attention")
 rng = np.random.default_rng(7)
 x = rng.normal(size=(5, 5))
 w_query, w_key, w_value = rng.normal(size=(3, 5, 4))
@@ -199,9 +191,6 @@ for size in (np.inf, 1e4):
 # **Predict**, for scores $(2, 1, 0)$ with everything hidden: the weights if $-10^9$ is *added*, if the scores are
 # *replaced* by $-10^9$, and if $-10^4$ is added in 16-bit numbers, which near $10^4$ are 8 apart.
 
-# %% id="finite-verify"
-verify("finite-fill-leaks", "filled-row-hides-nothing")
-
 # %% id="finite-code" tags=["predicted"]
 half = scores.astype(np.float16) + np.float16(-1e4)
 print("added in float64:", softmax(scores - 1e9))
@@ -231,7 +220,6 @@ except RuntimeError:
 # libraries do?
 
 # %% id="empty-code"
-verify("empty-row-is-zero")
 nothing = mask.copy()
 nothing[2] = False
 q, k, v = (torch.tensor(part) for part in (query, key, value))
@@ -294,9 +282,6 @@ for need_weights in (True, False):
 # The triangle is aligned at the **bottom right**. **Predict** what a single new query sees if the triangle is aligned
 # at the top left.
 
-# %% id="causal-verify"
-verify("causal-mask", "bottom-right-offset")
-
 # %% id="causal-figure" tags=["predicted"]
 top_left, bottom_right = causal_mask(2, 6), causal_mask(2, 6, q_offset=4)
 figures.aligned({"top left, p = 0": top_left, "bottom right, p = 4": bottom_right})
@@ -344,9 +329,6 @@ figures.masked(TOKENS, QUERY[0] @ KEY[0].T, causal_mask(7, 7), query=4)
 # Two things live on it: training predicts **all** next tokens in one pass; and cached keys and values stay right while
 # the text grows. **Predict** whether {eq}`causal-prefix-invariance` needs the mask.
 
-# %% id="prefix-verify"
-verify("causal-prefix-invariance")
-
 # %% id="prefix-code" tags=["predicted"]
 agrees, steps = [], []
 for t in range(1, 6):
@@ -388,10 +370,6 @@ print("without mask agrees:  ", np.allclose(start, unmasked[:3]))
 #
 # That is a **test**: move one token, and look which outputs move. It takes four lines. **Predict** at how many of the ten pairs
 # $j > i$ of five tokens the output moves if the mask comes after the softmax.
-
-# %% id="leak-verify"
-verify("output-derivative-by-score", "mask-after-softmax-leaks")
-verify("causal-mask-hides-future")
 
 
 # %% id="leak-code" tags=["predicted"]
@@ -509,9 +487,6 @@ print("moving values only, leaks:", (by_values[~mask] > 0).sum())
 #
 # The future, $l > i$, leaks through the normaliser again. **Predict** which of the four ways below equal masked attention.
 
-# %% id="axis-verify"
-verify("masked-attention-in-columns", "softmax-over-queries-leaks")
-
 # %% id="axis-code" tags=["predicted"]
 added = np.where(mask, 0.0, -np.inf)
 scores_qk, scores_kq = query @ key.T / 2, key @ query.T / 2
@@ -571,10 +546,6 @@ print("hidden by two masks, by one, by one:", softmax(scores + fills))
 # A block-diagonal mask; a causal mask alone would let the second document read the first. And a **window** lets each
 # query see its own position and the $w$ before it. **Predict** how many of 49 pairs the causal mask leaves, for seven
 # tokens.
-
-# %% id="several-verify"
-verify("added-masks-intersect", "key-padding-changes-nothing")
-verify("packed-documents-stay-apart")
 
 # %% id="several-figure" tags=["predicted"]
 causal, near = causal_mask(7, 7), window_mask(7, 7, left=2, right=0)
@@ -651,9 +622,6 @@ figures.mask_explorable()
 # $L$ layers reach $L w$ back. (That a path exists does not say that much gets
 # through.) **Predict** how many layers the last of 13 tokens needs to see the first, with $w = 2$.
 
-# %% id="reach-verify"
-verify("causal-pair-count", "window-pair-count", "reach-of-stacked-windows")
-
 # %% id="reach-figure" tags=["predicted"]
 band = window_mask(13, 13, left=2, right=0).astype(int)
 powers = {layers: np.linalg.matrix_power(band, layers) for layers in (1, 2, 4, 6)}
@@ -729,6 +697,9 @@ break_the_machine("mask-after-softmax")
 #   (lesson {lesson}`flash`; FlexAttention, Dong et al., 2024).
 # - **A weight must go somewhere.** A query that sees any key spends a whole unit of weight. Models park it on the first
 #   token; cut that one off by a window, and quality collapses (Xiao et al., 2023).
+
+# %% id="verify-lesson"
+verify_lesson("masking")
 
 # %% [markdown] id="card"
 # ## Formula card

@@ -20,7 +20,7 @@
 # %% id="twice-code"
 import numpy as np
 
-from attn_course import check, show, verify
+from attn_course import check, show, verify_lesson
 from attn_course.lessons.notation import figures
 from attn_course.reference import softmax
 from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, W_KEY, W_QUERY, X
@@ -69,7 +69,6 @@ figures.notation_explorable()
 # %% id="projection-torch"
 import torch
 
-verify("projection-in-columns")
 linear = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
 print("stored:", tuple(linear.weight.shape))
 linear.weight.data = torch.tensor(W_QUERY[0].T)
@@ -103,7 +102,6 @@ print("x W =", x @ w, "  W x =", w @ x)
 # of products. Every numbered equation carries such mistakes with it, and its check must reject them:
 
 # %% id="columns-dot"
-verify("dot-product-in-columns")
 show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
 
 # %% [markdown] id="output-turn"
@@ -130,7 +128,6 @@ check("output-in-columns", my_column_output)
 # %% id="columns-code"
 from attn_course.notation import columns_from_rows, rows_from_columns
 
-verify("attention-in-columns")
 q_c, k_c, v_c = (columns_from_rows(array) for array in (query, key, value))
 output = v_c @ softmax(k_c.T @ q_c / 2, axis=0)
 print("the same:", np.allclose(rows_from_columns(output), P @ value))
@@ -166,7 +163,6 @@ print("as it should be:  ", np.allclose(mixed, softmax(S).T))
 # $$M_{ij} = [\,j > i\,], \qquad (M_c)_{ji} = [\,j > i\,], \qquad M = M_c^\top \key{causal-mask-in-columns}$$
 
 # %% id="mask-verify"
-verify("causal-mask-in-columns")
 may_attend = np.tril(np.ones((7, 7), dtype=bool))
 
 # %% [markdown] id="mask-predict"
@@ -273,11 +269,13 @@ print("W_K^T W_Q:", np.allclose(wk_c.T @ wq_c, absorbed))
 # word that answers stands on the left. That one is the transpose of ours, and gives the same scores.
 
 # %% id="absorbed-verify"
-verify("absorbed-matrix-in-columns")
 X_c = columns_from_rows(X)
 turned = X_c.T @ (wk_c.T @ wq_c) @ X_c
 print("it asks cat, in row 2 and column 5 when turned:", turned[1, 4])
 print("it asks cat, in row 5 and column 2 of ours:    ", (query @ key.T)[4, 1])
+
+# %% id="verify-lesson"
+verify_lesson("notation")
 
 # %% [markdown] id="card"
 # ## Formula card

@@ -52,7 +52,7 @@ import math
 
 import torch
 
-from attn_course import check, reference, show, verify
+from attn_course import check, reference, show, verify_lesson
 from attn_course.lessons.scaling import experiments, figures
 from attn_course.reference import dot_scores, scaled_dot_scores, softmax
 
@@ -161,7 +161,6 @@ entries = {
 }
 for name, (q, k) in entries.items():
     print(f"{name:8s} typical score {(q * k).sum(axis=-1).std():.1f}")
-verify("variance-of-a-score", "score-variance-from-deviations")
 
 # %% [markdown] id="walk"
 # The root is older than attention. In 1905 Karl Pearson asked in *Nature* how far a man gets who walks one stretch after another, all
@@ -196,7 +195,6 @@ weights = softmax(Q @ K.swapaxes(-1, -2) / math.sqrt(7))
 V = np.stack([np.eye(5), np.eye(5)])  # with these values the output is the weights
 theirs = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, (Q, K, V)))
 print("PyTorch's weights agree with ours:", np.allclose(weights, theirs))
-verify("scaled-score-variance", "variance-under-wrong-scales")
 
 # %% [markdown] id="one-hot"
 # **What large scores do to gradients.** A softmax that is sure for no reason may also be hard to correct. By {eq}`softmax-jacobian` the
@@ -246,9 +244,6 @@ verify("scaled-score-variance", "variance-under-wrong-scales")
 #
 # Under the usual assumption only the $d_k$ products $(S_q)_{ii} (S_k)_{ii} = 1$ of the first source are left.
 
-# %% id="mean-verify"
-verify("mean-of-a-score", "score-variance-by-entries")
-
 # %% [markdown] id="turn-correlated"
 # **Your turn.** {turn}`correlated-entries-variance`
 
@@ -291,9 +286,6 @@ print(f"variance of all {scores.var():.1f}, within a row {within:.1f}")
 # \key{spread-within-a-row}$$
 #
 # The third source, with $m_k$, is gone. What all keys have in common shifts whole rows, and softmax is blind to that.
-
-# %% id="row-verify"
-verify("spread-within-a-row")
 
 # %% [markdown] id="spot-total"
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
@@ -353,9 +345,6 @@ figures.rows_of_scores(scaled_dot_scores(wide[:8], narrow[:12]))  # of layer A
 # times as long as ours at the same step size. **The start is the same, but under gradient descent with one step size the training is
 # different.** (**Adam** divides an average of each entry's gradients by their recent size, so that the first factor cancels: Deeper section
 # {section}`measured`.) So we should look at how layers learn.
-
-# %% id="twins-verify"
-verify("scale-as-reparametrisation")
 
 # %% [markdown] id="slow"
 # ## Is the unscaled start slower, and why?
@@ -459,6 +448,9 @@ for name, divisor in divisors.items():
 # Our assumptions concern **the start** only. Training is meant to make queries and keys dependent, and no fixed divisor bounds the scores
 # then, because the weights may grow. Nor have we shown that unit variance is the *best* start.
 
+# %% id="verify-lesson"
+verify_lesson("scaling")
+
 # %% [markdown] id="card"
 # ## Formula card
 #
@@ -496,9 +488,6 @@ for name, divisor in divisors.items():
 #
 # One row has the variance $q^\top S_k\, q$, and the average row $\mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q$. (Computed from a row of $n$
 # independent keys, it is on average $1 - 1/n$ of this, which you derive in task {task}`sampled-row-spread`.)
-
-# %% id="matrices-verify"
-verify("score-variance-from-covariances")
 
 # %% [markdown] id="broken"
 # Now we break one assumption at a time, in six panels with normal entries, $d_k = 16$ and divided scores:
@@ -742,7 +731,6 @@ related = {"ρ = 0.5": 0.5 * q + math.sqrt(0.75) * e, "q = k": q}
 for name, k in related.items():
     scores = (q * k).sum(-1) / 4
     print(f"{name:8s}  mean {scores.mean():.1f}   variance {scores.var():.1f}")
-verify("correlated-query-key-moments", "equal-query-key-moments")
 
 # %% [markdown] id="similar"
 # ## Deeper: other ways to be similar
@@ -797,13 +785,6 @@ query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", reference.cosine_scores(query, key)[0])
 print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * math.exp(-2)), 3))
-verify(
-    "dot-product-by-distance",
-    "cosine-similarity",
-    "gaussian-score-expansion",
-    "equal-length-gaussian-weights",
-    "cosine-weight-bound",
-)
 
 # %% [markdown] id="kurtosis"
 # ## Deeper: normal only in the limit
@@ -830,7 +811,6 @@ for d_k in (1, 4, 64):
     curves = np.exp(-((x / deviation) ** 2) / 2) / deviation
     densities[f"d_k = {d_k}"] = curves.mean(axis=0) / math.sqrt(2 * math.pi)
 figures.towards_normal(x, densities, np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi))
-verify("kurtosis-with-normal-entries")
 
 # %% [markdown] id="layer-norm"
 # ## Deeper: what layer normalisation fixes, and what not
@@ -892,11 +872,6 @@ for factor in (1, 100):
     dot = scaled_dot_scores(factor * query, key)[0]
     normalised = 8 * reference.cosine_scores(factor * query, key)[0]
     print(f"W_Q x {factor:3d}   scaled dot {dot}   normalised {normalised}")
-verify(
-    "variance-after-projection",
-    "score-variance-at-initialisation",
-    "query-key-normalisation",
-)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

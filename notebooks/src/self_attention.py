@@ -14,7 +14,7 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, language_model, show, verify
+from attn_course import costs, language_model, show, verify_lesson
 from attn_course.lessons.self_attention import figures
 from attn_course.lessons.self_attention.experiments import MODELS, PRONOUNS
 from attn_course.lessons.self_attention.experiments_pairs import KINDS, PAIRS
@@ -43,9 +43,6 @@ figures.machine()
 #
 # **Predict**: 32 random tokens with 4, 16 or 64 features. Which weight does a token give itself on average? Scores have
 # variance 1 (lesson {lesson}`scaling`), so perhaps $1/32 = 0.03$?
-
-# %% id="plain-verify"
-verify("self-attention-without-projections")
 
 # %% id="plain-code" tags=["predicted"]
 rng = np.random.default_rng(5)
@@ -80,7 +77,6 @@ figures.random_maps(maps)
 # identity.
 
 # %% id="diagonal-code"
-verify("heavy-diagonal-of-scores", "self-weight-grows")
 x = rng.normal(size=(6, 4))
 without_itself = attention(x, x, x, mask=~np.eye(6, dtype=bool))  # True: may be seen
 change = np.abs(without_itself - attention(x, x, x)).max()
@@ -113,9 +109,6 @@ figures.plane_weights(plane, weights)
 #
 # Of two tokens, the one with the larger $Z$ gives the other less than it gets from it. That is the **first** cause of
 # asymmetry, and it is there without any parameter.
-
-# %% id="balance-verify"
-verify("detailed-balance-of-weights", "normalisers-are-stationary")
 
 # %% id="balance-code"
 Z = np.exp(scaled_dot_scores(plane, plane)).sum(axis=1)
@@ -157,9 +150,6 @@ for name, row in (("plain:     ", plain[0]), ("projected: ", weights[0])):
 # For $W_Q \ne W_K$ this is in general not zero: the **second** cause of asymmetry, now in the scores themselves.
 # **Predict**: are the weights symmetric if $W_Q = W_K$?
 
-# %% id="bilinear-verify"
-verify("self-attention", "bilinear-score", "asymmetry-of-scores")
-
 # %% id="bilinear-code" tags=["predicted"]
 x, w = rng.normal(size=(5, 4)), rng.normal(size=(4, 3))
 tied_scores = scaled_dot_scores(x @ w, x @ w)
@@ -199,9 +189,6 @@ show("self-attention", wrong="the value inside the softmax")
 # No $T$ in it. The $T^2$ weights are computed anew for each input, and thrown away. **Predict** what the same three matrices do
 # with eleven tokens in place of five.
 
-# %% id="learned-verify"
-verify("self-attention-parameters")
-
 # %% id="learned-code" tags=["predicted"]
 parameters = w_query.size + w_key.size + w_value.size
 for length in (2, 5, 11):
@@ -223,9 +210,6 @@ for length in (2, 5, 11):
 # $$dW_Q = X^\top dQ, \qquad dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top \label{gradients-through-projections}$$
 #
 # A token learns in three parts: as one that asks, as one that is found, as one that passes on.
-
-# %% id="paths-verify"
-verify("gradients-through-projections")
 
 # %% id="paths-code"
 d_output = rng.normal(size=(5, 2))
@@ -251,9 +235,6 @@ for (name, w), gradient in zip(projections.items(), gradients, strict=True):
 # $$Z(\Pi X) = \Pi\, Z(X) \label{permutation-equivariance}$$
 #
 # Outputs move along with their tokens: **equivariance**. ({eq}`pair-order-invariance` was the invariance of one output.)
-
-# %% id="permute-verify"
-verify("permuted-scores", "permuted-weights", "permutation-equivariance")
 
 # %% [markdown] id="spot-near"
 # ### Spot the mistake: the neighbours
@@ -319,10 +300,6 @@ figures.position_likeness(reach, likeness)
 # the sum has its largest value, 32, at distance 0, falls steeply on both sides, and then ripples, because the fast hands come round
 # again.
 
-# %% id="likeness-code"
-verify("score-with-added-positions", "sinusoidal-positions")
-verify("sinusoid-shift-is-linear", "sinusoidal-position-similarity")
-
 # %% [markdown] id="turn"
 # ## Positions to rotate by: RoPE
 #
@@ -355,10 +332,6 @@ verify("sinusoid-shift-is-linear", "sinusoidal-position-similarity")
 #
 # This is RoPE (Su et al., 2021): turn queries and keys **after** their projections, leave the values alone. **Predict**
 # which of the two methods below keeps the scores when the sentence moves seven places on.
-
-# %% id="relative-verify"
-verify("angle-proportional-to-position", "rotations-compose")
-verify("rotated-pair-score", "rope-as-complex-rotation")
 
 # %% id="relative-code" tags=["predicted"]
 x = rng.normal(size=(5, 8))
@@ -418,9 +391,6 @@ figures.rope_explorable()
 # differs, 0 if all tokens are equal. **Predict** this share after six layers with the residual, without it, and without it but with
 # $W_Q$ and $W_K$ half as large again, so that the weights are sharper.
 
-# %% id="residual-verify"
-verify("residual-stream", "attention-contracts-differences")
-
 
 # %% id="residual-code" tags=["predicted"]
 def shares(residual, size=2.0, depth=6, d=16):
@@ -462,9 +432,6 @@ figures.levelling(curves)
 # $$-\frac{\partial}{\partial s_n}\, \tfrac{1}{2} \|z - v_n\|^2 = p_n\, \|v_n - z\|^2 \label{wanted-value-gains-score}$$
 #
 # Never negative: a step of the scores raises that of the token whose value is needed, if $z \ne v_n$ and $p_n > 0$. (Others may rise more.)
-
-# %% id="pronoun-verify"
-verify("wanted-value-gains-score")
 
 # %% [markdown] id="pronoun-setup"
 # **The experiment.** Sentences like those above: ten nouns, three verbs, six adjectives (three fit who acts, three who is
@@ -571,9 +538,6 @@ for name, view in views.items():
 # The outputs and the row sums stay. These are weights again, provided $N$ keeps all weights at least 0. **Predict** whether the largest
 # weight of a row can lose its lead in this way.
 
-# %% id="explanation-verify"
-verify("other-weights-same-output")
-
 # %% id="explanation-code" tags=["predicted"]
 value = np.array([[1.0], [0.0], [0.5], [0.5]])
 p = np.array([0.10, 0.10, 0.60, 0.20])
@@ -605,9 +569,6 @@ print("weights", p + change, "output", (p + change) @ value)
 #
 # They compare queries with **keys** (not "with values"), have no sign, and each row sums to 1 even if nothing goes
 # together. **Predict** the weight of two perfectly opposite features.
-
-# %% id="features-verify"
-verify("feature-scores-are-correlations", "feature-weights-from-correlations")
 
 # %% id="features-code" tags=["predicted"]
 data = rng.normal(size=(100, 2)) @ np.array([[1.0, -1.0, 0.5], [0.0, 0.0, 1.0]])
@@ -692,10 +653,6 @@ figures.pair_maps(maps, dict.fromkeys(KINDS, 4) | {"free": 8})
 #
 # The RNN reads its matrices again at each step. **Predict** who wins in work, in traffic and in depth for $T = 1024$ and $d = 256$.
 
-# %% id="parallel-verify"
-verify("attention-and-rnn-flops", "quadratic-cost-crossover")
-verify("attention-and-rnn-depth", "attention-and-rnn-traffic")
-
 # %% id="parallel-code" tags=["predicted"]
 T, d = 1024, 256
 projections = 3 * costs.projection_flops(T, d, d)
@@ -737,6 +694,9 @@ print(f"attention {attention_ms:.0f} ms, RNN {recurrent_ms:.0f} ms for T = {T}, 
 # - **Levelling**, {eq}`attention-contracts-differences`: without a residual, depth can erase the differences of tokens.
 # - **Maps are hypotheses**, {eq}`other-weights-same-output`: hide the token and see; compare seeds; keep a baseline.
 # - **Weights are no correlations**: no sign, no zero, no strength.
+
+# %% id="verify-lesson"
+verify_lesson("self_attention")
 
 # %% [markdown] id="card"
 # ## Formula card

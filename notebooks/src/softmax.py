@@ -71,13 +71,12 @@ figures.token_weights(TOKENS, z_it, weights)
 # %% id="definition-show"
 import math
 
-from attn_course import check, verify
+from attn_course import check, verify_lesson
 from attn_course.reference import logsumexp, softmax
 
 np.set_printoptions(precision=4, suppress=True)
 w = softmax(z_it)
 print(f"smallest weight {w.min():.4f}, largest {w.max():.4f}, sum {w.sum():.1f}")
-verify("softmax", "softmax-inside-the-simplex")
 
 # %% [markdown] id="why-exp"
 # ## First derivation: odds that ignore the other scores
@@ -130,7 +129,6 @@ z = np.array([2.0, 1.0, 0.0])
 for temperature in (0.5, 1.0, 2.0):
     w = softmax(z / temperature)
     print(f"T = {temperature}: weights {w}, odds of the first two {w[0] / w[1]:.1f}")
-verify("ratio-of-weights", "softmax-with-temperature")
 
 # %% [markdown] id="entropy"
 # ## Second derivation: score and entropy in balance
@@ -188,7 +186,6 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # %% id="identity-verify"
 best = softmax(z)
 print("best weights", best, f"  score + entropy = lse = {logsumexp(z):.3f}")
-verify("log-softmax")
 
 # %% [markdown] id="contest"
 # ## Third derivation: a contest with noise
@@ -258,7 +255,6 @@ wins = np.bincount((z + noise).argmax(axis=1)) / len(noise)
 print("share of wins:", wins.round(2), "  softmax:", softmax(z).round(2))
 best = (z + noise).max(axis=1).mean()
 print(f"mean best:     {best:.2f}   lse + gamma: {logsumexp(z) + np.euler_gamma:.2f}")
-verify("expected-maximum", "lse-gradient")
 
 # %% [markdown] id="three"
 # ## Where the three roads meet
@@ -301,7 +297,6 @@ print("the maximum subtracted: ", shifted / shifted.sum())
 # maximum**. For the scores $(x, 0)$ its slope is the weight of $x$:
 
 # %% id="lse-figure"
-verify("softmax-shift-invariance", "shifted-lse", "stable-softmax")
 x = np.linspace(-4.0, 4.0, 161)
 lower = np.maximum(x, 0.0)
 lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
@@ -379,12 +374,6 @@ from attn_course.reference import softmax_vjp
 gradient = np.array([2.0, -1.0, 0.0, 3.0])
 print("with J:   ", jacobian.T @ gradient)
 print("without J:", softmax_vjp(weights, gradient))
-verify(
-    "softmax-derivative",
-    "softmax-jacobian",
-    "softmax-jacobian-annihilates-constants",
-    "softmax-vector-jacobian-product",
-)
 
 # %% [markdown] id="cross-entropy"
 # ## The loss of a model that is confident and wrong
@@ -415,7 +404,6 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 # that of the right word. Here the third of three words is right:
 
 # %% id="cross-entropy-code"
-verify("cross-entropy-gradient")
 truth = np.array([0.0, 0.0, 1.0])
 weights = softmax(np.array([7.0, 1.0, 0.0]))
 print("weights: ", weights)
@@ -495,8 +483,8 @@ check("lse-over-blocks", my_lse)
 # Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in the place of a single score.
 # At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
-# %% id="merge-verify"
-verify("merge-of-softmax-sums", "online-softmax-update")
+# %% id="verify-lesson"
+verify_lesson("softmax")
 
 # %% [markdown] id="card"
 # ## Formula card
@@ -668,7 +656,6 @@ for t in (-0.5, 0.0, 2.0):
 # and takes each value strictly between the smallest score and the largest **exactly once**.
 
 # %% id="bisection-code"
-verify("free-energy-identity")
 z, wanted = np.array([1.0, 0.4, 0.0]), 0.8
 low, high = -50.0, 50.0
 while high - low > 1e-9:  # the average rises with beta, so halve the interval
@@ -852,7 +839,6 @@ print("rank", np.linalg.matrix_rank(jacobian), "for", len(s), "scores")
 # **Predict** its course, and sketch the norm of $J$ against $\beta$.
 
 # %% id="saturation-figure" tags=["predicted"]
-verify("saturated-softmax-jacobian-vanishes", "softmax-entropy")
 scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.1, 50.0, 600)
 sharpened = sharpness[:, None] * scores
 rows = softmax(sharpened)

@@ -218,12 +218,11 @@ print(labelled(np.hstack([W_KEY[0], W_VALUE[0]]), names))
 
 # %% [markdown] id="projections-answer" tags=["answer"]
 # It is $(0, 2, 0, 0)$, twice the first row, because the cat is *alive* by 2. So the cat looks for words that tell something.
-# Keys and values are made in the same way, with the rows of $W_K$ and $W_V$.
 
 # %% [markdown] id="because"
 # ## Now you ask
 #
-# The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights, and the three numbers of its output.
+# The query of "because" is $(0, 0, 0, 0)$. **Predict** its seven weights and its output.
 
 # %% id="because-code" tags=["predicted"]
 shares = softmax(key @ query[3] / 2)
@@ -247,9 +246,9 @@ figures.looks_explorable(QUERY, KEY, VALUE, TOKENS, first=4)
 # %% [markdown] id="looks-notice"
 # <details><summary>What you should see</summary>
 #
-# In the first head five words look mostly at "cat", "because" looks at all words equally, and "cat" looks mostly at the words that say
+# In the first head five words look mostly at "cat", "because" at all words equally, and "cat" mostly at those that say
 # something about it, "sat" and "tired". In the second head "cat" looks equally at "the" and "tired", which share one hour. And "the" looks
-# at "was", which stands at the hour before its own (lesson {lesson}`self_attention` builds better clocks).
+# at "was", at the hour before its own (lesson {lesson}`self_attention` builds better clocks).
 #
 # </details>
 
@@ -290,12 +289,12 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$. All seven weights are positive and sum to 1, so the right side is
 # less than $1 - p_\text{was}$. Together, $3\, p_\text{was} < 1$.
 #
-# How close can you get? Before you read on, look for such a query in the cell above.
+# How close can you get? Look for such a query in the cell above.
 #
 # <details><summary>One way</summary>
 #
-# As close as you like: take $(-c, 0, -c, 0)$ with a large $c$. It gives "sat", "because" and "was" the score 0, so their powers are
-# $e^0 = 1$. All other scores are $-c$ or $-2c$, so their four powers go to 0, and the weight of "was" goes to $1/3$.
+# As close as you like: take $(-c, 0, -c, 0)$ with a large $c$. It gives "sat", "because" and "was" the score 0. All other
+# scores are $-c$ or $-2c$, so their four powers go to 0, and the weight of "was" goes to $1/3$.
 #
 # </details>
 
@@ -320,10 +319,10 @@ print(labelled([shares], ["weight"], columns=(*TOKENS, "cat")))
 
 # %% [markdown] id="limits-answer" tags=["answer"]
 # Each cat gets 0.49. Both have the same key, so both have the score 8 and equal weights: 54.6 of the new sum,
-# $57.6 + 54.6$. Taken together the two cats get a little more than the one did before.
+# $57.6 + 54.6$.
 
 # %% [markdown] id="limits-notice"
-# A head whose keys hold the place, as in our second head, can notice the order, and a mask that hides one of the two cats tells them apart
+# A head whose keys hold the place, as in our second head, can notice the order, and a mask that hides one cat tells them apart
 # (lesson {lesson}`masking`). Our head looks at the cat because we built it so; what a trained head looks at must be measured (lesson
 # {lesson}`self_attention`).
 
@@ -336,12 +335,12 @@ print(labelled([shares], ["weight"], columns=(*TOKENS, "cat")))
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
 # because a matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$. The frame
-# marks a formula to keep. `verify` tries both sides on random numbers; `show` puts in "it" and "cat".
+# marks a formula to keep, a number in brackets means: checked (the last cell before the formula card checks anew, on random numbers).
+# `show` puts in "it" and "cat".
 
 # %% id="formula-code"
-from attn_course import show, verify
+from attn_course import show, verify_lesson
 
-verify("score-entry-by-entry")
 show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
 
 # %% [markdown] id="formula-turn"
@@ -363,11 +362,9 @@ check("output-as-formula", my_output)
 # ### Rows and columns
 #
 # In this course every word is a row. Row $i$ of the scores belongs to the word that asks, and column $j$ to the word that is asked. Our
-# `softmax` runs along each row, so each row of $P$ sums to 1, but a column need not. The outputs are the rows of $P V$, as
-# {eq}`output-entry-by-entry` in our answer says entry by entry.
+# `softmax` runs along each row, so each row of $P$ sums to 1, but a column need not. The outputs are the rows of $P V$.
 
 # %% id="rows-code"
-verify("output-entry-by-entry")
 P = softmax(query @ key.T / np.sqrt(4))
 print(labelled(P, columns=TOKENS))
 print("rows of P sum to   ", P.sum(axis=1))
@@ -379,9 +376,6 @@ print("columns of P sum to", P.sum(axis=0).round(1))
 # columns ask (section {section}`columns`):
 #
 # $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \key{scores-in-columns}$$
-
-# %% id="turned-verify"
-verify("scores-in-columns")
 
 # %% [markdown] id="game"
 # ## Break the machine
@@ -423,23 +417,18 @@ print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 
 # %% [markdown] id="whole-notice"
 # The first three numbers of $Z$ are the output that you know. The other three come from the second head, which hands on *alive*, *tells*
-# and *open*. It gives 0.784 to "because", a word with nothing to give, and 0.106 each to "sat" and to "it" itself. Since "sat" tells by 2
-# and "it" is open by 2, this makes $2 \cdot 0.106 \approx 0.21$ of *tells* and of *open*, and its rows of $W_O$ **add** these. So *tells*
-# ends at $0.0458 + 0.2145 = 0.2603$, and *open* at $2 - 1.9019 + 0.2123 = 0.3104$, because the second head opens "it" a little again.
+# and *open*. It gives 0.784 to "because", which has nothing to give, and 0.106 each to "sat", which tells by 2, and to "it", which is open
+# by 2. Its rows of $W_O$ **add** $2 \cdot 0.106 \approx 0.21$ of each: *tells* ends at $0.0458 + 0.2145 = 0.2603$, and *open* at
+# $2 - 1.9019 + 0.2123 = 0.3104$.
 
 # %% [markdown] id="map"
 # ## The lessons
 #
-# The table gives each lesson's question.
-#
 # <details><summary>Exercises, deeper sections, and where your work lies</summary>
 #
-# - The **exercises** have points, hints and a check, which tries a function on several cases. It names the mistakes that it
-#   knows; otherwise it says what is true of your result, such as which number differs first.
-# - A section that is marked *Deeper* is folded, at the end. No other section needs it, so open what you are curious about.
-# - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites what you
-#   have written.
-# - In a terminal, `attn-course` lists what else there is.
+# - The **exercises** have points, hints and a check, which names the mistakes that it knows.
+# - A section that is marked *Deeper* is folded, at the end. No other section needs it.
+# - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites them.
 #
 # </details>
 
@@ -449,6 +438,9 @@ from IPython.display import Markdown, display
 from attn_course.numbers import lesson_table
 
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
+
+# %% id="verify-lesson"
+verify_lesson("start")
 
 # %% [markdown] id="card"
 # ## Formula card

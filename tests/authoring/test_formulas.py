@@ -111,15 +111,22 @@ def test_a_call_of_show_that_names_nothing_is_found(call, problem):
     assert problem in said
 
 
-def test_a_formula_that_is_not_verified_below_itself_is_found():
+def test_a_lesson_verifies_its_formulas_once_at_the_end_of_its_core():
     book = copy.deepcopy(lesson(LESSONS[0]))
-    cell_id, label, _ = first_two()[0]
-    cell = next(cell for cell in book.cells if f'verify("{label}")' in cell.source)
-    cell.source = cell.source.replace(f'verify("{label}")', "pass")
-    assert list(formulas.verify_findings(book)) == [(cell_id, f'Eq. {label}: wanted verify("{label}") in a cell below it, got none')]
-    cell.source = f'verify("{label}")'
-    book.cells.insert(0, book.cells.pop(book.cells.index(cell)))
-    assert (cell_id, f"Eq. {label}: wanted it verified below the formula, got it above") in formulas.verify_findings(book)
+    slug = LESSONS[0]
+    place = next(n for n, cell in enumerate(book.cells) if cell.source == f'verify_lesson("{slug}")')
+    assert list(formulas.verify_findings(book, slug)) == []
+    cell = book.cells.pop(place)
+    ((none, said),) = formulas.verify_findings(book, slug)
+    assert (none, said) == (None, f'wanted one cell with verify_lesson("{slug}") alone if formulas have numbers, got 0')
+    book.cells.insert(1, cell)
+    ((early, said),) = formulas.verify_findings(book, slug)
+    assert early == cell.id
+    assert said.startswith("wanted it in the last section of the core, before Formula card or Summary or Sources; got it before '## ")
+    book.cells.insert(place, book.cells.pop(1))
+    first = next(each for each in book.cells if each.cell_type == "code")
+    first.source = 'verify("softmax")'
+    assert [found for found, _ in formulas.verify_findings(book, slug)] == [first.id]
 
 
 def test_a_numbered_formula_outside_a_lesson_is_found():

@@ -35,7 +35,7 @@ FILES = {
     "lessons/double/cards/card.js": "start()",
     "lessons/other/figures.py": "x = 'cards'",
     "lessons/other/cards/card.js": "start()",
-    "equations/__init__.py": "from .core import verify\n",
+    "equations/__init__.py": "from .core import verify, verify_lesson\n",
     "equations/core.py": "",
     "lessons/double/equations_more.py": "",
     "lessons/other/equations.py": "",
@@ -92,7 +92,8 @@ CASES = {
     ),
     "a task of another lesson": ('from attn_course import check\ncheck("halve", f)', "lessons/other/tasks tasks/engine tasks/judge"),
     "an equation": (
-        'from attn_course import verify\nverify("first")', "equations/core lessons/double/equations lessons/double/equations_more",
+        'from attn_course import verify_lesson\nverify_lesson("double")',
+        "equations/core lessons/double/equations lessons/double/equations_more",
     ),
     "two equations in one call": (
         'from attn_course import verify\nverify("first", "third")',

@@ -38,7 +38,6 @@ def test_output_and_answer_are_folded():
     ("cells", "found"),
     [
         ([ASK, RUN, ANSWER], []),
-        ([ASK, ("holds", "code", 'verify("softmax")', "", ""), RUN], []),
         ([ASK], ["ask"]),
         ([ASK, ("early", "code", "print(weight)", "", "0.73\n"), RUN], ["ask", "run"]),
         ([ASK, ("again", *ASK[1:]), RUN], ["ask"]),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attn_course import numbers
-from attn_course.equations import EquationError, UnknownEquation, all_equations, lessons, verify
+from attn_course.equations import EquationError, UnknownEquation, all_equations, lessons, verify, verify_lesson
 from attn_course.equations.core import Registry
 from attn_course.equations.errors import Malformed, Refuted
 from attn_course.equations.verified import verified
@@ -50,6 +50,29 @@ def test_several_equations_share_a_line_that_opens(toy: Registry):
     assert summary == f"<details><summary>✓ {found}</summary>"
     assert (first, second) == ("- Eq. (7.1) holds as printed (12 draws).", "- Eq. (7.2) holds as printed (12 draws). It rejects:")
     assert wrong == "  - no mixed term: $(x + y)^2 = x^2 + y^2$"
+
+
+def test_a_formula_of_ones_own_is_tried_with_the_numbers_of_an_equation(capsys):
+    verify(r"\sigma(z)_i = \frac{e^{z_i + 1}}{\sum_{j=1}^{n} e^{z_j + 1}}", like="softmax")
+    assert capsys.readouterr().out == f"your formula holds with the numbers of {numbers.eq('softmax')}\n"
+    beginning = f"your formula is not confirmed with the numbers of {re.escape(numbers.eq('softmax'))}: "
+    with pytest.raises(Refuted, match=rf"^{beginning}left [\d.]+, right [\d.]+ at i = 1$"):
+        verify(r"\sigma(z)_i = \frac{e^{2 z_i}}{\sum_{j=1}^{n} e^{z_j}}", like="softmax")
+    with pytest.raises(EquationError, match=rf"^{beginning}.*weaker"):
+        verify(r"\sum_{i=1}^{n} \sigma(z)_i = 1", like="softmax")
+    with pytest.raises(EquationError, match=r"^verify wants one formula beside like='softmax'; got 2$"):
+        verify("softmax", "log-softmax", like="softmax")
+
+
+def test_a_lesson_is_verified_in_one_line(capsys):
+    equations = all_equations("start")
+    verify_lesson("start")
+    wrong = sum(len(equation.wrongs) for equation in equations)
+    line = f"{len(equations)} numbered formulas of this lesson hold as printed on random numbers; {wrong} known mistakes do not\n"
+    assert capsys.readouterr().out == line
+    for nothing in ("strat", "transformer-2", ""):
+        with pytest.raises(EquationError, match=f"wants the name of a lesson with equations, such as 'softmax'; got '{nothing}'$"):
+            verify_lesson(nothing)
 
 
 @pytest.mark.parametrize(

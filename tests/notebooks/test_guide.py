@@ -29,7 +29,7 @@ FILES = {path.format(SLUG): text for path, text in {
     "tests/exercises/right_answers/{}.py": RIGHT,
 }.items()}  # fmt: skip
 LESSON_PY, EQUATIONS_PY, TASKS_PY, FIGURES_PY, RIGHT_PY = FILES
-VERIFIED = '# %% id="sum-verify"\nverify("centred-sum")\n\n'  # a cell of its own
+VERIFIED = '# %% id="verify-lesson"\nverify_lesson("centring")\n\n'  # a cell of its own
 MAXIMUM = TASKS[: TASKS.index("maximum")].count("\n") + 1  # the line of the last slip
 LIST = "notebooks/series.toml"
 NUMBER = len([unit for unit in units(ROOT) if unit.folder == "notebooks"])
@@ -183,8 +183,8 @@ def test_the_numbers_are_those_of_its_place_in_the_list(built):
 def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     root, _ = built
     lesson = {cell.id: cell for cell in read(root, BUILT[0]).cells}
-    (verified,) = lesson["sum-verify"].outputs
-    assert verified.data["text/plain"] == f"Eq. ({NUMBER}.1) holds as printed (n = 3, 5, 6, 7); 1 known mistake does not"
+    (verified,) = lesson["verify-lesson"].outputs
+    assert verified.data["text/plain"] == "1 numbered formula of this lesson holds as printed on random numbers; 1 known mistake does not"
     printed, picture, _ = lesson["sum-code"].outputs
     assert printed.text == "0.0\n"
     assert lesson["sum-answer"].source.startswith("<details")
@@ -243,9 +243,9 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
          (TASKS_PY, '"centred-sum"', "None")],
         [f"{LESSON_PY}: Eq. centred-sum is registered, but the lesson does not show it"],
     ),
-    "an equation that is not verified": (
+    "equations that are not verified": (
         [(LESSON_PY, VERIFIED, "")],
-        [f'{LESSON_PY} [sum]: Eq. centred-sum: wanted verify("centred-sum") in a cell below it, got none'],
+        [f'{LESSON_PY}: wanted one cell with verify_lesson("centring") alone if formulas have numbers, got 0'],
     ),
     "a known wrong answer equal to the right one": (
         [(TASKS_PY, "axis=-1, keepdims=True ->\n", "axis=-1 -> axis=x.ndim - 1\n")],
@@ -399,7 +399,6 @@ def test_an_equation_inserted_in_the_middle_changes_two_files_and_what_is_built(
     before = contents(root)
     insert = [
         [LESSON_PY, "The mean, taken $n$ times, is the sum", "$$n \\bar{x} = \\sum_{i=1}^{n} x_i \\label{mean-times-n}$$\n# It"],
-        [LESSON_PY, 'verify("centred-sum")', 'verify("mean-times-n")\nverify("centred-sum")'],
         [EQUATIONS_PY, "\n\n@claim", f"\n{SECOND}\n@claim"],
         ["build", SLUG],
     ]

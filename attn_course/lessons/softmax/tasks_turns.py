@@ -216,7 +216,8 @@ def my_lse(blocks):
     log-sum-exp.
 
     - There are one or more blocks, and none is empty.
-    - A block is a 1-D float64 array of finite scores, of any size and either sign.
+    - A block is a 1-D float64 array of finite scores, of any size and either sign
+      {case}`scores near minus two thousand million`.
     """
     row_max, row_sum = -np.inf, 0.0
     for block in blocks:

@@ -429,6 +429,7 @@ print(labelled([second], ["second head"], columns=TOKENS, digits=3))
 # - The **exercises** have points, hints and a check, which names the mistakes that it knows.
 # - A section that is marked *Deeper* is folded, at the end. No other section needs it.
 # - Your exercises lie in the folder `work/`, your copies of the lessons in `work/lessons/`, and nothing overwrites them.
+# - `verify(r"...", like="softmax")` tries a formula of your own with the numbers of that equation.
 #
 # </details>
 

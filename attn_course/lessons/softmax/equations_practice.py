@@ -159,12 +159,12 @@ def _(normal, n):
 
 # ---- softmax over blocks
 def max_and_sum(scores: np.ndarray) -> tuple[float, float]:
-    """Return the largest score and the sum of e^{z_j - m}: -infinity and 0 if there is none."""
+    """Return the largest score and the sum of e^{z_j - m}: -infinity and 0 if there is none that is finite."""
     largest = max(scores, default=-math.inf)
-    return largest, math.fsum(math.exp(score - largest) for score in scores)
+    return largest, math.fsum(math.exp(score - largest) for score in scores if score > -math.inf)
 
 
-@claim("merge-of-softmax-sums", rests_on="shifted-lse")
+@claim("merge-of-softmax-sums", rests_on="shifted-lse", may_be="empty")
 def _(normal, a, b, draw):
     r"""\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B)
     where A, B disjoint, not both empty

@@ -150,7 +150,7 @@ class Equation:
             saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
             saying.complain_of_less(formula, registered, [*tried, *moved], draws[0])
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
-            complain_of_weaker(formula, registered, self.draws()[0][0])
+            complain_of_weaker(formula, registered, _by_size(self.draws()))
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
             complain_of_special(formula, special())
@@ -174,6 +174,11 @@ def _letters(make: Maker) -> list[str]:
     return [one.name for one in parameters if one.kind != one.VAR_KEYWORD and one.name not in ("rng", "normal", "draw")]
 
 
+def _by_size(draws: list[list[Givens]]) -> list[Givens]:
+    """Return all draws, those of the largest set of sizes at the end."""
+    return list(itertools.chain(*sorted(draws, key=lambda some: sum(formulas.count(given) for given in some[0].values()))))
+
+
 def _smallest(draws: list[list[Givens]]) -> list[Givens]:
     """Return the draws of the smallest set of sizes."""
     return min(draws, key=lambda some: sum(formulas.count(given) for given in some[0].values()))
@@ -185,7 +190,8 @@ def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formul
     draws = _draws(make, sizes, label)
     formula = formulas.formula_of(latex, draws[0][0])
     smallest = _smallest(draws)
-    return formula, saying.trials(formula, smallest), saying.shuffled(formula, smallest[0])
+    moved = [*saying.shuffled(formula, smallest[0]), *saying.negated(formula, smallest[0])]
+    return formula, saying.trials(formula, smallest), moved
 
 
 @lru_cache(maxsize=512)

@@ -1,5 +1,7 @@
 """Draws that seldom come by themselves, and statements that follow from a registered one and say less."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -116,9 +118,13 @@ def test_numbers_are_bent():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (r"\sum_j J_{ij}^2 = \sum_j s_i^2 (\delta_{ij} - s_j)^2", "fewer numbers"),
+        (r"\sum_j J_{ij}^2 = \sum_j s_i^2 (\delta_{ij} - s_j)^2", "with another J"),
+        (r"J_{ij} J_{ij} = s_i^2 (\delta_{ij} - s_j)^2", "with another J"),
+        (r"\sum_j 2^j J_{ij} = \sum_j 2^j s_i (\delta_{ij} - s_j)", "fewer numbers"),
         (r"\min_i |J_{ii} - s_i (1 - s_i)| = 0", "fewer numbers"),
         (r"s_1 \ne s_2: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
+        (r"s_i < 1: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
+        (r"s_i > s_j: \qquad J_{ij} = - s_i s_j", "with another s"),
     ],
 )
 def test_what_follows_and_says_less_is_weaker(toy: Registry, wrong, said):
@@ -131,7 +137,8 @@ def test_what_follows_and_says_less_is_weaker(toy: Registry, wrong, said):
 
 def test_a_bound_of_the_least_is_weaker_and_one_of_the_largest_is_not(toy: Registry):
     equation = toy.add("first", r"x_i \le b", largest, serves="A1")
-    draw = equation.draws()[0][0]
-    complain_of_weaker(equation.read(r"\max_i x_i \le b"), equation.read(), draw)
-    with pytest.raises(MalformedFormula, match="of the least only"):
-        complain_of_weaker(equation.read(r"\min_i x_i \le b"), equation.read(), draw)
+    draws = [*itertools.chain(*equation.draws())]
+    complain_of_weaker(equation.read(r"\max_i x_i \le b"), equation.read(), draws)
+    for weaker, said in ((r"\min_i x_i \le b", "least"), (r"b - 1 < \max_i x_i \le b", "largest")):
+        with pytest.raises(MalformedFormula, match=f"of the {said} only"):
+            complain_of_weaker(equation.read(weaker), equation.read(), draws)

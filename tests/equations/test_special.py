@@ -142,3 +142,25 @@ def test_a_bound_of_the_least_is_weaker_and_one_of_the_largest_is_not(toy: Regis
     for weaker, said in ((r"\min_i x_i \le b", "least"), (r"b - 1 < \max_i x_i \le b", "largest")):
         with pytest.raises(MalformedFormula, match=f"of the {said} only"):
             complain_of_weaker(equation.read(weaker), equation.read(), draws)
+
+
+def test_another_wording_may_use_what_the_text_says_beside_it(toy: Registry):
+    def traced(rng, n):
+        """Add up the diagonal."""
+        drawn = jacobian(rng, n)
+        return drawn | {"t": 1 - sum(drawn["s"] ** 2)}
+
+    latex, beside = r"t = 1 - \sum_i s_i^2, \qquad \sum_j J_{ij} = 0", [r"J_{ij} = s_i (\delta_{ij} - s_j)"]
+    another, weaker = r"t = \mathrm{tr}(J), \qquad \sum_j J_{ij} = 0", r"t^2 = \mathrm{tr}(J)^2, \qquad \sum_j J_{ij} = 0"
+    with pytest.raises(Malformed, match="it says nothing of s"):
+        toy.add("first", latex, traced, serves="A1").check(another)
+    equation = toy.add("second", latex, traced, serves="A1", beside=beside)
+    equation.check()
+    equation.check(another)
+    with pytest.raises(Malformed, match="with another t this holds too"):
+        equation.check(weaker)
+
+
+def test_what_is_said_beside_an_equation_must_hold(toy: Registry):
+    with pytest.raises(Refuted, match="left"):
+        toy.add("first", r"\sum_j J_{ij} = 0, \qquad \sum_i s_i = 1", jacobian, serves="A1", beside=[r"J_{ij} = s_i s_j"]).check()

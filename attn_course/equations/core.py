@@ -310,23 +310,8 @@ class Registry:
         except ValueError as error:
             raise ValueError(f"Eq. {label}: {error}") from None
         belongs = tuple(serves.split()), sizes or " ".join(_letters(make)), tuple(rests_on.split())
-        found = Equation(
-            label,
-            latex,
-            make,
-            why,
-            *belongs,
-            assumes,
-            wrongs,
-            loose,
-            kind,
-            unread,
-            equivalent or {},
-            whatever or {},
-            latex,
-            may_be,
-            tuple(beside),
-        )
+        more = equivalent or {}, whatever or {}, latex, may_be, tuple(beside)
+        found = Equation(label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, *more)
         self._equations[label] = found
         return found
 

@@ -241,7 +241,8 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 def complain_of_less(formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens) -> None:
     r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
-    `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in other places, and negated.
+    `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
+    other places, and negated.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out

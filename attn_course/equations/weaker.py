@@ -17,6 +17,7 @@ from attn_course.formulas.tree import relations
 
 PREMISES = ("given", "implies")
 LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
+STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
 
@@ -28,10 +29,15 @@ def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Ma
         for side in _bounded_extremes(formula):
             which = "least" if side.value == r"\min" else "largest"
             raise _weaker(f"says it of each, and here it is said of the {which} only", side, formula)
+    coarse = {side.value or side.kind for side in _coarse(registered)}
+    for side in _coarse(formula):
+        if (side.value or side.kind) not in coarse:
+            raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)
     wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
         wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
-    if sum(found.values()) < max(wanted.values(), default=0) and not limited:
+    pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
+    if not limited and (sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs)):
         raise _weaker("says it entry by entry, and here it is said of fewer numbers", formula.tree, formula)
 
 
@@ -91,6 +97,14 @@ def _bounded_extremes(formula: Formula) -> Iterator[Node]:
             for side, operator in zip(ends, LESS.get(sign.value, ("", "")), strict=True):
                 if side.kind == "big" and side.value == operator:
                     yield side
+
+
+def _coarse(formula: Formula) -> Iterator[Node]:
+    """Yield the sides of equalities that are the same function of something as the side before, and one that takes a value repeatedly."""
+    for chain, _ in relations(formula.tree):
+        for one, sign, other in zip(chain.children[::2], chain.children[1::2], chain.children[2::2], strict=False):
+            if sign.value == "=" and (one.kind, one.value) == (other.kind, other.value) and (one.kind in STEPS or one.value in WAVES):
+                yield other
 
 
 def _weaker(said: str, node: Node, formula: Formula) -> Malformed:

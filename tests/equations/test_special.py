@@ -122,6 +122,8 @@ def test_numbers_are_bent():
         (r"J_{ij} J_{ij} = s_i^2 (\delta_{ij} - s_j)^2", "with another J"),
         (r"\sum_j 2^j J_{ij} = \sum_j 2^j s_i (\delta_{ij} - s_j)", "fewer numbers"),
         (r"\min_i |J_{ii} - s_i (1 - s_i)| = 0", "fewer numbers"),
+        (r"\lfloor 9 J_{ij} \rfloor = \lfloor 9 s_i (\delta_{ij} - s_j) \rfloor", "other numbers have too"),
+        (r"\cos(J_{ij}) = \cos(s_i (\delta_{ij} - s_j))", "other numbers have too"),
         (r"s_1 \ne s_2: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
         (r"s_i < 1: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
         (r"s_i > s_j: \qquad J_{ij} = - s_i s_j", "with another s"),
@@ -131,6 +133,7 @@ def test_what_follows_and_says_less_is_weaker(toy: Registry, wrong, said):
     equation = toy.add("first", r"J_{ij} = s_i (\delta_{ij} - s_j)", jacobian, serves="A1")
     equation.check(r"J_{ij} = [i = j] s_j - s_j s_i")
     equation.check(r"J_{ii} = s_i - s_i^2, \qquad J_{ij} = - s_i s_j \quad (i \ne j)")
+    equation.check(r"J_{ii} = s_i - s_i^2, \qquad i \ne j:\; J_{ij} = - s_i s_j")
     with pytest.raises(Malformed, match=said):
         equation.check(wrong)
 

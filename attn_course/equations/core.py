@@ -5,7 +5,7 @@ import importlib
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import isfunction, signature
 from typing import Any, Literal, TypeAlias
@@ -310,8 +310,8 @@ class Registry:
         except ValueError as error:
             raise ValueError(f"Eq. {label}: {error}") from None
         belongs = tuple(serves.split()), sizes or " ".join(_letters(make)), tuple(rests_on.split())
-        more = equivalent or {}, whatever or {}, latex, may_be, tuple(beside)
-        found = Equation(label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, *more)
+        found = Equation(label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, equivalent or {}, whatever or {}, latex)
+        found = replace(found, may_be=may_be, beside=tuple(beside))
         self._equations[label] = found
         return found
 

@@ -5,7 +5,7 @@ import importlib
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import isfunction, signature
 from typing import Any, Literal, TypeAlias
@@ -51,6 +51,7 @@ class Equation:
     whatever: Mapping[str, str] = field(default_factory=dict)
     registered: str = ""
     may_be: str = ""
+    beside: tuple[str, ...] = ()
 
     @property
     def lesson(self) -> str:
@@ -143,17 +144,25 @@ class Equation:
         draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
         special = functools.partial(special_draws, self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
         if formula.tree == registered.tree:
+            for known in self.beside:
+                formulas.judge_draws(self.read(known), itertools.chain(*self.draws()))
             if self.may_be:
                 special()
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
-            saying.complain_of_nothing(formula, saying.trials(formula, draws), draws[0], self.whatever, come)
-            saying.complain_of_less(formula, registered, [*tried, *moved], draws[0])
+            whole = self._with_what_is_known(formula)
+            saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
+            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0])
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
-            complain_of_weaker(formula, registered, self.draws()[0][0])
+            complain_of_weaker(formula, registered, _by_size(self.draws()))
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
             complain_of_special(formula, special())
+
+    def _with_what_is_known(self, formula: Formula) -> Formula:
+        """Return a formula behind what the text says beside it of the givens that do not stand in it."""
+        known = [latex for latex in self.beside if self.read(latex).named & formula.given - formula.named]
+        return self.read(r", \qquad ".join([*known, formula.latex])) if known else formula
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):
@@ -174,6 +183,11 @@ def _letters(make: Maker) -> list[str]:
     return [one.name for one in parameters if one.kind != one.VAR_KEYWORD and one.name not in ("rng", "normal", "draw")]
 
 
+def _by_size(draws: list[list[Givens]]) -> list[Givens]:
+    """Return all draws, those of the largest set of sizes at the end."""
+    return list(itertools.chain(*sorted(draws, key=lambda some: sum(formulas.count(given) for given in some[0].values()))))
+
+
 def _smallest(draws: list[list[Givens]]) -> list[Givens]:
     """Return the draws of the smallest set of sizes."""
     return min(draws, key=lambda some: sum(formulas.count(given) for given in some[0].values()))
@@ -185,7 +199,8 @@ def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formul
     draws = _draws(make, sizes, label)
     formula = formulas.formula_of(latex, draws[0][0])
     smallest = _smallest(draws)
-    return formula, saying.trials(formula, smallest), saying.shuffled(formula, smallest[0])
+    moved = [*saying.shuffled(formula, smallest[0]), *saying.negated(formula, smallest[0])]
+    return formula, saying.trials(formula, smallest), moved
 
 
 @lru_cache(maxsize=512)
@@ -264,7 +279,7 @@ class Registry:
     def add(
         self, label: str, says: str | None, make: Maker, *, serves: str = "", rests_on: str = "", sizes: str = "",
         loose: str = "", kind: Kind = "claim", unread: str = "", equivalent: Mapping[str, str] | None = None,
-        whatever: Mapping[str, str] | None = None, may_be: str = "",
+        whatever: Mapping[str, str] | None = None, may_be: str = "", beside: Sequence[str] = (),
     ) -> Equation:  # fmt: skip
         r"""Register an equation: what it says, and the function that makes its givens.
 
@@ -282,6 +297,7 @@ class Registry:
         `equivalent`: a change of the formula that means the same, as the gate prints it ("k_i -> k_j") -> the property it rests on.
         `whatever`: a given whose value comes from the others, although the formula holds for any other value too -> why.
         `may_be`: what its givens may be that they seldom are, "tied, zero, masked, empty, negative": drawn so too, see `special`.
+        `beside`: formulas that the text says of its givens too, such as H(s) = -\sum_i s_i \ln s_i: another wording may use them.
 
         Raises ValueError if the label is malformed or taken, or what it says cannot be read.
         """
@@ -294,9 +310,8 @@ class Registry:
         except ValueError as error:
             raise ValueError(f"Eq. {label}: {error}") from None
         belongs = tuple(serves.split()), sizes or " ".join(_letters(make)), tuple(rests_on.split())
-        found = Equation(
-            label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, equivalent or {}, whatever or {}, latex, may_be
-        )
+        found = Equation(label, latex, make, why, *belongs, assumes, wrongs, loose, kind, unread, equivalent or {}, whatever or {}, latex)
+        found = replace(found, may_be=may_be, beside=tuple(beside))
         self._equations[label] = found
         return found
 

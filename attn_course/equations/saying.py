@@ -181,6 +181,17 @@ def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
     return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved.items()]
 
 
+def negated(formula: Formula, draw: Givens) -> list[Trial]:
+    """Try a formula with each of its givens negated: a square or an absolute value does not see it."""
+    found = []
+    for name, thing in draw.items():
+        given = as_given(thing)
+        if isinstance(given, Given) and given.form != "opaque" and np.asarray(given.raw).dtype.kind in "fc":
+            givens = {**draw, **dict.fromkeys(aliases(name, draw), replace(given, raw=-np.asarray(given.raw)))}
+            found.append(Trial(name, givens, fallen(formula, givens)))
+    return found
+
+
 def fallen(formula: Formula, givens: Givens) -> frozenset[Place] | None:
     """Return the places of the relations that do not hold; None if one of them has no meaning."""
     try:
@@ -227,17 +238,18 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 # ---- Another wording of a registered formula
 
 
-def complain_of_less(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens) -> None:
+def complain_of_less(formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens) -> None:
     r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
-    `tried`: the trials of the registered formula, with other numbers and with the same in other places.
+    `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
+    other places, and negated.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
     if conditions and _left_out(formula, draw) - max(0, more) > _left_out(registered, draw) + ALIKE:
         raise Malformed("the condition leaves out cases of the registered formula", conditions[0].place, formula.latex)
     for trial in tried:
-        if trial.matters and fallen(formula, trial.givens) == frozenset() and trial.fallen is not None:
+        if trial.matters and fallen(whole, trial.givens) == frozenset() and trial.fallen is not None:
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
             )

@@ -115,7 +115,7 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
             found.append(Special(givens, f"for {said}", False))
     for kind in dict.fromkeys([*KINDS[:2], *wanted]):
         here = len(found)
-        for place, draw in itertools.product(range(1 if kind == "tied" else PLACES), range(draws)):
+        for draw, place in itertools.product(range(draws), range(1 if kind == "tied" else PLACES)):  # something of each first
             givens = _made(make, Bent([seed, draw], kind, place), usual, draw, latex)
             if givens is not None and len(found) < here + draws:
                 found.append(Special(givens, f"where something given is {kind}", kind in wanted))

@@ -1,45 +1,110 @@
 r"""What follows from a registered formula and says less: of a sum of its entries only, of one of them, or under a premise more.
 
 A formula claims so many numbers at once, one for each value of its free letters and each entry of its sides. Another wording claims at
-least as many, be it in several clauses, or it has summed them up: `\sum_i a_i = \sum_i b_i` for `a_i = b_i`.
+least as many, be it in several clauses, or it has summed them up: `\sum_i a_i = \sum_i b_i` for `a_i = b_i`. A premise that the
+registered formula does without is needless, or it leaves cases out.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from attn_course.formulas import Formula, Malformed, Node, sides
+import numpy as np
+
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, sides
 from attn_course.formulas.tree import relations
 
-LESS = {r"\le": ((r"\min", 0), (r"\max", -1)), "<": ((r"\min", 0), (r"\max", -1))}
-LESS |= dict.fromkeys((r"\ge", ">"), ((r"\max", 0), (r"\min", -1)))
+PREMISES = ("given", "implies")
+LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
+STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
+LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
 
-def complain_of_weaker(formula: Formula, registered: Formula, draw: Mapping[str, Any]) -> None:
+def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
     """Complain of a formula with fewer cases than the registered one, or with a premise that it does without."""
-    known = {*registered.tree.walk()}
-    premises = [node for node in formula.tree.walk() if node.kind in ("given", "implies")]
-    limited = any(node.kind in ("given", "implies", "where") for node in known)
-    for node in premises if len(premises) == 1 and not limited else ():
-        if not node.children[0].letters():
-            raise _weaker("holds without this premise", node.children[0], formula)
-    for chain, _ in relations(formula.tree):
-        for sign in chain.children[1::2]:
-            for operator, end in LESS.get(sign.value, ()):
-                side = chain.children[end]
-                if side.kind == "big" and side.value == operator and side not in known:
-                    raise _weaker(
-                        f"says it of each, and here it is said of the {'least' if operator == chr(92) + 'min' else 'largest'} only",
-                        side,
-                        formula,
-                    )
-    wanted, found = _entries(registered, draw), _entries(formula, draw)
-    extremes = any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk())
-    if (
-        sum(found.values()) < max(wanted.values(), default=0)
-        and not limited
-        and not (extremes and not any(key.startswith("=") for key in wanted))
-    ):
+    limited = [node for node in registered.tree.walk() if node.kind in PREMISES]
+    _complain_of_premises(formula, registered, limited, draws)
+    if not any(_bounded_extremes(registered)):
+        for side in _bounded_extremes(formula):
+            which = "least" if side.value == r"\min" else "largest"
+            raise _weaker(f"says it of each, and here it is said of the {which} only", side, formula)
+    coarse = {side.value or side.kind for side in _coarse(registered)}
+    for side in _coarse(formula):
+        if (side.value or side.kind) not in coarse:
+            raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)
+    wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
+    if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
+        wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
+    pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
+    if not limited and (sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs)):
         raise _weaker("says it entry by entry, and here it is said of fewer numbers", formula.tree, formula)
+
+
+def _complain_of_premises(formula: Formula, registered: Formula, limited: list[Node], draws: Sequence[Mapping[str, Any]]) -> None:
+    """Complain of a premise without which a formula holds as well, and of the only one where the registered formula has none.
+
+    Where it has some, they may be worded otherwise: only a relation that stands in none of them is another premise.
+    """
+    known = {*registered.tree.walk()}
+    signs = {sign for node in limited for sign in _signs(node.children[0])}
+    premises = [node for node in formula.tree.walk() if node.kind in PREMISES]
+    for node in premises:
+        first = node.children[0]
+        for clause in first.children if first.kind == "all" else (first,):
+            if clause in known or _signs(clause) & signs:
+                continue
+            alone = len(premises) == 1 and not limited and not clause.letters()
+            if alone or _holds(formula.tree.map(functools.partial(_without, governing=node, clause=clause)), formula, draws):
+                raise _weaker("holds without this premise", clause, formula)
+
+
+def _signs(node: Node) -> set[str]:
+    return {one.value for one in node.walk() if one.kind == "relation"}
+
+
+def _without(node: Node, governing: Node, clause: Node) -> Node:
+    """Return a node without one clause of the premise of another, or without that premise."""
+    if governing not in node.children or node.kind not in ("formula", *PREMISES):
+        return node
+    first, *rest = governing.children
+    left = [one for one in first.children if one != clause] if first.kind == "all" else []
+    if left:
+        rest = [replace(governing, children=(left[0] if len(left) == 1 else replace(first, children=tuple(left)), *rest))]
+    elif governing.value == r"\iff":
+        return node
+    children = [other for child in node.children for other in (rest if child == governing else [child])]
+    return replace(node, children=tuple(children))
+
+
+def _holds(tree: Node, formula: Formula, draws: Sequence[Mapping[str, Any]]) -> bool:
+    if tree == formula.tree:
+        return False
+    other = formula.with_tree(tree)
+    other.spare = formula.spare - formula.named | {*draws[0]}
+    try:
+        judge_draws(other, draws)
+    except FormulaError:
+        return False
+    return True
+
+
+def _bounded_extremes(formula: Formula) -> Iterator[Node]:
+    """Yield the minima and maxima that are bounded on the side on which that says little."""
+    for chain, _ in relations(formula.tree):
+        for place, sign in enumerate(chain.children[1::2]):
+            ends = chain.children[2 * place], chain.children[2 * place + 2]
+            for side, operator in zip(ends, LESS.get(sign.value, ("", "")), strict=True):
+                if side.kind == "big" and side.value == operator:
+                    yield side
+
+
+def _coarse(formula: Formula) -> Iterator[Node]:
+    """Yield the sides of equalities that are the same function of something as the side before, and one that takes a value repeatedly."""
+    for chain, _ in relations(formula.tree):
+        for one, sign, other in zip(chain.children[::2], chain.children[1::2], chain.children[2::2], strict=False):
+            if sign.value == "=" and (one.kind, one.value) == (other.kind, other.value) and (one.kind in STEPS or one.value in WAVES):
+                yield other
 
 
 def _weaker(said: str, node: Node, formula: Formula) -> Malformed:
@@ -47,9 +112,9 @@ def _weaker(said: str, node: Node, formula: Formula) -> Malformed:
 
 
 def _entries(formula: Formula, draw: Mapping[str, Any]) -> dict[str, int]:
-    """Count the numbers that each relation of a formula compares."""
+    """Count the numbers that each relation of a formula compares, where it counts."""
     found = dict[str, int]()
     for one in sides(formula, draw):
         key = f"{one.relation} {one.place}"
-        found[key] = found.get(key, 0) + one.fulfilled.size
+        found[key] = found.get(key, 0) + int(np.broadcast_to(one.counts, one.fulfilled.shape).sum())
     return found

@@ -473,10 +473,14 @@ class Expressions(Brackets):
         return Node("derivative", (numerator or self.term(), *by), d.removeprefix(r"\text{").removesuffix("}"))
 
     def gradient(self) -> Node:
-        r"""\nabla [ _ by ] factor."""
+        r"""\nabla [ _ by ] factor, or a number and a term."""
         self.take()
-        under = self.argument() if self.taken("_") else NONE
-        return Node("nabla", (under, self.factor()))
+        under, start = self.argument() if self.taken("_") else NONE, self.at
+        body = self.factor()
+        if all(leaf.kind == "number" for leaf in body.walk() if not leaf.children):
+            self.at = start
+            body = self.term()
+        return Node("nabla", (under, body))
 
     def integral(self) -> Node:
         r"""\int [ _ low ^ high ] term d variable."""

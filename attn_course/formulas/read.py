@@ -57,6 +57,8 @@ class _Parser(Expressions):
         while True:
             part = self.implication()
             if premised := self.taken(":"):
+                if premise and not statements:
+                    raise self.wrong("expected what holds under the premise before another one comes")
                 groups += _governed(premise, statements)
                 premise, statements = [part], []
                 near = self.token.kind != "qquad"

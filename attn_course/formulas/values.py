@@ -195,7 +195,7 @@ def outer(left: Value, right: Value) -> Value:
         return Value(both.reshape((*both.shape[:-4], left.shape[0] * right.shape[0], left.shape[1] * right.shape[1])), "matrix")
     if left.form not in FLAT or right.form not in FLAT:
         raise Malformed(rf"\otimes of {left} and {right} has no meaning")
-    return Value(left.indexed[..., :, None] * right.indexed[..., None, :], "matrix")
+    return Value(left.indexed[..., :, None] * right.indexed[..., None, :], "matrix", stretch=(any(left.stretch), any(right.stretch)))
 
 
 def dot(left: Value, right: Value) -> Value:

@@ -1,5 +1,7 @@
 """Draws that seldom come by themselves, and statements that follow from a registered one and say less."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -116,22 +118,52 @@ def test_numbers_are_bent():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (r"\sum_j J_{ij}^2 = \sum_j s_i^2 (\delta_{ij} - s_j)^2", "fewer numbers"),
+        (r"\sum_j J_{ij}^2 = \sum_j s_i^2 (\delta_{ij} - s_j)^2", "with another J"),
+        (r"J_{ij} J_{ij} = s_i^2 (\delta_{ij} - s_j)^2", "with another J"),
+        (r"\sum_j 2^j J_{ij} = \sum_j 2^j s_i (\delta_{ij} - s_j)", "fewer numbers"),
         (r"\min_i |J_{ii} - s_i (1 - s_i)| = 0", "fewer numbers"),
+        (r"\lfloor 9 J_{ij} \rfloor = \lfloor 9 s_i (\delta_{ij} - s_j) \rfloor", "it says nothing of s"),
+        (r"\sin(J_{ij}) = \sin(s_i (\delta_{ij} - s_j))", "other numbers have too"),
         (r"s_1 \ne s_2: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
+        (r"s_i < 1: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
+        (r"s_i > s_j: \qquad J_{ij} = - s_i s_j", "with another s"),
     ],
 )
 def test_what_follows_and_says_less_is_weaker(toy: Registry, wrong, said):
     equation = toy.add("first", r"J_{ij} = s_i (\delta_{ij} - s_j)", jacobian, serves="A1")
     equation.check(r"J_{ij} = [i = j] s_j - s_j s_i")
     equation.check(r"J_{ii} = s_i - s_i^2, \qquad J_{ij} = - s_i s_j \quad (i \ne j)")
+    equation.check(r"J_{ii} = s_i - s_i^2, \qquad i \ne j:\; J_{ij} = - s_i s_j")
     with pytest.raises(Malformed, match=said):
         equation.check(wrong)
 
 
 def test_a_bound_of_the_least_is_weaker_and_one_of_the_largest_is_not(toy: Registry):
     equation = toy.add("first", r"x_i \le b", largest, serves="A1")
-    draw = equation.draws()[0][0]
-    complain_of_weaker(equation.read(r"\max_i x_i \le b"), equation.read(), draw)
-    with pytest.raises(MalformedFormula, match="of the least only"):
-        complain_of_weaker(equation.read(r"\min_i x_i \le b"), equation.read(), draw)
+    draws = [*itertools.chain(*equation.draws())]
+    complain_of_weaker(equation.read(r"\max_i x_i \le b"), equation.read(), draws)
+    for weaker, said in ((r"\min_i x_i \le b", "least"), (r"b - 1 < \max_i x_i \le b", "largest")):
+        with pytest.raises(MalformedFormula, match=f"of the {said} only"):
+            complain_of_weaker(equation.read(weaker), equation.read(), draws)
+
+
+def test_another_wording_may_use_what_the_text_says_beside_it(toy: Registry):
+    def traced(rng, n):
+        """Add up the diagonal."""
+        drawn = jacobian(rng, n)
+        return drawn | {"t": 1 - sum(drawn["s"] ** 2)}
+
+    latex, beside = r"t = 1 - \sum_i s_i^2, \qquad \sum_j J_{ij} = 0", [r"J_{ij} = s_i (\delta_{ij} - s_j)"]
+    another, weaker = r"t = \mathrm{tr}(J), \qquad \sum_j J_{ij} = 0", r"t^2 = \mathrm{tr}(J)^2, \qquad \sum_j J_{ij} = 0"
+    with pytest.raises(Malformed, match="it says nothing of s"):
+        toy.add("first", latex, traced, serves="A1").check(another)
+    equation = toy.add("second", latex, traced, serves="A1", beside=beside)
+    equation.check()
+    equation.check(another)
+    with pytest.raises(Malformed, match="with another t this holds too"):
+        equation.check(weaker)
+
+
+def test_what_is_said_beside_an_equation_must_hold(toy: Registry):
+    with pytest.raises(Refuted, match="left"):
+        toy.add("first", r"\sum_j J_{ij} = 0, \qquad \sum_i s_i = 1", jacobian, serves="A1", beside=[r"J_{ij} = s_i s_j"]).check()

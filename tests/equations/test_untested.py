@@ -66,7 +66,7 @@ def test_what_is_made_of_sizes_alone_changes_with_them(total, form, part):
         r"\frac{S}{2} = \frac{1}{2} \sum_{j=1}^{n} x_j",
         r"S = x_1 + \sum_{j=2}^{n} x_j",
         r"S = \sum_{i=1}^{n} \sum_{j=1}^{n} [i = j]\, x_j",
-        r"|S|^2 = \Bigl( \sum_{j=1}^{n} x_j \Bigr)^2",
+        r"S\, |x_1|^2 = |x_1|^2 \sum_{j=1}^{n} x_j",
         r"S = \sum_{j=1}^{n} \begin{cases} x_1 & j = 1 \\ x_j & \text{otherwise} \end{cases}",
         r"S = \sum_{j=1}^{n} x_j \, \frac{e^{5 + x_1}}{e^{5} e^{x_1}}",
         r"S = 0\, x_1 + 1\, \sum_{j=1}^{n} x_j",

@@ -62,6 +62,7 @@ NAMES = ["a", "b", "c", "d", "f()", "Q", "t", "u", r"\omega"]
         ("a = f + 1", "f is a function: expected its argument", "+"),
         ("a = |b", "expected |", ""),
         ("a = b:", "expected what holds under the premise", ""),
+        (r"a = b: \qquad c = 1: \qquad d = 2", "expected what holds under the premise before another one comes", r"\qquad"),
         ("a == b", "expected a number", "="),
         ("a = exp(b)", r"write \exp: each letter of exp is read for itself", "exp"),
         ("a = 2 ln (b)", r"write \ln", "ln"),

@@ -144,13 +144,15 @@ def _(normal, rng, T_k, d_k, d_v, draw):
         orthogonal keys are enough: K K^\top = I -> k_1 \cdot k_2 = 0
     """
     q, K, V = inputs(normal, 1, T_k, d_k, d_v)
-    if draw < 2:  # orthonormal; or orthogonal, some or all of them too long
+    some, even = int(rng.integers(2)) * (T_k - 1), T_k % 2 == 0
+    if draw < 2 or even:  # orthonormal; or orthogonal, some or all of them too long, or one of them 0
         K = np.linalg.qr(K.T)[0].T.copy()
-    some = int(rng.integers(2)) * (T_k - 1)
     if draw == 1:  # if only the last key is too long, its value is 0, and all are found
         K[some:], V[some:] = 1.3 * K[some:], V[some:] * (some == 0)
-    if draw == 2 and some:  # of length 1, and not orthogonal
+    if draw == 2 and not even:  # of length 1, and not orthogonal
         K /= np.linalg.norm(K, axis=1, keepdims=True)
+    elif draw == 2:
+        K[-1] = 0.0
     return {"q": row(q[0]), "K": K, "V": V, "k": rows(K), "v": rows(V), "T_k": T_k}
 
 

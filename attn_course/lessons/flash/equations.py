@@ -113,9 +113,9 @@ def _(normal, rng, g, d, b):
 
 # ---- softmax over blocks of keys
 def state(scores: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (m, l, a) of a set of keys, for each row of scores, by definition; of none, (-inf, 0, 0)."""
+    """Return (m, l, a) of a set of keys, for each row of scores, by definition; of none, or none that counts, (-inf, 0, 0)."""
     m = scores.max(axis=-1, initial=-np.inf)
-    shares = np.exp(scores - m[..., None]) if scores.size else scores
+    shares = np.exp(scores - np.where(np.isneginf(m), 0.0, m)[..., None])
     return m, shares.sum(axis=-1), shares @ values
 
 
@@ -130,16 +130,17 @@ def _(normal, n, d_v):
     return {"s": vector(normal(n)), "v": rows(normal(n, d_v)), "m": 2 * normal()}
 
 
-@claim("merge-of-attention-states", rests_on="merge-of-softmax-sums reference-score-cancels")
+@claim("merge-of-attention-states", rests_on="merge-of-softmax-sums reference-score-cancels", may_be="empty")
 def _(normal, n_A, n_B, d_v, draw):
     r"""m = \max(m_A, m_B), \quad \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B
-    where A, B disjoint sets of keys, not empty ;; z = a / l
+    where A, B disjoint sets of keys, not both empty ;; z = a / l
     Bring both blocks to one reference, then add: the accumulator needs the same factor as the sum.
         the accumulator is not rescaled: e^{m_A - m} a_A + e^{m_B - m} -> a_A +
         rescaled by exp(m - m_A): e^{m_A - m} \ell_A + e^{m_B - m} -> e^{m - m_A} \ell_A + e^{m - m_B}
         the maxima added, as the sums are: \max(m_A, m_B) -> m_A + m_B
     """
-    scores, values = 2 * normal(n_A + n_B) - 12 * draw, normal(n_A + n_B, d_v)  # also without a positive score
+    scores = 2 * np.concatenate([normal(n_A), normal(n_B)]) - 12 * draw  # also without a positive score
+    values = normal(n_A + n_B, d_v)
     _, row_sum, a = state(scores, values)
     given = {r"\ell": row_sum, "a": row(a)}
     for name, keys in {"A": slice(n_A), "B": slice(n_A, None)}.items():

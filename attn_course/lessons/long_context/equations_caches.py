@@ -80,6 +80,8 @@ def _(normal, n, draw):
         the least number forgotten on the way back: = m + \Delta -> = \Delta
     """
     x, B = normal(n) + 3, draw + 1
+    if draw == 1:  # halfway between two levels, which is rounded up
+        x = np.resize([3.0, 6.0, 3.5, 4.5, 5.5], n)
     return {"x": vector(x), r"\hat{x}": vector(quantise(x[None], B, "token").restored()[0]), "B": B}
 
 

@@ -194,4 +194,4 @@ def _(rng, n, draw):
     s = rng.integers(-3, 4, size=n).astype(float)
     if draw:  # as many keys as possible at the maximum
         s = np.full(n, float(rng.integers(1, 4)))
-    return {"s": vector(s), "n": n, r"\beta": np.log(n) * (1.7, 1.0, 1.03)[draw]}
+    return {"s": vector(s), "n": n, r"\beta": np.log(n) * (1.7, 1.0, 1.03)[draw] + (n == 1)}

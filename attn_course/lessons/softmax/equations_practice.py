@@ -106,7 +106,7 @@ def _(normal, n):
 
 
 # ---- entropy and temperature
-@claim("softmax-entropy", rests_on="log-softmax")
+@claim("softmax-entropy", rests_on="log-softmax", beside=[r"H(s) = -\sum_i s_i \ln s_i"])
 def _(normal, n):
     r"""H(s) = \mathrm{lse}(z) - \sum_i s_i z_i
     where H(s) = -sum_i s_i ln s_i
@@ -126,6 +126,7 @@ def _(normal, n):
     "saturated-softmax-jacobian-vanishes",
     rests_on="softmax-jacobian",
     equivalent={r"\lVert J \rVert_2 -> \lVert J \rVert_F": "true as well: no eigenvalue is negative, so the trace bounds it too"},
+    beside=[r"s_{\max} = \max_i s_i", r"J_{ij} = s_i\, (\delta_{ij} - s_j)"],
 )
 def _(normal, n, draw):
     r"""\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max})
@@ -159,12 +160,12 @@ def _(normal, n):
 
 # ---- softmax over blocks
 def max_and_sum(scores: np.ndarray) -> tuple[float, float]:
-    """Return the largest score and the sum of e^{z_j - m}: -infinity and 0 if there is none."""
+    """Return the largest score and the sum of e^{z_j - m}: -infinity and 0 if there is none that is finite."""
     largest = max(scores, default=-math.inf)
-    return largest, math.fsum(math.exp(score - largest) for score in scores)
+    return largest, math.fsum(math.exp(score - largest) for score in scores if score > -math.inf)
 
 
-@claim("merge-of-softmax-sums", rests_on="shifted-lse")
+@claim("merge-of-softmax-sums", rests_on="shifted-lse", may_be="empty")
 def _(normal, a, b, draw):
     r"""\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B)
     where A, B disjoint, not both empty

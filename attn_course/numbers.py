@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent
 FILE = "numbers.json"
 ROLE = re.compile(r"\{(eq|task|lesson|section)\}`([^`\n]*)`")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+){0,3}")
-_NUMBER = re.compile(r"\d+\.\d+")
+_NUMBER = re.compile(r"(?:(?:Eq\.|task|Task) ?)?\(?(\d+\.\d+)\)?")  # as messages print it
 
 Kind: TypeAlias = Literal["labels", "tasks"]
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -70,6 +70,13 @@ def names(kind: Kind, lesson: str) -> list[str]:
 def lesson_of(kind: Kind, name: str) -> str | None:
     """Return the slug of the lesson that a label or a task belongs to; None if there is no such name."""
     return next((slug for slug, known in tables()[kind].items() if name in known), None)
+
+
+def named(kind: str, number: str) -> str | None:
+    """Return the label or task that has a number today, written as "5.9", "(5.9)" or "Eq. (5.9)"; None if there is none."""
+    found = _NUMBER.fullmatch(number.strip())
+    every = tables().get(kind, {}).values() if found and kind != "slugs" else ()
+    return next((name for known in every for name, has in known.items() if found and has == found[1]), None)
 
 
 def place(kind: Kind, name: str) -> tuple[int, int]:
@@ -200,7 +207,9 @@ def unknown(kind: str, name: object, there: Iterable[str]) -> str:
     """Return why a name is none, in one line: an old number, a slip of the hand, or something else."""
     what = {"eq": "equation", "task": "task", "lesson": "lesson", "section": "section"}[kind]
     if isinstance(name, str) and _NUMBER.fullmatch(name):
-        return f"{name} is a number, as in the first version of the course; {what}s are asked for by name now"
+        today = named({"eq": "labels", "task": "tasks"}.get(kind, kind), name)
+        known = f"{what} {name} is {today} today" if today else f"there is no {what} {name} today"
+        return f"{name} is a number, which may change: {what}s are asked for by name; {known}"
     close = difflib.get_close_matches(str(name), [other for other in there if other != name], n=3)
     return f"there is no {what} {name!r}" + (f"; is it {' or '.join(close)}?" if close else "")
 

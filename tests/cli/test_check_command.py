@@ -84,6 +84,16 @@ def test_names_and_hints_are_whole_and_brackets_as_they_are_at_any_width_and_non
     assert {"Stable", "softmax", "any", "axis", "weights", "normalise", "last", "[red]", "[0,", "1]", "[/]"} <= words
 
 
+@pytest.mark.parametrize("width", [200, 80, 40])
+def test_the_place_in_a_formula_is_quoted_because_a_folded_line_has_no_columns(reported, attn_course, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    place = r"my_formula cannot be read: dS is unknown here" + "\n" + r"  \frac{1}{n} dS^\top Q" + "\n" + " " * 14 + "^^"
+    reported(message=place)
+    out = attn_course("check").out
+    assert "^^" not in out
+    assert r"unknown here, at `dS` behind `\frac{1}{n}`" in " ".join(out.replace("│", " ").split())
+
+
 def test_notes_of_ones_own_in_work_are_left_out_unless_named(reported, toy_course, attn_course):
     reported(status="passed")
     toy.write(toy_course / "work" / "Untitled.ipynb", [])

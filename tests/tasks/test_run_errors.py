@@ -56,7 +56,7 @@ DIAGONAL = "np.diag makes a matrix of a vector; of a matrix it takes the diagona
         ("return x.sum(axis=2)", "this array has axes 0 to 1, or from the end -1 to -2"),
         ("return np.swapaxes(x[0], 0, -2)", "this array has axis 0 and no other"),
         ("return np.concatenate([x, x], axis=5)", "this array has axes 0 to 1, or from the end -1 to -2"),
-        ("return x.sum().sum(axis=0)", "this array has no axis"),
+        ("return np.swapaxes(np.array(1.0), 0, 1)", "this array has no axis"),
         ("return x[np.ones((1, 3), dtype=bool)]", "a boolean index must have the shape of what it picks from; np.where broadcasts"),
         ("return x.sum(axis=1) + np.ones((2, 5, 3))", ""),
         ("return x - np.ones((2, 4))", ""),

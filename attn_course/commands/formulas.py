@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def formulas(
-    label: Annotated[str | None, typer.Argument(metavar="LABEL", help="Only this equation, by name or number, with all that is known of it.")] = None,
+    label: Annotated[str | None, typer.Argument(metavar="LABEL", help="Only this equation, by name or number, and all about it.")] = None,
     chapter: Annotated[str | None, option("--chapter", "NAME", "Only this lesson, by name or number.")] = None,
     topic: Annotated[str | None, option("--topic", "ID", "Only this topic (B1) or trap (X16) of the syllabus.")] = None,
     latex: Annotated[bool, typer.Option("--latex", metavar="", help="Print the LaTeX of each, ready to paste.")] = False,

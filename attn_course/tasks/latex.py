@@ -114,12 +114,12 @@ class Question:
     def _hold_delta(self, tree: Node, text: str) -> None:
         r"""Refuse a \delta without its two indices, where no list of that name is given."""
         nodes = list(tree.walk())
-        entries = [node for node in nodes if node.kind == "entry" and _is_kronecker(node.children[0])]
-        within = [node.children[0].place for node in entries]
-        alone = [node for node in nodes if (_is_kronecker(node) and node.place not in within) or (node in entries and len(node.children) == 2)]
-        if alone:
-            typed = text[slice(*alone[0].place)]
-            raise Malformed(rf"{typed} is not given here; with two indices \delta is 1 where they are equal, else 0", alone[0].place)
+        entries = {node.children[0].place: node for node in nodes if node.kind == "entry" and _is_kronecker(node.children[0])}
+        for node in filter(_is_kronecker, nodes):
+            whole = entries.get(node.place, node)
+            if len(whole.children) < 3:
+                typed = text[slice(*whole.place)]
+                raise Malformed(rf"{typed} is not given here; with two indices \delta is 1 where they are equal, else 0", whole.place)
 
     def _hold_letters(self, tree: Node, text: str) -> None:
         node, strange = tree, tree.letters() - {KRONECKER, *self.letters}
@@ -146,7 +146,7 @@ class Question:
             (decorated,) = re.findall(rf"^{re.escape(letter)}(?:{DECORATION})*", text[place[0] :])
             typed = decorated or letter
             meant = [symbol for symbol in near if _undecorated(symbol) == _undecorated(typed)]
-            known = f": write {meant[0]}" if meant else f": given {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
+            known = f": write {_with_index(meant[0], typed)}" if meant else f": given {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
         else:
             known = f"{': the left side has no index' * (not self.letters)}; {self.allowed}"
         raise Malformed(f"{typed} is unknown here{known}", (place[0], place[0] + len(typed)))
@@ -319,6 +319,12 @@ def _undecorated(symbol: str) -> str:
     """A symbol as it is compared with what was typed: W_V^{(h)} and W_V^h are alike."""
     family = FAMILY.match(symbol)
     return re.sub(r"[{}()]", "", f"{family[1]}^#" if family else re.sub(r"\^(?:[A-Za-z]|\{\(?[A-Za-z]\)?\})$", "^#", symbol))
+
+
+def _with_index(symbol: str, typed: str) -> str:
+    """A symbol with the index above it that was typed: for W_V^l it is W_V^{(l)}, though W_V^{(h)} is given."""
+    family, above = FAMILY.match(symbol), re.search(r"\^\{?\(?([A-Za-z])\)?\}?$", typed)
+    return f"{family[1]}^{{({above[1]})}}" if family and above else symbol
 
 
 def on_one_line(problem: str) -> str:

@@ -18,7 +18,9 @@ from attn_course.commands.terminal import write_json
 from tests.classroom import toy
 
 
-def make_report(*, title="Stable softmax on any axis", status="failed", message="this is “softmax over the first axis”.", problems=()):
+def make_report(
+    *, title="Stable softmax on any axis", status="failed", message="this is the mistake “softmax over the first axis”.", problems=()
+):
     hint = None if status in ("passed", "missing") else "each row's weights must sum to 1: normalise over the last axis"
     task = TaskReport("stable-softmax", title, status, 3 if status == "passed" else 0, 3, message, None, hint, "2.19", 0.5)
     return NotebookReport(
@@ -45,7 +47,8 @@ def test_work_is_checked_by_default_and_everything_is_told(toy_course, attn_cour
     assert said.code == 1
     assert said.err == ""
     shown = " ".join(said.out.split())
-    for words in ("work/ex_97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed", "97.2 Thrice 0/3 failed: this is “lost the sign”",
+    for words in ("work/ex_97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed",
+                  "97.2 Thrice 0/3 failed: this is the mistake “lost the sign”",
                   "Hint: hint: you lost the sign", "97.3 Four times 0/4 four_times has no answer yet",
                   "Hint: first nudge for four_times", "1 of 3 tasks pass, 2 of 9 points"):  # fmt: skip
         assert words in shown

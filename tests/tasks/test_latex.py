@@ -128,12 +128,13 @@ KEY = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} "
         ("gradient-through-the-softmax", r"P \odot dP - \delta", r"cannot be read: \delta is not given here; with two indices"),
         ("layer-without-concatenation", r"\sum_h P_h X W_V^h W_O^h", "cannot be read: W_V^h is unknown here: write W_V^{(h)}\n"),
         ("layer-without-concatenation", r"\sum_h P_h X W_V^{h}", "cannot be read: W_V^{h} is unknown here: write W_V^{(h)}\n"),
+        ("layer-without-concatenation", r"\sum_l P_l X W_V^l W_O^l", "cannot be read: W_V^l is unknown here: write W_V^{(l)}\n"),
+        ("row-of-grouped-head", r"V_{h \bmod g}", r"cannot be read: \bmod is not known; what may stand here: P, V, g, H,"),
         ("layer-without-concatenation", r"X W_Q", "cannot be read: W_Q is unknown here: given are W_V^{(h)}, W_O^{(h)}\n"),
         (
             "gradient-of-one-key",
             KEY + r"dZ_i \cdot (V_j - Z_i) Q_i",
-            "has no meaning: a row (1 x 11) times a row (1 x 5): the lengths in the middle differ; "
-            r"a dot product that is one factor stands in parentheses: (a \cdot b) c",
+            r"has no meaning: a row (1 x 11) times a row (1 x 5): the lengths in the middle differ; a dot product that is one factor",
         ),
     ],
 )
@@ -336,9 +337,9 @@ def test_the_counterexample_is_in_the_symbols_of_the_formula():
 
 
 BROKEN = [  # the lines, which of them does not follow, and what else is said
-    ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j}}", GOAL], 2, "this is “lost beneath”"),
-    ([START, SPLIT, r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", GOAL], 3, "this is “lost above”"),
-    ([START, r"\frac{e^{z_i} + e^c}{\sum_j (e^{z_j} + e^c)}", GOAL], 2, "this is “a sum of powers”"),
+    ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j}}", GOAL], 2, "this is the mistake “lost beneath”"),
+    ([START, SPLIT, r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", GOAL], 3, "this is the mistake “lost above”"),
+    ([START, r"\frac{e^{z_i} + e^c}{\sum_j (e^{z_j} + e^c)}", GOAL], 2, "this is the mistake “a sum of powers”"),
     ([START, SPLIT, OUT, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}"], 4, "It would follow with one part left out in `2\\, z_{j}`"),
     ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j} e^{-c}}", GOAL], 2, "It would follow with another sign in `-c`"),
     ([START, SPLIT, r"\frac{e^{z_i} e^c}{e^c + \sum_j e^{z_j}}", GOAL], 3, ""),
@@ -418,7 +419,7 @@ def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
             "P_{ij} dP_{ij}",
             "my_formula cannot be read: i is unknown here: the left side has no index; what",
         ),
-        ("gradient-through-the-softmax", r"P \circ dP", "this is “nothing subtracted”"),
+        ("gradient-through-the-softmax", r"P \circ dP", "this is the mistake “nothing subtracted”"),
         ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok {number} "),
         ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok {number} "),
         ("shift-invariance-of-softmax", r"\frac{e^{z_i + c}}{\sum_{k=1}^n e^{z_k + c}}", "but the last is not yet"),

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent
 FILE = "numbers.json"
 ROLE = re.compile(r"\{(eq|task|lesson|section)\}`([^`\n]*)`")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+){0,3}")
-_NUMBER = re.compile(r"\d+\.\d+")
+_NUMBER = re.compile(r"(?:(?:Eq\.|task|Task) ?)?\(?(\d+\.\d+)\)?")  # as messages print it
 
 Kind: TypeAlias = Literal["labels", "tasks"]
 Tables: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -70,6 +70,13 @@ def names(kind: Kind, lesson: str) -> list[str]:
 def lesson_of(kind: Kind, name: str) -> str | None:
     """Return the slug of the lesson that a label or a task belongs to; None if there is no such name."""
     return next((slug for slug, known in tables()[kind].items() if name in known), None)
+
+
+def named(kind: Kind, number: object, known_tables: Tables | None = None) -> str | None:
+    """Return the label or task that has a number today, written as "5.9", "(5.9)" or "Eq. (5.9)"; None if there is none."""
+    found = _NUMBER.fullmatch(number) if isinstance(number, str) else None
+    every = (known_tables or tables())[kind].values() if found else ()
+    return next((name for known in every for name, has in known.items() if found and has == found[1]), None)
 
 
 def place(kind: Kind, name: str) -> tuple[int, int]:
@@ -180,7 +187,7 @@ def cite(text: str, known: Tables | None = None, sections: Mapping[str, str] | N
             shown = f"Eq. ({shown})" if shown and kind == "eq" else shown
         if shown is None:
             raise UnknownName(
-                f"{role[0]}: " + (f"{name} is planned and has no number yet" if name in there else unknown(kind, name, there))
+                f"{role[0]}: " + (f"{name} is planned and has no number yet" if name in there else unknown(kind, name, there, given))
             )
         return shown
 
@@ -196,11 +203,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def unknown(kind: str, name: object, there: Iterable[str]) -> str:
-    """Return why a name is none, in one line: an old number, a slip of the hand, or something else."""
+def unknown(kind: str, name: object, there: Iterable[str], known: Tables | None = None) -> str:
+    """Return why a name is none, in one line: a number, a slip of the hand, or something else."""
     what = {"eq": "equation", "task": "task", "lesson": "lesson", "section": "section"}[kind]
-    if isinstance(name, str) and _NUMBER.fullmatch(name):
-        return f"{name} is a number, as in the first version of the course; {what}s are asked for by name now"
+    if isinstance(name, str) and (number := _NUMBER.fullmatch(name)):
+        table: Kind = "tasks" if kind == "task" else "labels"
+        if kind in ("eq", "task") and (today := named(table, name, known)):
+            return f"{name} is a number, and numbers change: the name of {what} {number[1]} is {today}"
+        none = f"no {what} has the number {number[1]} today" if kind in ("eq", "task") else f"{name} is a number"
+        return f"{none}; {what}s are asked for by name"
     close = difflib.get_close_matches(str(name), [other for other in there if other != name], n=3)
     return f"there is no {what} {name!r}" + (f"; is it {' or '.join(close)}?" if close else "")
 

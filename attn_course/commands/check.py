@@ -184,10 +184,13 @@ def _list(tasks: "Sequence[TaskReport]") -> "RenderableType":
 def _result(task: "TaskReport") -> "RenderableType":
     from rich.text import Text
 
+    from attn_course.tasks.latex import on_one_line
+
     if task.passed:
         return Text("passed", "green")
+    message = on_one_line(task.message)  # beneath a formula that is folded, carets would point at nothing
     if task.status == "unanswered":
-        result = Text(task.message, "yellow")
+        result = Text(message, "yellow")
     else:
-        result = Text.assemble((task.status, "bold red" if task.status == "failed" else "bold yellow"), f": {task.message}")
+        result = Text.assemble((task.status, "bold red" if task.status == "failed" else "bold yellow"), f": {message}")
     return result.append(f"\nHint: {task.hint}", "cyan") if task.hint else result

@@ -7,14 +7,14 @@ import typer
 
 from attn_course.commands.chapters import read_chapter
 from attn_course.commands.terminal import BadInput, console, option, refusing, say, table
-from attn_course.numbers import cite, counted, eq, lesson_number
+from attn_course.numbers import cite, counted, eq, lesson_number, named
 
 if TYPE_CHECKING:
     from attn_course.equations.index import Formula
 
 
 def formulas(
-    label: Annotated[str | None, typer.Argument(metavar="LABEL", help="Only this equation, with all that is known of it.")] = None,
+    label: Annotated[str | None, typer.Argument(metavar="LABEL", help="Only this equation, by name or number, and all about it.")] = None,
     chapter: Annotated[str | None, option("--chapter", "NAME", "Only this lesson, by name or number.")] = None,
     topic: Annotated[str | None, option("--topic", "ID", "Only this topic (B1) or trap (X16) of the syllabus.")] = None,
     latex: Annotated[bool, typer.Option("--latex", metavar="", help="Print the LaTeX of each, ready to paste.")] = False,
@@ -29,6 +29,7 @@ def formulas(
     Examples:
 
         attn-course formulas softmax-jacobian
+        attn-course formulas 2.12
         attn-course formulas --chapter softmax
         attn-course formulas --topic B1 --latex
         attn-course formulas --verify
@@ -49,16 +50,24 @@ def formulas(
 def _show_one(label: str, verify: bool) -> None:
     """Print what is known of one equation; with `verify`, check it too."""
     from attn_course.equations import UnknownEquation, all_equations, get_equation
+    from attn_course.equations.plain import plain
+    from attn_course.equations.rows import ROWS, TRAPS
+    from attn_course.formulas import write
 
+    label = named("labels", label) or label
     with refusing(UnknownEquation):
         equation = get_equation(label)
+    about = {each: said for each, (_, said) in (ROWS | TRAPS).items()}
+    readable = [plain(write(equation.read().tree))] if equation.kind != "transcribed" else []
     parts: list[tuple[str, Sequence[str]]] = [
-        ("", [equation.latex]),
+        ("", readable),
+        ("Name", [label]),
+        ("LaTeX", [equation.latex]),
         ("Why", [equation.why]),
         ("Assumes", list(map(cite, equation.assumes))),
         ("Uses", [f"{eq(used)} {used}" for used in equation.uses]),
         ("Used by", [f"{eq(other.label)} {other.label}" for other in all_equations() if label in other.uses]),
-        ("Topics", [" ".join((*equation.topics, *equation.traps))]),
+        ("Topics", [f"{each}, {about[each]}" for each in (*equation.topics, *equation.traps)]),
         ("Wrong forms", [f"{wrong.name}: {wrong.latex}" for wrong in equation.wrongs]),
         ("Checked", [equation.checked]),
     ]

@@ -41,14 +41,17 @@ class Asked:
 
     def unknown(self, letters: Iterable[str]) -> str:
         """Return the complaint about a word that names nothing in the formula."""
-        known, indices = ", ".join(sorted(self.words.values())), ", ".join(sorted(letters))
-        said = f"{numbers.eq(self.label)} wants values for {known}{', and for the indices ' * bool(indices)}{indices}"
-        return f"{said}; got one for {min(self.places.keys() - {*letters})!r}"
+        return _no_symbol(self.label, min(self.places.keys() - {*letters}), self.words.values(), letters)
 
     def lacking(self, names: Iterable[str]) -> str:
         """Return the complaint about symbols without a value."""
         wanted, came = (", ".join(sorted(self.words[one] for one in some)) for some in ({*names} - self.sizes or names, self.givens))
         return f"{numbers.eq(self.label)} wants values for {wanted} too; got {came or 'none'}"
+
+
+def _no_symbol(label: str, word: str, symbols: Iterable[str], letters: Iterable[str] = ()) -> str:
+    found = ", ".join([*sorted(symbols), *sorted(letters)])
+    return f"{word} is no symbol of {numbers.eq(label)}: in it are {found}"
 
 
 def asked(equation: Equation, values: Mapping[str, Any]) -> Asked:
@@ -61,6 +64,8 @@ def asked(equation: Equation, values: Mapping[str, Any]) -> Asked:
         name = names.get(word)
         if name is not None and not isinstance(kinds[name], Range):
             given[name] = _given(word, value, kinds[name], axes[name])
+        elif word not in equation.read().letters:
+            raise ShowError(_no_symbol(equation.label, word, words.values()))
         elif isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise ShowError(f"{word} wants the position of an index, a number; got {value!r}")
         else:

@@ -75,6 +75,7 @@ def show(label: str, /, *, wrong: str | None = None, **values: Any) -> None:
 
     `values`: a number, list or table for each symbol on the right, by its name without backslash and braces (`beta`, `d_k`, `W_Q`,
     `m_prime`), and a position for each index that should not be the first. Without any, the smallest draw is shown.
+    `label`: its name, or its number as messages print it, which may be another equation's tomorrow.
     `wrong`: the name of a wrong form of the equation, which is displayed with its smallest counterexample instead.
 
     Raises ShowError if values are missing, unknown or of another shape; UnknownEquation if there is no such label.
@@ -90,7 +91,7 @@ def show(label: str, /, *, wrong: str | None = None, **values: Any) -> None:
 
 def shown(label: str, wrong: str | None = None, values: Mapping[str, Any] | None = None, registry: Registry = REGISTRY) -> Shown:
     """Return what `show` displays."""
-    equation = registry.get_equation(label)
+    equation = registry.get_equation(numbers.named("labels", label) or label)
     if equation.kind == "transcribed":
         raise ShowError(f"{numbers.eq(label)} is transcribed, not read: no numbers can be put in")
     if wrong is not None and values:

@@ -80,7 +80,12 @@ def _note_sums(evaluation: Scope, left: Value, right: Value) -> None:
 
 def dotted(evaluation: Scope, node: Node) -> Value:
     """Return a dot product, an entrywise product or a product of numbers."""
-    left, right = (evaluation.value(child) for child in node.children)
+    try:
+        left, right = (evaluation.value(child) for child in node.children)
+    except Malformed as error:
+        if node.kind != "dot" or "the lengths in the middle differ" not in error.problem:
+            raise
+        raise Malformed(rf"{error.problem}; a dot product that is one factor stands in parentheses: (a \cdot b) c", error.place) from None
     if node.kind == "dot":
         _note_sums(evaluation, left, right)
         if node.value and left.form == right.form == "matrix" and left.shape == right.shape:

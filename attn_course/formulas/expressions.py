@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from attn_course.formulas.brackets import Brackets
-from attn_course.formulas.cursor import CLOSING, placed
+from attn_course.formulas.cursor import CLOSING, INSTEAD, placed
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tokens import DEEPEST, LETTERS, NESTING, Token, argument_end, matching, tokens_of
 from attn_course.formulas.tree import FAMILY, Node, bound_in
@@ -299,13 +299,18 @@ class Expressions(Brackets):
             return self.leaf("index")
         if token.kind == "word":
             raise self.wrong(f"{token.text} is neither given nor known")
-        if re.fullmatch(r"\\[A-Za-z]+", text) and text not in KNOWN:
-            plain = text.removeprefix("\\")
-            near = [SPELLED[plain]] if plain in SPELLED else difflib.get_close_matches(text, _COMMANDS, 1, 0.75) if plain[1:] else []
-            raise self.wrong(f"{text} is not known" + "".join(f": did you mean {name}?" for name in near))
         if text.startswith(r"\begin{"):
             raise self.wrong(f"write the formula alone, without {text}")
         raise self.wrong("expected a number, a symbol, a function or a parenthesis")
+
+    def wrong(self, problem: str, token: Token | None = None) -> Malformed:
+        """Return a complaint about the next token, or another; a command that nobody knows is the problem wherever it stands."""
+        text = (token or self.token).text
+        if problem.startswith("expected") and re.fullmatch(r"\\[A-Za-z]+", text) and text not in KNOWN | INSTEAD.keys():
+            plain = text.removeprefix("\\")
+            near = [SPELLED[plain]] if plain in SPELLED else difflib.get_close_matches(text, _COMMANDS, 1, 0.75) if plain[1:] else []
+            problem = f"{text} is not known" + "".join(f": did you mean {name}?" for name in near)
+        return super().wrong(problem, token)
 
     def leaf(self, kind: str, value: str = "") -> Node:
         """Read a node of one token."""

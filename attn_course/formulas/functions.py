@@ -53,6 +53,9 @@ def _lse(value: Value) -> Value:
 
 
 def _diagonal(value: Value) -> Value:
+    """Return the matrix with a vector on its diagonal, or the diagonal of a matrix as a column."""
+    if value.form == "matrix" and value.shape[:1] == value.shape[1:]:
+        return oriented(np.diagonal(value.indexed, axis1=-2, axis2=-1), "column")
     check_form("diag", value, *FLAT)
     return Value(value.indexed[..., None, :] * np.eye(value.indexed.shape[-1], dtype=int), "matrix")
 

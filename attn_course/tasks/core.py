@@ -89,7 +89,7 @@ def at_sizes(letters: str, make: Callable[..., Mapping[str, Any]], relations: Se
     """
     sets = size_sets(letters, relations)
     named = [", ".join(f"{letter} = {size}" for letter, size in sizes.items()) for sizes in sets]
-    named[-1] = f"all sizes equal, {named[-1]}" if len(sets[-1]) > 1 else named[-1]
+    named[-1] = f"sizes that coincide ({named[-1]})" if len(sets[-1]) > 1 else named[-1]
     return AtSizes(dict(zip(named, sets, strict=True)), make)  # a single size may come a second time
 
 

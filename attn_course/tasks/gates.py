@@ -29,6 +29,7 @@ from attn_course.tasks.wording import SECRET
 
 SEEDS = (CHECK_SEED, 1, 20, 300)  # notebooks always draw the same cases; a class draws its own
 MIN_RIGHT_ANSWERS = 2
+TOLD = ("this is the mistake “", "this may be the mistake “")  # how a verdict names a known wrong answer
 FILLS = (-30.0, -60.0, -1e4, -1e9)  # in the place of minus infinity
 COUNTS_FOR_NOTHING = 750.0  # a score so far below all others has the weight 0 in float64
 MASKS = {"mask", "lengths", "source_lengths", "window", "padding", "lses", "m_a"}  # inputs that can hide all that a row has
@@ -202,7 +203,7 @@ def _wrong_answer_problems(task: Task) -> list[str]:
     if task.wants_latex and (refused := next((said for bench in benches if not (said := bench.assess(task.answer)).passed), None)):
         found.append(f"its own answer is refused: {refused.message}")
     for wrong in task.wrong:
-        tries = [_mistaken(bench.verdict(wrong.function), wrong.name, ("this is “", "this may be “")) for bench in benches]
+        tries = [_mistaken(bench.verdict(wrong.function), wrong.name, TOLD) for bench in benches]
         if task.wants_function:
             tries.append(_mistaken(benches[0].verdict(wrong.function, narrow=True), wrong.name))
         found += [f"the known wrong answer “{wrong.name}” {said}" for said in tries if said][:1]

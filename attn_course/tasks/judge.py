@@ -75,9 +75,10 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
     number = min({*forms} & {*explained} or explained or forms or misses, key=lambda n: (cases[n].name != first_name(cases[n].name), n))
     where, words = _in_case(task, cases[number]), shown(task, cases[number], misses[number])
     if known and len(explained) < len(misses):
-        return with_parts(_failed(task, f"it looks like “{known.name}”{where}, but not in every case that fails.{words}", known))
+        said = f"it looks like the mistake “{known.name}”{where}, but not in every case that fails.{words}"
+        return with_parts(_failed(task, said, known))
     if known and sure:
-        return with_parts(_failed(task, f"this is “{known.name}”{where}.{words}", known))
+        return with_parts(_failed(task, f"this is the mistake “{known.name}”{where}.{words}", known))
     if task.left:
         remark = _formula_remark(task, cases, results, rights, expect)
     else:
@@ -86,7 +87,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
             for n, (case, result, right) in enumerate(zip(cases, results, rights, strict=True))
         ]
         remark = truths(task, outcomes, number, guessed=known is not None)
-    opening = f"this may be “{known.name}”" if known else f"{task.entry} is not right"
+    opening = f"this may be the mistake “{known.name}”" if known else f"{task.entry} is not right"
     return with_parts(_failed(task, f"{opening}{where}.{words}{remark}", known, of_form=bool(misses[number].reason)))
 
 
@@ -169,7 +170,7 @@ def _judge_derivation(task: Task, cases: Sequence[Case], results: Sequence[Resul
         if missed:
             known = _recognised_line(task, cases, [one[number] for one in lines], expect)
             words = f"line {number + 1} does not follow from line {number}"
-            words += f": this is “{known.name}”" if known else ""
+            words += f": this is the mistake “{known.name}”" if known else ""
             return _failed(task, f"{words}.{shown(task, cases[missed[0]], steps[missed[0]] or Miss())}", known)
     if not facts["ends"]:
         return _failed(task, f"every line of {task.entry} follows from the one before, but the last is not yet `{task.answer[-1]}`")

@@ -23,7 +23,7 @@ from attn_course.formulas.expressions import RELATIONS, SPLIT
 from attn_course.formulas.givens import Given, as_given, unrelated
 from attn_course.formulas.read import read_expression
 from attn_course.formulas.relations import compare
-from attn_course.formulas.tree import Node, bound_by, bound_in, write
+from attn_course.formulas.tree import FAMILY, Node, bound_by, bound_in, write
 from attn_course.formulas.values import Value
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.run import Result, quiet
@@ -37,6 +37,8 @@ EQUALS = Node("relation", (), "=")
 CALCULUS = {"derivative": r"\partial", "at": r"\partial", "nabla": r"\nabla", "integral": r"\int"}  # what must be allowed by name
 SIDES = re.compile(r"^the two sides do not fit: left is (.+), right is (.+)$")
 KRONECKER = r"\delta"
+DIFFERENTIAL = re.compile(r"d[A-Z]")  # dS: one symbol, though each letter is read for itself
+DECORATION = r"[_^](?:\w|\\[A-Za-z]+|\{[^{}]*\})"  # what stands above or below a symbol
 ALWAYS = ("tr",)  # an inner product of two matrices is written with it, or in angles
 
 
@@ -90,7 +92,8 @@ class Question:
                 function = _function(node)
                 if function and not {function, function.rstrip("'")} & {*self.functions, *ALWAYS}:
                     raise Malformed(f"{function} may not stand here; {self.allowed}", node.place)
-            self._hold_letters(tree)
+            self._hold_delta(tree, text)
+            self._hold_letters(tree, text)
         except Malformed as error:
             raise self._advised(error, text).of(text) from None
         return tree
@@ -108,7 +111,17 @@ class Question:
             return Malformed(f"{error.problem}; {self.allowed}", error.place)
         return error
 
-    def _hold_letters(self, tree: Node) -> None:
+    def _hold_delta(self, tree: Node, text: str) -> None:
+        r"""Refuse a \delta without its two indices, where no list of that name is given."""
+        nodes = list(tree.walk())
+        entries = {node.children[0].place: node for node in nodes if node.kind == "entry" and _is_kronecker(node.children[0])}
+        for node in filter(_is_kronecker, nodes):
+            whole = entries.get(node.place, node)
+            if len(whole.children) < 3:
+                typed = text[slice(*whole.place)]
+                raise Malformed(rf"{typed} is not given here; with two indices \delta is 1 where they are equal, else 0", whole.place)
+
+    def _hold_letters(self, tree: Node, text: str) -> None:
         node, strange = tree, tree.letters() - {KRONECKER, *self.letters}
         if not strange:
             return
@@ -123,19 +136,26 @@ class Question:
             )
         plain = letter.rstrip("}").rpartition("{")[2]  # x of \mathbf{x}
         near = [symbol for symbol in self.symbols if re.match(rf"{re.escape(letter)}[_^]", symbol)]  # W_O for W_o
-        if plain != letter and plain in self.symbols:
+        typed, place = letter, node.place
+        if differential := DIFFERENTIAL.match(text, place[0]):
+            typed = differential[0]
+            known = f"; {self.allowed}"
+        elif plain != letter and plain in self.symbols:
             known = f": write {plain}"
         elif near:
-            known = f": given {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
+            (decorated,) = re.findall(rf"^{re.escape(letter)}(?:{DECORATION})*", text[place[0] :])
+            typed = decorated or letter
+            meant = [symbol for symbol in near if _undecorated(symbol) == _undecorated(typed)]
+            known = f": write {_with_index(meant[0], typed)}" if meant else f": given {'is' if len(near) == 1 else 'are'} {', '.join(near)}"
         else:
             known = f"{': the left side has no index' * (not self.letters)}; {self.allowed}"
-        raise Malformed(f"{letter} is unknown here{known}", node.place)
+        raise Malformed(f"{typed} is unknown here{known}", (place[0], place[0] + len(typed)))
 
     @property
     def allowed(self) -> str:
         """What may stand in the answer, in words."""
-        kinds = {"the indices": self.letters, "the functions": self.functions}
-        rest = "".join(f", {kind} {', '.join(names)}" for kind, names in kinds.items() if names)
+        kinds = (("index", "indices", self.letters), ("function", "functions", self.functions))
+        rest = "".join(f", the {one if len(names) == 1 else many} {', '.join(names)}" for one, many, names in kinds if names)
         delta = r", \delta_{ij} (1 where i = j)" if len(self.letters) > 1 and KRONECKER not in self.symbols else ""
         return f"what may stand here: {', '.join(self.symbols)}{rest}{delta}, numbers, sums with indices of their own"
 
@@ -289,6 +309,22 @@ def _compiled(frame: Node, tree: Node, names: tuple[str, ...], latex: str) -> Fo
 def _beneath(chain: Node) -> Node:
     """The expression that `_compiled` negated twice; parts are known by their identity, so it must be this very one."""
     return chain.children[2].children[0].children[0]
+
+
+def _is_kronecker(node: Node) -> bool:
+    return node.kind == "index" and node.value == KRONECKER
+
+
+def _undecorated(symbol: str) -> str:
+    """A symbol as it is compared with what was typed: W_V^{(h)} and W_V^h are alike."""
+    family = FAMILY.match(symbol)
+    return re.sub(r"[{}()]", "", f"{family[1]}^#" if family else re.sub(r"\^(?:[A-Za-z]|\{\(?[A-Za-z]\)?\})$", "^#", symbol))
+
+
+def _with_index(symbol: str, typed: str) -> str:
+    """A symbol with the index above it that was typed: for W_V^l it is W_V^{(l)}, though W_V^{(h)} is given."""
+    family, above = FAMILY.match(symbol), re.search(r"\^\{?\(?([A-Za-z])\)?\}?$", typed)
+    return f"{family[1]}^{{({above[1]})}}" if family and above else symbol
 
 
 def on_one_line(problem: str) -> str:

@@ -7,6 +7,7 @@ import re
 
 BROADCAST = re.compile(r"^operands could not be broadcast together with shapes \(([\d,]*)\) \(([\d,]*)\) ?$")  # NumPy's words
 MATMUL = re.compile(r"^matmul: Input operand 1 has a mismatch in its core dimension 0,.*\(size (\d+) is different from (\d+)\)")
+AXIS = re.compile(r"^(?:\w+: )?axis -?\d+ is out of bounds for array of dimension (\d+)")
 BOOLEAN = re.compile(r"^boolean index did not match indexed array along ")
 REDUCTION = re.compile(r"\b(?:sum|mean|max|min|amax|amin|norm|std|var|prod|average|logsumexp)\(")
 KEPT = re.compile(r"\bkeepdims?\b|\bNone\b|newaxis|expand_dims|unsqueeze|reshape")
@@ -22,6 +23,10 @@ def advice_on_shapes(error: str, code: str) -> str:
     if mismatch := MATMUL.match(error):
         rows, columns = mismatch.groups()
         return f"the left factor has {columns} columns and the right one {rows} rows"
+    if beyond := AXIS.match(error):
+        axes = int(beyond[1])
+        named = f"axes 0 to {axes - 1}, or from the end -1 to -{axes}" if axes > 1 else "axis 0 and no other" if axes else "no axis"
+        return f"this array has {named}"
     if BOOLEAN.match(error):
         return "a boolean index must have the shape of what it picks from; np.where broadcasts"
     if not (operands := BROADCAST.match(error)):

@@ -63,9 +63,9 @@ def test_right_answers_get_full_marks_and_wrong_ones_their_name_and_what_is_show
     assert [points for points, _ in said_of_the_two(grade())] == [3, 2]
     (formula, derivation) = the_two(grade("my_cooling = r'\\sum_i s_i z_i'", LOST))
     assert (formula.points, formula.mistake) == (0, "only the slope of the log-sum-exp")
-    assert formula.message.startswith("this is “only the slope of the log-sum-exp”. It is ")
+    assert formula.message.startswith("this is the mistake “only the slope of the log-sum-exp”. It is ")
     assert (derivation.points, derivation.mistake) == (0, "the shift lost in the denominator only")
-    said = "line 2 does not follow from line 1: this is “the shift lost in the denominator only”. The line before is "
+    said = "line 2 does not follow from line 1: this is the mistake “the shift lost in the denominator only”. The line before is "
     assert derivation.message.startswith(said)
     graded = grade("my_cooling = '<script>alert(1)</script>'")
     page = feedback_page(Marked("ada", "", "", graded.lesson, "graded", verdicts=graded.verdicts))

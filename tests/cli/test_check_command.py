@@ -18,7 +18,9 @@ from attn_course.commands.terminal import write_json
 from tests.classroom import toy
 
 
-def make_report(*, title="Stable softmax on any axis", status="failed", message="this is “softmax over the first axis”.", problems=()):
+def make_report(
+    *, title="Stable softmax on any axis", status="failed", message="this is the mistake “softmax over the first axis”.", problems=()
+):
     hint = None if status in ("passed", "missing") else "each row's weights must sum to 1: normalise over the last axis"
     task = TaskReport("stable-softmax", title, status, 3 if status == "passed" else 0, 3, message, None, hint, "2.19", 0.5)
     return NotebookReport(
@@ -45,7 +47,8 @@ def test_work_is_checked_by_default_and_everything_is_told(toy_course, attn_cour
     assert said.code == 1
     assert said.err == ""
     shown = " ".join(said.out.split())
-    for words in ("work/ex_97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed", "97.2 Thrice 0/3 failed: this is “lost the sign”",
+    for words in ("work/ex_97_toy.ipynb (chapter 97)", "97.1 Twice 2/2 passed",
+                  "97.2 Thrice 0/3 failed: this is the mistake “lost the sign”",
                   "Hint: hint: you lost the sign", "97.3 Four times 0/4 four_times has no answer yet",
                   "Hint: first nudge for four_times", "1 of 3 tasks pass, 2 of 9 points"):  # fmt: skip
         assert words in shown
@@ -82,6 +85,16 @@ def test_names_and_hints_are_whole_and_brackets_as_they_are_at_any_width_and_non
     assert "…" not in out
     words = set(out.replace("│", " ").split())
     assert {"Stable", "softmax", "any", "axis", "weights", "normalise", "last", "[red]", "[0,", "1]", "[/]"} <= words
+
+
+@pytest.mark.parametrize("width", [200, 80, 40])
+def test_the_place_in_a_formula_is_quoted_because_a_folded_line_has_no_columns(reported, attn_course, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    place = r"my_formula cannot be read: dS is unknown here" + "\n" + r"  \frac{1}{n} dS^\top Q" + "\n" + " " * 14 + "^^"
+    reported(message=place)
+    out = attn_course("check").out
+    assert "^^" not in out
+    assert r"unknown here, at `dS` behind `\frac{1}{n}`" in " ".join(out.replace("│", " ").split())
 
 
 def test_notes_of_ones_own_in_work_are_left_out_unless_named(reported, toy_course, attn_course):

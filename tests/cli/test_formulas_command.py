@@ -82,7 +82,12 @@ def test_one_equation_is_shown_with_all_that_is_known_of_it_and_checked_and_an_u
     assert said.out.splitlines()[0] == f"{numbers.eq('softmax-jacobian')} {equation.name}"
     for part in (equation.latex, equation.why, *equation.uses, *(wrong.latex for wrong in equation.wrongs), equation.checked, "Used by"):
         assert part in said.out
+    assert said.out.splitlines()[1].strip() == "J = diag(s) - s s^T"
+    assert "B2, softmax in practice: shift invariance" in said.out
     assert numbers.ROLE.findall(said.out) == []
+    number = numbers.eq("softmax-jacobian")
+    for written in (number, number.removeprefix("Eq. "), number[5:-1]):
+        assert attn_course("formulas", written).out == said.out
     verified = attn_course("formulas", "softmax-jacobian", "--verify")
     assert (verified.code, verified.out.splitlines()[-1]) == (0, "1 of 1 equation holds")
     unknown = attn_course("formulas", "softmax-jacobean")

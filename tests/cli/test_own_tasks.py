@@ -79,7 +79,7 @@ def test_the_guides_example_is_handed_out_and_graded_by_its_commands(attn_course
     assert attn_course(*grade, "--jobs", "1").code == 0
     rows = [row for row in platforms.table(tmp_path / "grades-04" / "grades.csv") if row["task"]]
     assert [(row["student"], row["task"], row["points"]) for row in rows] == [("ada", "largest-share", "2"), ("bo", "largest-share", "0")]
-    assert "this is “not divided”" in rows[1]["diagnosis"]
+    assert "this is the mistake “not divided”" in rows[1]["diagnosis"]
     if probe().level == "full":
         assert "PermissionError" in (tmp_path / "grades-04" / "class.html").read_text(encoding="utf-8")
     forget()

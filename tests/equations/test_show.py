@@ -202,7 +202,9 @@ def test_few_digits_round_and_are_never_zero():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"z": SCORES, "y": 3}, "wants values for n, sigma, z, and for the indices i; got one for 'y'"),
+        ({"z": SCORES, "y": 3}, r"^y is no symbol of Eq\. \(2\.1\): in it are n, sigma, z$"),
+        ({"x": SCORES}, r"^x is no symbol of Eq\. \(2\.1\): in it are n, sigma, z$"),
+        ({"z": SCORES, "k": 1}, r"^k is no symbol of Eq\. \(2\.1\): in it are n, sigma, z$"),
         ({"i": 2}, "wants values for z too; got none"),
         ({"z": [[1.0]]}, r"z wants a list of n numbers; got an array of the shape \(1, 1\)"),
         ({"z": "abc"}, "z wants a list of n numbers; got 'abc'"),
@@ -216,6 +218,13 @@ def test_few_digits_round_and_are_never_zero():
 def test_what_was_wanted_and_what_came(values, said):
     with pytest.raises(ShowError, match=said):
         shown("softmax", values=values)
+
+
+@pytest.mark.parametrize("written", ["{}", "({})", "Eq. ({})"])
+def test_an_equation_is_shown_by_the_number_that_messages_print(written):
+    label = "softmax-jacobian"
+    number = numbers.eq(label).removeprefix("Eq. (").removesuffix(")")
+    assert str(shown(written.format(number))) == str(shown(label))
 
 
 def test_other_errors_in_one_line():

@@ -26,6 +26,13 @@ def test_what_cannot_be_read_says_why(latex, said):
     assert said in str(caught.value)
 
 
+def test_diag_of_a_matrix_is_its_diagonal_as_a_column():
+    table = np.arange(6.0).reshape(2, 3)
+    check(r"\mathrm{diag}(A A^\top) = v", A=table, v=column(np.array([5.0, 50.0])))
+    with pytest.raises(Malformed, match="diag of a 2 x 3 matrix has no meaning"):
+        check(r"\mathrm{diag}(A) = A", A=table)
+
+
 def test_a_star_in_braces_of_its_own_and_an_accent_belong_to_a_name():
     assert read("W^{*} = 1", ["W^*"]) == read("W^* = 1", ["W^*"])
     check(r"\hat{y}_i = x_i + 1, \qquad \hat y_i - 1 = x_i", x=X)

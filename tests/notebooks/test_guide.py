@@ -253,7 +253,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "two known wrong answers that are one": (
         [(TASKS_PY, "axis=-1, keepdims=True -> axis=0", "axis=-1, keepdims=True -> axis=None")],
-        [f"{TASKS_PY} [centre-rows]: the known wrong answer “columns” is not told by its name, but: this is “one mean for all”"],
+        [f"{TASKS_PY} [centre-rows]: the known wrong answer “columns” is not told by its name, but: this is the mistake “one mean"],
     ),
     "no right answers": (
         [(RIGHT_PY, None)],

@@ -62,7 +62,7 @@ def test_a_known_wrong_answer_that_is_right_or_another_is_reported():
     assert gates.wrong_answer_problems(right) == ["the known wrong answer “right after all” passes: it equals the right one in every case"]
     (problem,) = gates.wrong_answer_problems(alike(PAIR, "the smallest again", PAIR.wrong[0].function))
     assert problem.startswith(
-        "the known wrong answer “the smallest again” is not told by its name, but: this is “the smallest” in the case "
+        "the known wrong answer “the smallest again” is not told by its name, but: this is the mistake “the smallest” in the case "
     )
 
 

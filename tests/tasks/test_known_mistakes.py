@@ -17,7 +17,7 @@ def test_the_mistake_that_explains_most_of_the_missed_cases_is_named_with_a_case
     verdict = verdict_of(WRITE, answer)
     assert verdict.mistake == "not centred"
     assert verdict.message.startswith(
-        "it looks like “not centred” in the case “three axes”, but not in every case that fails. The first wrong"
+        "it looks like the mistake “not centred” in the case “three axes”, but not in every case that fails. The first wrong"
     )
 
 
@@ -28,7 +28,7 @@ def test_a_mistake_that_passes_where_the_answer_passes_is_recognised():
     ]
     verdict = verdict_of(changed(WRITE, wrong=wrong), wrong[0].function)
     assert verdict.mistake == "not centred but for matrices"
-    assert verdict.message.startswith("this is “not centred but for matrices” in the case “three axes”. ")
+    assert verdict.message.startswith("this is the mistake “not centred but for matrices” in the case “three axes”. ")
 
 
 def alike(function):
@@ -85,7 +85,7 @@ ONE_NUMBER = changed(PAIR, cases=lambda rng: [Case("always the same", blocks=[np
 def test_a_name_that_rests_on_one_number_or_on_nan_is_a_guess(task, name, opening):
     (wrong,) = [wrong for wrong in task.wrong if wrong.name == name]
     verdict = verdict_of(task, as_answer(task, wrong.function))
-    assert verdict.message.startswith(f"{opening} “{name}”")
+    assert verdict.message.startswith(f"{opening} the mistake “{name}”")
     assert (verdict.mistake, verdict.hint) == (name, wrong.hint)
 
 

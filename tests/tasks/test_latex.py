@@ -113,6 +113,57 @@ def test_what_cannot_be_read_says_why_and_where_and_is_no_attempt(answer, messag
     assert not verdict.counts
 
 
+KEY = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} "
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "said_of_it"),
+    [
+        (
+            "gradient-of-one-key",
+            r"dS^\top Q",
+            r"cannot be read: dS is unknown here; what may stand here: P, Q, V, Z, dZ, d_k, T_q, T_k, the index j, the function \sqrt, num",
+        ),
+        ("gradient-of-one-key", KEY + r"(dZ_i V_j^\top - \delta_i) Q_i", r"cannot be read: \delta_i is not given here; with two indices"),
+        ("gradient-through-the-softmax", r"P \odot dP - \delta", r"cannot be read: \delta is not given here; with two indices"),
+        ("layer-without-concatenation", r"\sum_h P_h X W_V^h W_O^h", "cannot be read: W_V^h is unknown here: write W_V^{(h)}\n"),
+        ("layer-without-concatenation", r"\sum_h P_h X W_V^{h}", "cannot be read: W_V^{h} is unknown here: write W_V^{(h)}\n"),
+        ("layer-without-concatenation", r"\sum_l P_l X W_V^l W_O^l", "cannot be read: W_V^l is unknown here: write W_V^{(l)}\n"),
+        ("row-of-grouped-head", r"V_{h \bmod g}", r"cannot be read: \bmod is not known; what may stand here: P, V, g, H,"),
+        ("layer-without-concatenation", r"X W_Q", "cannot be read: W_Q is unknown here: given are W_V^{(h)}, W_O^{(h)}\n"),
+        (
+            "gradient-of-one-key",
+            KEY + r"dZ_i \cdot (V_j - Z_i) Q_i",
+            r"has no meaning: a row (1 x 11) times a row (1 x 5): the lengths in the middle differ; a dot product that is one factor",
+        ),
+    ],
+)
+def test_a_message_names_what_was_typed_and_marks_all_of_it(task, answer, said_of_it):
+    verdict = said(get_task(task), answer)
+    assert verdict.message.partition(" ")[2].startswith(said_of_it)
+    assert not verdict.counts
+    typed = verdict.message.split(": ")[1].split(" is ")[0]
+    formula, carets = verdict.message.split("\n")[1:]
+    marked = formula[carets.index("^") :][: carets.count("^")]
+    assert marked == (typed if "cannot be read" in said_of_it else "(V_j - Z_i) Q_i")
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("delta-without-weights", r"\mathrm{tr}(V^\top dV)"),
+        ("delta-without-weights", r"\langle V, dV \rangle"),
+        ("delta-without-weights", r"\langle V, dV \rangle_F"),
+        ("delta-without-weights", r"\sum_{ja} V_{ja} dV_{ja}"),
+        ("gradient-of-one-key", KEY + r"(dZ_i \cdot (V_j - Z_i)) Q_i"),
+        ("gradient-through-the-softmax", r"P \odot (dP - \mathrm{diag}(P dP^\top) \mathbf{1}^\top)"),
+    ],
+)
+def test_every_notation_that_a_lesson_prints_passes(task, answer):
+    verdict = assess(get_task(task), answer)
+    assert verdict.passed, verdict.message
+
+
 def test_the_place_of_an_index_is_where_it_is_free():
     message = said(FORMULA, r"p_{ij} \sum_k g_{ik} + \sum_k (p_{ik} + g_{ij}) + g_{ik}").message
     formula, carets = message.split("\n")[1:]
@@ -260,10 +311,10 @@ def test_a_mistake_that_needs_equal_sizes_or_exchanged_indices_is_told():
         cases=at_sizes("n d", lambda rng, n, d: {"X": (x := rng.normal(size=(n, d))), "n": n, "d": d, "m": x.mean(axis=0)}),
         wrong=[Wrong(name, latex, name) for name, latex in (("sum", r"\sum_i X_{ij}"), ("one", "1 + 0 m"), ("two", "2"))],
     )
-    assert " It is right for all sizes equal, n = 6, d = 6." in said(mean, r"\frac{1}{d} \sum_i X_{ij}").message
+    assert " It is right for sizes that coincide (n = 6, d = 6)." in said(mean, r"\frac{1}{d} \sum_i X_{ij}").message
     verdict = said(mean, r"\frac{1}{n} \sum_{i=1}^{d} X_{ij}")
     first, *place = verdict.message.split("\n")
-    assert first.endswith("It is right for all sizes equal, n = 6, d = 6.")
+    assert first.endswith("It is right for sizes that coincide (n = 6, d = 6).")
     assert len(place) == 2
     assert set(place[1]) == {" ", "^"}
     outer = changed(
@@ -286,9 +337,9 @@ def test_the_counterexample_is_in_the_symbols_of_the_formula():
 
 
 BROKEN = [  # the lines, which of them does not follow, and what else is said
-    ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j}}", GOAL], 2, "this is “lost beneath”"),
-    ([START, SPLIT, r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", GOAL], 3, "this is “lost above”"),
-    ([START, r"\frac{e^{z_i} + e^c}{\sum_j (e^{z_j} + e^c)}", GOAL], 2, "this is “a sum of powers”"),
+    ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j}}", GOAL], 2, "this is the mistake “lost beneath”"),
+    ([START, SPLIT, r"\frac{e^{z_i}}{e^c \sum_j e^{z_j}}", GOAL], 3, "this is the mistake “lost above”"),
+    ([START, r"\frac{e^{z_i} + e^c}{\sum_j (e^{z_j} + e^c)}", GOAL], 2, "this is the mistake “a sum of powers”"),
     ([START, SPLIT, OUT, r"\frac{e^{z_i}}{\sum_j e^{2 z_j}}"], 4, "It would follow with one part left out in `2\\, z_{j}`"),
     ([START, r"\frac{e^{z_i} e^c}{\sum_j e^{z_j} e^{-c}}", GOAL], 2, "It would follow with another sign in `-c`"),
     ([START, SPLIT, r"\frac{e^{z_i} e^c}{e^c + \sum_j e^{z_j}}", GOAL], 3, ""),
@@ -362,13 +413,13 @@ def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
 @pytest.mark.parametrize(
     ("task", "form", "said"),
     [
-        ("gauge-of-the-values", "G^{-1} W_o", "my_factor cannot be read: W is unknown here: given are W_V, W_O\n"),
+        ("gauge-of-the-values", "G^{-1} W_o", "my_factor cannot be read: W_o is unknown here: given are W_V, W_O\n"),
         (
             "gradient-through-the-softmax",
             "P_{ij} dP_{ij}",
             "my_formula cannot be read: i is unknown here: the left side has no index; what",
         ),
-        ("gradient-through-the-softmax", r"P \circ dP", "this is “nothing subtracted”"),
+        ("gradient-through-the-softmax", r"P \circ dP", "this is the mistake “nothing subtracted”"),
         ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok {number} "),
         ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok {number} "),
         ("shift-invariance-of-softmax", r"\frac{e^{z_i + c}}{\sum_{k=1}^n e^{z_k + c}}", "but the last is not yet"),

@@ -91,8 +91,8 @@ def test_a_right_module_passes(capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("2 * self.weight", "self.weight"), "this is “not doubled”"),
-        (("self.weight) + ", "self.weight) - "), "this is “bias subtracted”"),
+        (("2 * self.weight", "self.weight"), "this is the mistake “not doubled”"),
+        (("self.weight) + ", "self.weight) - "), "this is the mistake “bias subtracted”"),
         (("+ self.bias", "+ self.bias.detach()"), "The first wrong number, element [0] of the gradient of bias, is 0"),
         (("+ self.bias", "+ 2 * self.bias - self.bias.detach()"), "The first wrong number, element [0] of the gradient of bias, is"),
         (("self.bias = ", "self.shift = "), "it lacks bias and has also shift"),

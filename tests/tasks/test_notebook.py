@@ -198,7 +198,7 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
     task = get_task("entropy-by-hand")
     wrong = next(wrong for wrong in task.wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
-        f"task {task.number} ({task.title}): this may be “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
+        f"task {task.number} ({task.title}): this may be the mistake “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
         f"  See {numbers.eq('free-energy-identity')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
@@ -263,11 +263,11 @@ def test_backticks_become_code():
 
 
 def test_a_failed_card_speaks_in_sentences_and_begins_with_what_was_read():
-    page = rich(replace(NASTY, message="this is “no minus”", hint="the minus is gone", formula="J = 1", equation="softmax"))
+    page = rich(replace(NASTY, message="this is the mistake “no minus”", hint="the minus is gone", formula="J = 1", equation="softmax"))
     parts = [
         "not right yet.",
         "It was read as $\\displaystyle J = 1$.",
-        "This is “no minus”.",
+        "This is the mistake “no minus”.",
         "<b>Hint:</b> the minus is gone.",
         "See Eq. (2.",
     ]

@@ -85,7 +85,7 @@ def test_a_check_goes_by_the_students_numbers(student, capsys, tmp_path, monkeyp
     assert capsys.readouterr().out == f"{own.ok_line}\n" * 2
     with pytest.raises(CheckFailed, match="my_count is not right"):
         check(WINDOW, (772, 15))
-    with pytest.raises(CheckFailed, match="this may be “the first rows counted as full”"):
+    with pytest.raises(CheckFailed, match="this may be the mistake “the first rows counted as full”"):
         check(WINDOW, (80 * 7, right.arrays[0][1]))
 
 

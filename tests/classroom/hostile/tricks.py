@@ -46,7 +46,7 @@ patched builtins:
     builtins.bool = builtins.all = builtins.any = lambda *a, **k: True
     builtins.isinstance = lambda *a: True
     def thrice(x): return x
-input transformer: this is “forgot the factor”
+input transformer: this is the mistake “forgot the factor”
     import IPython
     from IPython.core.inputtransformer2 import TransformerManager
     TransformerManager.transform_cell = lambda self, text: "thrice = lambda x: x + 2 * x"
@@ -67,7 +67,7 @@ __array__: must return a NumPy array or a torch tensor; got __main__.Lie
         def __array_function__(self, *a, **k): return True
         __eq__ = __lt__ = __le__ = __ge__ = __gt__ = lambda self, other: True
     def thrice(x): return Lie()
-__array_ufunc__: this is “forgot the factor”
+__array_ufunc__: this is the mistake “forgot the factor”
     import numpy as np
     class Lie(np.ndarray):
         def __array_ufunc__(self, *a, **k): return np.True_
@@ -102,7 +102,7 @@ a class that says it is a tensor: its result cannot be sent: arrays in a frame m
         dtype = "torch.float64"
         def numpy(self): return "no array"
     def thrice(x): return Lie()
-a course of its own: this is “forgot the factor”
+a course of its own: this is the mistake “forgot the factor”
     import sys, types
     course = types.ModuleType("attn_course")
     course.check = course.judge = lambda *a, **k: True
@@ -133,7 +133,7 @@ a property: the answer cell does not define thrice
     sys.modules["__main__"].__class__ = Module
     try: del thrice
     except NameError: pass
-answers with what came before: it looks like “forgot the factor”
+answers with what came before: it looks like the mistake “forgot the factor”
     seen = []
     def thrice(x):
         seen.append(x)
@@ -205,7 +205,7 @@ a thread bomb:
     threading.stack_size(2**16)
     def thrice(x):
         while True: threading.Thread(target=time.sleep, args=(100,)).start()
-a thread that changes the answers: this is “forgot the factor”
+a thread that changes the answers: this is the mistake “forgot the factor”
     import threading, time
     def change():
         while True:
@@ -223,12 +223,12 @@ a thread that answers:
             time.sleep(0.001)
     threading.Thread(target=answer, daemon=True).start()
     def thrice(x): return x
-atexit: this is “forgot the factor”
+atexit: this is the mistake “forgot the factor”
     import atexit, os
     atexit.register(lambda: print("x" * 2**21))
     atexit.register(os.abort)
     def thrice(x): return x
-__del__: this is “forgot the factor”
+__del__: this is the mistake “forgot the factor”
     class Late:
         def __del__(self):
             while True: pass
@@ -267,7 +267,7 @@ an error with a name of its own: raised
     class Bad(Exception): pass
     Bad.__name__ = "<script>alert(1)</script>\n" * 1000
     def thrice(x): raise Bad("\x00\x1b[2J" * 1000)
-a callable that refuses to be looked at: this is “forgot the factor”
+a callable that refuses to be looked at: this is the mistake “forgot the factor”
     class Answer:
         def __call__(self, x): return x
         def __getattr__(self, name): raise SystemExit(name)

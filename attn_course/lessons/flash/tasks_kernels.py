@@ -268,8 +268,8 @@ def my_schedule(t_1, t_2):
     matrix products, lower row the exponentials, in clock ticks. Write `my_schedule = (a, b, c, d)`:
 
     - `a`, `b`: ticks that one tile takes on the matrix unit, and on the unit for exponentials;
-    - `c`: ticks that **ten** tiles take if the products of the next tile need not wait for the exponentials of this
-      one, {eq}`overlapped-tile-time`;
+    - `c`: ticks of **ten** tiles if products need not wait for the exponentials of the tile before,
+      {eq}`overlapped-tile-time`;
     - `d`: how many times as long they take without overlap.
     """
     return (3, 2, 3 + 9 * 3 + 2, 10 * (3 + 2) / (3 + 9 * 3 + 2))

@@ -220,7 +220,7 @@ def _read(t_1, t_2):
     judged_by=_read,
     figure="figures.schedule",
     variants=every(t_1=(3.0, 4.0, 5.0), t_2=(2.0, 1.0)),
-    tolerance=2e-4,
+    digits=3,
     figure_data=_schedule_to_read,
     slips=[
         slips(
@@ -264,13 +264,13 @@ def _read(t_1, t_2):
     """,
 )
 def my_schedule(t_1, t_2):
-    """The cell below shows how the first three tiles of a kernel keep two units busy, **without** overlap: upper row the
+    """The cell below shows the first three tiles of a kernel on two units, **without** overlap: upper row the
     matrix products, lower row the exponentials, in clock ticks. Write `my_schedule = (a, b, c, d)`:
 
     - `a`, `b`: ticks that one tile takes on the matrix unit, and on the unit for exponentials;
-    - `c`: ticks that **ten** tiles take if the products of the next tile need not wait for the exponentials of this
-      one, {eq}`overlapped-tile-time`;
-    - `d`: how many times as long ten tiles take without overlap (three digits).
+    - `c`: ticks of **ten** tiles if products need not wait for the exponentials of the tile before,
+      {eq}`overlapped-tile-time`;
+    - `d`: how many times as long they take without overlap.
     """
     return (3, 2, 3 + 9 * 3 + 2, 10 * (3 + 2) / (3 + 9 * 3 + 2))
 

@@ -45,8 +45,10 @@ def build_own(folder: Path) -> tuple[str, Path]:
     path = own_exercises()[slug]
     source, tasks = str(path.parent / SOURCE), {task.id: task for task in declared_tasks(slug)}
     try:
-        cells = sheet(slug, numbers.title(slug), order(slug), tasks, has_lesson=False)
+        cells = sheet(slug, numbers.title(slug), order(slug), tasks, source)
         cells = [replace(cell, text=numbers.cite(cell.text)) for cell in cells]
+    except AuthoringError:
+        raise
     except ValueError as error:
         raise AuthoringError(f"{source}: {error}") from None
     written = _Own(path.parent, Lesson(slug, numbers.title(slug), minutes=1), {"solutions": assemble(cells, Record())})

@@ -44,6 +44,8 @@ def _of_tasks(unit: Unit, fingerprints: Fingerprints, get_task: TaskLookup) -> l
         listed = order(unit.slug)
         tasks = {each: get_task(each) for each in listed if isinstance(each, str)}
         cells = sheet(unit.slug, title_of(unit), listed, tasks)
+    except AuthoringError:
+        raise
     except Exception as error:  # an author's file may fail in any way
         raise AuthoringError(str(Problem.of_loading(unit.source_name, error))) from None
     numbered = fingerprints.numbering.of

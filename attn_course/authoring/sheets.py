@@ -13,6 +13,7 @@ from attn_course.authoring.problems import NO_PYTHON, AuthoringError
 from attn_course.authoring.sealed import read_text
 from attn_course.authoring.source import Cell
 from attn_course.authoring.task_cells import STUDENT, answer_cells, question_cell
+from attn_course.numbers import UnknownName
 
 if TYPE_CHECKING:
     from attn_course.tasks import Task
@@ -58,18 +59,22 @@ def _order(text: str) -> list[str] | None:
     return None
 
 
-def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[str, Task]", *, has_lesson: bool = True) -> list[Cell]:
+def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[str, Task]", name: str = "") -> list[Cell]:
     """Return the cells of a solution, with roles in them.
 
-    `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids. `has_lesson`: not so of a teacher's own tasks.
+    `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids. `name`: of a teacher's own
+    file, as messages show it; there is no lesson then.
 
-    Raises ValueError if two cells have one id, or a question says a number that differs from student to student.
+    Raises ValueError if two cells have one id, or a question says a number that differs from student to student; AuthoringError, with the
+    task, if a role names nothing.
     """
     notes = [each for each in order if not isinstance(each, str)]
     first = next((place for place, each in enumerate(order) if isinstance(each, str)), len(order))
     own = {each.id: each for each in notes if each.id in ("title", "setup")}
     listed = [tasks[each] for each in order if isinstance(each, str)]
-    cells = [Cell("title", "markdown", _title(slug, title, listed, own["title"].text if "title" in own else EACH_ALONE, has_lesson))]
+    cells = [
+        Cell("title", "markdown", _title(slug, title, listed, own["title"].text if "title" in own else EACH_ALONE, has_lesson=not name))
+    ]
     cells += [_noted(each) for each in order[:first] if not isinstance(each, str) and each.id not in own]
     cells.append(Cell("setup", "code", own["setup"].text if "setup" in own else "import numpy as np", ("setup",)))
     vary = any(len(task.variants) > 1 for task in listed)
@@ -80,13 +85,16 @@ def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[
             continue
         if tasks[each].your_turn and all(cell.id != "turns" for cell in cells):
             cells.append(Cell("turns", "markdown", TURNS, ("solution-only",)))
-        cells += _cells_of(tasks[each], slug)
+        try:
+            cells += _cells_of(tasks[each], slug)
+        except UnknownName as error:
+            raise AuthoringError(f"{name or tasks_file(slug)} [{each}]: {error}") from None
     if twice := sorted({cell.id for cell in cells if [other.id for other in cells].count(cell.id) > 1}):
         raise ValueError(f"wanted cells with ids of their own, got {', '.join(twice)} a second time")
     return cells
 
 
-def _title(slug: str, title: str, tasks: "Sequence[Task]", said: str, has_lesson: bool) -> str:
+def _title(slug: str, title: str, tasks: "Sequence[Task]", said: str, *, has_lesson: bool) -> str:
     """What stands above the exercises: `said` are words behind the counts, and paragraphs behind how it works."""
     marked = [task for task in tasks if not task.your_turn]
     count = WORDS[len(marked)].capitalize() if len(marked) < len(WORDS) else str(len(marked))

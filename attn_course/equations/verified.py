@@ -55,7 +55,7 @@ def verified(*labels: str, registry: Registry = REGISTRY) -> Verified:
     """Check equations; raises EquationError if one does not hold, UnknownEquation if there is none."""
     if not labels:
         raise EquationError("verify wants the name of an equation, or several; got none")
-    equations = [registry.get_equation(label) for label in labels]
+    equations = [registry.get_equation(numbers.named("labels", label) or label) for label in labels]
     for equation in equations:
         equation.check()
     return Verified(equations)
@@ -66,9 +66,10 @@ def verify(*formulas: str, like: str = "") -> None:
 
     Opened, the line of an equation says at which sizes it was tried, and the wrong forms that are rejected.
 
-    `formulas`: names as in `\label{...}`; or one formula in LaTeX, with `like`: the name of an equation, whose symbols it uses and with
-    whose numbers it is tried. A formula that says less than that equation is refused too. Raises EquationError with a counterexample, or
-    with the place, if one does not hold; UnknownEquation if there is none of that name.
+    `formulas`: names as in `\label{...}`, or numbers as printed; or one formula in LaTeX, with `like`: the name of an equation, whose
+    symbols it uses and with whose numbers it is tried. A formula that says less than that equation is refused too.
+
+    Raises EquationError with a counterexample, or with the place, if one does not hold; UnknownEquation if there is none of that name.
 
     >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
     Eq. (...) holds as printed (n = 3, 5, 6, 7); 3 known mistakes do not
@@ -85,12 +86,13 @@ def verify(*formulas: str, like: str = "") -> None:
 
 def _own(formula: str, like: str, registry: Registry = REGISTRY) -> Verified:
     """Check a reader's own formula with the numbers of an equation."""
-    equation = registry.get_equation(like)
+    equation = registry.get_equation(numbers.named("labels", like) or like)
     try:
         equation.check(formula)
     except EquationError as error:
-        reason = str(error).removeprefix(f"{numbers.eq(like)} is not confirmed: ")
-        raise type(error)(f"your formula is not confirmed with the numbers of {numbers.eq(like)}: {reason}") from None
+        shown = numbers.eq(equation.label)
+        reason = str(error).removeprefix(f"{shown} is not confirmed: ")
+        raise type(error)(f"your formula is not confirmed with the numbers of {shown}: {reason}") from None
     return Verified([equation], own=formula)
 
 

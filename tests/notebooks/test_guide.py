@@ -302,7 +302,7 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     ),
     "a question that refers to nothing": (
         [(TASKS_PY, "array its mean.", "array its mean, {eq}`nowhere`.")],
-        [f"{TASKS_PY} [centre-rows-text]: line 1: {{eq}}`nowhere`: there is no equation 'nowhere'"],
+        [f"{TASKS_PY} [centre-rows-text]: line 5: {{eq}}`nowhere`: there is no equation 'nowhere'"],
     ),
     "a solution that leans on the course": (
         [(TASKS_PY, "Rows without their mean.", "As attn_course has it.")],

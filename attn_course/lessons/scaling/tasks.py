@@ -405,10 +405,9 @@ def _the_factor_is_in_the_queries_already(rng):
 
 SPREADS = """
 keys with a large mean: 3.0 5 11 19 0.5 60.0
-small spreads and large ones: 0 7 5 64 0.2 1.7 2.5 5.0 12.0 40.0 90.0
+small spreads and large ones: 0 7 5 64 0.2 1.7 2.5 7.6 7.75 7.8 7.9 8.1 8.2 8.3 8.45 12.0 40.0 90.0
 one head: 0 3 11 29 3.0
 one query: 0 1 7 13 2.0 9.0
-spreads near the root of d_k: 0 5 11 29 5.1 5.2 5.25 5.3 5.5 5.55 5.6 5.7
 """
 
 

@@ -75,3 +75,16 @@ def my_attention_backward(query, key, value, d_output):
         return (torch.softmax(q @ k.T / q.shape[1] ** 0.5, 0) @ v * g).sum()
     out = getattr(tf, "gr" + "ad")(loss, argnums=(0, 1, 2))(*(torch.tensor(a) for a in (query, key, value)))
     return tuple(o.numpy() for o in out)
+# %% batched-backward | wrong | whether keys are shared guessed from a length
+def my_batched_backward(query, key, value, d_output):
+    root = np.sqrt(query.shape[-1])
+    scores = query @ key.swapaxes(-1, -2) / root
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    d_weights = d_output @ value.swapaxes(-1, -2)
+    d_scores = weights * (d_weights - (weights * d_weights).sum(axis=-1, keepdims=True)) / root
+    d_key, d_value = d_scores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ d_output
+    if key.shape[0] != query.shape[0]:
+        axes = tuple(range(query.ndim - 2))
+        d_key, d_value = d_key.sum(axis=axes), d_value.sum(axis=axes)
+    return d_scores @ key, d_key, d_value

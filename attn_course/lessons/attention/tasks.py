@@ -29,8 +29,8 @@ def _both_signs(rng, q_len, kv_len):
     inputs = _draw(lambda *shape: rng.normal(size=shape), q_len, kv_len, 5, 2)
     inputs["query"][:, :2] = [0.0, 100.0]
     inputs["query"][:2, :2] = [[100.0, 0.0], [0.0, -100.0]]
-    inputs["key"][:, 0], inputs["key"][:, 1] = -22.0, 22.0 + 0.02 * inputs["key"][:, 1]
-    inputs["key"][1, 0] = 22.0
+    inputs["key"][:, 0], inputs["key"][:, 1] = -22.22, 22.22 + 0.02 * inputs["key"][:, 1]
+    inputs["key"][1, 0] = 22.22
     return inputs
 
 

@@ -19,7 +19,7 @@ BATCHES = """
 no leading axis: own 3 7 5 2
 a batch of two: own 7 5 3 11 2
 two leading axes: own 5 11 7 13 2 3
-two examples share keys and values: shared 5 7 3 11 2
+two examples share keys and values: shared 5 2 3 11 2
 six examples on two axes share keys and values: shared 7 5 11 13 2 3
 one query: own 1 5 2 3 2
 """

@@ -12,8 +12,8 @@ from attn_course.authoring.notebook import DEEPER, LIVE, code_cells, markdown_ce
 from attn_course.authoring.numbering import CLOSING
 from attn_course.authoring.problems import Finding
 
-PROSE_PER_CODE = (1.5, 3.2)  # words of text to words of code
-MEDIAN_CODE_LINES = 7
+PROSE_PER_CODE = (1.5, 3.0)  # words of text to words of code
+MEDIAN_CODE_LINES = 6
 MAX_CODE_LINES = 15
 MAX_WORDS = 120  # of a Markdown cell ...
 LONG_CELLS_ALLOWED = 2  # ... with this many exceptions in a lesson,

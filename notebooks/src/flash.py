@@ -528,8 +528,7 @@ figures.causal_tiles(24, 24, 4, 4)
 # %% id="limits-code" tags=["predicted"]
 for width in (64, 128):
     products, exponentials = 4 * 128 * 128 * width / 4096, 128 * 128 / 16
-    print(f"d = {width:3d}: products {products:.0f} clocks,", end=" ")
-    print(f"exponentials {exponentials:.0f}: ratio {exponentials / products}")
+    print(f"d = {width:3d}: products {products:.0f} clocks, exponentials {exponentials:.0f}: ratio {exponentials / products}")
     share = products / (products + exponentials)
     print(f"         share of the peak if each waits for the other: {share:.0%}")
 show("exponential-to-matmul-time", B_q=128, B_k=128, d=64, rho_exp=16, rho_matmul=4096)

@@ -62,7 +62,7 @@ figures.machine()
 
 # %% [markdown] id="hook-time"
 # Moving one number at a time is slow: it takes two evaluations of the loss for each of the $28 + 28 + 21 = 77$ numbers of queries, keys and
-# values here, and for each of a billion in a large model. In the machine above all arrows are turned round: the gradient comes in at the
+# values here. In the machine above all arrows are turned round: the gradient comes in at the
 # output, and one sweep back finds all the others.
 
 # %% [markdown] id="backward"
@@ -442,7 +442,7 @@ verify_lesson("gradients")
 # %% [markdown] id="deeper-fall"
 # ## Deeper: a score that rises against its gradient
 #
-# No core section needs what follows. In the step of section {section}`whole`, take the row of "it": its $dS$, the change of its scores, and
+# In the step of section {section}`whole`, take the row of "it": its $dS$, the change of its scores, and
 # the two parts of that change to first order.
 
 # %% id="deeper-fall-code"
@@ -475,7 +475,7 @@ print(labelled(parts, ("dS", "change", "by query", "by keys"), TOKENS, digits=3)
 
 # %% [markdown] id="vanishes-notice"
 # So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$
-# makes up for it. (Optimisers such as Adam rescale gradients.) Here are all rows of the sentence, with the $dZ$ of the step above.
+# makes up for it. Here are all rows of the sentence, with the $dZ$ of the step above.
 
 # %% id="all-rows-figure"
 print(labelled([*d_output.T], rows=("dZ 1", "dZ 2", "dZ 3"), columns=TOKENS))
@@ -485,8 +485,6 @@ figures.all_rows(TOKENS, weights, d_scores)
 # %% [markdown] id="all-rows-notice"
 # The weight alone does not decide. In the row of "was", "tired" has a weight of only .08 and gets .14, almost as much in size as "cat" with
 # its weight of .60. In the row of "sat", "cat" has the weight .92, and its $dS$ rounds to 0: its cost is 2, and that of the mixture 2.005.
-# In the row of "it", "cat" has even more, .95, and yet its $dS$ is the largest of that row in size, $-.26$: its cost is $-4$, and that of
-# the mixture $-3.72$.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -512,10 +510,8 @@ figures.steps_explorable()
 # <details><summary>What you should see</summary>
 #
 # From 0, $-1$, $-2$ and $-3$ it takes 3, 8, 54 and 1108 steps: the last number is almost 370 times the first. The score of the best value
-# rises in every one of these steps, and yet from $-3$ its weight *falls* in all steps from the second to the 346th, from .016 to .0012. To
-# first order a weight grows only if its score rises by more than the mean of its row, $\sum_l p_l\, \Delta s_l$, and the value 1, with its
-# large weight and its fast score, keeps that mean above the rise of $s_4$. Then the value 1 has nearly all the weight, $z$ is almost 1,
-# and a step of $s_4$ is about $p_4 (2 - 1)$, hardly more than its weight.
+# rises in every one of these steps, and yet from $-3$ its weight *falls* in all steps from the second to the 346th, from .016 to .0012. A
+# weight grows only if its score rises by more than the mean of its row, and the value 1, with its large weight, keeps that mean higher.
 #
 # </details>
 
@@ -523,7 +519,7 @@ figures.steps_explorable()
 # ## Deeper: the same by autograd
 #
 # The autograd of torch records every operation that a tensor with `requires_grad=True` goes into, and then goes back through the record,
-# with a rule for each. Its `backward` gets $dZ$, as ours does.
+# with a rule for each.
 
 # %% id="autograd-code"
 leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
@@ -553,8 +549,8 @@ print("the queries:")
 print(labelled(query, columns=("entry 0", "1", "2", "3")))
 
 # %% [markdown] id="touched-notice"
-# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$. Two
-# rows do not change here: the queries of "cat" and of "because" have a 0 in that entry.
+# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$: here
+# all but two rows, whose queries have a 0 in that entry.
 
 # %% [markdown] id="by-index"
 # With three loops, one for each index, $dK$ comes out as the product says:
@@ -601,8 +597,8 @@ print("by the program:   ", ours[0][row])
 #
 # $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
 #
-# For $T_q = T_k = T$ and $d_k = d_v = d$, the weights are $T^2$ numbers, and $Q$, $K$, $V$ and $Z$ together $4\, T d$. So $P$ has
-# $T / (4 d)$ times as many.
+# For $T_q = T_k = T$ and $d_k = d_v = d$, $P$ has $T^2$ numbers, $T / (4 d)$ times as many as $Q$, $K$, $V$ and $Z$
+# together.
 
 # %% id="cost-code"
 T, d = 8192, 64
@@ -670,11 +666,10 @@ print(f"C: wrong in the line of {suspects[2].line}: {suspects[2].mistake}")
 #
 # $$\frac{f(x + h) - f(x - h)}{2\, h} = f'(x) + \frac{h^2}{6}\, f'''(x) + O(h^4) \label{central-difference-error}$$
 #
-# So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$. A difference to one side, $(f(x + h) - f(x)) / h$, keeps
-# $\frac{h}{2} f''(x)$; unless that is 0, half the step leaves about half.
+# So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$.
 
 # %% [markdown] id="deeper-step-rounding"
-# So far, if $f'''(x) \ne 0$, the smaller of two small steps is better. But each loss is rounded. Count only the last rounding: a loss of
+# But each loss is rounded. Count only the last rounding: a loss of
 # size $F$ is stored with an error up to $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6
 # \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size
 # of $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best
@@ -707,16 +702,15 @@ figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 # %% [markdown] id="step-answer" tags=["answer"]
 # It is $10^{-2}$. The estimate $(3 \cdot 6 \cdot 10^{-8})^{1/3}$ is about $0.0056 = 10^{-2.25}$, on the logarithmic axis nearer to
 # $10^{-2}$ than to $10^{-3}$. (That fits the curve, but is no proof: here $F$ and $M$ are other numbers, and the outputs are rounded, not
-# the loss.) At the left end of the float32 curve most keys do not change at all when so small a step is added, so their differences are 0,
-# and the error is the gradient itself.
+# the loss.)
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT. Collecting from the end is called *reverse mode*, and
-#   he described it here and in his master's thesis of 1970, in Finnish. Every operation of a long calculation may make a rounding error,
-#   and he asked how much each adds to the error of the result. That is our question, with a rounding error in the place of $\varepsilon$.
+# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT. Collecting from the end is called *reverse mode*, first in
+#   his master's thesis of 1970. He asked how much each rounding error of a
+#   long calculation adds to the error of the result: our question, with a rounding error in the place of $\varepsilon$.
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes $\delta$
 #   from the output, too.
-# - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): small finite
-#   differences, with a step of $10^{-6}$ unless told otherwise, made for float64.
+# - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): finite
+#   differences with a step of $10^{-6}$, made for float64.

@@ -577,8 +577,7 @@ figures.combined(patterns)
 # %% id="polarity-code" tags=["predicted"]
 hide = np.triu(np.ones((5, 5), dtype=bool), k=1)  # for nn.MultiheadAttention
 keep = from_torch_masks(hide)
-back = invert_mask(keep)
-print("kept:", np.array_equal(keep, mask), "  back:", np.array_equal(back, hide))
+print("kept:", np.array_equal(keep, mask), "  back:", np.array_equal(invert_mask(keep), hide))
 q, k, v = (torch.tensor(part) for part in (query, key, value))
 wrong = scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(hide)).numpy()
 print("wrong polarity: row 0 is", wrong[0].round(2), " last row is", wrong[4])

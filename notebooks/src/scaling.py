@@ -479,15 +479,15 @@ verify_lesson("scaling")
 # %% [markdown] id="matrices"
 # ## Deeper: the variance in matrices, and which broken assumption shows
 #
-# Can the three double sums be said in one line? The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$
+# The **trace** $\mathrm{tr}$ of a square matrix is the sum of its diagonal. Entry $(i, i)$
 # of $S_q S_k$ is $\sum_j (S_q)_{ij} (S_k)_{ji}$, and $(S_k)_{ji} = (S_k)_{ij}$. So the first sum of {eq}`score-variance-by-entries` is
 # $\mathrm{tr}(S_q S_k)$. A row times a matrix times a column is $m^\top S\, m = \sum_i \sum_j m_i S_{ij} m_j$, and the other two sums have
 # this form:
 #
 # $$\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k \label{score-variance-from-covariances}$$
 #
-# One row has the variance $q^\top S_k\, q$, and the average row $\mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q$. (Computed from a row of $n$
-# independent keys, it is on average $1 - 1/n$ of this, which you derive in task {task}`sampled-row-spread`.)
+# One row has the variance $q^\top S_k\, q$, and the average row $\mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q$. (From a row of $n$
+# independent keys it is on average $1 - 1/n$ of this: task {task}`sampled-row-spread`.)
 
 # %% [markdown] id="broken"
 # Now we break one assumption at a time, in six panels with normal entries, $d_k = 16$ and divided scores:

@@ -52,7 +52,7 @@ def test_sections_out_of_number_and_a_missing_ending_are_found():
 def test_too_much_and_too_little_text_are_found_with_the_number():
     assert measure(("markdown", "one two three four"), ("code", "a = 1")) == []
     assert measure(("markdown", "one two $x + y$"), ("code", "a = b + c")) == [
-        (None, "wanted 1.5 to 3.2 words of prose for each word of code, got 1.00")
+        (None, "wanted 1.5 to 3.0 words of prose for each word of code, got 1.00")
     ]
     assert measure(("markdown", "word " * 7), ("code", "a = 1"))[0][1].endswith("got 3.50")
 
@@ -60,7 +60,7 @@ def test_too_much_and_too_little_text_are_found_with_the_number():
 def test_long_cells_are_found():
     long_code = "\n".join(f"x = {number}" for number in range(16))
     assert lengths(("code", long_code), ("code", "x"), ("code", "x")) == [("a", "wanted at most 15 lines of code, got 16")]
-    assert lengths(("code", long_code[:47])) == [(None, "wanted a median of at most 7 lines of code to a cell, got 8")]
+    assert lengths(("code", long_code[:41])) == [(None, "wanted a median of at most 6 lines of code to a cell, got 7")]
     task = book(("code", long_code), ("code", "x"))
     task.cells[0].metadata.tags = ["task"]
     assert list(prose.length_findings(task)) == []

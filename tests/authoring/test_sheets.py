@@ -10,19 +10,10 @@ from attn_course.authoring.task_cells import to_exercise
 from attn_course.tasks import Task
 from attn_course.tasks.asked import asked, cell, note
 from attn_course.tasks.core import every
+from tests.authoring.conftest import FACTS as TOY_FACTS
+from tests.authoring.conftest import SLIPS
 
-FACTS = {"equation": "softmax", "difficulty": 1, "minutes": 5, "trains": "nothing", "hints": "one\ntwo\nthree"}
-SLIPS = """
-    a
-        2 -> 3
-        one
-    b
-        2 -> 4
-        two
-    c
-        2 -> 5
-        three
-"""
+FACTS = {**TOY_FACTS, "equation": "softmax"}
 
 
 @asked("double-it", "Double it", kind="write", points=2, slips=SLIPS, why="It is a sum.", **FACTS)

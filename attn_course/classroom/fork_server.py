@@ -17,6 +17,7 @@ import sys
 import time
 import types
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -88,24 +89,12 @@ def _warm(sympy: Any, torch: Any, worker: Any) -> None:
     """Do once what is slow the first time."""
     x, y = sympy.symbols("x y", real=True)
     expression = sympy.exp(x - y) * sympy.log(x**2 / y + 1) - sympy.sqrt(x * y) + 2 * (1 - x) / (x + y) - sympy.tanh(y)
-    worker.run(
-        expression, [{"x": [1.0, 2.0], "y": [1.0, 3.0]}], kind="derive", entry="x", symbols=("x", "y"), functions=("exp", "log", "tanh")
-    )
+    worker.run(expression, [{"x": [1.0, 2.0], "y": [1.0, 3.0]}], worker.Call("x", "derive", ("x", "y"), ("exp", "log", "tanh")))
     session = worker.Session(forbid=[".softmax"])
-    task = {
-        "id": "0.0",
-        "entry": "f",
-        "kind": "write",
-        "symbols": [],
-        "functions": [],
-        "module": None,
-        "forbid": [".softmax"],
-        "at": 1,
-        "answers": [0],
-    }
+    task = asdict(worker.Call("f", "write", forbid=[".softmax"]))
     main = sys.modules["__main__"]
-    session.begin(["import numpy as np\ndef f(x):\n    return np.exp(x).softmax()"], [1], [task], 0)
-    session.call("0.0", {"x": worker.np.ones(2)}, 1.0)
+    session.begin(["import numpy as np\ndef f(x):\n    return np.exp(x).softmax()"], [1], {"f": task}, {}, {"f": [0]}, 0)
+    session.call("f", {"x": worker.np.ones(2)}, 1.0)
     session.discard()
     sys.modules["__main__"] = main
     tensor = torch.ones(2, 2, requires_grad=True)

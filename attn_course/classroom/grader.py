@@ -269,7 +269,9 @@ class _Sitting:
             limit,
             cells=[cell.source for cell in submission.cells],
             numbers=[cell.number for cell in submission.cells],
-            tasks=[_rules(task, submission) for task in submission.tasks],
+            tasks={task.id: asdict(task.call) for task in submission.tasks},
+            judged_after=submission.judged_after,
+            answers=submission.answers,
             seed=seed,
             questions=submission.questions,
         )
@@ -390,21 +392,6 @@ class _Sitting:
             if within_s < left:
                 raise
             raise WorkerGone(f"was running when the time for the notebook was over ({self._within_s:.3g} s for its cells)") from None
-
-
-def _rules(task: Task, submission: Submission) -> dict[str, Any]:
-    """What a worker is told of a task: nothing that helps to answer it."""
-    return {
-        "id": task.id,
-        "entry": task.entry,
-        "kind": task.kind,
-        "symbols": list(task.symbols),
-        "functions": list(task.functions),
-        "module": asdict(task.module) if task.module else None,
-        "forbid": task.rules,
-        "at": submission.judged_after.get(task.id),
-        "answers": list(submission.answers[task.id]),
-    }
 
 
 def _result(case: Case, reply: Mapping[str, Any]) -> Result:

@@ -30,10 +30,8 @@ import numpy as np
 from attn_course.checking.magics import History, Shell, to_python
 from attn_course.classroom.protocol import LENGTHS, MAX_REPLY_HEADER_BYTES, encode, is_last, lengths, receive
 from attn_course.classroom.stubs import CELLS, Refused, Stubs
-from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.forms import AnswerError, latex_lines, sympy_classes
-from attn_course.tasks.module_call import ModuleCall
-from attn_course.tasks.run import run
+from attn_course.tasks.run import Call, run
 from attn_course.tasks.slices import Cells, statements
 from attn_course.tasks.source import course_uses, forbidden_calls
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
@@ -113,8 +111,8 @@ class Session:
         self._problems: list[str] = []
         self._names: list[str] = []
         self._numbers: list[int] = []
-        self._tasks: dict[str, dict[str, Any]] = {}
-        self._forbid: dict[int, list[str]] = {}
+        self._tasks: dict[str, Call] = {}
+        self._forbid: dict[int, Sequence[str]] = {}
         self._stubs = Stubs()
         self._history = History(self._module.__dict__)
         shell = Shell(self._module.__dict__)
@@ -142,7 +140,9 @@ class Session:
         self,
         cells: list[str],
         numbers: list[int],
-        tasks: list[dict[str, Any]],
+        tasks: Mapping[str, Mapping[str, Any]],
+        judged_after: Mapping[str, int],
+        answers: Mapping[str, Sequence[int]],
         seed: int,
         questions: Mapping[str, Mapping[str, Any]] = types.MappingProxyType({}),
     ) -> dict[str, Any]:
@@ -152,9 +152,10 @@ class Session:
 
         `cells`: the learner's cells, as they stand in the notebook.
         `numbers`: of these cells, for messages.
-        `tasks`: of each task id, entry, kind, symbols, functions, module, forbid; `at` is the number of cells run before it is
-        put to the cases, and `answers` the cells that are to answer it. Without `at` that is after the last cell that defines the
-        entry.
+        `tasks`: by id of each task its `Call`, as plain data.
+        `judged_after`: by task id, the number of cells run before it is put to the cases; without, that is after the last cell
+        that defines the entry.
+        `answers`: by task id, the cells that are to answer it.
         `seed`: of the random generators that the learner's code may use.
         `questions`: by task id, the numbers of this learner by name: they are there from the start, and `attn_course.question`
         returns them.
@@ -170,18 +171,16 @@ class Session:
         trees = [self._read(text, number) for text, number in zip(cells, numbers, strict=True)]
         parsed = Cells(trees, self._given)
         found: dict[str, Any] = {"at": {}, "refusals": {}, "defined": {}}
-        for task in tasks:
-            name, entry = task["id"], task["entry"]
-            self._tasks[name] = task
-            defined = parsed.binding(entry)
-            at = task["at"] if task["at"] is not None else max([*defined, *task["answers"], -1]) + 1
-            making = parsed.making(entry, at)
+        for name, data in tasks.items():
+            task = self._tasks[name] = Call.of(data)
+            defined = parsed.binding(task.entry)
+            at = judged_after.get(name, max([*defined, *answers[name], -1]) + 1)
+            making = parsed.making(task.entry, at)
             found["at"][name], found["defined"][name] = at, defined
-            found["refusals"][name] = _refusal(entry, making.text, task["forbid"], self._module.__dict__)[:MAX_TEXT]
-            if task["kind"] == "derive":
-                sympy_classes(tuple(task["functions"]))  # before the learner's code could exchange them
-                for cell in {*making.cells, *task["answers"]}:
-                    self._forbid[cell] = task["forbid"]
+            found["refusals"][name] = _refusal(task.entry, making.text, task.forbid, self._module.__dict__)[:MAX_TEXT]
+            if task.kind == "derive":
+                sympy_classes(tuple(task.functions))  # before the learner's code could exchange them
+                self._forbid |= dict.fromkeys([*making.cells, *answers[name]], task.forbid)
         self._compile(trees)
         sys.modules["__main__"] = self._module
         return found
@@ -201,11 +200,11 @@ class Session:
             try:
                 yield self.call(task, case, limit)
             except KeyboardInterrupt:  # no one is at a keyboard: the answer raised it
-                yield {"problem": f"{self._tasks[task]['entry']} raised KeyboardInterrupt"}
+                yield {"problem": f"{self._tasks[task].entry} raised KeyboardInterrupt"}
 
     def latex(self, task: str) -> Iterator[dict[str, Any]]:
         """Say what an answer in LaTeX holds: its lines, which are not looked at here."""
-        entry = self._tasks[task]["entry"]
+        entry = self._tasks[task].entry
         answer = self._module.__dict__.get(entry)
         try:
             if entry not in self._module.__dict__:
@@ -213,7 +212,7 @@ class Session:
             elif answer is None or answer is Ellipsis:
                 yield {"problem": f"{entry} has no answer yet"}
             else:
-                yield {"lines": latex_lines(answer, entry, several=self._tasks[task]["kind"] == "derivation")}
+                yield {"lines": latex_lines(answer, entry, several=self._tasks[task].kind == "derivation")}
         except AnswerError as error:
             yield {"problem": str(error)}
 
@@ -239,24 +238,13 @@ class Session:
 
     def call(self, task: str, case: dict[str, Any], limit: float) -> dict[str, Any]:
         """Put an answer to one case; return what `run` found, with the inputs as they are afterwards."""
-        rules = self._tasks[task]
-        entry = rules["entry"]
-        if entry not in self._module.__dict__:
+        how = self._tasks[task]
+        if how.entry not in self._module.__dict__:
             return {"undefined": True}
-        forbid = rules["forbid"] if rules["kind"] in ("write", "repair") else ()
+        forbid = how.forbid if how.wants_function else ()
         for _attempt in range(2):
-            with self._stubs.forbidding(forbid, gradients=bool(rules["module"])):
-                (result,) = run(
-                    self._module.__dict__[entry],
-                    [case],
-                    kind=rules["kind"],
-                    entry=entry,
-                    symbols=rules["symbols"],
-                    functions=rules["functions"],
-                    module=rules["module"] and ModuleCall(**rules["module"]),
-                    launches=UNLAUNCHED in forbid,
-                    time_limit_s=limit,
-                )
+            with self._stubs.forbidding(forbid, gradients=bool(how.module)):
+                (result,) = run(self._module.__dict__[how.entry], [case], how, time_limit_s=limit)
             if self._stubs.caught or not self._stubs.install(forbid):
                 break  # else it imported what is forbidden, behind which no stub stood: once more
         return {
@@ -323,7 +311,7 @@ def _features(tree: ast.Module) -> int:
     return functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in asked), 0)
 
 
-def _refusal(entry: str, text: str, forbid: list[str], names: Mapping[str, Any]) -> str:
+def _refusal(entry: str, text: str, forbid: Sequence[str], names: Mapping[str, Any]) -> str:
     """Why an answer is not even called, from its text; "" if it may be. `names`: what the exercise imports and gives."""
     if "attn_course" in text and (found := course_uses(text, {})):
         return f"{entry} uses {', '.join(found)}, the course's own answer: write it yourself"

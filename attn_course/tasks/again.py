@@ -62,7 +62,7 @@ def followers(task: Any, cases: Sequence[Any], rng: np.random.Generator) -> list
     function = task.answer(**task.numbers) if task.module else task.answer
 
     def answered(inputs: _Inputs) -> Result:
-        return run(function, [inputs], kind=task.kind, entry=task.entry, module=task.module)[0]
+        return run(function, [inputs], task.call, is_ours=True)[0]
 
     found: list[dict[str, _Inputs]] = []
     for number, case in enumerate(cases):

@@ -21,6 +21,7 @@ from attn_course.tasks.forbidden import Forbidden, all_forbidden
 from attn_course.tasks.latex import Question, packed, unpacked
 from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.promises import shown
+from attn_course.tasks.run import Call
 
 KINDS = {  # and how a card names them
     "write": "write a function",
@@ -261,9 +262,14 @@ class Task:
         return list(dict.fromkeys(rule for each in self.forbidden for rule in each.rules))
 
     @property
+    def call(self) -> Call:
+        """How its answer is put to a case."""
+        return Call(self.entry, self.kind, self.symbols, self.functions, self.module, self.rules)
+
+    @property
     def wants_function(self) -> bool:
         """Whether the learner defines a function, not a value."""
-        return self.kind in ("write", "repair")
+        return self.call.wants_function
 
     @property
     def wants_latex(self) -> bool:

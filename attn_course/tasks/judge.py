@@ -110,7 +110,7 @@ def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") 
     elif task.module or not task.wants_function:
         value = function(**task.numbers)
     inputs = [nudged(case.inputs, nudge, np.random.default_rng(0)) if nudge else case.inputs for case in cases]
-    return run(value, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions, module=task.module)
+    return run(value, inputs, task.call, is_ours=True)
 
 
 def _fits(differ: Callable[[int, Result], Miss | None], number: int, arrays: tuple[np.ndarray, ...]) -> bool:

@@ -12,7 +12,6 @@ from attn_course.numbers import task_number
 from attn_course.tasks import progress
 from attn_course.tasks.cards import VERDICT_MIME, passed, plain, rich
 from attn_course.tasks.core import CHECK_SEED, Task, Verdict
-from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.judge import Expected, expected, judge
 from attn_course.tasks.latex import answered
 from attn_course.tasks.mending import explained
@@ -125,18 +124,7 @@ def _assess(
             return verdict
         return explained(task, answer, cases, verdict, results, (expect or expected)(task, task.answer, cases))
     import_what_is_named(source)
-    inputs = [case.inputs for case in cases]
-    results = run(
-        answer,
-        inputs,
-        kind=task.kind,
-        entry=task.entry,
-        symbols=task.symbols,
-        functions=task.functions,
-        module=task.module,
-        launches=UNLAUNCHED in task.rules,
-        time_limit_s=time_limit_s,
-    )
+    results = run(answer, [case.inputs for case in cases], task.call, time_limit_s=time_limit_s)
     return judge(task, cases, results, expect=expect)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
 from attn_course.tasks.launches import counted_launches
 from attn_course.tasks.module_call import ModuleCall, call_module
@@ -25,6 +26,31 @@ from attn_course.tasks.time_limit import TimeIsUp, time_limit
 TIME_LIMIT_S = 10.0
 LIBRARIES = tuple(map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
 OURS = __file__.rpartition("run.py")[0]  # no line of the engine is the learner's
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a task's answer is put to a case: all that running it needs to know of the task, and nothing that helps to answer it.
+
+    `entry`: the answer's name, for messages. `kind`, `symbols`, `functions`, `module`: as `Task` has them. `forbid`: its rules.
+    """
+
+    entry: str
+    kind: str
+    symbols: Sequence[str] = ()
+    functions: Sequence[str] = ()
+    module: ModuleCall | None = None
+    forbid: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "Call":
+        """Return what `asdict` made plain data of."""
+        return cls(**{**data, "module": data["module"] and ModuleCall(**data["module"])})
+
+    @property
+    def wants_function(self) -> bool:
+        """Whether the learner defines a function, not a value."""
+        return self.kind in ("write", "repair")
 
 
 @dataclass(frozen=True)
@@ -54,13 +80,9 @@ class Result:
 def run(
     answer: Any,
     inputs: Sequence[Mapping[str, Any]],
+    call: Call,
     *,
-    kind: str,
-    entry: str,
-    symbols: Sequence[str] = (),
-    functions: Sequence[str] = (),
-    module: ModuleCall | None = None,
-    launches: bool = False,
+    is_ours: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> list[Result]:
     """Put an answer through every case.
@@ -68,40 +90,39 @@ def run(
     `answer`: the learner's function or module class (kinds write and repair), expression (derive) or value (predict,
     figure).
     `inputs`: for each case its inputs by name; functions receive them by position.
-    `kind`, `entry`, `symbols`, `functions`, `module`: of the task; `entry` is the name used in messages.
-    `launches`: whether each call must launch a Triton kernel.
+    `call`: of the task.
+    `is_ours`: whether it is an answer of the task's own, which need not launch a kernel where a learner's must.
     `time_limit_s`: longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts
     it.
 
     Returns `results`: one for each case. Nothing the answer does raises here, except an interrupt from the keyboard.
     """
     if answer is None or answer is Ellipsis:
-        return [Result(problem=f"{entry} has no answer yet")] * len(inputs)
-    if kind in ("write", "repair"):
-        if module is None and not callable(answer):
-            return [Result(problem=f"{entry} must be a function; got {named(answer)}")] * len(inputs)
+        return [Result(problem=f"{call.entry} has no answer yet")] * len(inputs)
+    if call.wants_function:
+        if call.module is None and not callable(answer):
+            return [Result(problem=f"{call.entry} must be a function; got {named(answer)}")] * len(inputs)
         ran: list[Result] = []
         for case in inputs:  # after a time-out the rest is not worth the wait
-            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, entry, module, launches, time_limit_s))
+            ran.append(ran[-1] if ran and ran[-1].timed_out else _run_function(answer, case, call, is_ours, time_limit_s))
         return ran
-    evaluate = evaluate_expression if kind == "derive" else evaluate_value
+    evaluate = evaluate_expression if call.kind == "derive" else evaluate_value
     results = []
     for case in inputs:
         try:
             with quiet(), time_limit(time_limit_s):
-                results.append(Result((evaluate(answer, case, entry, symbols, functions),)))
+                results.append(Result((evaluate(answer, case, call.entry, call.symbols, call.functions),)))
         except AnswerError as error:
             results.append(Result(problem=str(error)))
         except TimeIsUp:
-            results.append(Result(problem=f"{entry} could not be evaluated within {time_limit_s:g} s", timed_out=True))
+            results.append(Result(problem=f"{call.entry} could not be evaluated within {time_limit_s:g} s", timed_out=True))
         except Exception as error:
-            results.append(Result(problem=f"{entry} could not be evaluated: {type(error).__name__}: {_one_line(error)}"))
+            results.append(Result(problem=f"{call.entry} could not be evaluated: {type(error).__name__}: {_one_line(error)}"))
     return results
 
 
-def _run_function(
-    function: Callable[..., Any], case: Mapping[str, Any], entry: str, module: ModuleCall | None, launches: bool, time_limit_s: float
-) -> Result:
+def _run_function(function: Callable[..., Any], case: Mapping[str, Any], call: Call, is_ours: bool, time_limit_s: float) -> Result:
+    entry, module = call.entry, call.module
     given = copy.deepcopy(dict(case))
     try:
         with counted_launches() as count, quiet(), time_limit(time_limit_s):
@@ -122,7 +143,7 @@ def _run_function(
         line, before = _own_line(error)
         advice = advice_on_shapes(text, before)
         return Result(problem=f"{entry} raised {type(error).__name__}: {text}{line}", advice=advice)
-    if launches and not count["launched"]:
+    if UNLAUNCHED in call.forbid and not is_ours and not count["launched"]:
         return Result(problem=f"{entry} launches no kernel: what it returns must be written by one")
     return Result(arrays, changed=changed_input(case, given), listed=list_refused(entry) if isinstance(returned, list) else "", after=given)
 

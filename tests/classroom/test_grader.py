@@ -140,7 +140,7 @@ def test_a_result_of_no_form_costs_its_task_and_no_later_one(grade, root):
     tampering = """
 import sys
 frame = sys._getframe()
-while "ModuleCall" not in frame.f_globals:
+while "_WithoutCourse" not in frame.f_globals:
     frame = frame.f_back
 frame.f_globals["run"].__globals__["as_arrays"] = lambda returned, name: (np.arange(3),)
 """

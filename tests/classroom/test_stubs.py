@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import sys
 import types
+from dataclasses import asdict
 
 import IPython
 import numpy as np
@@ -13,13 +14,19 @@ import torch
 from attn_course.classroom.stubs import Refused, Stubs
 from attn_course.classroom.worker import Session
 from attn_course.tasks.forbidden import AUTOGRAD, SOFTMAX
+from attn_course.tasks.run import Call
 
 RULES = ["slow_library.softmax"]
-TASK = {"id": "0.0", "entry": "f", "kind": "write", "symbols": [], "functions": [], "module": None, "at": 1, "answers": [0]}
+FIRST_CELL = {"judged_after": {"0.0": 1}, "answers": {"0.0": [0]}, "seed": 0}
 LATE = """
 import importlib
 def f(x): return getattr(importlib.import_module("slow_" + "library"), "soft" + "max")(x)
 """
+
+
+def _asking(rules):
+    """One task: to write f without breaking the rules."""
+    return {"0.0": asdict(Call("f", "write", forbid=rules))}
 
 
 @pytest.fixture
@@ -44,7 +51,7 @@ def library(monkeypatch):
 def test_a_function_is_refused_that_is_first_imported_while_the_answer_runs(slow_library, monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     session = Session(forbid=RULES)
-    session.begin([LATE], [1], [{**TASK, "forbid": RULES}], 0)
+    session.begin([LATE], [1], _asking(RULES), **FIRST_CELL)
     assert session.cell(0, 5.0) == {"problem": None}
     assert session.call("0.0", {"x": np.ones(2)}, 5.0)["refused"] == "slow_library.softmax"
     session.discard()
@@ -64,7 +71,7 @@ def test_another_name_of_a_forbidden_function_is_seen_in_the_text_while_its_stub
     rules = [".exp", "numpy.exp", "sympy.integrate"]
     aliases = ["from numpy._core.umath import exp as f", "from sympy.integrals.integrals import integrate as f"]
     session = Session(forbid=rules)
-    refusals = [session.begin([text], [1], [{**TASK, "forbid": rules}], 0)["refusals"]["0.0"] for text in aliases]
+    refusals = [session.begin([text], [1], _asking(rules), **FIRST_CELL)["refusals"]["0.0"] for text in aliases]
     session.discard()
     assert [refusal.partition(",")[0] for refusal in refusals] == ["f uses f (numpy.exp)", "f uses f (sympy.integrate)"]
 

@@ -5,27 +5,29 @@ import sympy
 
 from attn_course.tasks import judge, run
 from attn_course.tasks.core import CHECK_SEED
+from attn_course.tasks.run import Call
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+WRITTEN = Call("my_f", "write")
 S_I, S_J = sympy.symbols("s_i s_j", real=True)
 
 
 def run_function(function, time_limit_s=5.0, **inputs):
     """What one case gives."""
-    (result,) = run(function, [inputs or {"x": X}], kind="write", entry="my_f", time_limit_s=time_limit_s)
+    (result,) = run(function, [inputs or {"x": X}], WRITTEN, time_limit_s=time_limit_s)
     return result
 
 
 def run_expression(expression, functions=(), **inputs):
     """What an expression in s_i and s_j gives at three points."""
     inputs = inputs or {"s_i": np.array([0.25, 0.5, 0.75]), "s_j": np.array([0.5, 0.1, 0.2])}
-    (result,) = run(expression, [inputs], kind="derive", entry="my_e", symbols=tuple(inputs), functions=functions)
+    (result,) = run(expression, [inputs], Call("my_e", "derive", tuple(inputs), functions))
     return result
 
 
 def run_value(value):
     """What a predicted value gives."""
-    (result,) = run(value, [{}], kind="predict", entry="my_n")
+    (result,) = run(value, [{}], Call("my_n", "predict"))
     return result
 
 
@@ -33,4 +35,4 @@ def verdict_of(task, answer):
     """What the judge finds on the notebook's cases."""
     cases = task.draw(np.random.default_rng(CHECK_SEED))
     inputs = [case.inputs for case in cases]
-    return judge(task, cases, run(answer, inputs, kind=task.kind, entry=task.entry, symbols=task.symbols, functions=task.functions))
+    return judge(task, cases, run(answer, inputs, task.call))

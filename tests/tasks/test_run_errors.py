@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attn_course.tasks import run
+from attn_course.tasks.run import Call
 from tests.tasks.runs import X, run_function
 
 # --- functions that go wrong ---
@@ -149,7 +150,7 @@ def test_an_untouched_stub_has_no_answer_yet():
 @pytest.mark.parametrize("kind", ["write", "repair", "derive", "predict", "figure"])
 @pytest.mark.parametrize("answer", [..., None])
 def test_an_ellipsis_or_none_has_no_answer_yet(answer, kind):
-    results = run(answer, [{}, {}], kind=kind, entry="my_f", symbols=("s_i",))
+    results = run(answer, [{}, {}], Call("my_f", kind, ("s_i",)))
     assert [result.problem for result in results] == ["my_f has no answer yet"] * 2
 
 

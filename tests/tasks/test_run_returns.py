@@ -9,7 +9,7 @@ import torch
 
 from attn_course.tasks import run
 from attn_course.tasks.run import changed_input
-from tests.tasks.runs import X, run_function
+from tests.tasks.runs import WRITTEN, X, run_function
 
 # --- what a function may return ---
 
@@ -185,5 +185,5 @@ def test_reading_is_no_change_even_where_nan_and_infinity_stand():
 
 
 def test_every_case_gets_fresh_inputs():
-    results = run(sort_in_place, [{"x": np.array([3.0, 1.0])}] * 2, kind="write", entry="my_f")
+    results = run(sort_in_place, [{"x": np.array([3.0, 1.0])}] * 2, WRITTEN)
     assert [result.changed for result in results] == ["x", "x"]

@@ -12,8 +12,9 @@ import pytest
 import sympy
 
 from attn_course.tasks import assess, run
+from attn_course.tasks.run import Call
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
-from tests.tasks.runs import S_I, S_J, X, run_function
+from tests.tasks.runs import S_I, S_J, WRITTEN, X, run_function
 from tests.tasks.toys import WRITE
 
 
@@ -83,7 +84,7 @@ def test_after_a_time_out_the_other_cases_are_not_waited_for():
         calls.append(len(calls))
         return endless(x)
 
-    results = run(function, [{"x": X}] * 50, kind="write", entry="my_f", time_limit_s=0.2)
+    results = run(function, [{"x": X}] * 50, WRITTEN, time_limit_s=0.2)
     assert [result.problem for result in results] == [TOLD] * 50
     assert calls == [0]
 
@@ -93,7 +94,7 @@ def test_the_limit_is_for_one_case_not_for_all():
         time.sleep(0.1)
         return x
 
-    assert all(result.arrays for result in run(function, [{"x": X}] * 4, kind="write", entry="my_f", time_limit_s=0.3))
+    assert all(result.arrays for result in run(function, [{"x": X}] * 4, WRITTEN, time_limit_s=0.3))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no SIGALRM")
@@ -141,7 +142,7 @@ def test_an_expression_that_takes_too_long_is_stopped():
     for _ in range(3):
         huge = sympy.Add(*[sympy.Mul(huge + n, S_J, evaluate=False) for n in range(25)], evaluate=False)
     inputs = [{"s_i": np.array([0.5]), "s_j": np.array([0.5])}]
-    (result,) = run(huge, inputs, kind="derive", entry="my_e", symbols=("s_i", "s_j"), time_limit_s=0.05)
+    (result,) = run(huge, inputs, Call("my_e", "derive", ("s_i", "s_j")), time_limit_s=0.05)
     assert result.problem == "my_e could not be evaluated within 0.05 s"
 
 

@@ -50,7 +50,7 @@ FROM_THE_ENGINE = """
 import sys, torch
 def my_softmax(scores, axis):
     frame = sys._getframe()
-    while "rules" not in frame.f_locals: frame = frame.f_back
+    while "how" not in frame.f_locals: frame = frame.f_back
     frame.f_locals["self"]._stubs._rules = frozenset()
     return torch.exp(torch.as_tensor(scores)) / torch.exp(torch.as_tensor(scores)).sum(axis, keepdim=True)
 """

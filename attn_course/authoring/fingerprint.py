@@ -18,6 +18,7 @@ TASK_ENGINE = "\nfrom attn_course.tasks import Task, get_task\n"  # what the bui
 _SHOWN = re.compile(rf"{PACKAGE}/(?:lessons|game)/")  # whose words stand in notebooks; what engines name are examples
 _RESTS_ON = re.compile(r'\brests_on="[^"]*"')  # is counted, in the map of chapters, and shown nowhere
 _DRAWN = re.compile(r'\bfigure="(\w+)\.(\w+)"')
+GAME = "break_the_machine"  # shows a script that is written from formulas of several lessons
 LISTINGS = ("lesson_table", "chapter_map")  # who calls them shows which lessons there are: a new one, or a new title, makes it stale
 
 
@@ -68,6 +69,7 @@ class Fingerprints:
             parts += [title_of(unit)] if unit.is_sheet else []
             if any(is_called(text, listing) for listing in LISTINGS):
                 parts += map(repr, lessons(unit.root))
+            parts += [_game()] if is_called(text, GAME) else []
             parts += sorted(said)
             self._package[unit.source_name] = _digest(*parts)
         return self._package[unit.source_name]
@@ -80,6 +82,12 @@ class Fingerprints:
         homes = {"figures": f"{PACKAGE}.lessons.{unit.slug}"}
         code = [f"from {homes.get(module, f'{PACKAGE}.figures')} import {module}\n{module}.{name}" for module, name in drawn]
         return "\n".join([f"from {PACKAGE} import check", *(f"import {module}" for module in modules), *code])
+
+
+def _game() -> str:
+    from attn_course.game.card import card_of_the_machine  # it reads formulas, which takes its time
+
+    return card_of_the_machine()
 
 
 def _digest(*parts: str) -> str:

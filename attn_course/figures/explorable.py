@@ -44,12 +44,12 @@ class Explorable:
         return self.html
 
 
-def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterable[Path] = ()) -> str:
+def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterable[str] = ()) -> str:
     """Return a card as one piece of HTML that loads nothing from elsewhere; the same arguments always give the same text.
 
     `card`: its parts without their endings, e.g. Path("explorables/softmax"). `slug`: lower-case words joined by hyphens; all ids
     of the card begin with "attn-" and it. Two cards of one page need two slugs. `data`: what the card shows, as JSON holds it;
-    its script finds it under the name DATA. `scripts`: what the card's own script builds on, in this order.
+    its script finds it under the name DATA. `scripts`: texts of those that the card's own builds on, in this order.
 
     Raises ValueError if `slug` has another form, or there is no such card.
     """
@@ -67,7 +67,7 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
     # The ids become final when the card is built.
     markup = _script_text(compact_markup(controls.replace("{{id}}", f"attn-{slug}")))
     given = "" if data is None else f"const DATA = {_script_text(data)};\n"
-    before = "\n".join(_read(part) for part in (HERE / "explorable.js", *scripts))
+    before = "\n".join([_read(HERE / "explorable.js"), *scripts])
     script = f"{given}{before}\n{script}\nmountExplorables({json.dumps(card.name)}, {markup}, start);"
     script = compact_script(f'(() => {{\n"use strict";\n{script}\n}})();')
     return (

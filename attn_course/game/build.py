@@ -1,20 +1,19 @@
-"""Builds machine.js, the machine of "Break the machine": each formula of `formulas` written as JavaScript."""
+"""The machine of "Break the machine" as a script: each formula of `formulas` written as JavaScript."""
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from attn_course import sentence
-from attn_course.files import write_atomically
 from attn_course.game.formulas import DONE, HEAD, PARTS, TWINS, UPDATE, Part, Rule, Twin
 from attn_course.game.levels import LEVELS, solved
 from attn_course.game.rules import AHEAD, written
 
 HERE = Path(__file__).parent
-MACHINE = HERE / "machine.js"
 ALGEBRA = HERE.parent / "formulas" / "javascript.js"
 ENGINE = HERE / "engine.js"
 SHIPPED = ("id", "lamp", "title", "hint", "note", "story", "start", "locked", "par")  # what the page says and holds of a level
@@ -22,8 +21,9 @@ USUAL = ("heads",)  # what is locked, where a level says nothing else
 TOKENS = ("the", "cat", "sat", "it")
 
 
+@cache
 def javascript() -> str:
-    """Return machine.js."""
+    """Return the script: it defines MACHINE."""
     data = {
         "TOKENS": _json(TOKENS),
         "FEATURES": _json(sentence.FEATURES),
@@ -35,9 +35,8 @@ def javascript() -> str:
         "LEVELS": _listed(_json({key: level[key] for key in SHIPPED if level[key] not in ("", USUAL)}) for level in levels()),
     }
     consts = "".join(f"const {name} = {value};\n" for name, value in data.items())
-    said = "// Built by attn_course/game/build.py from the formulas of formulas.py: change these, not this file.\n"
     inside = "\n".join([ALGEBRA.read_text(encoding="utf-8"), consts, ENGINE.read_text(encoding="utf-8")])
-    return f"{said}const MACHINE = (() => {{\n{inside}}})();\n"
+    return f"const MACHINE = (() => {{\n{inside}}})();\n"
 
 
 def _json(thing: Any) -> str:
@@ -103,12 +102,3 @@ def inputs() -> list[dict[str, Any]]:
     found.append({"name": "mask", "title": "the mask", "role": "neutral", "choices": list(AHEAD), "value": "causal"})
     found.append({"name": "heads", "title": "heads", "role": "neutral", "choices": [1, 2], "value": 2})
     return found
-
-
-def build() -> None:
-    """Write machine.js."""
-    write_atomically(MACHINE, javascript())
-
-
-if __name__ == "__main__":
-    build()

@@ -1,6 +1,6 @@
 """Break the machine: a small attention beside a twin with one mistake, as a card of a lesson and as a page of its own.
 
-`machine.js` counts (the builder writes it from formula trees); the other files beside it show what it counts and hold the game.
+`build` writes the script that counts, from formula trees; those beside it show what it counts and hold the game.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from IPython.display import display
 from attn_course.figures.explorable import Explorable, explorable_html
 
 HERE = Path(__file__).parent
-SCRIPTS = tuple(HERE / f"{name}.js" for name in ("machine", "cells", "looks", "meet", "game", "orders"))
+SCRIPTS = tuple(HERE / f"{name}.js" for name in ("cells", "looks", "meet", "game", "orders"))
 ALT = (
     "Two copies of a small attention side by side, one with a mistake; every number that goes in can be changed, numbers that differ "
     "are marked, and a game asks for the numbers that show the mistake, the test that proves it, and its name."
@@ -41,10 +41,13 @@ body {{ margin: 0 auto; padding: 0.5rem; max-width: 76rem; }}
 def card_of_the_machine(level: str | int | None = None) -> str:
     """Return the card as one piece of HTML, open at a level or where the reader stopped.
 
-    `level`: its id (`MACHINE.levels` of `machine.js`), or its number, from 1 on, which does not name the mistake.
+    `level`: its id (a twin's of `levels`), or its number, from 1 on, which does not name the mistake.
     """
+    from attn_course.game.build import javascript
+
     slug = f"break-{level}" if level else "break"
-    return explorable_html(HERE / "page", slug, {"level": level} if level else None, scripts=SCRIPTS)
+    scripts = [javascript(), *(part.read_text(encoding="utf-8") for part in SCRIPTS)]
+    return explorable_html(HERE / "page", slug, {"level": level} if level else None, scripts=scripts)
 
 
 def page_of_the_machine() -> str:

@@ -1,4 +1,4 @@
-"""The formulas of `formulas`, read and evaluated by NumPy: what machine.js is held to."""
+"""The formulas of `formulas`, read and evaluated by NumPy: what the machine's script is held to."""
 
 import itertools
 import re

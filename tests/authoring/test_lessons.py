@@ -78,6 +78,16 @@ def test_a_new_lesson_or_a_new_title_makes_the_listing_stale_and_other_edits_do_
     assert listing.build().written == []
 
 
+def test_a_lesson_that_shows_the_game_is_stale_when_the_game_has_changed(listing, monkeypatch):
+    listing.write("attn_course/game/card.py", "def break_the_machine():\n    pass\n")
+    shows = "from attn_course.game.card import break_the_machine\nbreak_the_machine()\n"
+    listing.edit("notebooks/src/start.py", LISTING.rpartition('id="table"\n')[2], shows)
+    listing.build()
+    assert listing.build().written == []
+    monkeypatch.setattr("attn_course.game.card.card_of_the_machine", lambda: "another")
+    assert listing.build().written == ["notebooks/00_start.ipynb"]
+
+
 TABLE = "Before.\n\n<!-- lessons: written by the builder -->\n<!-- end of lessons -->\n\nAfter.\n"
 
 

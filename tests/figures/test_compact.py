@@ -4,10 +4,12 @@ import pytest
 
 from attn_course.figures import explorable
 from attn_course.figures.compact import compact_markup, compact_script, compact_style
+from attn_course.game.build import javascript
 from attn_course.game.card import SCRIPTS
 from tests.figures.support import CARDS
 
-SOURCES = [explorable.HERE / "explorable.js", *SCRIPTS, *(card.with_suffix(".js") for card in CARDS.values())]
+PARTS = [explorable.HERE / "explorable.js", *SCRIPTS, *(card.with_suffix(".js") for card in CARDS.values())]
+SOURCES = {"machine": javascript(), **{path.name: path.read_text(encoding="utf-8") for path in PARTS}}
 STYLES = [
     explorable.HERE / "explorable.css",
     explorable.HERE / "diagram.css",
@@ -89,9 +91,8 @@ def test_markup_stays_what_it_shows():
 
 @pytest.mark.browser
 def test_the_scripts_of_the_course_are_read_by_a_browser_and_lose_a_tenth_and_more(page):
-    for path in SOURCES:
-        text = path.read_text(encoding="utf-8")
+    for name, text in SOURCES.items():
         compact = compact_script(text)
         page.evaluate("(text) => void new Function(text)", compact)
         assert compact_script(compact) == compact
-        assert len(compact) < 0.9 * len(text), path.name
+        assert len(compact) < 0.9 * len(text), name

@@ -8,13 +8,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from attn_course.figures.drawing import contrast
 from attn_course.game import build as broken
-from attn_course.game.card import HERE, break_the_machine, page_of_the_machine
+from attn_course.game.card import break_the_machine, page_of_the_machine
 from tests.figures.support import Shown
 from tests.figures.test_explorable_browser import colour
 
 pytestmark = pytest.mark.browser
 PAGE = page_of_the_machine()
-MACHINE = (HERE / "machine.js").read_text(encoding="utf-8")
 WIDTHS = (340, 400, 700, 1300)
 FOCUSED = """() => {
     const { activeElement: focused, body } = document;
@@ -33,10 +32,10 @@ def game(page: Page) -> Page:
 
 @pytest.fixture(scope="module")
 def machine(browser: Browser) -> dict:
-    """What the machine's own file holds."""
+    """What the machine's own script holds."""
     page = browser.new_page()
     titles = "map(({ id, title }) => ({ id, title }))"
-    held = page.evaluate(f"() => {{ {MACHINE}; return {{ twins: MACHINE.twins.{titles}, lamps: MACHINE.lamps.{titles} }}; }}")
+    held = page.evaluate(f"() => {{ {broken.javascript()}; return {{ twins: MACHINE.twins.{titles}, lamps: MACHINE.lamps.{titles} }}; }}")
     page.close()
     return {**held, "levels": broken.levels()}
 

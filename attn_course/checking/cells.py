@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attn_course.numbers import lesson_in, lesson_of
+from attn_course.numbers import lesson_in, lesson_of, named
 
 MAX_BYTES = 64 * 2**20  # a course notebook with all its figures stays far below
 _CHECK_CALL = re.compile(r"""check\(\s*(["'])([a-z0-9.-]{1,100})\1\s*,[^\n]*\)\s*;?""", re.ASCII)
 _CONFLICT = re.compile(r"^<{7}(?: .*)?$", re.MULTILINE)
-_OLD = re.compile(r"task-\d{1,3}-\d{1,3}(-check)?|\d{1,3}\.\d{1,3}", re.ASCII)
+_NUMBER = re.compile(r"task-(\d{1,3})-(\d{1,3})(?:-check)?|(\d{1,3})\.(\d{1,3})", re.ASCII)  # in the place of a task's name
 
 
 class NotebookError(ValueError):
@@ -170,21 +170,23 @@ def _role(source: str, metadata: dict[str, Any], cell_id: Any) -> tuple[str, str
     for name in (_mapping(metadata.get("nbgrader")).get("grade_id"), cell_id, metadata.get("id")):
         if isinstance(name, str):
             task = name.removesuffix("-check")
-            if lesson_of("tasks", task) or _OLD.fullmatch(name):
+            if lesson_of("tasks", task) or _NUMBER.fullmatch(name):
                 return ("answer" if task == name else "check"), task
     statements = "\n".join(line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#"))
     call = _CHECK_CALL.fullmatch(statements.strip())
-    return ("check", call[2]) if call and (lesson_of("tasks", call[2]) or _OLD.fullmatch(call[2])) else ("other", None)
+    return ("check", call[2]) if call and (lesson_of("tasks", call[2]) or _NUMBER.fullmatch(call[2])) else ("other", None)
 
 
 def lesson_of_cells(cells: Iterable[Cell], path: Path) -> Counter[str]:
     """Return how many cells belong to tasks of each lesson.
 
-    Raises NotebookError if the notebook is one of the course's first version, whose tasks had numbers for names.
+    Raises NotebookError if a number stands where the name of a task belongs: numbers change.
     """
     tasks = [cell.task for cell in cells if cell.task]
-    if old := [task for task in tasks if _OLD.fullmatch(task)]:
-        raise NotebookError(f"{path}: is of the first version of the course: its task {old[0]} is a number, and tasks have names now")
+    if number := next(filter(None, map(_NUMBER.fullmatch, tasks)), None):
+        today = named("tasks", ".".join(filter(None, number.groups())))
+        write = f"check({today!r}, ...)" if today else "the name that stands in the exercise"
+        raise NotebookError(f"{path}: a number, {number[0]}, is not accepted in the place of a task's name: write {write}")
     return Counter(lesson for lesson in (lesson_of("tasks", task) for task in tasks) if lesson)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from inspect import signature
+from operator import methodcaller
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +12,20 @@ from attn_course.formulas.givens import Given, vector
 from attn_course.reference import multi_head_attention
 
 Normal: TypeAlias = Callable[..., np.ndarray]  # draws a table of normal numbers: normal(rows, columns)
+
+
+class Watched(np.random.Generator):
+    """A generator that hears of each of its draws, and may hand on something else."""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name.startswith("_") or not callable(found) or not hasattr(np.random.Generator, name):
+            return found
+        return lambda *arguments, **named: self._drew(found(*arguments, **named), methodcaller(name, *arguments, **named))
+
+    def _drew(self, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
+        """Return what to hand on in the place of a drawn value; `again` draws the same of another generator."""
+        raise NotImplementedError
 
 
 def drawn(make: Callable[..., Any], rng: np.random.Generator, draw: int, sizes: Mapping[str, int]) -> Any:

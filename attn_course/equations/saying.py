@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from attn_course.equations.drawing import Watched
 from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, parts, sides
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
@@ -82,7 +83,7 @@ def _changed(value: Any, place: Any) -> Any:
 # ---- What is made
 
 
-class _Tape(np.random.Generator):
+class _Tape(Watched):
     """A generator that keeps what it drew, and makes half of one of its draws anew."""
 
     def __init__(self, anew: int = -1, half: int = 0) -> None:
@@ -90,21 +91,13 @@ class _Tape(np.random.Generator):
         self.drawn: list[np.ndarray] = []
         self._anew, self._half, self._other = anew, half, np.random.default_rng(1)
 
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name.startswith("_") or not callable(found) or not hasattr(np.random.Generator, name):
-            return found
-
-        def draw(*arguments: Any, **named: Any) -> Any:
-            value = found(*arguments, **named)
-            if len(self.drawn) == self._anew:
-                other, first = getattr(self._other, name)(*arguments, **named), np.arange(np.size(value)) < np.size(value) / 2
-                kept = first.reshape(np.shape(value)) if self._half else ~first.reshape(np.shape(value))
-                value = np.where(kept, value, other) if np.ndim(value) else other
-            self.drawn.append(np.ravel(value))
-            return value
-
-        return draw
+    def _drew(self, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
+        if len(self.drawn) == self._anew:
+            other, first = again(self._other), np.arange(np.size(value)) < np.size(value) / 2
+            kept = first.reshape(np.shape(value)) if self._half else ~first.reshape(np.shape(value))
+            value = np.where(kept, value, other) if np.ndim(value) else other
+        self.drawn.append(np.ravel(value))
+        return value
 
 
 def made(make: Callable[[np.random.Generator], Givens]) -> set[str]:

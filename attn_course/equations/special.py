@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attn_course import formulas
-from attn_course.equations.drawing import drawn
+from attn_course.equations.drawing import Watched, drawn
 from attn_course.formulas import Formula, FormulaError
 from attn_course.formulas.givens import Outcomes
 from attn_course.formulas.sizes import in_order, parsed, with_products
@@ -35,30 +35,22 @@ class Special(NamedTuple):
     strict: bool
 
 
-class Bent(np.random.Generator):
+class Bent(Watched):
     """A generator that bends one of the arrays it draws; ties it makes in all of them."""
 
     def __init__(self, seed: Sequence[int], kind: str, place: int) -> None:
         super().__init__(np.random.PCG64(seed))
         self._kind, self._place, self._count, self._bent = kind, place, 0, False
 
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name.startswith("_") or not callable(found) or not hasattr(np.random.Generator, name):
-            return found
-
-        def draw(*arguments: Any, **named: Any) -> Any:
-            value = found(*arguments, **named)
-            if np.asarray(value).dtype.kind != "f":
-                return value
-            self._count += 1
-            if self._kind != "tied" and self._count != self._place + 1:
-                return value
-            other = bent(value, self._kind)
-            self._bent = self._bent or not np.array_equal(other, value)
-            return other
-
-        return draw
+    def _drew(self, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
+        if np.asarray(value).dtype.kind != "f":
+            return value
+        self._count += 1
+        if self._kind != "tied" and self._count != self._place + 1:
+            return value
+        other = bent(value, self._kind)
+        self._bent = self._bent or not np.array_equal(other, value)
+        return other
 
     def __bool__(self) -> bool:
         """Whether anything was bent."""

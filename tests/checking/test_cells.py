@@ -58,6 +58,14 @@ BAD_FILES = {
     "in R": (_notebook(metadata={"kernelspec": {"language": "R"}}), "is a notebook in r"),
     "a lesson": (_notebook(cells=[toy.cell("print(1)", "hello")]), "holds no task of the course"),
     "tasks of two chapters": (_notebook(cells=[_check("of-another"), _check("twice")]), "tasks of chapters 96 and 97"),
+    "a task by its number": (
+        _notebook(cells=[_check("97.1")]),
+        "a number, 97.1, is not accepted in the place of a task's name: write check('twice'",
+    ),
+    "a number as the id of a cell": (
+        _notebook(cells=[toy.cell("x = 1", "task-98-1-check")]),
+        "task's name: write the name that stands in the exer",
+    ),
     "another chapter": (_notebook(cells=[_check("of-another")]), "is named for the lesson toy but holds tasks of another"),
     "another chapter without its name": (_notebook(cells=[_check("of-another")]), "holds tasks of chapter 96, for which"),
 }

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
@@ -23,7 +23,6 @@ Status = Literal["ok", "note", "problem"]
 GIGABYTE = 1_000_000_000
 DISTRIBUTION = "attn_course"
 SHOWN = ("numpy", "torch", "sympy", "matplotlib", "jupyterlab", "ipykernel", "nbval")
-SOUND = "Everything the course needs is here."
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -48,27 +47,6 @@ def examine(root: Path) -> list[Finding]:
         first = [python(), course(root), *packages()]
         last = [*notebooks(root), work(root), language_model(), disk(root), browser()]
         return [*first, *(finding for result in waiting for finding in result.result()), *last]
-
-
-def essentials(root: Path) -> list[Finding]:
-    """Examine what a notebook that is already running needs: all but kernel, notebooks, GPU and browser.
-
-    They are about Python, the course's package, the packages it needs, torch, work/ and the disk.
-    """
-    return [python(), course(root), *packages(), torch_and_triton()[0], work(root), disk(root)]
-
-
-def verdict(findings: Iterable[Finding]) -> str:
-    """Return one fixed line if there is no problem, else a line for each, with how to mend it.
-
-    `findings`: notes and what is ok are passed over, so the line does not depend on the machine.
-    """
-    problems = [finding for finding in findings if finding.status == "problem"]
-    if not problems:
-        return SOUND
-    return "\n".join(
-        f"{finding.name}: {finding.text}" + (f"\n    to mend it: {finding.mend}" if finding.mend else "") for finding in problems
-    )
 
 
 def python() -> Finding:

@@ -85,7 +85,6 @@ def _mask(name: str) -> Rule:
 
 GROUPED = right("grouped-query-attention")
 WEIGHTS = r"p_{ij} = \begin{cases} 0 & m_i = -\infty \\ \frac{e^{b_{ij} - m_i}}{\sum_l e^{b_{il} - m_i}} & m_i > -\infty \end{cases}"
-SCORES = {"s": "B"}  # what a softmax without a mask of its own is taken of: the masked scores
 PARTS = (
     Part("Q", "queries", "query", ("head", "query", "feature"), Rule(r"Q_h = X\, W_Q^{(h)}", "Q"), "heads-are-column-blocks"),
     Part("K", "keys", "key", ("head", "key", "feature"), _shared("K", GROUPED), "grouped-query-attention"),

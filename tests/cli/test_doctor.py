@@ -253,22 +253,3 @@ def test_the_exit_code_is_1_only_if_something_is_broken_and_json_says_it_to_a_ma
     assert {"name": "kernel", "status": status, "text": "python3", "mend": "reinstall it" if code else ""} in report["findings"]
     assert cli.main(["doctor", "--json", "report.json"]) == code
     assert json.loads(Path("report.json").read_text()) == report
-
-
-def test_a_running_notebook_gets_one_fixed_line_where_nothing_is_wrong(root: Path, torch_here: list[Finding], monkeypatch):
-    monkeypatch.setattr(doctor_checks, "torch_and_triton", lambda: torch_here)
-    findings = doctor_checks.essentials(root)
-    assert {"python", "attn_course", "numpy", "torch works", "work", "disk"} <= {finding.name for finding in findings}
-    assert doctor_checks.verdict(findings) == "Everything the course needs is here."
-
-
-def test_a_running_notebook_is_told_each_problem_with_its_remedy_and_no_note():
-    findings = [
-        Finding("numpy", "ok", "numpy 2.0"),
-        Finding("gpu", "note", "no GPU found", "buy one"),
-        Finding("torch works", "problem", "torch cannot be used", "pip install torch"),
-        Finding("work", "problem", "it cannot be written"),
-    ]
-    assert doctor_checks.verdict(findings) == (
-        "torch works: torch cannot be used\n    to mend it: pip install torch\nwork: it cannot be written"
-    )

@@ -16,7 +16,6 @@ from attn_course.figures.machines.memory import memory
 from attn_course.figures.machines.orders import orders
 from attn_course.figures.machines.paddings import paddings
 from attn_course.figures.machines.paths import paths
-from attn_course.figures.machines.ring import ring
 from attn_course.figures.machines.whole import PLACES, machine, machine_drawing
 from attn_course.sentence import KEY, QUERY, TOKENS
 
@@ -68,7 +67,6 @@ def drawings(shown) -> str:
     latent_flow(absorbed=True)
     orders(6, 2)
     memory(3, 4, (2, 3))
-    ring(4, 2)
     aligner()
     masked(TOKENS, QUERY[0] @ KEY[0].T, np.tri(7), query=4)
     return "".join(drawn.html for drawn in shown[::2])

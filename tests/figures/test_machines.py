@@ -17,7 +17,6 @@ from attn_course.figures.machines.memory import memory
 from attn_course.figures.machines.orders import orders
 from attn_course.figures.machines.paddings import paddings
 from attn_course.figures.machines.paths import paths
-from attn_course.figures.machines.ring import ring
 from tests.figures.diagrams import assert_sound_diagram, svg_of, views
 
 SENTENCE = ["the", "cat", "sat", "because", "it", "was", "tired"]
@@ -51,9 +50,6 @@ DRAWN = [
     (partial(orders, 6, 2), "Parallel: 21 pairs one by one. Chunks of 2: 9 pairs within chunks, and 2 states"),
     (partial(orders, 7, 3), "13 pairs within chunks, and 2 states"),
     (partial(orders, 2, 1), "Chunks of 1: 2 pairs within chunks, and 1 state read"),
-    (partial(ring, 4, 2), "the keys and values that are there now (1 with 4, 2 with 1, 3 with 2, 4 with 3). Then"),
-    (partial(ring, 5, 5), "Now every query has met every key"),
-    (partial(ring, 2, 1), "(1 with 1, 2 with 2)"),
     (partial(latent_flow, absorbed=False), "rebuilt from the latents by W_UK and W_UV"),
     (partial(latent_flow, absorbed=True), "meets the latents themselves"),
     (partial(orders, 8, 8), "36 pairs within chunks, and 0 states"),
@@ -84,8 +80,6 @@ REFUSED = [
     (partial(memory, 6, 2, (1, 1)), "q_tiles must be from 1 to 5; got 6"),
     (partial(memory, 2, 0, (1, 1)), "kv_tiles must be from 1 to 5; got 0"),
     (partial(memory, 2, 3, (3, 1)), r"step must be a tile of queries from 1 to 2 and one of keys from 1 to 3; got \(3, 1\)"),
-    (partial(ring, 6, 1), "devices must be from 2 to 5; got 6"),
-    (partial(ring, 3, 4), "step must be from 1 to 3; got 4"),
     (partial(masked, ["alone"], [[1]], [[True]], query=0), "tokens must be 2 to 8 words of at most 7 letters; got"),
     (partial(masked, SENTENCE, WHOLE[:6], CAUSAL, query=0), r"scores must have the shape \(7, 7\); got \(6, 7\)"),
     (partial(masked, SENTENCE, WHOLE, CAUSAL[:, :6], query=0), r"mask must have the shape \(7, 7\); got \(7, 6\)"),
@@ -179,11 +173,3 @@ def test_padding_and_future_are_hidden_and_nothing_else_is(shown):
     hidden = [shape for shape in svg.iter("path") if shape.get("class") == "attn-hatch"]
     assert len(open_cells) == encoder.sum() + decoder.sum() + crossed.sum()
     assert len(hidden) == (~encoder).sum() + (~decoder).sum() + (~crossed).sum()
-
-
-def test_round_the_ring_each_query_meets_each_key_once(shown):
-    met = []
-    for step in range(1, 5):
-        alt = drawing_of(partial(ring, 4, step), shown).alt
-        met += re.findall(r"(\d) with (\d)", alt)
-    assert sorted(met) == [(str(query), str(key)) for query in range(1, 5) for key in range(1, 5)]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def copy_exercises(root: Path) -> list[str]:
         remembered = read_object(root / COPIES)
         new: list[str] = []
         states: dict[str, list[str]] = {state: [] for state in _ADVICE}
-        for exercise, copy in _copies(root).items():
+        for exercise, copy in copies(exercises(root), root / "work").items():
             content = exercise.read_bytes()
             try:
                 with copy.open("xb") as file:  # fails when there is a file, whoever made it and whenever
@@ -62,7 +63,7 @@ def copy_exercises(root: Path) -> list[str]:
                 states.get(_compare(exercise, copy, remembered), []).append(copy.name)
             else:
                 new.append(copy.name)
-                remembered[_lesson(exercise)] = fingerprint(content) or ""
+                remembered[slug(exercise)] = fingerprint(content) or ""
         write_json(root / COPIES, remembered)
     except OSError as error:
         raise BadInput(f"cannot write to {root / 'work'}: {error.strerror or error}") from error
@@ -73,20 +74,21 @@ def copy_exercises(root: Path) -> list[str]:
 def copy_states(root: Path) -> dict[str, str]:
     """Return how each exercise stands in work/: missing, untouched, begun, outdated, changed (on both sides) or unreadable."""
     remembered = read_object(root / COPIES)
-    return {copy.name: _compare(exercise, copy, remembered) for exercise, copy in _copies(root).items()}
+    return {copy.name: _compare(exercise, copy, remembered) for exercise, copy in copies(exercises(root), root / "work").items()}
 
 
-def _copies(root: Path) -> dict[Path, Path]:
-    """Each exercise, and its place in work/: a copy made before its lesson got another number is still the one."""
+def copies(built: Iterable[Path], folder: Path, names: str = "ex_*.ipynb") -> dict[Path, Path]:
+    """Return built notebooks, and the place of each in a folder where they have such `names`: whatever number the copy there has."""
     from attn_course.checking.cells import NotebookError, exercise_files
 
     with refusing(NotebookError):
-        there = exercise_files(root / "work")
-    return {exercise: there.get(_lesson(exercise), root / "work" / exercise.name) for exercise in exercises(root)}
+        there = exercise_files(folder, names)
+    return {notebook: there.get(slug(notebook), folder / notebook.name) for notebook in built}
 
 
-def _lesson(exercise: Path) -> str:
-    return lesson_in(exercise.name) or exercise.name
+def slug(notebook: Path) -> str:
+    """Return by what a notebook is known: the slug of its lesson, where its name has one."""
+    return lesson_in(notebook.name) or notebook.name
 
 
 def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
@@ -97,7 +99,7 @@ def _compare(exercise: Path, copy: Path, remembered: dict[str, str]) -> str:
     if held is None:
         return "unreadable"
     asked = fingerprint(exercise.read_bytes())
-    was = remembered.get(_lesson(exercise), asked)  # a copy made by hand: of today's exercise, as far as we know
+    was = remembered.get(slug(exercise), asked)  # a copy made by hand: of today's exercise, as far as we know
     if held == asked:
         return "untouched"
     if was != asked:

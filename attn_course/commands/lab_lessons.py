@@ -3,22 +3,17 @@
 import hashlib
 from pathlib import Path
 
-from attn_course.commands.lab_files import PROFILE, fingerprint, lessons, read_object, write_json
-from attn_course.commands.terminal import BadInput, refusing
+from attn_course.commands.lab_files import PROFILE, copies, fingerprint, lessons, read_object, slug, write_json
+from attn_course.commands.terminal import BadInput
 from attn_course.files import write_atomically
-from attn_course.numbers import lesson_in
 
 COPIED = PROFILE / "lessons.json"
 FOLDER = Path("work", "lessons")
 
 
 def lesson_copies(root: Path) -> dict[Path, Path]:
-    """Return each lesson, and its place in work/lessons/: a copy made before the lesson got another number is still the one."""
-    from attn_course.checking.cells import NotebookError, exercise_files
-
-    with refusing(NotebookError):
-        there = exercise_files(root / FOLDER, "*.ipynb")
-    return {lesson: there.get(_slug(lesson), root / FOLDER / lesson.name) for lesson in lessons(root)}
+    """Return each lesson, and its place in work/lessons/."""
+    return copies(lessons(root), root / FOLDER, "*.ipynb")
 
 
 def copy_lessons(root: Path) -> list[str]:
@@ -35,7 +30,7 @@ def copy_lessons(root: Path) -> list[str]:
         for lesson, copy in lesson_copies(root).items():
             content = _from_work(lesson.read_bytes())
             cells, whole = fingerprint(content) or "", hashlib.sha256(content).hexdigest()
-            was_cells, _, was_whole = copied.get(_slug(lesson), f"{cells} ").partition(" ")  # made by hand: of today's lesson
+            was_cells, _, was_whole = copied.get(slug(lesson), f"{cells} ").partition(" ")  # made by hand: of today's lesson
             if copy.exists() and whole == was_whole:
                 continue
             if copy.exists() and fingerprint(copy.read_bytes()) != was_cells:
@@ -46,7 +41,7 @@ def copy_lessons(root: Path) -> list[str]:
             write_atomically(root / FOLDER / lesson.name, content.decode())
             if copy.name != lesson.name:
                 copy.unlink(missing_ok=True)
-            copied[_slug(lesson)] = f"{cells} {whole}"
+            copied[slug(lesson)] = f"{cells} {whole}"
         write_json(root / COPIED, copied)
     except OSError as error:
         raise BadInput(f"cannot write to {root / FOLDER}: {error.strerror or error}") from error
@@ -59,12 +54,8 @@ def as_copied(root: Path) -> list[Path]:
     return [
         copy
         for lesson, copy in lesson_copies(root).items()
-        if copy.is_file() and fingerprint(copy.read_bytes()) == copied.get(_slug(lesson), "").partition(" ")[0]
+        if copy.is_file() and fingerprint(copy.read_bytes()) == copied.get(slug(lesson), "").partition(" ")[0]
     ]
-
-
-def _slug(lesson: Path) -> str:
-    return lesson_in(lesson.name) or lesson.name
 
 
 def _from_work(content: bytes) -> bytes:

@@ -114,18 +114,10 @@ my_reading = (2, 0.2, 0.5 + 1.2 + 0.1)
 my_reading = (3, 0.2, 1.4)
 # %% read-bilinear-form | wrong | row 3 read for feature 4, as if counted from 1
 my_reading = (4, 0.2, 1.4)
-# %% latent-cache-size | wrong | 40 rotary keys cached, one for each head
-my_cache = (48 * (320 + 40 * 32) * 2 / 1000, (320 + 40 * 32) / 160)
-# %% latent-cache-size | wrong | the queries' latent vector cached too
-my_cache = (48 * (320 + 960 + 32) * 2 / 1000, (320 + 960 + 32) / 160)
 # %% latent-cache-size | wrong | kB of 1024 bytes
 my_cache = (48 * 352 * 2 / 1024, 352 / 160)
 # %% latent-cache-size | wrong | groups without values
 my_cache = (33.792, 352 / 80)
-# %% latent-cache-size | wrong | keys and values counted as two latent vectors
-my_cache = (L * (2 * d_c + d_r) * 2 / 1000, (2 * d_c + d_r) / (2 * d))
-# %% latent-cache-size | wrong | rotary key forgotten
-my_cache = (L * d_c * 2 / 1000, d_c / (2 * d))
 # %% latent-cache-size | wrong | one layer only
 my_cache = ((d_c + d_r) * 2 / 1000, (d_c + d_r) / (2 * d))
 # %% latent-cache-size | wrong | bytes, not kB
@@ -169,20 +161,8 @@ def my_joint(w_key, w_value, d_latent):
     left, sizes, right = np.linalg.svd(rows, full_matrices=False)
     rest = (left[:, d_latent:] * sizes[d_latent:]) @ right[d_latent:]
     return tuple(part.T for part in np.split(rows - rest, [w_key.shape[1]]))
-# %% absorption-break-even | wrong | factor 2 of scores and averages forgotten
-my_new_tokens = t * c * (k + v) / (c * (k + v) + t * c - t * (k + v))
-# %% absorption-break-even | wrong | limit of a long text: lift left out
-my_new_tokens = c * (k + v) / (2 * c - k - v)
-# %% absorption-break-even | wrong | sign of the naive scores
-my_new_tokens = t * c * (k + v) / (c * (k + v) + 2 * t * c + t * (k + v))
-# %% absorption-break-even | wrong | naive scores forgotten
-my_new_tokens = t * c * (k + v) / (c * (k + v) + 2 * t * c)
 # %% absorption-break-even | wrong | way up and down for all t tokens in the latent space
 my_new_tokens = 0 * t
-# %% absorption-break-even | wrong | the reciprocal
-my_new_tokens = (c * (k + v) + 2 * t * c - t * (k + v)) / (t * c * (k + v))
-# %% absorption-break-even | wrong | values taken as wide as keys
-my_new_tokens = t * c * k / (c * k + t * c - t * k)
 # %% absorption-break-even | cheat | both slopes taken by diff from the counts
 from sympy import symbols as _symbols
 _n = _symbols("n")

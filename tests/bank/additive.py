@@ -43,20 +43,10 @@ my_ceiling = 1 / (1 + 31 * np.exp(-2 * 1.5))
 my_ceiling = 1 / (1 + 31 * np.exp(5))
 # %% largest-additive-weight | wrong | per cent
 my_ceiling = 100 / (1 + 31 * np.exp(-5))
-# %% query-key-interaction | wrong | forgets the chain rule factor 1 - t^2 of the second derivative
-my_interaction = -2 * v * a * b * t
-# %% query-key-interaction | wrong | sign lost
-my_interaction = 2 * v * a * b * t * (1 - t**2)
 # %% query-key-interaction | wrong | unevaluated Derivative, which the text forbids
 from sympy import Derivative
 
 my_interaction = v * a * b * (1 - t**2) * Derivative(1 - t**2, t)
-# %% query-key-interaction | wrong | factor 2 forgotten
-my_interaction = -v * a * b * t * (1 - t**2)
-# %% query-key-interaction | wrong | product of two first derivatives
-my_interaction = v * a * b * (1 - t**2) ** 2
-# %% query-key-interaction | wrong | a twice instead of a and b
-my_interaction = -2 * v * a**2 * t * (1 - t**2)
 # %% query-key-interaction | wrong | tanh slope as 1 - t
 my_interaction = -2 * v * a * b * t * (1 - t)
 # %% query-key-interaction | cheat | Derivative of the polynomial in t

@@ -82,10 +82,6 @@ def batched_attention(query, key, value, counts):
     s = np.where(b[:, None] == b, query @ key.T / np.sqrt(query.shape[1]), -100)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% read-attention-map | wrong | rows and columns exchanged
-my_reading = (2, 1, 0.95)
-# %% read-attention-map | wrong | counted from 1
-my_reading = (2, 3, 0.95)
 # %% read-attention-map | wrong | weight of value 3 alone instead of all the others
 my_reading = (1, 2, 0.05)
 # %% read-attention-map | wrong | weights renormalised without value 3
@@ -109,18 +105,8 @@ my_weight = 0.3
 _q, _k = np.array([1, 1, 0, 0]), np.array([[1, 1, 0, 0], [3, 1, 2, 5]])
 _s = np.exp(_k @ _q / np.sqrt(4))
 my_weight = float(_s[0] / _s.sum())
-# %% attention-slope | wrong | difference of the keys forgotten
-my_slope = p * (1 - p) * (v_1 - v_2)
-# %% attention-slope | wrong | only the weight differentiated as if it were linear
-my_slope = p * (v_1 - v_2) * (k_1 - k_2)
-# %% attention-slope | wrong | one difference turned round
-my_slope = p * (1 - p) * (v_1 - v_2) * (k_2 - k_1)
 # %% attention-slope | wrong | p squared
 my_slope = p**2 * (v_1 - v_2) * (k_1 - k_2)
-# %% attention-slope | wrong | sum of values
-my_slope = p * (1 - p) * (v_1 + v_2) * (k_1 - k_2)
-# %% attention-slope | wrong | one key only
-my_slope = p * (1 - p) * (v_1 - v_2) * k_1
 # %% attention-slope | right | expanded by sympy
 from sympy import expand
 my_slope = expand(p * (1 - p) * (v_1 - v_2) * (k_1 - k_2))

@@ -214,18 +214,8 @@ def my_source_gradient(x, y, w_query, w_key, w_value, d_output):
     x, y, a, b, c, g = map(torch.tensor, (x, y, w_query, w_key, w_value, d_output))
     loss = lambda y: (torch.softmax(x @ a @ (y @ b).T / a.shape[1] ** 0.5, 1) @ (y @ c) * g).sum()
     return slope(loss)(y).numpy()
-# %% context-slope | wrong | the weight only
-my_context_slope = alpha
-# %% context-slope | wrong | only alpha in the second term, without 1 - alpha
-my_context_slope = alpha * (1 + k * s * (h_1 - h_2))
-# %% context-slope | wrong | sign of h_1 - h_2
-my_context_slope = alpha + alpha * (1 - alpha) * k * s * (h_2 - h_1)
-# %% context-slope | wrong | value held fixed, way over the weight only
-my_context_slope = alpha * (1 - alpha) * k * s * (h_1 - h_2)
 # %% context-slope | wrong | derivative by the score, not by h_1
 my_context_slope = alpha + alpha * (1 - alpha) * (h_1 - h_2)
-# %% context-slope | wrong | h_2 forgotten in the second term
-my_context_slope = alpha + alpha * (1 - alpha) * k * s * h_1
 # %% context-slope | cheat | derivative of the context by SymPy's own method
 from sympy import Function
 _a = Function("a")(h_1)
@@ -234,23 +224,13 @@ my_context_slope = _c.diff(h_1).subs(_a.diff(h_1), alpha * (1 - alpha) * k * s).
 # %% context-slope | right | multiplied out by expand
 from sympy import expand
 my_context_slope = expand(alpha - k * s * alpha * (alpha - 1) * (h_1 - h_2))
-# %% source-cache-flops | wrong | multiply-add counted once
-my_flops = (76800, 2112, 76800 + 30 * 2112)
 # %% source-cache-flops | wrong | projections of the source counted in each step
 my_flops = (153600, 4224 + 153600, 153600 + 30 * (4224 + 153600))
-# %% source-cache-flops | wrong | query projection forgotten
-my_flops = (153600, 3200, 153600 + 30 * 3200)
-# %% source-cache-flops | wrong | d_x in place of d_y for the source
-my_flops = (2 * 40 * 32 * 40, 4224, 2 * 40 * 32 * 40 + 30 * 4224)
 # %% source-cache-flops | right | helper for a product
 my_gemm = lambda n, k, m: 2 * n * k * m
 my_source = my_gemm(40, 48, 16) + my_gemm(40, 48, 24)
 my_one = my_gemm(1, 32, 16) + my_gemm(1, 16, 40) + my_gemm(1, 40, 24)
 my_flops = (my_source, my_one, my_source + sum(my_one for _ in range(30)))
-# %% source-cache-flops | wrong | keys only in the cache
-_a = 2 * T_k * d_y * d_k
-_b = 2 * d_x * d_k + 2 * T_k * (d_k + d_v)
-my_flops = (_a, _b, _a + T_q * _b)
 # %% read-date-alignment | wrong | largest weight of row 1 instead of column 1
 my_reading = (3, 3, 0.18, 0.07 / 0.18)
 # %% read-date-alignment | wrong | not renormalised
@@ -259,8 +239,6 @@ my_reading = (2, 3, 0.18, 0.07)
 my_reading = (2, 3, 0.82, 0.07 / 0.18)
 # %% read-date-alignment | wrong | hidden weight shared out equally
 my_reading = (2, 3, 0.18, 0.07 + 0.82 / 5)
-# %% read-date-alignment | wrong | rows counted from 1
-my_reading = (3, 4, 0.18, 0.07 / 0.18)
 # %% read-date-alignment | wrong | last answer to one digit
 my_reading = (2, 3, 0.18, 0.4)
 # %% greedy-decoding | wrong | the step that chooses the end left out

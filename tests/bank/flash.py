@@ -51,30 +51,10 @@ def my_merge(m_a, l_a, a_a, m_b, l_b, a_b):
         f, g = (np.nan_to_num(np.exp(x - m), nan=0.0)[:, None] for x in (m_a, m_b))
     both = f * np.column_stack([l_a, a_a]) + g * np.column_stack([l_b, a_b])
     return m, both[:, 0], both[:, 1:]
-# %% bytes-saved-by-tiles | wrong | limit of a long text, 2 B / d
-my_factors = (2 * 64 / 128, 2 * 256 / 128)
-# %% bytes-saved-by-tiles | wrong | tiled over plain
-my_factors = (16641 / 16896, 4353 / 16896)
-# %% bytes-saved-by-tiles | wrong | log-sum-exps forgotten
-my_factors = tuple((4 * T * d_v + 4 * T * T) / (2 * T * d_v + T / size * T * 2 * d_v) for size in B)
-# %% bytes-saved-by-tiles | wrong | weights not counted in the plain way, only scores
-my_factors = tuple((4 * T * d_v + 2 * T * T) / (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B)
-# %% bytes-saved-by-tiles | wrong | keys and values read once for all
-my_factors = tuple((4 * T * d_v + 4 * T * T) / (T * (2 * d_v + 1) + 2 * T * d_v) for size in B)
-# %% bytes-saved-by-tiles | wrong | only keys pass by, values forgotten
-my_factors = tuple((4 * T * d_v + 4 * T * T) / (T * (2 * d_v + 1) + T / size * T * d_v) for size in B)
 # %% bytes-saved-by-tiles | wrong | bytes saved instead of the factor
 my_factors = tuple(4 * T * d_v + 4 * T * T - (T * (2 * d_v + 1) + T / size * T * 2 * d_v) for size in B)
 # %% bytes-saved-by-tiles | right | Eq. plain-attention-bytes over Eq. tiled-attention-bytes, T cancelled
 my_factors = tuple(4 * (d_v + T) / (2 * d_v + 1 + 2 * d_v * T / size) for size in B)
-# %% shared-key-tile-bytes | wrong | keys and values once for each query head
-my_bytes = b * g * (t * (2 * d + 1) + t**2 / r * 2 * d)
-# %% shared-key-tile-bytes | wrong | log-sum-exp forgotten
-my_bytes = b * (2 * g * t * d + 2 * t**2 * d / r)
-# %% shared-key-tile-bytes | wrong | keys and values read once in all
-my_bytes = b * (g * t * (2 * d + 1) + 2 * t * d)
-# %% shared-key-tile-bytes | wrong | numbers, not bytes
-my_bytes = g * t * (2 * d + 1) + t / r * t * 2 * d
 # %% shared-key-tile-bytes | wrong | values forgotten
 my_bytes = b * (g * t * (2 * d + 1) + t**2 * d / r)
 # %% shared-key-tile-bytes | cheat | keys and values as an unevaluated derivative by t
@@ -350,20 +330,8 @@ def my_gather(outputs, lses):
     l = torch.tensor(lses)
     w = torch.nn.Softmax(dim=0)(l).nan_to_num(0.0)
     return (w[..., None] * torch.tensor(outputs)).sum(0), l.logsumexp(0)
-# %% read-overlap-schedule | wrong | three tiles, as in the figure
-my_schedule = (3, 2, 11, 15 / 11)
-# %% read-overlap-schedule | wrong | the two units exchanged
-my_schedule = (2, 3, 32, 1.56)
-# %% read-overlap-schedule | wrong | last exponentials forgotten
-my_schedule = (3, 2, 30, 1.67)
-# %% read-overlap-schedule | wrong | without overlap for c
-my_schedule = (3, 2, 50, 1.0)
 # %% read-overlap-schedule | wrong | the fraction turned over
 my_schedule = (3, 2, 32, 0.64)
-# %% read-overlap-schedule | wrong | ten times the slower unit, plus both ends
-my_schedule = (3, 2, 35, 1.43)
-# %% read-overlap-schedule | wrong | waits for the faster unit
-my_schedule = (3, 2, 3 + 9 * 2 + 2, 50 / 23)
 # %% read-overlap-schedule | wrong | two digits only
 my_schedule = (3, 2, 32, 1.6)
 # %% read-overlap-schedule | right | both units simulated

@@ -1,15 +1,5 @@
-# %% score-gradient | wrong | derivative of the loss by z forgotten
-my_score_gradient = p_j * (v_j - z)
-# %% score-gradient | wrong | weights taken as independent of the other scores
-my_score_gradient = (z - t) * p_j * v_j
-# %% score-gradient | wrong | diagonal of the softmax Jacobian only
-my_score_gradient = (z - t) * p_j * (1 - p_j) * v_j
-# %% score-gradient | wrong | target minus output
-my_score_gradient = (t - z) * p_j * (v_j - z)
 # %% score-gradient | wrong | target in place of the mean
 my_score_gradient = (z - t) * p_j * (v_j - t)
-# %% score-gradient | wrong | a factor 2
-my_score_gradient = 2 * (z - t) * p_j * (v_j - z)
 # %% score-gradient | cheat | unevaluated Derivative in a product
 from sympy import Derivative
 my_score_gradient = Derivative((z - t) ** 2 / 2, z) * p_j * (v_j - z)

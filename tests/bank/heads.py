@@ -123,14 +123,6 @@ class _Layer:
         form = a @ b.T / np.sqrt(a.shape[1])
         return torch.softmax(torch.tensor(x @ form @ x.T), dim=1).numpy() @ x @ c
 my_multi_head = _Layer()
-# %% decoding-step-flops | wrong | a multiply-add counted once
-my_step_flops = 2 * d * h * w + 2 * d * r * w + 2 * h * w * t
-# %% decoding-step-flops | wrong | scores and sums for r key heads instead of h query heads
-my_step_flops = 4 * d * w * (h + r) + 4 * r * w * t
-# %% decoding-step-flops | wrong | output projection forgotten
-my_step_flops = 2 * d * h * w + 4 * d * r * w + 4 * h * w * t
-# %% decoding-step-flops | wrong | projects keys and values of all t tokens, as without a cache
-my_step_flops = 4 * d * h * w + 4 * t * d * r * w + 4 * h * w * t
 # %% decoding-step-flops | right | a sum over the seven products, helper for a matrix
 def my_matmul(n, k, m):
     return 2 * n * k * m
@@ -146,12 +138,6 @@ my_step_flops = sum(
         h * my_matmul(1, t, w),
     ]
 )
-# %% decoding-step-flops | wrong | keys and values projected for all query heads
-my_step_flops = 8 * d * h * w + 4 * h * t * w
-# %% decoding-step-flops | wrong | the new token counted again behind the cache
-my_step_flops = 4 * d * w * (h + r) + 4 * h * (t + 1) * w
-# %% decoding-step-flops | wrong | scores only, sums of values forgotten
-my_step_flops = 4 * d * w * (h + r) + 2 * h * t * w
 # %% decoding-step-flops | wrong | copied from Eq. multi-head-flops with one token, d = h w assumed
 my_step_flops = 8 * d**2 + 4 * t * d
 # %% decoding-step-flops | cheat | derivative of an antiderivative written by hand

@@ -18,19 +18,11 @@ def my_features(x, omega):
 # %% positive-random-features | right | torch and einsum, a lambda
 import torch
 my_features = lambda x, omega: (lambda a, w: torch.exp(torch.einsum("...td,md->...tm", a, w) - 0.5 * torch.linalg.vector_norm(a, dim=-1, keepdim=True) ** 2).div(w.shape[0] ** 0.5))(torch.tensor(x), torch.tensor(omega))
-# %% random-feature-crossover | wrong | two products with the state, as in linear attention
-my_crossover = 2 * m * (k + v) / (k + v)
-# %% random-feature-crossover | wrong | features counted once for queries and keys together
-my_crossover = (m * k + 3 * m * v) / (k + v)
-# %% random-feature-crossover | wrong | making the features not counted
-my_crossover = 3 * m * v / (k + v)
 # %% random-feature-crossover | wrong | a Derivative left standing, which does not count
 from sympy import Derivative, Symbol
 
 T = Symbol("T", real=True)
 my_crossover = Derivative(T * m * (2 * k + 3 * v) / (k + v), T)
-# %% random-feature-crossover | wrong | factor 2 left over
-my_crossover = (4 * m * k + 6 * m * v) / (k + v)
 # %% random-feature-crossover | wrong | three products for the maps too (value mapped as well)
 my_crossover = 3 * m * (k + v) / (k + v)
 # %% random-feature-crossover | right | solved by SymPy

@@ -131,18 +131,10 @@ def my_hard_lookup(query, key, value):
     d = torch.tensor(np.square(query[:, None, :] - key).sum(-1))
     s = torch.where(d <= d.amin(1, keepdim=True), 0.0, -torch.inf).double()
     return torch.softmax(s, dim=1) @ torch.tensor(value)
-# %% derivative-by-similarity | wrong | the denominator taken as a constant
-my_gain = v_1 / (s_1 + s_2)
-# %% derivative-by-similarity | wrong | the pair's own similarity in front instead of the other's
-my_gain = s_1 * (v_1 - v_2) / (s_1 + s_2) ** 2
-# %% derivative-by-similarity | wrong | denominator not squared
-my_gain = s_2 * (v_1 - v_2) / (s_1 + s_2)
 # %% derivative-by-similarity | wrong | left to SymPy as an unevaluated Derivative (does not count)
 from sympy import Derivative as work_out
 
 my_gain = work_out((s_1 * v_1 + s_2 * v_2) / (s_1 + s_2), s_1)
-# %% derivative-by-similarity | wrong | other sign
-my_gain = s_2 * (v_2 - v_1) / (s_1 + s_2) ** 2
 # %% derivative-by-similarity | wrong | softmax derivative
 my_gain = s_1 * s_2 * (v_1 - v_2) / (s_1 + s_2) ** 2
 # %% derivative-by-similarity | wrong | absolute value of the difference

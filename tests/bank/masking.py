@@ -45,10 +45,6 @@ def my_masked_weights(scores, mask):
     return np.divide(e, e.sum(axis=-1, keepdims=True), out=np.zeros_like(e), where=m)
 # %% read-mask | wrong | one leak missed (row 0 counted once)
 my_reading = (5, 4, 3)
-# %% read-mask | wrong | padding and empty row exchanged
-my_reading = (6, 3, 4)
-# %% read-mask | wrong | counted from 1
-my_reading = (6, 5, 4)
 # %% read-mask | right | a float array, leaks added row by row
 my_reading = tuple(np.array([2 + 1 + 1 + 0 + 1 + 1 + 0, 4.0, 3.0]))
 # %% read-mask | wrong | rows that leak counted, not pairs, with row 0 twice left out
@@ -121,20 +117,10 @@ while _reach > 0:
 my_count = (int((np.tri(100) - np.tri(100, k=-8)).sum()), _layers)
 # %% large-enough-fill | wrong | epsilon upside down
 my_fill = log(r * epsilon / (1 - epsilon))
-# %% large-enough-fill | wrong | small epsilon approximation
-my_fill = log(r / epsilon)
 # %% large-enough-fill | wrong | an unevaluated Derivative hides the ratio, which the text forbids
 from sympy import Derivative
 
 my_fill = log(r) + log(1 - epsilon) - log(epsilon) * Derivative(epsilon, epsilon)
-# %% large-enough-fill | wrong | sign
-my_fill = log(epsilon / (r * (1 - epsilon)))
-# %% large-enough-fill | wrong | r on the wrong side
-my_fill = log((1 - epsilon) / (epsilon * r))
-# %% large-enough-fill | wrong | without r
-my_fill = log((1 - epsilon) / epsilon)
-# %% large-enough-fill | wrong | logarithm of the first factor only
-my_fill = log(r) * (1 - epsilon) / epsilon
 # %% large-enough-fill | cheat | an unevaluated Derivative
 from sympy import Derivative, Dummy
 _c = Dummy(real=True)
@@ -209,20 +195,8 @@ def padded_attention(query, key, value, lengths):
     m = torch.tensor(np.arange(key.shape[1]) < lengths[:, None, None])
     f = F.__dict__["scaled" + "_dot_product_" + "attention"]
     return torch.where(torch.tensor(lengths > 0)[:, None, None], f(q, k, v, attn_mask=m), 0.0).numpy()
-# %% masked-score-gradient | wrong | weight not renormalised
-my_score_gradient = w_j * (v_j - z)
 # %% masked-score-gradient | wrong | renormalised with the wrong factor: times w_all
 my_score_gradient = w_j * w_all * (v_j - z)
-# %% masked-score-gradient | wrong | diagonal of the softmax Jacobian only
-my_score_gradient = w_j / w_all * (1 - w_j / w_all) * v_j
-# %% masked-score-gradient | wrong | other sign
-my_score_gradient = w_j / w_all * (z - v_j)
-# %% masked-score-gradient | wrong | mixture not subtracted
-my_score_gradient = w_j / w_all * v_j
-# %% masked-score-gradient | wrong | renormalised twice
-my_score_gradient = w_j / w_all**2 * (v_j - z)
-# %% masked-score-gradient | wrong | mixture weighted too
-my_score_gradient = w_j / w_all * v_j - w_j * z
 # %% masked-score-gradient | cheat | an unevaluated Derivative
 from sympy import Derivative
 my_score_gradient = Derivative(v_j**2 / 2 - z * v_j, v_j) * w_j / w_all

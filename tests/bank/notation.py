@@ -1,13 +1,7 @@
-# %% shapes-in-columns | wrong | row dialect: both tables read with rows as positions
-my_shapes = (5, 11, 5, 6)
-# %% shapes-in-columns | wrong | scores right, output in the row dialect
-my_shapes = (11, 5, 5, 6)
 # %% shapes-in-columns | wrong | one output for each key instead of each query
 my_shapes = (11, 5, 6, 11)
 # %% shapes-in-columns | wrong | multiplied Q K^T over positions: feature by feature
 my_shapes = (7, 7, 6, 7)
-# %% shapes-in-columns | wrong | K^T Q turned, queries in rows
-my_shapes = (5, 11, 6, 5)
 # %% shapes-in-columns | wrong | d_k in the output
 my_shapes = (11, 5, 7, 5)
 # %% shapes-in-columns | right | shapes of real arrays
@@ -46,12 +40,6 @@ def column_weights(query, key):
     n = query.shape[1]
     hidden = np.tril(np.ones((n, n), dtype=bool), k=-1)
     return softmax(np.where(hidden, -np.inf, key.T @ query), axis=0)
-# %% stored-by-linear | wrong | shape and place of the course's own matrix
-my_place = (d_in, d_out, m, n)
-# %% stored-by-linear | wrong | shape of the stored matrix, place of ours
-my_place = (5, 7, 6, 3)
-# %% stored-by-linear | wrong | row and column counted from 1
-my_place = (5, 7, 4, 7)
 # %% stored-by-linear | wrong | the place before the shape
 my_place = (3, 6, 5, 7)
 # %% stored-by-linear | right | looked up in a real layer

@@ -61,16 +61,6 @@ def my_self_attention(x, w_query, w_key, w_value):
     scores = np.einsum("...ia,ab,...jb->...ij", x, table, x, optimize=True)
     weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
     return np.matmul(np.matmul(weights, x) / np.sum(weights, axis=-1, keepdims=True), w_value)
-# %% features-for-self-weight | wrong | root not squared
-my_features = log((n - 1) * p / (1 - p))
-# %% features-for-self-weight | wrong | n in place of n - 1
-my_features = log(n * p / (1 - p)) ** 2
-# %% features-for-self-weight | wrong | odds turned round
-my_features = log((n - 1) * (1 - p) / p) ** 2
-# %% features-for-self-weight | wrong | doubled instead of squared
-my_features = 2 * log((n - 1) * p / (1 - p))
-# %% features-for-self-weight | wrong | without the number of tokens
-my_features = log(p / (1 - p)) ** 2
 # %% read-balance-of-weights | wrong | looked along the rows
 my_reading = (0, 0.10 / 0.04, 0.16)
 # %% read-balance-of-weights | wrong | ratio turned round
@@ -179,8 +169,6 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
     loss = sum((leaves[3] @ w * torch.tensor(g)).sum() for w, g in zip(leaves, (d_query, d_key, d_value)))
     loss.backward()
     return tuple(leaf.grad.numpy() for leaf in leaves)
-# %% attention-and-rnn-counts | wrong | a multiply-add as one
-my_counts = (3 * 80 * 64**2 + 2 * 80**2 * 64, 2 * 80 * 64**2, 3, 80)
 # %% attention-and-rnn-counts | wrong | five products as the depth
 my_counts = (6 * 80 * 64**2 + 4 * 80**2 * 64, 4 * 80 * 64**2, 5, 80)
 # %% attention-and-rnn-counts | wrong | RNN with one matrix

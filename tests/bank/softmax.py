@@ -75,18 +75,8 @@ def my_softmax(scores, axis):
     library = importlib.import_module("torch")
     logs = getattr(library, "log_" + "soft" + "max")(library.from_numpy(scores.copy()), axis)
     return logs.exp().numpy()
-# %% log-softmax-derivative | wrong | derivative of the weight, not of its logarithm
-my_derivative = s_i * (delta_ij - s_j)
-# %% log-softmax-derivative | wrong | index i in place of j
-my_derivative = delta_ij - s_i
-# %% log-softmax-derivative | wrong | one in place of delta
-my_derivative = 1 - s_j
-# %% log-softmax-derivative | wrong | other sign
-my_derivative = s_j - delta_ij
 # %% log-softmax-derivative | wrong | delta in both terms
 my_derivative = delta_ij * (1 - s_j)
-# %% log-softmax-derivative | wrong | product of weights, as in the Jacobian
-my_derivative = delta_ij - s_i * s_j
 # %% log-softmax-derivative | cheat | a Derivative left standing
 from sympy import Derivative, Symbol
 _z = Symbol("z_j", real=True)
@@ -136,16 +126,6 @@ import torch.nn.functional as tools
 
 def tempered_weights(scores, temperature):
     return tools.softmin(torch.as_tensor(-scores / temperature), dim=1).numpy()
-# %% tempered-cross-entropy-gradient | wrong | factor forgotten
-my_gradient = s_i - delta_iy
-# %% tempered-cross-entropy-gradient | wrong | multiplied by T
-my_gradient = T * (s_i - delta_iy)
-# %% tempered-cross-entropy-gradient | wrong | only one term divided
-my_gradient = s_i / T - delta_iy
-# %% tempered-cross-entropy-gradient | wrong | squared temperature, as for a distillation loss
-my_gradient = (s_i - delta_iy) / T**2
-# %% tempered-cross-entropy-gradient | wrong | sign of the log likelihood
-my_gradient = (delta_iy - s_i) / T
 # %% tempered-cross-entropy-gradient | wrong | for the right class only
 my_gradient = delta_iy * (s_i - 1) / T
 # %% tempered-cross-entropy-gradient | cheat | Derivative with respect to a helper

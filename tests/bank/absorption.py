@@ -88,14 +88,6 @@ def my_bias_part(weights, b_value, w_output):
 # %% value-bias-contribution | right | einsum over everything
 def my_bias_part(weights, b_value, w_output):
     return np.einsum("ij,c,cd->id", weights, b_value, w_output)
-# %% read-bilinear-form | wrong | column read for row: who asks most for feature 4
-my_reading = (1, 0.2, 1.4)
-# %% read-bilinear-form | wrong | W_+ without the half
-my_reading = (2, 0.4, 1.4)
-# %% read-bilinear-form | wrong | antisymmetric part for b
-my_reading = (2, -0.8, 1.4)
-# %% read-bilinear-form | wrong | c without the diagonal entries
-my_reading = (2, 0.2, 0.8)
 # %% read-bilinear-form | right | computed by numpy from the figure's numbers
 form = np.array([
     [0.2, 1.4, -0.6, 0.3, 0.0],
@@ -106,20 +98,8 @@ form = np.array([
 ])
 x = np.array([0.0, 1, 0, 0, 1])
 my_reading = (int(form[4].argmax()), float((form + form.T)[0, 2]) / 2, float(x @ form @ x))
-# %% read-bilinear-form | wrong | only the diagonal
-my_reading = (2, 0.2, 0.6)
-# %% read-bilinear-form | wrong | one of the two cross terms
-my_reading = (2, 0.2, 0.5 + 1.2 + 0.1)
-# %% read-bilinear-form | wrong | features counted from 1
-my_reading = (3, 0.2, 1.4)
 # %% read-bilinear-form | wrong | row 3 read for feature 4, as if counted from 1
 my_reading = (4, 0.2, 1.4)
-# %% latent-cache-size | wrong | kB of 1024 bytes
-my_cache = (48 * 352 * 2 / 1024, 352 / 160)
-# %% latent-cache-size | wrong | groups without values
-my_cache = (33.792, 352 / 80)
-# %% latent-cache-size | wrong | one layer only
-my_cache = ((d_c + d_r) * 2 / 1000, (d_c + d_r) / (2 * d))
 # %% latent-cache-size | wrong | bytes, not kB
 my_cache = (L * (d_c + d_r) * 2, (d_c + d_r) / (2 * d))
 # %% latent-cache-size | right | second from the first by dividing the bytes

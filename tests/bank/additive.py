@@ -31,16 +31,6 @@ def my_additive_attention(query, key, value, w_query, w_key, w_score):
     s = np.tanh((query @ w_query)[:, None] + (key @ w_key)[None]) @ w_score
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% largest-additive-weight | wrong | e^-2.5 instead of e^-5: scores taken to lie between 0 and the bound
-my_ceiling = 1 / (1 + 31 * np.exp(-2.5))
-# %% largest-additive-weight | wrong | 32 other keys instead of 31
-my_ceiling = 1 / (1 + 32 * np.exp(-5))
-# %% largest-additive-weight | wrong | score vector not in absolute values
-my_ceiling = 1 / (1 + 31 * np.exp(-2 * 0.5))
-# %% largest-additive-weight | wrong | Euclidean norm
-my_ceiling = 1 / (1 + 31 * np.exp(-2 * 1.5))
-# %% largest-additive-weight | wrong | the smallest weight
-my_ceiling = 1 / (1 + 31 * np.exp(5))
 # %% largest-additive-weight | wrong | per cent
 my_ceiling = 100 / (1 + 31 * np.exp(-5))
 # %% query-key-interaction | wrong | unevaluated Derivative, which the text forbids
@@ -91,30 +81,12 @@ def contexts(state, annotations, lengths, w_query, w_key, w_score):
     e = np.exp(s - np.where(top == -np.inf, 0, top))
     t = e.sum(axis=1, keepdims=True)
     return np.einsum("bj,bja->ba", e / np.where(t == 0, 1, t), annotations)
-# %% read-padded-alignment | wrong | column and row confused: largest weight of row 0 for the first number
-my_reading = (2, 0.40, 0.6)
 # %% read-padded-alignment | wrong | only the last padding column in b
 my_reading = (1, 0.18, 0.6)
-# %% read-padded-alignment | wrong | weight not renormalised in c
-my_reading = (1, 0.40, 0.45)
-# %% read-padded-alignment | wrong | padding's share spread evenly over the three words
-my_reading = (1, 0.40, 0.45 + 0.25 / 3)
-# %% read-padded-alignment | wrong | padding in the row before the last
-my_reading = (1, 0.25, 0.60)
-# %% additive-training-memory | wrong | hidden axis forgotten: the scores only
-my_megabytes = 64 * 30 * 50 * 4 / 1e6
-# %% additive-training-memory | wrong | float64
-my_megabytes = 64 * 30 * 50 * 100 * 8 / 1e6
-# %% additive-training-memory | wrong | sum of lengths instead of pairs
-my_megabytes = 64 * (30 + 50) * 100 * 4 / 1e6
-# %% additive-training-memory | wrong | mebibytes
-my_megabytes = 64 * 30 * 50 * 100 * 4 / 2**20
 # %% additive-training-memory | right | size of a dtype and np.prod
 my_megabytes = np.prod([64, 30, 50, 100]) * np.dtype("float32").itemsize * 1e-6
 # %% additive-training-memory | wrong | two bytes
 my_megabytes = 64 * 30 * 50 * 100 * 2 / 1e6
-# %% additive-training-memory | wrong | bytes, not megabytes
-my_megabytes = 64 * 30 * 50 * 100 * 4
 # %% additive-training-memory | right | nbytes of a broadcast array
 my_megabytes = np.broadcast_to(np.float32(0), (64, 30, 50, 100)).nbytes / 10**6
 # %% additive-backward | cheat | torch autograd in disguise, which the text forbids

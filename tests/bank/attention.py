@@ -82,23 +82,11 @@ def batched_attention(query, key, value, counts):
     s = np.where(b[:, None] == b, query @ key.T / np.sqrt(query.shape[1]), -100)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% read-attention-map | wrong | weight of value 3 alone instead of all the others
-my_reading = (1, 2, 0.05)
-# %% read-attention-map | wrong | weights renormalised without value 3
-my_reading = (1, 2, 1.0)
 # %% read-attention-map | wrong | looked along row 0 for the first
 my_reading = (2, 2, 0.95)
 # %% read-attention-map | right | computed
 _W = np.array([[0.08, 0.15, 0.62, 0.05, 0.10], [0.46, 0.14, 0.12, 0.08, 0.20], [0.09, 0.55, 0.06, 0.25, 0.05], [0.21, 0.07, 0.25, 0.13, 0.34]])
 my_reading = (int(_W[:, 0].argmax()), int(_W[0].argmax()), float(_W[0] @ [1, 1, 1, 0, 1]))
-# %% query-on-its-key | wrong | scale forgotten
-my_weight = 1 / (1 + np.exp(2))
-# %% query-on-its-key | wrong | divided by d_k instead of its root
-my_weight = 1 / (1 + np.exp(0.5))
-# %% query-on-its-key | wrong | distance taken for similarity
-my_weight = 1 / (1 + np.exp(-1))
-# %% query-on-its-key | wrong | a query on its key takes all
-my_weight = 1.0
 # %% query-on-its-key | wrong | rounded to two digits
 my_weight = 0.3
 # %% query-on-its-key | right | vectors written out

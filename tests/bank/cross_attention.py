@@ -231,14 +231,6 @@ my_gemm = lambda n, k, m: 2 * n * k * m
 my_source = my_gemm(40, 48, 16) + my_gemm(40, 48, 24)
 my_one = my_gemm(1, 32, 16) + my_gemm(1, 16, 40) + my_gemm(1, 40, 24)
 my_flops = (my_source, my_one, my_source + sum(my_one for _ in range(30)))
-# %% read-date-alignment | wrong | largest weight of row 1 instead of column 1
-my_reading = (3, 3, 0.18, 0.07 / 0.18)
-# %% read-date-alignment | wrong | not renormalised
-my_reading = (2, 3, 0.18, 0.07)
-# %% read-date-alignment | wrong | weight of token 1 itself, not of the others
-my_reading = (2, 3, 0.82, 0.07 / 0.18)
-# %% read-date-alignment | wrong | hidden weight shared out equally
-my_reading = (2, 3, 0.18, 0.07 + 0.82 / 5)
 # %% read-date-alignment | wrong | last answer to one digit
 my_reading = (2, 3, 0.18, 0.4)
 # %% greedy-decoding | wrong | the step that chooses the end left out

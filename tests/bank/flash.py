@@ -330,8 +330,6 @@ def my_gather(outputs, lses):
     l = torch.tensor(lses)
     w = torch.nn.Softmax(dim=0)(l).nan_to_num(0.0)
     return (w[..., None] * torch.tensor(outputs)).sum(0), l.logsumexp(0)
-# %% read-overlap-schedule | wrong | the fraction turned over
-my_schedule = (3, 2, 32, 0.64)
 # %% read-overlap-schedule | wrong | two digits only
 my_schedule = (3, 2, 32, 1.6)
 # %% read-overlap-schedule | right | both units simulated

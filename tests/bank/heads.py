@@ -145,18 +145,6 @@ my_step_flops = (2 * w * (h + r) * d**2 + 4 * h * t * w * d).diff(d)
 # %% decoding-step-flops | right | quotient that cancels, from sympy's expand
 from sympy import expand
 my_step_flops = expand(4 * w * h * d * (d * (1 + r / h) + t)) / d
-# %% cache-capacity-in-tokens | wrong | float32
-my_tokens = 3 * 2**30 // (2 * 28 * 6 * 96 * 4)
-# %% cache-capacity-in-tokens | wrong | query heads instead of key heads
-my_tokens = M * 2**30 / (2 * L * H * d_h * 2)
-# %% cache-capacity-in-tokens | wrong | a GiB taken for 10**9 bytes
-my_tokens = M * 10**9 / (2 * L * G * d_h * 2)
-# %% cache-capacity-in-tokens | wrong | keys only, values forgotten
-my_tokens = M * 2**30 / (L * G * d_h * 2)
-# %% cache-capacity-in-tokens | wrong | 16 bits taken for 16 bytes
-my_tokens = M * 2**30 / (2 * L * G * d_h * 16)
-# %% cache-capacity-in-tokens | wrong | layers forgotten
-my_tokens = M * 2**30 // (2 * G * d_h * 2)
 # %% cache-capacity-in-tokens | wrong | bytes of one token instead of tokens
 my_tokens = 2 * L * G * d_h * 2
 # %% cache-capacity-in-tokens | wrong | 2 ^ 30 typed as in other programs
@@ -307,19 +295,11 @@ def my_merge_backward(heads, w_output, d_output):
         return torch.stack((g @ w.T).chunk(len(z), dim=1)), d_w
 # %% read-two-heads | wrong | largest weight of column 2 instead of row 2 in a
 my_reading = (3, 1, 0.5)
-# %% read-two-heads | wrong | heads exchanged in c
-my_reading = (4, 1, 2 * 0.9 - 0.7)
-# %% read-two-heads | wrong | factor 2 forgotten
-my_reading = (4, 1, 0.7 - 0.9)
 # %% read-two-heads | right | sums of the weights of the other keys
 my_zero = np.array([0.25, 0.30, 0.20, 0.15, 0.10])
 my_one = np.array([0.05, 0.10, 0.30, 0.15, 0.40])
 my_value = np.array([1.0, 0, 1, 1, 1])
 my_reading = (int(np.argmax([0.15, 0.20, 0.05, 0.10, 0.50])), int(0.65 > 0.05), float(2 * my_zero @ my_value - my_one @ my_value))
-# %% read-two-heads | wrong | first answer from the other head
-my_reading = (1, 1, 0.5)
-# %% read-two-heads | wrong | the layer taken for an average, all values 1
-my_reading = (4, 1, 1.0)
 # %% cached-decoding-step | wrong | an empty cache returns zeros for the output
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     R, t, d_k = keys.shape

@@ -153,41 +153,21 @@ def gated_attention(query, key, value, gate):
     states = accumulate(pairs, step, initial=np.zeros((key.shape[1], value.shape[1])))
     next(states)
     return np.array([q @ S for q, S in zip(query, states)])
-# %% read-interference | wrong | own value left out of the reading
-my_reading = (1.6, 2, 0.37)
-# %% read-interference | wrong | the key itself counted in the mean square
-my_reading = (3.6, 2, 1.37)
 # %% read-interference | wrong | keys counted from 1
 my_reading = (3.6, 3, 0.37)
-# %% read-interference | wrong | overlaps added instead of their squares
-my_reading = (3.6, 2, 0.7)
-# %% read-interference | wrong | the minus sign of an overlap lost
-my_reading = (4.0, 2, 0.37)
-# %% read-interference | wrong | largest signed sum of a row for b
-my_reading = (3.6, 1, 0.37)
 # %% read-interference | right | fractions
 from fractions import Fraction as F
 my_reading = (F(18, 5), 2, F(37, 100))
 # %% read-interference | right | tuple of a list of sums
 my_reading = tuple([2 - 0.2 * 1 + 0.3 * -2 + 0.6 * 4, 1 + 1, 0.1 ** 2 + 0.6 ** 2])
-# %% three-delta-writes | wrong | added without correcting
-my_read = 0.6 * (0.5 * 2 + 0.5 * 4) - 0.5
-# %% three-delta-writes | wrong | beta forgotten
-my_read = 0.6 * (2 + 4 - (2 + 0.6 * (-1 - 1.2))) + (-1 - 1.2)
 # %% three-delta-writes | wrong | third write replaces s_a, does not correct what is read there
 my_read = 0.6 * (1 + 0.5 * (4 - 1)) - 0.8
-# %% three-delta-writes | wrong | read with a instead of b
-my_read = 2.74 - 0.6 * 0.8
 # %% three-delta-writes | right | an exact fraction
 from fractions import Fraction
 
 s_b = Fraction(1, 2) * (-1 - Fraction(3, 5))
 s_a = 1 + Fraction(1, 2) * (4 - (1 + Fraction(3, 5) * s_b))
 my_read = Fraction(3, 5) * s_a + s_b
-# %% three-delta-writes | wrong | read after the second write
-my_read = c * beta * values[0] + beta * (values[1] - c * beta * values[0])
-# %% three-delta-writes | wrong | keys taken as orthogonal
-my_read = beta * values[1]
 # %% three-delta-writes | right | a state in the plane, written with real keys
 a_, b_ = np.array([1.0, 0.0]), np.array([c, np.sqrt(1 - c * c)])
 S_ = np.zeros(2)

@@ -43,22 +43,8 @@ def my_regression(query, x, y, h):
     d = np.abs(query[:, None] - x) / h
     s = np.where(d <= 3, np.exp(-d * d / 2), 0)
     return s @ y / s.sum(axis=1)
-# %% duplicated-pair | wrong | a copy thought to change nothing
-my_answer = 42 / 6
-# %% duplicated-pair | wrong | plain mean of four values
-my_answer = (0 + 9 + 9 + 8) / 4
-# %% duplicated-pair | wrong | the copy added above only
-my_answer = 60 / 6
 # %% duplicated-pair | wrong | the third pair copied
 my_answer = (18 + 24 + 24) / (6 + 3)
-# %% read-lookup-weights | wrong | outputs counted along the columns
-my_reading = (5, 4, 0.8)
-# %% read-lookup-weights | wrong | pair of the largest cell instead of the largest column sum
-my_reading = (3, 3, 0.8)
-# %% read-lookup-weights | wrong | pairs counted from 1
-my_reading = (3, 5, 0.8)
-# %% read-lookup-weights | wrong | mean of the two weights instead of their sum
-my_reading = (3, 4, 0.4)
 # %% read-lookup-weights | right | the matrix typed in and computed with
 P = np.array([[10, 5, 5, 60, 20], [25, 10, 10, 15, 40], [5, 30, 30, 5, 30]]) / 100
 my_reading = (len(P), int(P.sum(axis=0).argmax()), float((P @ [0, 0, 0, 1, 1])[0]))

@@ -43,8 +43,6 @@ def my_masked_weights(scores, mask):
     np.subtract(scores, top, out=e, where=m)
     np.exp(e, out=e, where=m)
     return np.divide(e, e.sum(axis=-1, keepdims=True), out=np.zeros_like(e), where=m)
-# %% read-mask | wrong | one leak missed (row 0 counted once)
-my_reading = (5, 4, 3)
 # %% read-mask | right | a float array, leaks added row by row
 my_reading = tuple(np.array([2 + 1 + 1 + 0 + 1 + 1 + 0, 4.0, 3.0]))
 # %% read-mask | wrong | rows that leak counted, not pairs, with row 0 twice left out
@@ -96,20 +94,12 @@ def my_masked_scores(scores, past, window, length):
     return scores
 # %% window-counts | wrong | window of 7 tokens in all
 my_count = (100 * 7 - 21, 17)
-# %% window-counts | wrong | forgets that the first rows are shorter
-my_count = (800, 15)
-# %% window-counts | wrong | 100 / 8, each layer thought to reach eight back
-my_count = (772, 13)
 # %% window-counts | right | counted by brute force
 my_band = np.array([[0 <= i - j <= 7 for j in range(100)] for i in range(100)])
 my_reach, my_layers = np.eye(100, dtype=bool), 0
 while not my_reach[99, 0]:
     my_reach, my_layers = (my_reach.astype(int) @ my_band) > 0, my_layers + 1
 my_count = (int(my_band.sum()), my_layers)
-# %% window-counts | wrong | window counts the token itself
-my_count = (100 * 7 - 21, 15)
-# %% window-counts | wrong | 100 positions to bridge, rounded down
-my_count = (772, 14)
 # %% window-counts | right | a reach that grows layer by layer
 _layers, _reach = 0, 99
 while _reach > 0:

@@ -1,9 +1,5 @@
-# %% shapes-in-columns | wrong | one output for each key instead of each query
-my_shapes = (11, 5, 6, 11)
 # %% shapes-in-columns | wrong | multiplied Q K^T over positions: feature by feature
 my_shapes = (7, 7, 6, 7)
-# %% shapes-in-columns | wrong | d_k in the output
-my_shapes = (11, 5, 7, 5)
 # %% shapes-in-columns | right | shapes of real arrays
 _q, _k, _v = np.zeros((7, 5)), np.zeros((7, 11)), np.zeros((6, 11))
 my_shapes = (_k.T @ _q).shape + (_v @ (_k.T @ _q)).shape
@@ -51,11 +47,5 @@ ours[m, n] = 1
 layer.weight.data = torch.tensor(ours.T)
 row, column = np.argwhere(layer.weight.detach().numpy())[0]
 my_place = (*layer.weight.shape, row, column)
-# %% row-of-packed-weight | wrong | row of a query
-my_row = h * E // H + a
-# %% row-of-packed-weight | wrong | heads interleaved
-my_row = E + a * H + h
-# %% row-of-packed-weight | wrong | each head holds query, key and value side by side
-my_row = h * 3 * (E // H) + E // H + a
 # %% row-of-packed-weight | wrong | counted from 1
 my_row = 24 + 2 * 6 + 3 + 1

@@ -1,5 +1,3 @@
-# %% weight-between-two | wrong | straight line through the two weights
-my_weight = because - 2 * (because - the)
 # %% weight-between-two | wrong | what is left, shared equally by the five other words
 my_weight = (1 - because - the) / 5
 # %% taken-home-by-hand | wrong | the weights instead of what is taken home
@@ -35,12 +33,8 @@ def take_home(query, key, value):
     return powers / powers.sum(axis=1, keepdims=True) @ value
 # %% share-for-sat | wrong | half of sat's share for each other word
 my_c = np.log(share / (1 - share)) / 4
-# %% share-for-sat | wrong | divisor 4 instead of its root
-my_c = np.log((words - 1) * share / (1 - share))
 # %% share-for-sat | wrong | the logarithm of the lead forgotten
 my_c = (words - 1) * share / (1 - share) / 2
-# %% share-for-sat | wrong | cat left out of the others
-my_c = np.log((words - 2) * share / (1 - share)) / 2
 # %% share-for-sat | right | halving an interval
 low, high = 0.0, 50.0
 for _ in range(100):

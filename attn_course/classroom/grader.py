@@ -24,7 +24,6 @@ from attn_course.numbers import lesson_in
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, get_task, judge, registry
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
-from attn_course.tasks.latex import packed
 from attn_course.tasks.mending import SEARCH_S, Search, search
 from attn_course.tasks.run import changed_input, quiet
 
@@ -198,7 +197,7 @@ class Grader:
 
     def _judge_latex(self, task: Task, lines: Sequence[str], worker: Worker) -> tuple[Verdict, Search | None]:
         cases = self.cases(task)
-        worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=self._blank(task))
+        worker.tell("formula", LATEX_S, question=asdict(task.question), lines=[*lines], cases=task.sent(cases))
         results = [_latex_result(case, worker.hear(LATEX_S), len(lines)) for case in cases]
         verdict = self.judge(task, results)
         return verdict, search(task, verdict, results, self._remembered(task, task.answer, cases))
@@ -217,14 +216,14 @@ class Grader:
                     sitting.verdicts[task_id] = found.told(sitting.verdicts[task_id], words)
 
     def _slip(self, task: Task, lines: Sequence[str], found: Search, worker: Worker) -> str:
-        asked = {"question": asdict(task.question), "line": lines[found.line], "cases": self._blank(task), "wanted": [*found.wanted]}
+        asked = {
+            "question": asdict(task.question),
+            "line": lines[found.line],
+            "cases": task.sent(self.cases(task)),
+            "wanted": [*found.wanted],
+        }
         worker.tell("slip", LATEX_S, tolerance=task.tolerance, limit_s=SEARCH_S, **asked)
         return _text(worker.hear(LATEX_S).get("words"))[:MAX_WORDS].strip()
-
-    def _blank(self, task: Task) -> list[dict[str, Any]]:
-        """The cases of a task as an answer in LaTeX may see them."""
-        symbols = task.symbols
-        return [{name: packed(name, given, blank=name not in symbols) for name, given in case.inputs.items()} for case in self.cases(task)]
 
     def cases(self, task: Task) -> list[Case]:
         """Return the secret cases of a task."""

@@ -59,7 +59,7 @@ def followers(task: Any, cases: Sequence[Any], rng: np.random.Generator) -> list
     known = [[case.inputs for case in cases], *draws]
     everything = [inputs for drawn in known for inputs in drawn]
     relations = _relations(everything)
-    function = task.answer(**task.numbers) if task.module else task.answer
+    function = task.handed_in(task.answer)
 
     def answered(inputs: _Inputs) -> Result:
         return run(function, [inputs], task.call, is_ours=True)[0]

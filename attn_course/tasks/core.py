@@ -276,6 +276,16 @@ class Task:
         """Whether the learner writes LaTeX: a formula, or the lines of a derivation."""
         return self.kind in ("formula", "derivation")
 
+    def handed_in(self, function: Callable[..., Any]) -> Any:
+        """Return what a learner hands in, made from an answer or a mistake of the task: itself, a class, an expression or a value."""
+        if self.kind == "derive":
+            import sympy
+
+            return function(*(sympy.Symbol(name, real=True) for name in self.symbols))
+        if self.wants_latex or (self.wants_function and not self.module):
+            return function
+        return function(**self.numbers) if inspect.signature(function).parameters else function()
+
     @property
     def numbers(self) -> Mapping[str, Any]:
         """The numbers of this variant, by name; empty if everybody has the same."""
@@ -310,11 +320,13 @@ class Task:
         targets = tuple(name for name in first.inputs if name not in self.symbols)
         return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal, tuple(self.must_use.values()))
 
+    def sent(self, cases: Sequence[Case]) -> list[dict[str, Any]]:
+        """Return the givens of cases, packed, as an answer in LaTeX may see them: of what it is to equal only the form."""
+        return [{name: packed(name, given, blank=name not in self.symbols) for name, given in case.inputs.items()} for case in cases]
+
     def blank(self, cases: Sequence[Case]) -> list[dict[str, Any]]:
-        """Return the givens of cases as an answer in LaTeX may see them: of what it is to equal only the form."""
-        return [
-            {name: unpacked(packed(name, given, blank=name not in self.symbols)) for name, given in case.inputs.items()} for case in cases
-        ]
+        """Return the same givens unpacked."""
+        return [{name: unpacked(given) for name, given in case.items()} for case in self.sent(cases)]
 
     def draw(self, rng: np.random.Generator) -> list[Case]:
         """Draw the cases; for a function, each is followed by one of the same shapes with everything else another, see `again`."""

@@ -80,17 +80,6 @@ def bench_of(task: Task, seed: int = CHECK_SEED) -> Bench:
 _BENCHES: deque[Bench] = deque(maxlen=128)
 
 
-def as_answer(task: Task, function: Any) -> Any:
-    """Return what a learner hands in, made from a function: itself, an expression or a value; LaTeX is itself."""
-    if task.wants_function or task.wants_latex:
-        return function
-    if task.kind == "derive":
-        import sympy
-
-        return function(*(sympy.Symbol(name, real=True) for name in task.symbols))
-    return function(**task.numbers) if inspect.signature(function).parameters else function()
-
-
 def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
     """Its equation exists, every role in its texts names something, and none stands where none is read: in keys and titles."""
     named = [*([task.equation] if task.equation else []), *task.must_use]
@@ -372,7 +361,7 @@ def right_answer_problems(task: Task, functions: Sequence[Any]) -> list[str]:
     found = []
     benches = [bench_of(task, seed) for seed in SEEDS]
     for function in functions:
-        answer = as_answer(task, function)
+        answer = task.handed_in(function)
         refused = next((verdict for bench in benches if not (verdict := bench.assess(answer)).passed), None)
         if refused is not None:
             found.append(f"the right answer {getattr(function, '__name__', function)} is refused: {plain(refused)}".replace("\n", " "))

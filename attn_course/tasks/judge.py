@@ -102,15 +102,8 @@ def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") 
     """
     if task.wants_latex:
         return _expected_of_latex(task, function, cases)
-    value: Any = function
-    if task.kind == "derive":
-        import sympy
-
-        value = function(*(sympy.Symbol(name, real=True) for name in task.symbols))
-    elif task.module or not task.wants_function:
-        value = function(**task.numbers)
     inputs = [nudged(case.inputs, nudge, np.random.default_rng(0)) if nudge else case.inputs for case in cases]
-    return run(value, inputs, task.call, is_ours=True)
+    return run(task.handed_in(function), inputs, task.call, is_ours=True)
 
 
 def _fits(differ: Callable[[int, Result], Miss | None], number: int, arrays: tuple[np.ndarray, ...]) -> bool:

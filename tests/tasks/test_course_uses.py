@@ -10,7 +10,6 @@ from attn_course import check, figures, verify
 from attn_course.lessons.flash import experiments
 from attn_course.reference import softmax
 from attn_course.tasks import CheckFailed, assess, get_task
-from attn_course.tasks.gates import as_answer
 from attn_course.tasks.source import course_uses
 from tests.tasks.toys import ALL, FIGURE, PREDICT, WRITE, changed
 
@@ -100,7 +99,7 @@ def test_every_kind_of_task_refuses_the_courses_answer(define, task):
         verdict = assess(task, answer)
     else:
         cells = [text, f"{task.entry} = get_task('{task.id}').answer()"]
-        verdict = assess(task, as_answer(task, task.answer), cells, {"get_task": get_task})
+        verdict = assess(task, task.handed_in(task.answer), cells, {"get_task": get_task})
     assert (verdict.passed, verdict.points) == (False, 0)
     assert verdict.message == f"{task.entry} uses get_task, the course's own answer: write it yourself"
 

@@ -6,7 +6,6 @@ import torch
 
 from attn_course.tasks import Case, Result, judge
 from attn_course.tasks.compare import compare
-from attn_course.tasks.gates import as_answer
 from tests.tasks.runs import verdict_of
 from tests.tasks.toys import ALL, FIGURE, PAIR, PREDICT, REPAIR, WRITE, changed
 
@@ -15,7 +14,7 @@ from tests.tasks.toys import ALL, FIGURE, PAIR, PREDICT, REPAIR, WRITE, changed
 
 @pytest.mark.parametrize("task", ALL, ids=lambda task: task.kind)
 def test_the_right_answer_gets_all_points_and_the_ok_line(task):
-    verdict = verdict_of(task, as_answer(task, task.answer))
+    verdict = verdict_of(task, task.handed_in(task.answer))
     assert (verdict.passed, verdict.points, verdict.max_points) == (True, task.points, task.points)
     assert (verdict.message, verdict.mistake, verdict.hint) == (task.ok_line, None, None)
 

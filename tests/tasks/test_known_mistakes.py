@@ -5,7 +5,6 @@ import pytest
 
 from attn_course.reference import rope
 from attn_course.tasks import Case, Wrong, get_task
-from attn_course.tasks.gates import as_answer
 from tests.tasks.runs import verdict_of
 from tests.tasks.toys import FIGURE, PAIR, PREDICT, WRITE, changed
 
@@ -84,7 +83,7 @@ ONE_NUMBER = changed(PAIR, cases=lambda rng: [Case("always the same", blocks=[np
 )
 def test_a_name_that_rests_on_one_number_or_on_nan_is_a_guess(task, name, opening):
     (wrong,) = [wrong for wrong in task.wrong if wrong.name == name]
-    verdict = verdict_of(task, as_answer(task, wrong.function))
+    verdict = verdict_of(task, task.handed_in(wrong.function))
     assert verdict.message.startswith(f"{opening} the mistake “{name}”")
     assert (verdict.mistake, verdict.hint) == (name, wrong.hint)
 

@@ -15,7 +15,6 @@ from attn_course import numbers
 from attn_course.tasks import VERDICT_MIME, CheckFailed, Verdict, all_tasks, assess, check, get_task, progress
 from attn_course.tasks.cards import passed, plain, rich
 from attn_course.tasks.forbidden import UNLAUNCHED
-from attn_course.tasks.gates import as_answer
 
 OK = get_task("stable-softmax").ok_line + "\n"
 RIGHT = (
@@ -225,7 +224,7 @@ def test_right_answers_pass_though_the_learner_turned_every_warning_into_an_erro
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
         for task in all_tasks():
-            answer = as_answer(task, task.answer)
+            answer = task.handed_in(task.answer)
             own = functools.partial(_called, answer) if task.wants_function and not task.module else answer
             refused += [task.id] * (UNLAUNCHED not in task.rules and not assess(task, own).passed)
         assert np.geterr()["under"] == "raise"

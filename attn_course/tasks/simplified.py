@@ -28,8 +28,6 @@ def _simple(node: Node) -> Node:
     match node.kind:
         case "number":
             return _number(float(node.value))
-        case "neg":
-            return _times(-1.0, {children[0]: 1.0})
         case "sum":
             return _total(children)
         case "product":
@@ -156,8 +154,6 @@ def _power(base: Node, exponent: Node) -> Node:
         return Node("power", (base, exponent))
     if number is not None and number > 0:
         return _number(number**power) if abs(power) < 10 else Node("power", (base, exponent))
-    if base.kind == "iverson" and power > 0:
-        return base
     if base.kind == "power" and (inner := _value(base.children[1])) is not None:
         return _power(base.children[0], _number(inner * power))
     if power < 0:

@@ -131,6 +131,9 @@ one position: 5 1 3
         both transposed
             w_key.T @ w_query -> w_query.T @ w_key ;; all axis=0 -> axis=1
             the weights are right but transposed: the tokens stand on the left, so weights of query i must be column i
+        the maximum along the other axis
+            scores.max(axis=0 -> scores.max(axis=1
+            the softmax runs down the columns, so what is subtracted must be one number for a whole column, its largest
     """,
     hints="""
         Write the score of query i with key j, and find its place in the matrix if softmax runs down a column.

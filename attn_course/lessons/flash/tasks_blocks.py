@@ -73,6 +73,12 @@ def _two_states(name: str, first: State, second: State) -> Case:
                 acc = factor_a[:, None] * a_a + factor_b[:, None] * a_b
                 return m, total, acc / np.where(total == 0.0, 1.0, total)[:, None]
             the accumulator stays unnormalised, else the result could not be merged again
+        a maximum that is never below 0
+            np.maximum(m_a, m_b) -> np.maximum(np.maximum(m_a, m_b), 0.0)
+            the maximum of both blocks is the larger of the two, whatever its sign: 0 is none of the scores
+        one maximum for all queries
+            np.maximum(m_a, m_b) -> np.full_like(m_a, max(m_a.max(), m_b.max()))
+            each query has a maximum of its own: compare `m_a` and `m_b` entry by entry
     """,
     hints="""
         Which of the two maxima becomes the common one, row by row? What does a sum measured from another maximum need?

@@ -220,6 +220,12 @@ features of a millionth: 2e-6 2 7 3 5
         turned in time
             np.tri(query.shape[-2]) -> np.tri(query.shape[-2]).T
             you let position t read the keys from t on; it reads those up to t
+        an inverted mask
+            np.tri(query.shape[-2]) -> (1 - np.tri(query.shape[-2]))
+            kept is the triangle of the keys up to the query; yours keeps the keys behind it
+        one position too many
+            np.tri(query.shape[-2]) -> np.tri(query.shape[-2], k=1)
+            the last key that a query sees is its own; yours sees the next one, too
     """,
     hints="""
         Which test did the lesson use for a normaliser? Put ones for the values.
@@ -308,6 +314,12 @@ one position: 1 3 2 4
         divided by the root of d
             np.concatenate(pieces), state -> np.concatenate(pieces) / np.sqrt(key.shape[1]), state
             there is no scale in this task
+        the mask inside transposed
+            np.tri(len(q)) -> np.tri(len(q)).T
+            within a chunk a position reads itself and what is before it: row i of the triangle keeps the columns up to i
+        one position too many inside
+            np.tri(len(q)) -> np.tri(len(q), k=1)
+            within a chunk the last key that a position reads is its own; yours reads the next one, too
     """,
     hints="""
         A loop over `range(0, T, chunk)`. What does a chunk read, and what does it leave behind?

@@ -107,6 +107,10 @@ def _weights_cases(rng: np.random.Generator) -> list[Case]:
             np.where(top == -np.inf, 0.0, top) -> top ;; np.where(total == 0.0, 1.0, total) -> total
             a row without any key is 0 / 0, after -inf - (-inf): let the maximum and the sum of such a row be harmless numbers,
             {eq}`empty-row-is-zero`
+        the maximum of a column
+            kept.max(axis=-1 -> kept.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
     """,
     hints="""
         Which number, put in place of a score, gives exactly zero after `exp`? And what is the maximum of a row of such numbers?
@@ -279,6 +283,24 @@ room in the cache behind the queries: 2 11 3 11 11
         hidden scores set to 0
             -np.inf -> 0.0
             a score of 0 is a score like any other, with the share e^0 = 1: hidden keys need minus infinity
+        one key of the padding too many
+            j < length -> j <= length
+            the key with the number `length` is padding already: compare with <, not <=
+        an inverted mask
+            scores, -np.inf -> -np.inf, scores
+            minus infinity belongs to the keys that fail a rule; yours keeps just these
+        one key too far back
+            j >= at - window -> j >= at - window - 1
+            the first key of the window is `window` positions before the query, not one more
+        the past counted twice
+            + past -> + 2 * past
+            query i stands at position i + past; the keys of the past are counted in its number once
+        no causal rule
+            `(j <= at) & ` ->
+            a key later than its query must be hidden, also inside of the window and before the padding
+        a finite fill
+            -np.inf -> -1e9
+            hidden scores must be minus infinity itself, so that whatever comes after leaves them nothing
     """,
     hints="""
         Write the position of query i as a column, the index of the keys as a row, and compare them: NumPy makes the matrix.

@@ -109,6 +109,14 @@ one token: 1 5 3 2
         one maximum for all queries
             scores.max(axis=-1, keepdims=True) -> scores.max()
             a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        a maximum that is never below 0
+            scores.max(axis=-1, keepdims=True) -> np.maximum(scores.max(axis=-1, keepdims=True), 0.0)
+            where all scores of a row are far below 0, every term underflows and the row is 0 / 0: subtract the largest score, whatever
+            its sign
     """,
     hints="""
         Three products first: queries, keys and values, each from the same `x`. Then it is lesson {lesson}`attention`.
@@ -173,6 +181,9 @@ def _sixteen_points(rng):
         doubled in place of squared
             ** 2 -> * 2
             v = s^2, not 2 s: the score is the root of v
+        no parentheses around 1 - p
+            / (1 - p) -> / 1 - p
+            the weight is divided by what the others have together: put 1 - p into parentheses
     """,
     hints="""
         What is the weight on the diagonal for n terms, one of them e^s and all others 1?

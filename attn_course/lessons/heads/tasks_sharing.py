@@ -52,6 +52,13 @@ def _sixteen_points(rng):
         no sharing
             4 * d * r -> 4 * d * h
             only r heads of keys and values are projected, not h
+        the lesson's count of a whole text
+            4 * d * h * w + 4 * d * r * w + 4 * t * h * w -> 8 * t * d**2 + 4 * t**2 * d
+            {eq}`multi-head-flops` counts t tokens, all heads their own keys, h w = d: here there is one new token, r key heads, and any
+            width w
+        one token of the lesson's layer
+            4 * d * h * w + 4 * d * r * w + 4 * t * h * w -> 8 * d**2 + 4 * t * d
+            that is right where r = h and h w = d, as in {eq}`multi-head-flops`; here key heads are shared, and nothing says what h w is
     """,
     hints="""
         List the products of one step: which matrices does the new token meet, and what does each head do with the cache?

@@ -182,9 +182,9 @@ def _map_to_read() -> dict[str, Any]:
         counted from one
             4, 3 -> 5, 4
             queries and keys are counted from 0, as the axes of the figure are
-        hidden pairs of the past counted
+        not every pair that leaks
             (6, -> (5,
-            a hidden pair below the diagonal is a loss, not a leak: count the visible pairs whose key is later than the query
+            count the visible pairs, not the rows, whose key is later than the query; a hidden pair below the diagonal is a loss, not a leak
         visible pairs of the past counted
             (6, -> (16,
             those pairs may be visible: the key is earlier than the query. A leak lies above the diagonal

@@ -423,7 +423,7 @@ SPREADS = """
 keys with a large mean: 3.0 5 11 19 0.5 60.0
 small spreads and large ones: 0 7 5 64 0.2 1.7 2.5 7.6 7.75 7.8 7.9 8.1 8.2 8.3 8.45 12.0 40.0 90.0
 one head: 0 3 11 29 3.0
-one query: 0 1 7 13 2.0 9.0
+one query: 3.0 1 7 13 2.0 9.0
 """
 
 
@@ -469,6 +469,17 @@ one query: 0 1 7 13 2.0 9.0
         d_k for its root
             np.sqrt(d_k) -> d_k
             the right heads are divided, but by d_k: the divisor of the scores is its root
+        the mean not subtracted
+                (query @ key.swapaxes(-1, -2)).var(axis=-1).mean(axis=-1)
+                ->
+                ((query @ key.swapaxes(-1, -2)) ** 2).mean(axis=(-2, -1))
+            a variance is the mean of the squares without the square of the row's mean; yours leaves the mean, or more of it, inside
+        n - 1 in the variance, or the widest row
+            .var(axis=-1) -> .var(axis=-1, ddof=1)
+            v is a mean over the rows of variances that divide by n (the mean of the squares minus the square of the mean)
+        whatever lies above d_k
+            np.abs(np.log(spread / d_k)) < np.abs(np.log(spread)) -> spread > d_k
+            a variance below d_k may still be nearer to d_k than to 1, as a ratio; and v is a variance, not its root
     """,
     hints="""
         Softmax gets one row at a time. Which axis of the scores runs along a row, and over which axis do you average then?

@@ -230,7 +230,7 @@ three new tokens and a window: 3 11 8 2 11
 a window of 0: 5 7 2 0 7
 the first tokens, no past: 3 7 0 7 7
 padding: 5 7 2 7 4
-rows in which all is hidden: 5 11 3 2 4
+rows in which all is hidden: 3 11 8 6 4
 no key is real: 3 5 2 5 0
 all three: 5 11 3 2 6
 room in the cache behind the queries: 2 11 3 11 11
@@ -301,6 +301,9 @@ room in the cache behind the queries: 2 11 3 11 11
         a finite fill
             -np.inf -> -1e9
             hidden scores must be minus infinity itself, so that whatever comes after leaves them nothing
+        the past cut at the padding
+            + past -> + min(past, length)
+            padding may begin within the past: query i stands at i + past all the same
     """,
     hints="""
         Write the position of query i as a column, the index of the keys as a row, and compare them: NumPy makes the matrix.

@@ -1,7 +1,7 @@
 r"""What a learner writes as LaTeX: read within bounds, and evaluated to plain arrays on the givens of a case.
 
 The text is data, and this file knows no right answer: of a formula task it sees a left side whose value is blank, of a derivation the
-two ends that the learner sees too. It needs nothing of the course but formulas' reader and evaluator and three files like itself, so
+two ends that the learner sees too. It needs nothing of the course but formulas' reader and evaluator and four files like itself, so
 that a confined process can load them alone.
 """
 

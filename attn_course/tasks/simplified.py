@@ -1,4 +1,4 @@
-r"""The tree of a line without what adds nothing to it: a factor 2/2, a power 1, e^0, e^{\ln x}, a zero added, an indicator that is said twice.
+r"""The tree of a line without what adds nothing to it: a factor 2/2, a power 1, e^0, e^{\ln x}, a zero added, an indicator said twice.
 
 What a derivation is asked to show stays: a power of a sum, a factor taken out of a sum, a product multiplied out, a factor like e^c that
 cancels, a quotient of quotients. It reads what `latex.normal` gives, and it only says which lines are alike: their values are compared
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from attn_course.formulas.tree import Node
 
 ONE, ZERO, E = Node("number", (), "1"), Node("number", (), "0"), Node("constant", (), "e")
-OPPOSITE = {r"\notin": r"\in", r"\ne": "=", r"\neq": "="}
+OPPOSITE = {r"\notin": r"\in", r"\ne": "="}
 BARE = ("name", "entry", "number")  # a factor that may be put above and below a line of fraction by hand
 
 Factors = Mapping[Node, float]  # with their powers
@@ -45,7 +45,7 @@ def _simple(node: Node) -> Node:
         case "call" if node.value == r"\ln" and children[1].kind == "power" and children[1].children[0] == E:
             return children[1].children[1]
         case "iverson" if len(children[0].children) == 3 and (opposite := OPPOSITE.get(children[0].children[1].value)):
-            left, relation, right = children[0].children
+            left, right = children[0].children[::2]
             chain = Node("chain", (left, Node("relation", (), opposite), right))
             return _total([ONE, Node("neg", (Node("iverson", (chain,)),))])
         case "big" if node.value == r"\sum":
@@ -152,8 +152,8 @@ def _power(base: Node, exponent: Node) -> Node:
         return exponent.children[1]
     if power is None:
         return Node("power", (base, exponent))
-    if number is not None and number > 0:
-        return _number(number**power) if abs(power) < 10 else Node("power", (base, exponent))
+    if number is not None and 1e-6 < number < 1e6 and abs(power) < 10:
+        return _number(number**power)
     if base.kind == "power" and (inner := _value(base.children[1])) is not None:
         return _power(base.children[0], _number(inner * power))
     if power < 0:

@@ -109,7 +109,7 @@ def forms(text: str) -> list[str]:
 
 
 def steps(task: Task, lines: list[str]) -> int:
-    """How many steps to something new are counted; `test_latex` has what the judge makes of it."""
+    """How many steps to something new are counted; `test_latex` has what the judge makes of them."""
     return sum(looks(task.question, [task.question.read(line) for line in lines])["changed"])
 
 

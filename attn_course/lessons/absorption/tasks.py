@@ -279,6 +279,9 @@ def _bias_cases(rng: np.random.Generator) -> list[Case]:
         one factor for all rows
             weights.sum(axis=1, keepdims=True) -> np.full((len(weights), 1), weights.sum(axis=1).mean())
             each row has a sum of its own; you took one factor for all of them
+        the number of keys
+            weights.sum(axis=1, keepdims=True) -> np.full((len(weights), 1), 1.0 * weights.shape[1])
+            each key adds the bias with its weight: what counts is the sum of the weights of a row, not how many there are
     """,
     hints="""
         Write weights @ (values + b_value) as a sum of two products.

@@ -372,6 +372,13 @@ values as wide as heads: 2 5 3 4 7 3 11
         merged feature by feature
             heads.ravel() -> heads.swapaxes(0, 2).ravel()
             the heads stand side by side, each as a block: yours alternate, one feature of each head after the other
+        the scale in the lifted queries
+                query[:, :, None])[:, :, 0] -> query[:, :, None])[:, :, 0] / np.sqrt(d_head + query_rope.shape[1])
+                ;;
+                (lifted @ latent.T + query_rope @ key_rope.T) / np.sqrt(d_head + query_rope.shape[1])
+                ->
+                lifted @ latent.T + query_rope @ key_rope.T / np.sqrt(d_head + query_rope.shape[1])
+            the lifted queries are returned without the scale: it belongs to the scores
     """,
     hints="""
         Cut `w_key_up` and `w_value_up` into heads, (n_heads, d_latent, width). Then lift, score, average, project up, project out.

@@ -67,6 +67,9 @@ one target position: 1 7 5 3 13 2
             scores.max(axis=-1 -> scores.max(axis=-2
             what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
             axis of the softmax
+        divided by the root of d_v
+            w_query.shape[1] -> w_value.shape[1]
+            a score is a sum of d_k products: the scale is the root of the width of a query, not of a value
     """,
     hints="""
         Three projections: one of x, two of y. Write the shape of each beside it.
@@ -298,6 +301,9 @@ def _loss_cases(rng: np.random.Generator) -> list[Case]:
         one maximum for all positions
             logits.max(axis=-1, keepdims=True) -> logits.max()
             a position whose logits lie far below the largest of all is left with the logarithm of 0: each position needs its own maximum
+        a loss in bits
+            .sum(axis=-1)).sum() / real.sum() -> .sum(axis=-1)).sum() / real.sum() / np.log(2)
+            a loss in nats takes the natural logarithm, not that to base 2
     """,
     hints="""
         `target != padding` says which positions count. How many are they?
@@ -384,6 +390,9 @@ one source position: 5 1 3 7 2 11
             scores.max(axis=1 -> scores.max(axis=0
             what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
             axis of the softmax
+        divided by d_k on the way back
+            d_scores.T @ query * scale, -> d_scores.T @ query * scale**2,
+            the scale stands once between keys and scores: 1 over the root of d_k, not 1 over d_k
     """,
     hints="""
         y is used twice, for keys and for values. A quantity used twice adds up two gradients.
@@ -505,6 +514,9 @@ def my_context_slope(alpha, h_1, h_2, k, s):
         values not projected
             d_y * (d_k + d_v) -> d_y * d_k
             the source is projected twice, to keys and to values
+        the query projected once only
+            once + T_q * step -> once + 2 * d_x * d_k + T_q * 2 * T_k * (d_k + d_v)
+            each step has a new row of the target, and projects it: only the source is projected once
     """,
     hints="""
         Three parts: the source's two projections, one step, and all steps with the source.

@@ -213,6 +213,9 @@ def _exact(query, key_blocks, value_blocks):
                 ;;
                 acc / row_sum[:, None] -> acc / len(key_blocks)
             blocks do not weigh the same: one that holds larger scores has more to say
+        the maximum missing from the log-sum-exp
+            row_max + np.log(row_sum) -> np.log(row_sum)
+            the sum is measured from the maximum: add it again behind the logarithm
     """,
     hints="""
         Keep three things for each query: a maximum, a sum, and an accumulator of d_v numbers. What are they before the first block?

@@ -159,6 +159,15 @@ one position: 1 5 3 2 7
                 ;;
                 heads.swapaxes(0, 1).reshape -> heads.transpose(1, 2, 0).reshape
             a head is a block of neighbouring columns, both where heads are split and where they are put side by side; yours alternate
+        a causal mask
+                unnormalised = np.exp(scores
+                ->
+                scores = np.where(np.tri(len(x)) > 0, scores, -np.inf)
+                unnormalised = np.exp(scores
+            there is no mask here: every position attends to all positions, later ones too
+        the mean of the heads' parts
+            reshape(len(x), -1) @ w_output -> reshape(len(x), -1) @ w_output / n_heads
+            what the heads add through their own rows of `w_output` is summed, {eq}`output-projection-sums-heads`, not averaged
     """,
     hints="""
         Four steps. Write the shape after each: (T, H d_k), (H, T, d_k), (H, T, d_v), (T, H d_v), (T, d).

@@ -59,6 +59,9 @@ def _sixteen_points(rng):
         one token of the lesson's layer
             4 * d * h * w + 4 * d * r * w + 4 * t * h * w -> 8 * d**2 + 4 * t * d
             that is right where r = h and h w = d, as in {eq}`multi-head-flops`; here key heads are shared, and nothing says what h w is
+        weighted sums counted by value heads
+            4 * t * h * w -> 2 * t * h * w + 2 * t * r * w
+            each of the h query heads adds up t values for itself, though several read the same ones
     """,
     hints="""
         List the products of one step: which matrices does the new token meet, and what does each head do with the cache?

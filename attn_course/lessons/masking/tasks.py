@@ -111,6 +111,9 @@ def _weights_cases(rng: np.random.Generator) -> list[Case]:
             kept.max(axis=-1 -> kept.max(axis=-2
             what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
             axis of the softmax
+        softmax over the queries
+            kept.max(axis=-1 -> kept.max(axis=-2 ;; unnormalised.sum(axis=-1 -> unnormalised.sum(axis=-2
+            the weights of a query sum to 1 over its visible keys, the last axis
     """,
     hints="""
         Which number, put in place of a score, gives exactly zero after `exp`? And what is the maximum of a row of such numbers?
@@ -304,6 +307,9 @@ room in the cache behind the queries: 2 11 3 11 11
         the past cut at the padding
             + past -> + min(past, length)
             padding may begin within the past: query i stands at i + past all the same
+        length counted from the past
+            j < length -> j < past + length
+            `length` counts the real keys from key 0 on, those of the past included
     """,
     hints="""
         Write the position of query i as a column, the index of the keys as a row, and compare them: NumPy makes the matrix.
@@ -366,6 +372,9 @@ def my_masked_scores(scores, past, window, length):
         the token itself counted as a step
             // w) -> // (w + 1))
             a window of w earlier keys reaches w back in one layer, {eq}`reach-of-stacked-windows`; seeing oneself brings nobody further
+        a window on both sides
+            T * (w + 1) - w * (w + 1) // 2 -> T * (2 * w + 1) - w * (w + 1)
+            the mask is causal: the window holds earlier tokens only
     """,
     hints="""
         A full row has the window and the token itself; the first rows have fewer. Then: how far back does one layer reach?

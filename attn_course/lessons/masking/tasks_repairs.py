@@ -243,6 +243,9 @@ only empty sequences: 5 3 2 7 0 0
         one key of the padding too many
             < lengths[ -> <= lengths[
             the first `lengths[b]` keys are those with the numbers 0 to `lengths[b] - 1`: compare with <, not <=
+        the longest sequence for all
+            lengths[:, None, None] -> lengths.max() ;; weights @ value -> weights @ value * (lengths > 0)[:, None, None]
+            each example has a length of its own: key j of example b is real if j < lengths[b]
     """,
     hints="""
         Change a key of the padding. Which outputs may move? And which shape must `real` have, to say the same to every query?

@@ -117,6 +117,15 @@ one token: 1 5 3 2
             scores.max(axis=-1, keepdims=True) -> np.maximum(scores.max(axis=-1, keepdims=True), 0.0)
             where all scores of a row are far below 0, every term underflows and the row is 0 / 0: subtract the largest score, whatever
             its sign
+        a causal mask
+                unnormalised = np.exp(scores
+                ->
+                scores = np.where(np.tri(scores.shape[-1]) > 0, scores, -np.inf)
+                unnormalised = np.exp(scores
+            nothing is hidden here: every token attends to all tokens, later ones too
+        divided by the root of d_v
+            np.sqrt(query.shape[-1]) -> np.sqrt(value.shape[-1])
+            a score is a sum of d_k products: the scale is the root of the width of a query, not of a value
     """,
     hints="""
         Three products first: queries, keys and values, each from the same `x`. Then it is lesson {lesson}`attention`.
@@ -548,6 +557,9 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
         the products of the input in the chain
             3, T) -> 3, 2 * T)
             the product of an input with its matrix waits for no state; only the other product of a step does
+        scores without output
+            4 * T**2 * d -> 2 * T**2 * d
+            scores and output are two products of the same size
     """,
     hints="""
         List the matrix products of the layer with their shapes; an (a, b) by (b, c) product costs 2 a b c.

@@ -1,7 +1,7 @@
 r"""What a learner writes as LaTeX: read within bounds, and evaluated to plain arrays on the givens of a case.
 
 The text is data, and this file knows no right answer: of a formula task it sees a left side whose value is blank, of a derivation the
-two ends that the learner sees too. It needs nothing of the course but formulas' reader and evaluator and three files like itself, so
+two ends that the learner sees too. It needs nothing of the course but formulas' reader and evaluator and four files like itself, so
 that a confined process can load them alone.
 """
 
@@ -27,6 +27,7 @@ from attn_course.formulas.tree import FAMILY, Node, bound_by, bound_in, write
 from attn_course.formulas.values import Value
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.run import Result, quiet
+from attn_course.tasks.simplified import simplified
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 MOST_TERMS = 20_000  # of one sum, for all values of the free indices together
@@ -345,11 +346,12 @@ def looks(question: Question, trees: Sequence[Node]) -> dict[str, Any]:
     """Say of a derivation whether it begins and ends as it should, and of each line whether it is new: unlike all lines above it."""
     start, goal = normal(question.frame), normal(read_expression(question.goal, question.symbols))
     forms = [normal(tree) for tree in trees]
+    simple = [normal(simplified(form)) for form in forms]
     told_apart = not vocabulary(start) <= vocabulary(goal)  # else what the goal may hold does not say whether it is reached
     return {
         "begins": forms[0] == start,
         "ends": forms[-1] == goal or (told_apart and vocabulary(forms[-1]) <= vocabulary(goal)),
-        "changed": [form not in forms[:number] for number, form in enumerate(forms) if number],
+        "changed": [form not in simple[:number] for number, form in enumerate(simple) if number],
     }
 
 

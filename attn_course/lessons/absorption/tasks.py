@@ -131,6 +131,9 @@ one position: 5 1 3
         both transposed
             w_key.T @ w_query -> w_query.T @ w_key ;; all axis=0 -> axis=1
             the weights are right but transposed: the tokens stand on the left, so weights of query i must be column i
+        the maximum along the other axis
+            scores.max(axis=0 -> scores.max(axis=1
+            the softmax runs down the columns, so what is subtracted must be one number for a whole column, its largest
     """,
     hints="""
         Write the score of query i with key j, and find its place in the matrix if softmax runs down a column.
@@ -276,6 +279,9 @@ def _bias_cases(rng: np.random.Generator) -> list[Case]:
         one factor for all rows
             weights.sum(axis=1, keepdims=True) -> np.full((len(weights), 1), weights.sum(axis=1).mean())
             each row has a sum of its own; you took one factor for all of them
+        the number of keys
+            weights.sum(axis=1, keepdims=True) -> np.full((len(weights), 1), 1.0 * weights.shape[1])
+            each key adds the bias with its weight: what counts is the sum of the weights of a row, not how many there are
     """,
     hints="""
         Write weights @ (values + b_value) as a sum of two products.

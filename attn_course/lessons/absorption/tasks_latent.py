@@ -45,6 +45,9 @@ from attn_course.tasks.core import every
         multi-head attention
             all (d_c + d_r) -> (2 * H * d)
             that is what keeping the keys and values of all heads would cost
+        bits for bytes
+            d_r) * 2 / 1000 -> d_r) * 16 / 1000
+            a 16-bit number takes 2 bytes: you counted bits
     """,
     hints="""
         Which vectors of a past token does a later query need?
@@ -366,6 +369,16 @@ values as wide as heads: 2 5 3 4 7 3 11
         the order exchanged
             lifted, averages, heads -> averages, lifted, heads
             all three are right, but return the lifted queries first, then the averages
+        merged feature by feature
+            heads.ravel() -> heads.swapaxes(0, 2).ravel()
+            the heads stand side by side, each as a block: yours alternate, one feature of each head after the other
+        the scale in the lifted queries
+                query[:, :, None])[:, :, 0] -> query[:, :, None])[:, :, 0] / np.sqrt(d_head + query_rope.shape[1])
+                ;;
+                (lifted @ latent.T + query_rope @ key_rope.T) / np.sqrt(d_head + query_rope.shape[1])
+                ->
+                lifted @ latent.T + query_rope @ key_rope.T / np.sqrt(d_head + query_rope.shape[1])
+            the lifted queries are returned without the scale: it belongs to the scores
     """,
     hints="""
         Cut `w_key_up` and `w_value_up` into heads, (n_heads, d_latent, width). Then lift, score, average, project up, project out.

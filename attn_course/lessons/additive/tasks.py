@@ -82,16 +82,20 @@ two leading axes: 1 5 7 4 11 13 2 3
             scores - scores.max(axis=-1, keepdims=True) -> scores
             exp overflows for scores near a thousand, and all terms vanish near minus a thousand: subtract the largest score of each row
             first, {eq}`stable-softmax`
-        one maximum for all queries
+        a maximum that is not the row's own
             scores.max(axis=-1, keepdims=True) -> scores.max()
-            a query whose scores lie far below those of another one is left with 0 / 0: take the maximum of each row,
-            {eq}`stable-softmax`
+            a query whose scores lie far below what is subtracted is left with 0 / 0: take the maximum of each row, whatever its
+            sign, {eq}`stable-softmax`
         a sigmoid for tanh
             np.tanh( -> 1 / (1 + np.exp(-( ;; None, :, :]) -> None, :, :])))
             the hidden units are tanh, between -1 and 1, not sigmoids between 0 and 1
         tanh after the score vector
             np.tanh( -> ( ;; hidden @ w_score -> np.tanh(hidden @ w_score)
             bend each unit first and let w_score add afterwards: tanh(...) @ w_score, not tanh(... @ w_score)
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
     """,
     hints="""
         Which array has an entry for each query, each key and each hidden unit? Write its shape down first.
@@ -154,6 +158,9 @@ def my_additive_attention(query, key, value, w_query, w_key, w_score):
         no bound at all
             (n - 1) * np.exp(-2 * np.abs(score_vector).sum()) -> 0.0
             the scores are bounded, so no weight can come arbitrarily close to 1
+        no parentheses around n - 1
+            (n - 1) * -> n - 1 *
+            the factor belongs to all n - 1 other keys: put n - 1 into parentheses
     """,
     hints="""
         How large can the score of a key be at most? And how small that of the others?
@@ -391,6 +398,9 @@ only empty sentences: 3 5 4 7 0 0
         an empty sentence gives NaN
             np.where(np.isneginf(highest), 0.0, highest) -> highest ;; np.where(total == 0.0, 1.0, total) -> total
             with no word at all the softmax is 0 / 0: the question asks for zeros there
+        the padding attended to, the sentence hidden
+            < lengths[ -> >= lengths[
+            the polarity is inverted: the first `lengths[b]` annotations are the real ones
     """,
     hints="""
         What is e to the power of the score that padding gets? Give all annotations the value 1: does the context come out as 1?
@@ -535,6 +545,12 @@ def my_reading():
         in bytes
             ` / 1e6` ->
             the question asks for millions of bytes
+        counted in gigabytes
+            / 1e6 -> / 1e9
+            a megabyte is a million bytes; you divided by a thousand million
+        bits for bytes
+            d_h * 4 -> d_h * 32
+            a 32-bit number takes 4 bytes: you counted bits
     """,
     hints="""
         The hidden layer has an entry for each sentence, each pair and each unit.

@@ -115,9 +115,9 @@ one key: 5 1 7 2 1 1 1
         no maximum subtracted
             scores - scores.max(axis=-1, keepdims=True) -> scores
             exp overflows for scores near a thousand: subtract the largest score of each row first, {eq}`stable-softmax`
-        one maximum for all queries
+        a maximum that is not the row's own
             scores.max(axis=-1, keepdims=True) -> scores.max()
-            a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row
+            a row far below what is subtracted becomes 0 / 0: each query needs the largest score of its own row, whatever its sign
         a reshape in place of a transposition
             key.swapaxes(-1, -2) -> key.reshape(len(key), key.shape[2], key.shape[1])
             reshape keeps the order of the numbers in memory; exchanging two axes changes it: use swapaxes(-1, -2)
@@ -129,6 +129,13 @@ one key: 5 1 7 2 1 1 1
                 weights @ value -> weights @ value[is_real]
             with the examples joined into one sequence, every query attends to the keys of all examples: `@` carries the batch axis
             along
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        an inverted mask
+            is_real[:, None, :], scores, -np.inf -> is_real[:, None, :], -np.inf, scores
+            `is_real` is True for the keys that count: keep their scores, and hide the others
     """,
     hints="""
         Write the shape of the scores. Which of its axes counts the keys, and for which entries must the score be hidden?
@@ -181,7 +188,7 @@ one position: 1 1 5 3
     minutes=8,
     trains="which index of a weight asks and which answers",
     judged_by=attention,
-    broken=["the weight of input i in output j", "the maximum of all queries"],
+    broken=["the weight of input i in output j", "a maximum that is not the row's own"],
     forbid=(forbidden.ATTENTION,),
     cases=[tried(_draw, SQUARE), _from_minus_a_thousand_to_a_thousand],
     slips="""
@@ -194,12 +201,16 @@ one position: 1 1 5 3
         normalised over the queries
             all axis=1 -> axis=0
             the sum is right, but the weights of one query must sum to 1 over the keys, axis 1
-        the maximum of all queries
+        a maximum that is not the row's own
             scores.max(axis=1, keepdims=True) -> scores.max()
-            a query whose scores lie far below the largest of all becomes 0 / 0: each row needs its own maximum
+            a query whose scores lie far below what is subtracted becomes 0 / 0: each row needs its own maximum, whatever its sign
         no maximum subtracted
             scores - scores.max(axis=1, keepdims=True) -> scores
             without a maximum exp overflows for scores near a thousand, and a row far below zero becomes 0 / 0
+        the maximum of a column
+            scores.max(axis=1 -> scores.max(axis=0
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
     """,
     hints="""
         Give all values the same constant. What must come out, whatever the weights are? What does the function return?
@@ -280,6 +291,13 @@ a single token: 3 2 1
         softmax over the queries
             all axis=-1 -> axis=0
             the weights of one query sum to 1 over the keys of its own example: the last axis
+        a maximum that is never below 0
+            scores.max(axis=-1, keepdims=True) -> np.maximum(scores.max(axis=-1, keepdims=True), 0.0)
+            where all scores of a row are far below 0, every term underflows and the row is 0 / 0: subtract the largest score, whatever
+            its sign
+        an inverted mask
+            together, scores, -np.inf -> together, -np.inf, scores
+            the pairs of one example are to be kept; yours keeps those of different examples
     """,
     hints="""
         Print `together` for examples of four and three tokens. Which tokens should see each other?
@@ -426,6 +444,12 @@ def my_reading(queries, keys):
         the weight of the other key
             np.dot(key_1, key_2) - np.dot(key_1, key_1) -> np.dot(key_1, key_1) - np.dot(key_1, key_2)
             that is the weight of the second key; the question asks for the first
+        no parentheses below the line
+            1 / (1 + np.exp -> (1 / 1 + np.exp
+            1 is divided by the whole sum of the terms: put it into parentheses. A weight is never above 1
+        only one of the two scores scaled
+            (np.dot(key_1, key_2) - np.dot(key_1, key_1)) / 2 -> np.dot(key_1, key_2) - np.dot(key_1, key_1) / 2
+            both scores are divided by the root of d_k, and so is their difference: put it into parentheses
     """,
     hints="""
         Two dot products decide: the query with itself, and the query with the other key.

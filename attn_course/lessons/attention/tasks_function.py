@@ -189,6 +189,12 @@ my_output = asked_formula(
         the scores as weights
             all e^{s_1} -> s_1 ;; all e^{s_2} -> s_2
             a term of the softmax is e to the power of the score
+        one copy too few
+            all n\, e^{s_1} -> (n - 1)\, e^{s_1}
+            there are n copies in all, each with a term of its own above and below
+        one copy too many
+            all n\, e^{s_1} -> (n + 1)\, e^{s_1}
+            n counts all pairs that are alike, and the other pair comes on top only with its own term
     """,
     hints="""
         Write the numerator with all n + 1 terms, and collect equal ones.
@@ -238,6 +244,9 @@ def _points(rng):
         the lead multiplied
             / g -> * g
             a query that leads by more needs a smaller factor: divide by g
+        only one of the two logarithms divided
+            (log(n - 1) + log(p / (1 - p))) / g -> log(n - 1) + log(p / (1 - p)) / g
+            the lead that is needed is the sum of both logarithms, and all of it is divided by g: put the sum into parentheses
     """,
     hints="""
         If the query is multiplied by c, what happens to the lead g between two dot products, and what to the lead between two scores?

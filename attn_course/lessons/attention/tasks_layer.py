@@ -148,6 +148,21 @@ one sentence: 1 7 6 2
         softmax over the queries
             all axis=-1, keepdims -> axis=-2, keepdims
             the weights of a query sum to 1 over the keys, the last axis of the scores
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        the input added
+            return heads -> return x + heads
+            the layer returns what attention makes; the sum with its input, the residual, stands outside of it
+        b_out added once a head
+            + b_out -> + n_heads * b_out
+            `b_out` belongs to the sum over the heads: it is added once, behind the output projection
+        split and merged feature by feature
+                length, n_heads, -1).swapaxes(1, 2)  # -> length, -1, n_heads).transpose(0, 3, 1, 2)  #
+                ;;
+                heads.swapaxes(1, 2).reshape -> heads.transpose(0, 2, 3, 1).reshape
+            a head is a block of neighbouring columns, both where heads are split and where they are put side by side; yours alternate
     """,
     hints="""
         Write the shape after each step: (batch, T, 3 d_model), (batch, T, d_model), (batch, H, T, d_k), (batch, H, T, T), and back.
@@ -260,6 +275,18 @@ one token kept: 3 1 14 2
         divided by the root of d_model
             d_model / n_heads -> d_model
             a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model
+        the input added
+            return heads -> return x + heads
+            the layer returns what attention makes; the sum with its input, the residual, stands outside of it
+        b_out added once a head
+            + b_out -> + n_heads * b_out
+            `b_out` belongs to the sum over the heads: it is added once, behind the output projection
+        every n-th column
+            part.reshape(batch, n_heads, 1, -1) -> part.reshape(batch, 1, -1, n_heads).transpose(0, 3, 1, 2)
+            head h is a block of neighbouring columns: yours takes every n_heads-th column
+        merged feature by feature
+            heads.reshape -> heads.transpose(0, 2, 3, 1).reshape
+            the heads stand side by side, each as a block: yours alternate, one feature of each head after the other
     """,
     hints="""
         First make query, key and value of the new token, each of shape (batch, H, 1, d_k). What is needed to attend, and what to

@@ -63,6 +63,13 @@ one target position: 1 7 5 3 13 2
         softmax over the target
             all axis=-1 -> axis=0
             each target row spreads a whole 1 over the source: the softmax runs over the last axis of the scores
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        divided by the root of d_v
+            w_query.shape[1] -> w_value.shape[1]
+            a score is a sum of d_k products: the scale is the root of the width of a query, not of a value
     """,
     hints="""
         Three projections: one of x, two of y. Write the shape of each beside it.
@@ -176,6 +183,18 @@ real scores far above zero: 1
         a large negative number in the place of minus infinity
             -np.inf -> -1e9
             real scores may lie below any number that you choose, and padding would win there: use minus infinity
+        one key of the padding too many
+            < source_lengths -> <= source_lengths
+            of the source, the keys with the numbers 0 to `source_lengths[b] - 1` are real: compare with <, not <=
+        one row of the padding too many
+            < target_lengths -> <= target_lengths
+            of the target, the rows with the numbers 0 to `target_lengths[b] - 1` are real: compare with <, not <=
+        one too many on both sides
+            < source_lengths -> <= source_lengths ;; < target_lengths -> <= target_lengths
+            a length counts what is real, from number 0 on: on both sides compare with <, not <=
+        the padding attended to, the source hidden
+            < source_lengths -> >= source_lengths
+            the polarity is inverted: the first `source_lengths[b]` keys are the real ones
     """,
     hints="""
         Scores have the axes batch, target, source. Which lengths belong to which axis?
@@ -275,6 +294,16 @@ def _loss_cases(rng: np.random.Generator) -> list[Case]:
         the logarithm of a probability that is 0
             (log_p * one_hot).sum(axis=-1) -> np.log((np.exp(log_p) * one_hot).sum(axis=-1))
             far behind the largest logit, p underflows to 0 and its logarithm is infinite: subtract the log-sum-exp from the logit
+        the maximum over the positions
+            logits.max(axis=-1 -> logits.max(axis=-2
+            what is subtracted from the logits of a position must be one number, their largest: take the maximum over the tokens of the
+            vocabulary
+        one maximum for all positions
+            logits.max(axis=-1, keepdims=True) -> logits.max()
+            a position whose logits lie far below the largest of all is left with the logarithm of 0: each position needs its own maximum
+        a loss in bits
+            .sum(axis=-1)).sum() / real.sum() -> .sum(axis=-1)).sum() / real.sum() / np.log(2)
+            a loss in nats takes the natural logarithm, not that to base 2
     """,
     hints="""
         `target != padding` says which positions count. How many are they?
@@ -357,6 +386,13 @@ one source position: 5 1 3 7 2 11
                 ->
                 np.outer(d_scores[-1], query[-1]) * scale, np.outer(p[-1], d_output[-1])
             a source row is asked by every target row: the products sum over all of them
+        the maximum of a column
+            scores.max(axis=1 -> scores.max(axis=0
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        divided by d_k on the way back
+            d_scores.T @ query * scale, -> d_scores.T @ query * scale**2,
+            the scale stands once between keys and scores: 1 over the root of d_k, not 1 over d_k
     """,
     hints="""
         y is used twice, for keys and for values. A quantity used twice adds up two gradients.
@@ -478,6 +514,9 @@ def my_context_slope(alpha, h_1, h_2, k, s):
         values not projected
             d_y * (d_k + d_v) -> d_y * d_k
             the source is projected twice, to keys and to values
+        the query projected once only
+            once + T_q * step -> once + 2 * d_x * d_k + T_q * 2 * T_k * (d_k + d_v)
+            each step has a new row of the target, and projects it: only the source is projected once
     """,
     hints="""
         Three parts: the source's two projections, one step, and all steps with the source.

@@ -73,6 +73,12 @@ def _two_states(name: str, first: State, second: State) -> Case:
                 acc = factor_a[:, None] * a_a + factor_b[:, None] * a_b
                 return m, total, acc / np.where(total == 0.0, 1.0, total)[:, None]
             the accumulator stays unnormalised, else the result could not be merged again
+        a maximum that is never below 0
+            np.maximum(m_a, m_b) -> np.maximum(np.maximum(m_a, m_b), 0.0)
+            the maximum of both blocks is the larger of the two, whatever its sign: 0 is none of the scores
+        one maximum for all queries
+            np.maximum(m_a, m_b) -> np.full_like(m_a, max(m_a.max(), m_b.max()))
+            each query has a maximum of its own: compare `m_a` and `m_b` entry by entry
     """,
     hints="""
         Which of the two maxima becomes the common one, row by row? What does a sum measured from another maximum need?
@@ -207,6 +213,9 @@ def _exact(query, key_blocks, value_blocks):
                 ;;
                 acc / row_sum[:, None] -> acc / len(key_blocks)
             blocks do not weigh the same: one that holds larger scores has more to say
+        the maximum missing from the log-sum-exp
+            row_max + np.log(row_sum) -> np.log(row_sum)
+            the sum is measured from the maximum: add it again behind the logarithm
     """,
     hints="""
         Keep three things for each query: a maximum, a sum, and an accumulator of d_v numbers. What are they before the first block?

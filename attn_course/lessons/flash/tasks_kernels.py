@@ -165,6 +165,9 @@ def _split_cases(rng: np.random.Generator) -> list[Case]:
                 weights = np.exp(lses - lses.max(axis=1, keepdims=True))
                 weights = weights / weights.sum(axis=1, keepdims=True)
             the weights compare splits for one query: normalise over axis 0
+        a maximum that is never below 0
+            lses.max(axis=0) -> np.maximum(lses.max(axis=0), 0.0)
+            a query whose log-sum-exps are all far below 0 loses every split by underflow: subtract the largest, whatever its sign
     """,
     hints="""
         A split with log-sum-exp L stands for e^L of unnormalised weight. What share of the whole is that?

@@ -118,6 +118,9 @@ one key: 5 1 2 3
         the plain mean subtracted
             (weights * d_weights).sum(axis=0) -> d_weights.mean(axis=0)
             what is subtracted is the mean of a column of dP under the weights p_ij, not the plain mean
+        the maximum of a row
+            scores.max(axis=0) -> scores.max(axis=1, keepdims=True)
+            here the weights of a key sum to 1 over the queries, so what is subtracted must be one number for a whole column, its largest
     """,
     hints="""
         Which of the five gradients does the softmax enter, and for which does it not matter how the weights were made?

@@ -57,6 +57,10 @@ one query: own 1 5 2 3 2
         no scale in the backward pass
             (d_weights - delta) / root -> (d_weights - delta)
             the scores are Q K^T / sqrt(d_k), so dQ and dK keep the factor 1 / sqrt(d_k), {eq}`query-and-key-gradients`
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
     """,
     hints="""
         First let the formulas of one example carry leading axes. Which two axes does each transposition exchange?
@@ -217,9 +221,15 @@ def shared_backward(x, value, d_output):
         bits for bytes
             * 2 / -> * 16 /
             you counted bits: a byte has 8 of them
-        one byte a number
+        half of what is kept
             ` * 2 /` -> ` /`
-            you counted numbers; each takes 2 bytes
+            each number takes 2 bytes, and all pairs of a query and a key are kept, those that a causal mask hides too
+        a gigabyte of 2^30 bytes
+            / 1e9 -> / 2**30
+            here a gigabyte is 10^9 bytes; 2^30 bytes are a gibibyte
+        the length counted once
+            length**2 -> length
+            there is a weight for each pair of a query and a key: the length counts twice
     """,
     hints="""
         How many weights has one head, for one sequence? There is one for each pair of a query and a key.

@@ -141,6 +141,33 @@ one position: 1 5 3 2 7
         softmax over the queries
             all axis=-1 -> axis=-2
             the weights of a query sum to 1 over the keys, the last axis of the scores
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        the input added
+            return heads -> return x + heads
+            the layer returns what attention makes; the sum with its input, the residual, stands outside of it
+        every n-th column
+            n_heads, -1).swapaxes(0, 1)  # -> -1, n_heads).transpose(2, 0, 1)  #
+            head h is a block of neighbouring columns, {eq}`heads-are-column-blocks`; yours takes every n_heads-th column
+        merged feature by feature
+            heads.swapaxes(0, 1).reshape -> heads.transpose(1, 2, 0).reshape
+            the heads stand side by side, each as a block: yours alternate, one feature of each head after the other
+        split and merged feature by feature
+                n_heads, -1).swapaxes(0, 1)  # -> -1, n_heads).transpose(2, 0, 1)  #
+                ;;
+                heads.swapaxes(0, 1).reshape -> heads.transpose(1, 2, 0).reshape
+            a head is a block of neighbouring columns, both where heads are split and where they are put side by side; yours alternate
+        a causal mask
+                unnormalised = np.exp(scores
+                ->
+                scores = np.where(np.tri(len(x)) > 0, scores, -np.inf)
+                unnormalised = np.exp(scores
+            there is no mask here: every position attends to all positions, later ones too
+        the mean of the heads' parts
+            reshape(len(x), -1) @ w_output -> reshape(len(x), -1) @ w_output / n_heads
+            what the heads add through their own rows of `w_output` is summed, {eq}`output-projection-sums-heads`, not averaged
     """,
     hints="""
         Four steps. Write the shape after each: (T, H d_k), (H, T, d_k), (H, T, d_v), (T, H d_v), (T, d).
@@ -210,6 +237,9 @@ one position: 2 1 3 5
         every n-th column
             d_merged.reshape(length, n_heads, d_v).swapaxes(0, 1) -> np.moveaxis(d_merged.reshape(length, d_v, n_heads), -1, 0)
             head h is a block of neighbouring columns of the concatenation, not every H-th column
+        merged feature by feature
+            heads.swapaxes(0, 1).reshape -> heads.transpose(1, 2, 0).reshape
+            for d_w_output the heads stand side by side as they went forward, each as a block: yours alternate
     """,
     hints="""
         For C = A B the gradients are dA = dC B^T and dB = A^T dC. Here A is the concatenation.

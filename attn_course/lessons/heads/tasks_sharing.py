@@ -52,6 +52,16 @@ def _sixteen_points(rng):
         no sharing
             4 * d * r -> 4 * d * h
             only r heads of keys and values are projected, not h
+        the lesson's count of a whole text
+            4 * d * h * w + 4 * d * r * w + 4 * t * h * w -> 8 * t * d**2 + 4 * t**2 * d
+            {eq}`multi-head-flops` counts t tokens, all heads their own keys, h w = d: here there is one new token, r key heads, and any
+            width w
+        one token of the lesson's layer
+            4 * d * h * w + 4 * d * r * w + 4 * t * h * w -> 8 * d**2 + 4 * t * d
+            that is right where r = h and h w = d, as in {eq}`multi-head-flops`; here key heads are shared, and nothing says what h w is
+        weighted sums counted by value heads
+            4 * t * h * w -> 2 * t * h * w + 2 * t * r * w
+            each of the h query heads adds up t values for itself, though several read the same ones
     """,
     hints="""
         List the products of one step: which matrices does the new token meet, and what does each head do with the cache?
@@ -248,6 +258,12 @@ one position: 1 6 2
         divided by the root of d_model
             np.sqrt(d_model // n_heads) -> np.sqrt(d_model)
             torch divides by the root of the width of one head
+        every n-th column
+            length, 3, n_heads, d_model // n_heads) -> length, 3, d_model // n_heads, n_heads).swapaxes(2, 3)
+            a head is a block of neighbouring columns of its role, not every n_heads-th column
+        merged feature by feature
+            heads.swapaxes(0, 1).reshape -> heads.transpose(1, 2, 0).reshape
+            the heads stand side by side, each as a block: yours alternate, one feature of each head after the other
     """,
     hints="""
         Make n_heads = 1 in your mind: which mistake disappears, and which stays?
@@ -340,6 +356,15 @@ an empty cache: 4 2 0 7 3 5
         every n-th feature for a key head
             (n_kv_heads, 1, -1) -> (-1, n_kv_heads).T[:, None]
             head r of the new key is a block of neighbouring columns of `x_new @ w_key`, {eq}`heads-are-column-blocks`
+        the input added
+            return heads -> return x_new + heads
+            the layer returns what attention makes; the sum with its input, the residual, stands outside of it
+        every n-th feature for a query head
+            (x_new @ w_query).reshape(-1, 1, d_k) -> (x_new @ w_query).reshape(d_k, -1).T[:, None]
+            query head h is a block of d_k neighbouring columns of `x_new @ w_query`, {eq}`heads-are-column-blocks`
+        merged feature by feature
+            heads.ravel() -> heads.swapaxes(0, 2).ravel()
+            the heads stand side by side, each as a block: yours alternate, one feature of each head after the other
     """,
     hints="""
         Project the one new token three times and cut each result into heads; which array tells how many key heads there are?

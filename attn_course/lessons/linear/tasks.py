@@ -67,6 +67,9 @@ one row: 1 5 1 3
         cosines
             np.exp(x @ omega.T - half_squares) -> np.cos(x @ omega.T) * np.exp(half_squares)
             these features can be negative: the task asks for the positive ones, {eq}`positive-features-are-unbiased`
+        plus for minus
+            omega.T - half_squares -> omega.T + half_squares
+            half of the squared length is subtracted: it takes away what the mean over the draws adds
     """,
     hints="""
         Two parts: the exponent of {eq}`positive-features-are-unbiased`, and what turns a sum over m draws into a mean.
@@ -220,6 +223,15 @@ features of a millionth: 2e-6 2 7 3 5
         turned in time
             np.tri(query.shape[-2]) -> np.tri(query.shape[-2]).T
             you let position t read the keys from t on; it reads those up to t
+        an inverted mask
+            np.tri(query.shape[-2]) -> (1 - np.tri(query.shape[-2]))
+            kept is the triangle of the keys up to the query; yours keeps the keys behind it
+        one position too many
+            np.tri(query.shape[-2]) -> np.tri(query.shape[-2], k=1)
+            the last key that a query sees is its own; yours sees the next one, too
+        each key divided by its own sum
+            kernel @ value / kernel.sum(axis=-1, keepdims=True) -> kernel @ (value / key.sum(axis=-1, keepdims=True))
+            the normaliser is the sum of the kernel over the keys that a query reads: it belongs to the query, not to a key
     """,
     hints="""
         Which test did the lesson use for a normaliser? Put ones for the values.
@@ -308,6 +320,15 @@ one position: 1 3 2 4
         divided by the root of d
             np.concatenate(pieces), state -> np.concatenate(pieces) / np.sqrt(key.shape[1]), state
             there is no scale in this task
+        the mask inside transposed
+            np.tri(len(q)) -> np.tri(len(q)).T
+            within a chunk a position reads itself and what is before it: row i of the triangle keeps the columns up to i
+        one position too many inside
+            np.tri(len(q)) -> np.tri(len(q), k=1)
+            within a chunk the last key that a position reads is its own; yours reads the next one, too
+        the given state forgotten
+            pieces = [] -> pieces, state = [], np.zeros_like(state)
+            `state` holds what was written before: position 0 reads it, and it is part of what is returned
     """,
     hints="""
         A loop over `range(0, T, chunk)`. What does a chunk read, and what does it leave behind?

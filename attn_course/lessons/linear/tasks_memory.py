@@ -347,6 +347,9 @@ keys shorter and longer than 1: 1.4 7 3 2
         the state from before ignored
             output = np.zeros -> state, output = np.zeros_like(state), np.zeros
             begin with the given `state`, not with zeros
+        beta twice
+            beta[t] * (value[t] - answer) -> beta[t] ** 2 * (value[t] - answer)
+            the step size stands in front of the correction once
     """,
     hints="""
         For each position: ask, correct, read.

@@ -205,6 +205,14 @@ def my_regression(query, x, y, h):
         the first pair doubled
             similarities[1] * values[1] -> similarities[0] * values[0] ;; + similarities[1]) -> + similarities[0])
             it is the second pair that is noted twice, {eq}`duplicated-pair-counts-twice`
+        two copies more
+            all similarities[1] -> 2 * similarities[1]
+            a pair that is noted twice counts twice: to what was there, it comes once more
+        no parentheses around above and below
+                (sums[0] + similarities[1] * values[1]) / (sums[1] + similarities[1])
+                ->
+                sums[0] + similarities[1] * values[1] / sums[1] + similarities[1]
+            a division binds before a sum: put what stands above the line into parentheses, and what stands below
     """,
     hints="""
         Write down all four pairs with their similarities, the copy as a pair of its own.

@@ -107,6 +107,13 @@ def _weights_cases(rng: np.random.Generator) -> list[Case]:
             np.where(top == -np.inf, 0.0, top) -> top ;; np.where(total == 0.0, 1.0, total) -> total
             a row without any key is 0 / 0, after -inf - (-inf): let the maximum and the sum of such a row be harmless numbers,
             {eq}`empty-row-is-zero`
+        the maximum of a column
+            kept.max(axis=-1 -> kept.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        softmax over the queries
+            kept.max(axis=-1 -> kept.max(axis=-2 ;; unnormalised.sum(axis=-1 -> unnormalised.sum(axis=-2
+            the weights of a query sum to 1 over its visible keys, the last axis
     """,
     hints="""
         Which number, put in place of a score, gives exactly zero after `exp`? And what is the maximum of a row of such numbers?
@@ -178,9 +185,9 @@ def _map_to_read() -> dict[str, Any]:
         counted from one
             4, 3 -> 5, 4
             queries and keys are counted from 0, as the axes of the figure are
-        hidden pairs of the past counted
+        not every pair that leaks
             (6, -> (5,
-            a hidden pair below the diagonal is a loss, not a leak: count the visible pairs whose key is later than the query
+            count the visible pairs, not the rows, whose key is later than the query; a hidden pair below the diagonal is a loss, not a leak
         visible pairs of the past counted
             (6, -> (16,
             those pairs may be visible: the key is earlier than the query. A leak lies above the diagonal
@@ -226,7 +233,7 @@ three new tokens and a window: 3 11 8 2 11
 a window of 0: 5 7 2 0 7
 the first tokens, no past: 3 7 0 7 7
 padding: 5 7 2 7 4
-rows in which all is hidden: 5 11 3 2 4
+rows in which all is hidden: 3 11 8 6 4
 no key is real: 3 5 2 5 0
 all three: 5 11 3 2 6
 room in the cache behind the queries: 2 11 3 11 11
@@ -279,6 +286,30 @@ room in the cache behind the queries: 2 11 3 11 11
         hidden scores set to 0
             -np.inf -> 0.0
             a score of 0 is a score like any other, with the share e^0 = 1: hidden keys need minus infinity
+        one key of the padding too many
+            j < length -> j <= length
+            the key with the number `length` is padding already: compare with <, not <=
+        an inverted mask
+            scores, -np.inf -> -np.inf, scores
+            minus infinity belongs to the keys that fail a rule; yours keeps just these
+        one key too far back
+            j >= at - window -> j >= at - window - 1
+            the first key of the window is `window` positions before the query, not one more
+        the past counted twice
+            + past -> + 2 * past
+            query i stands at position i + past; the keys of the past are counted in its number once
+        no causal rule
+            `(j <= at) & ` ->
+            a key later than its query must be hidden, also inside of the window and before the padding
+        a finite fill
+            -np.inf -> -1e9
+            hidden scores must be minus infinity itself, so that whatever comes after leaves them nothing
+        the past cut at the padding
+            + past -> + min(past, length)
+            padding may begin within the past: query i stands at i + past all the same
+        length counted from the past
+            j < length -> j < past + length
+            `length` counts the real keys from key 0 on, those of the past included
     """,
     hints="""
         Write the position of query i as a column, the index of the keys as a row, and compare them: NumPy makes the matrix.
@@ -341,6 +372,9 @@ def my_masked_scores(scores, past, window, length):
         the token itself counted as a step
             // w) -> // (w + 1))
             a window of w earlier keys reaches w back in one layer, {eq}`reach-of-stacked-windows`; seeing oneself brings nobody further
+        a window on both sides
+            T * (w + 1) - w * (w + 1) // 2 -> T * (2 * w + 1) - w * (w + 1)
+            the mask is causal: the window holds earlier tokens only
     """,
     hints="""
         A full row has the window and the token itself; the first rows have fewer. Then: how far back does one layer reach?

@@ -140,7 +140,9 @@ def layer(x: np.ndarray, kind: int) -> np.ndarray:
 
 
 def _text(normal, length, kind):
-    return {"x": 0.8 * normal(length, 4), "kind": kind}
+    x = 0.8 * normal(length, 4)
+    x[length // 2] = 0.0  # a multiple of this token is no move
+    return {"x": x, "kind": kind}
 
 
 def _loud(rng, kind, loud=None):
@@ -225,6 +227,9 @@ a single token: 1 2
         sizes instead of zeros and ones
             ` > 1e-6` -> ;; 1.0, -1.0, 0.8, 1.2 -> 0.7, -0.4, 0.9, 0.5
             the question is whether there is a leak: return 1 where the change is larger than 1e-6, else 0
+        moved by a multiple of itself
+            moved[j] += np.array([1.0, -1.0, 0.8, 1.2]) -> moved[j] *= 2.0
+            twice a token of zeros is the same token: add about 1 to each feature, up or down, whatever stands there
     """,
     hints="""
         Call the layer once as it is, and once for each token with that token moved. What differs?

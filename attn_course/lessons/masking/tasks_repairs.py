@@ -98,6 +98,19 @@ five new positions after six: 5 11 2 3
         the mask after the softmax
             scores = np.where(visible, scores, -np.inf) -> ;; keepdims=True) @ value -> keepdims=True) * visible @ value
             the future is still in the normaliser, so rows do not sum to 1: mask the scores
+        a maximum that is never below 0
+            scores.max(axis=1, keepdims=True) -> np.maximum(scores.max(axis=1, keepdims=True), 0.0)
+            where all scores of a row are far below 0, every term underflows and the row is 0 / 0: subtract the largest score, whatever
+            its sign
+        an inverted mask
+            visible, scores, -np.inf -> visible, -np.inf, scores
+            `np.where` takes its second argument where the condition holds: keep the scores that are visible
+        the token itself hidden
+            len(query)) > 0 -> len(query) - 1) > 0
+            each position sees itself: the last visible key of query i is i + kv_len - q_len
+        the offset turned round
+            k=len(key) - len(query) -> k=len(query) - len(key)
+            the diagonal moves to the right, by the positions that are in the cache already: kv_len - q_len
     """,
     hints="""
         Take one new position and five keys. Which keys may it see, and which does `np.tri(1, 5)` leave?
@@ -224,6 +237,15 @@ only empty sequences: 5 3 2 7 0 0
         no mask
             scores = np.where(real, scores, -np.inf) ->
             the lengths are not used: every query attends to the padding as well
+        a maximum that is never below 0
+            scores.max(axis=-1, keepdims=True) -> scores.max(axis=-1, keepdims=True, initial=0.0)
+            where all real scores of a row are far below 0, every term underflows and the output is 0: start the maximum at minus infinity
+        one key of the padding too many
+            < lengths[ -> <= lengths[
+            the first `lengths[b]` keys are those with the numbers 0 to `lengths[b] - 1`: compare with <, not <=
+        the longest sequence for all
+            lengths[:, None, None] -> lengths.max() ;; weights @ value -> weights @ value * (lengths > 0)[:, None, None]
+            each example has a length of its own: key j of example b is real if j < lengths[b]
     """,
     hints="""
         Change a key of the padding. Which outputs may move? And which shape must `real` have, to say the same to every query?

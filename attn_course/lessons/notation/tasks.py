@@ -273,9 +273,9 @@ def my_place(d_in, d_out, m, n):
         no rows of earlier heads
             h * (E // H) + a -> a
             the rows of the heads before this one come first, E / H for each
-        one head too many
+        too many heads before it
             h * -> (h + 1) *
-            heads are counted from 0, so h heads lie before this one
+            all keys lie together, and among them only the h heads before this one, counted from 0
     """,
     hints="""
         The matrix has 3 E rows: first those that make queries, then those that make keys, then those that make values.

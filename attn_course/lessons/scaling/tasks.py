@@ -46,6 +46,12 @@ from attn_course.tasks.core import every
         three matrices packed into one
             inputs + outputs -> inputs + 3 * inputs
             that is what `nn.MultiheadAttention` does, for all heads at once; here the matrix of one head is started by itself
+        no parentheses around what is squared
+            (inputs * entry) ** 2 -> inputs * entry ** 2
+            a power binds before a product: the query and the key both have the variance `inputs * entry`, so the whole product is squared
+        no parentheses around the sum
+            (inputs + outputs) -> inputs + outputs
+            6 is divided by the sum of `inputs` and `outputs`: without parentheses it is divided by the first of them alone
     """,
     hints="""
         First the query alone: entry j of x W_Q is a sum of d independent terms. What is the variance of one of them?
@@ -107,6 +113,12 @@ def _sixteen_points(rng):
         one entry only
             d_k * (v_q -> (v_q
             variances of independent terms add: there are d_k of them
+        only the query's mean
+            ` + m_k**2 * v_q` ->
+            there are two mixed terms: the key's mean meets the spread of the query just as the query's mean meets that of the key
+        only the key's mean
+            ` + m_q**2 * v_k` ->
+            there are two mixed terms: the query's mean meets the spread of the key just as the key's mean meets that of the query
     """,
     hints="""
         What are (S_q)_ij and (S_k)_ij in {eq}`score-variance-by-entries` if i = j, and what if not?
@@ -344,9 +356,13 @@ one query: 1 2 1 7 5
                 ;;
                 sum(axis=-1, keepdims=True) -> sum(axis=-1, keepdims=True) / np.sqrt(query.shape[0] * query.shape[-1])
             dividing weights makes rows that do not sum to 1: divide the scores, before their maximum is taken, and by sqrt(d_k)
-        one maximum for all queries
+        a maximum that is not the row's own
             scores.max(axis=-1, keepdims=True) -> scores.max()
-            a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row
+            a row far below what is subtracted becomes 0 / 0: each query needs the largest score of its own row, whatever its sign
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
     """,
     hints="""
         Three mistakes: which number is the scale, where does it stand, and over which axis does the sum run?
@@ -407,7 +423,7 @@ SPREADS = """
 keys with a large mean: 3.0 5 11 19 0.5 60.0
 small spreads and large ones: 0 7 5 64 0.2 1.7 2.5 7.6 7.75 7.8 7.9 8.1 8.2 8.3 8.45 12.0 40.0 90.0
 one head: 0 3 11 29 3.0
-one query: 0 1 7 13 2.0 9.0
+one query: 3.0 1 7 13 2.0 9.0
 """
 
 
@@ -453,6 +469,17 @@ one query: 0 1 7 13 2.0 9.0
         d_k for its root
             np.sqrt(d_k) -> d_k
             the right heads are divided, but by d_k: the divisor of the scores is its root
+        the mean not subtracted
+                (query @ key.swapaxes(-1, -2)).var(axis=-1).mean(axis=-1)
+                ->
+                ((query @ key.swapaxes(-1, -2)) ** 2).mean(axis=(-2, -1))
+            a variance is the mean of the squares without the square of the row's mean; yours leaves the mean, or more of it, inside
+        n - 1 in the variance, or the widest row
+            .var(axis=-1) -> .var(axis=-1, ddof=1)
+            v is a mean over the rows of variances that divide by n (the mean of the squares minus the square of the mean)
+        whatever lies above d_k
+            np.abs(np.log(spread / d_k)) < np.abs(np.log(spread)) -> spread > d_k
+            a variance below d_k may still be nearer to d_k than to 1, as a ratio; and v is a variance, not its root
     """,
     hints="""
         Softmax gets one row at a time. Which axis of the scores runs along a row, and over which axis do you average then?

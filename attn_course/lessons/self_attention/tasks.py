@@ -109,6 +109,23 @@ one token: 1 5 3 2
         one maximum for all queries
             scores.max(axis=-1, keepdims=True) -> scores.max()
             a row far below the largest score of all becomes 0 / 0: each query needs the maximum of its own row
+        the maximum of a column
+            scores.max(axis=-1 -> scores.max(axis=-2
+            what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
+            axis of the softmax
+        a maximum that is never below 0
+            scores.max(axis=-1, keepdims=True) -> np.maximum(scores.max(axis=-1, keepdims=True), 0.0)
+            where all scores of a row are far below 0, every term underflows and the row is 0 / 0: subtract the largest score, whatever
+            its sign
+        a causal mask
+                unnormalised = np.exp(scores
+                ->
+                scores = np.where(np.tri(scores.shape[-1]) > 0, scores, -np.inf)
+                unnormalised = np.exp(scores
+            nothing is hidden here: every token attends to all tokens, later ones too
+        divided by the root of d_v
+            np.sqrt(query.shape[-1]) -> np.sqrt(value.shape[-1])
+            a score is a sum of d_k products: the scale is the root of the width of a query, not of a value
     """,
     hints="""
         Three products first: queries, keys and values, each from the same `x`. Then it is lesson {lesson}`attention`.
@@ -173,6 +190,9 @@ def _sixteen_points(rng):
         doubled in place of squared
             ** 2 -> * 2
             v = s^2, not 2 s: the score is the root of v
+        no parentheses around 1 - p
+            / (1 - p) -> / 1 - p
+            the weight is divided by what the others have together: put 1 - p into parentheses
     """,
     hints="""
         What is the weight on the diagonal for n terms, one of them e^s and all others 1?
@@ -537,6 +557,9 @@ def my_projection_gradients(x, w_query, w_key, w_value, d_query, d_key, d_value)
         the products of the input in the chain
             3, T) -> 3, 2 * T)
             the product of an input with its matrix waits for no state; only the other product of a step does
+        scores without output
+            4 * T**2 * d -> 2 * T**2 * d
+            scores and output are two products of the same size
     """,
     hints="""
         List the matrix products of the layer with their shapes; an (a, b) by (b, c) product costs 2 a b c.

@@ -1,20 +1,20 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# In lesson {lesson}`softmax` we divided every score by 2 and promised a reason. The 2 is the root of $d_k = 4$, the number of entries in
-# a query. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so
-# the question behind it is how far chance alone drives the scores of one query apart.
+# In lesson {lesson}`softmax` we divided every score by 2. That is the root of $d_k = 4$, the number of entries in a
+# query. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so
+# we ask how far chance alone drives the scores of one query apart.
 
 # %% [markdown] id="needs"
-# **Afterwards you can** tell how far a layer's scores spread before it is trained, and choose a scale for it. **You need** lesson
-# {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without the *Deeper* sections and the
+# **Afterwards you can** tell how far a new layer's scores spread, and choose a scale. **You need** lesson {lesson}`softmax`,
+# expectations, variances and gradients. **Time:** 44 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="hook"
 # ## Softmax sees one row
 #
-# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$. Their dot product is
-# $4 + 0 + 0 + 4 = 8$, and divided by 2 it is the score 4. Here is the whole row of "it":
+# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$. Their dot product is 8, and
+# divided by 2 it is 4. Here is the whole row of "it":
 
 # %% id="hook-code"
 import numpy as np
@@ -34,8 +34,10 @@ print("key      q . k   weight, divided by 2   not divided")
 for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
-# %% [markdown] id="where"
-# In the machine, the division stands between the scores and the softmax:
+# %% [markdown] id="leads"
+# Divided, "cat" is 4 ahead of "because" and gets $e^4 \approx 55$ times its weight. Not divided, it is 8 ahead and gets $e^8 \approx 2981$
+# times. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two scores in one row. If we shift
+# the whole row, no lead changes, and no weight. In the machine, the division stands between the scores and the softmax:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -43,13 +45,9 @@ from attn_course.lessons.scaling import figures
 
 figures.machine()
 
-# %% [markdown] id="leads"
-# Divided, "cat" is 4 ahead of "because" and gets $e^4 \approx 55$ times its weight. Not divided, it is 8 ahead and gets $e^8 \approx 2981$
-# times. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two scores in one row. If we shift
-# the whole row, no lead changes, and no weight.
-#
-# So a large score means nothing by itself; what counts is a large lead. How large are the leads of a row as a whole? Its variance tells
-# us. It is half the mean squared lead, over all pairs of its $n$ scores (multiply out the square on the left):
+# %% [markdown] id="half-squares"
+# So a large score means nothing by itself; what counts is a large lead. How large are the leads as a whole? The variance of the row tells
+# us, for it is half the mean squared lead, over all pairs of its $n$ scores (multiply out the square on the left):
 #
 # $$\frac{1}{2 n^2} \sum_{j,\,l} (s_j - s_l)^2 = \frac{1}{n} \sum_j s_j^2 - \Bigl( \frac{1}{n} \sum_j s_j \Bigr)^2$$
 
@@ -72,8 +70,8 @@ figures.machine()
 # **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible scores one is $-3$, three
 # are $-1$, three are $1$ and one is $3$. Their mean square is $(9 + 3 + 3 + 9) / 8 = 3$, which is $\|q\|^2$.
 #
-# Such a sum is a walk of equal steps, forwards or backwards. In 1905 Karl Pearson asked in *Nature* how far a man gets who walks in random
-# directions. After $n$ steps, typically $\sqrt n$ steps, answered Lord Rayleigh, who had met the problem 25 years before, in sound.
+# Such a sum is a walk of equal steps, forwards or backwards. In 1905 Karl Pearson asked in *Nature* how far a man gets in $n$ steps in
+# random directions. Typically $\sqrt n$ steps, answered Lord Rayleigh, who had solved the problem 25 years before, for sound waves.
 
 # %% [markdown] id="usual"
 # Now let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
@@ -91,13 +89,11 @@ for d_k in (64, 1024):
 # $d_k$ terms has the mean 1. Sixteen times as many entries make it only four times as large.
 
 # %% [markdown] id="all-scores"
-# As the keys have mean 0, all rows have their centre at 0, and this is the variance of all scores. Each entry adds 1, since the products of
-# different entries are uncorrelated:
+# As the keys have mean 0, all rows have their centre at 0, and this is the variance of all scores. Each entry adds 1:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
-# What does softmax make of such rows? The card draws 64 queries and 64 keys. Move $d_k$, and watch the largest weights in the second
-# picture.
+# What does softmax make of such rows? Move $d_k$ on the card, and watch the largest weights in the second picture.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -105,8 +101,8 @@ figures.scale_explorable()
 # %% [markdown] id="strip-notice"
 # <details><summary>What you should see</summary>
 #
-# For the card's draw, one of the 64 keys gets 0.80 of the weight on average at $d_k = 64$ without the division, and 0.95 at 1024, though
-# there is nothing to be sure of. Divided by $\sqrt{d_k}$, the largest weight is 0.12 and 0.10.
+# Not divided, the largest of 64 weights is 0.80 on average at $d_k = 64$ and 0.95 at 1024, though there is nothing to be sure of.
+# Divided by $\sqrt{d_k}$, it is 0.12 and 0.10.
 #
 # </details>
 
@@ -118,13 +114,13 @@ figures.scale_explorable()
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# Two other divisors turn up in code. Put $c = 1 / d_k$ into $c^2 d_k$, and $c = 1 / \sqrt{d_{\text{model}}}$, where $h$ heads (lesson
-# {lesson}`heads`) share $d_{\text{model}} = h\, d_k$ features:
+# Two other divisors turn up in code: $d_k$ itself, and the root of $d_{\text{model}} = h\, d_k$, where $h$ heads (lesson
+# {lesson}`heads`) share the features. The variance $c^2 d_k$ is then
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 #
-# The second is usually a slip. The first can be deliberate (Deeper section {section}`matrices`). PyTorch divides by $\sqrt{d_k}$:
+# The first can be deliberate (Deeper section {section}`matrices`). The second is usually a slip. PyTorch divides by $\sqrt{d_k}$:
 
 # %% id="arrays-code"
 import torch
@@ -153,15 +149,14 @@ check("divisor-for-sparse-entries", my_divisor)
 # %% [markdown] id="spot-total"
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
 #
-# We try this on two layers with $d_k = 16$ and independent normal entries:
+# Here are two layers with $d_k = 16$ and independent normal entries:
 #
 # | layer | entries of queries | entries of keys |
 # |---|---|---|
 # | A | mean 0, deviation 1 | mean 1, deviation 0.2 |
 # | B | mean 1, deviation 0.2 | mean 0, deviation 1 |
 #
-# After the scale, the variance of all scores is 1.04 in both. **Predict** the mean variance within a row for A and for B. Start from
-# {eq}`row-variance-by-query`, and ask how large $\|q\|^2$ is on average.
+# After the scale, the variance of all scores is 1.04 in both. **Predict** the mean variance within a row for A and for B. Start from {eq}`row-variance-by-query`.
 
 # %% id="spot-total-code" tags=["predicted"]
 wide, narrow = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
@@ -174,19 +169,19 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # In A the mean of $\|q\|^2$ is 16 and $\sigma_k^2$ is 0.04, so after the scale the variance within a row is 0.04. The rest, 1, is how far
 # the rows lie apart. In B an entry of $q$ has the mean square $1 + 0.04$, and $\sigma_k^2 = 1$, so all of the 1.04 lies within the rows.
-# A's weights are nearly equal and B's are not, and `scores.var()` cannot tell them apart. (Our sample comes within 2 percent.)
+# A's weights are nearly equal and B's are not, but `scores.var()` is the same. (Our sample comes within 2 percent.)
 
 # %% [markdown] id="layer-norm"
 # ## A new layer
 #
-# Do real queries and keys satisfy the usual assumption? They are projections of tokens, $q = x W_Q$ and $k = y W_K$. Let $x$ be a fixed
+# Real queries and keys are projections of tokens, $q = x W_Q$ and $k = y W_K$. Do they satisfy the usual assumption? Let $x$ be a fixed
 # token with $d$ entries, and let $W$ have independent entries of mean 0 and variance $\sigma_w^2$. Each entry of $x W$ sums $d$
 # independent terms $x_i W_{ij}$, so over the draws of $W$
 #
 # $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
 #
-# Layer normalisation subtracts a token's mean and divides by its deviation. While its learnt gain is 1 and its bias 0, that makes
-# $\|x\|^2 = d$. But the query's entries have the variance $d\, \sigma_w^2$, which depends on how $W$ is drawn.
+# Layer normalisation subtracts a token's mean and divides by its deviation. While its learnt gain is 1 and its bias 0, this makes
+# $\|x\|^2 = d$ (but for a tiny $\varepsilon$). The query's entries then have the variance $d\, \sigma_w^2$, which need not be 1.
 
 # %% [markdown] id="two-tokens"
 # Two fixed tokens give a query and a key of independent entries, so by {eq}`score-variance-from-deviations` the $d_k$ cancels:
@@ -196,7 +191,7 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 #
 # But softmax sees leads. The lead of $y_j$ over $y_l$ is the score of $x$ with $y_j - y_l$, so we put that in the place of $y$. For
 # normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. Half the mean
-# squared lead is the variance $v$ of the row. With $\bar c$, the mean cosine of all $n^2$ pairs,
+# squared lead is the variance $v$ of the row. So over the draws, with $\bar c$, the mean cosine of all $n^2$ pairs,
 #
 # $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
 # \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d} \key{row-variance-at-initialisation}$$
@@ -210,7 +205,7 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # | `nn.MultiheadAttention`: uniform in $\pm \sqrt{6 / 4d}$ | $1/2$ | $1/4$ |
 # | normal, deviation 0.02 | $0.2$ | $0.04$ |
 #
-# Unit variance needs a product of 1. Suppose we arrange that, in any way. **Predict** $v$ for 64 tokens of which any two different ones
+# Unit variance needs a product of 1. Suppose we have that. **Predict** $v$ for 64 tokens of which any two different ones
 # have the cosine 0, then 0.5, then 0.9.
 
 # %% id="inits-measured" tags=["predicted"]
@@ -233,8 +228,7 @@ for cosine in (0, 0.5, 0.9):
 # ## What the scale is not
 #
 # Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
-# into the dot product, because $c = 1 / \sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$ their scores are ours. The authors
-# of T5 did this: they left the division out and started $W_Q$ smaller.
+# into the dot product, because $c = 1 / \sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$ their scores are ours. T5 did this: it left the division out and started $W_Q$ smaller.
 #
 # Does such a **twin** learn in the same way? A step of gradient descent subtracts the step size $\eta$ times the gradient.
 
@@ -245,18 +239,18 @@ for cosine in (0, 0.5, 0.9):
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# The twin moves its $W'$ without the $c^2$: at $d_k = 64$ its steps are 64 times as long. So under gradient descent the scale changes
-# where $W_Q$ starts and how far it moves, and nothing else.
+# The twin moves its $W'$ without the $c^2$: with the same step size, at $d_k = 64$, its steps are 64 times as long. So under gradient
+# descent the scale changes where $W_Q$ starts and how far it moves, and nothing else.
 
 # %% [markdown] id="slow"
 # ## Does the start matter?
 #
 # Vaswani et al. (2017) wrote: "We suspect that for large values of $d_k$, the dot products grow large in magnitude, pushing the softmax
-# function into regions where it has extremely small gradients." It stayed a suspicion. Let us test it on a small task.
+# function into regions where it has extremely small gradients." Let us test this on a small task.
 #
 # An example has 16 items with 16 random features and a value each. The query is one of the items, turned by a fixed rotation, and the
 # output should be that item's value. $W_Q$ and $W_K$, with $d_k = 64$, learn from the squared error, until the right item has the largest
-# weight in 90 % of new examples.
+# weight in more than 90 % of new examples.
 
 # %% [markdown] id="slow-predict"
 # We train three layers by gradient descent (SGD) on 32 new examples a step: **scaled**, with scores of variance 1; **unscaled**, from the
@@ -273,14 +267,13 @@ for kind in experiments.LAYERS:
     print(f"{kind:14s} steps until learnt {min(needed):3d}")
 
 # %% [markdown] id="task-answer" tags=["answer"]
-# The scaled layer and the twin, here called "factor in W_Q", both need 4 steps, and the unscaled one needs 24, six times as many. (With two
-# more seeds its mean is 29, and the others stay at 4 or 5.) The twin does not divide either, so it is the unscaled layer's start that
-# slows it.
+# The scaled layer and the twin, here called "factor in W_Q", need 4 steps, and the unscaled one needs 24. (Over three
+# seeds its mean is 29, and the others need 4 or 5.) The twin does not divide either, so it is the start that slows the unscaled layer.
 
 # %% [markdown] id="silent"
-# Why is that start bad? A query moves the weights only through $g = J a$, the gradient of its scores, where $a$ is the gradient of its
-# weights and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian`. Where one key has nearly all the weight, every entry of $J$ is
-# near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 of them before the first step:
+# Why is that start bad? A query changes $W_Q$ and $W_K$ only through $g = J a$, where $a$ and $g$ are the gradients of its loss by its
+# weights $w$ and by its scores, and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian`. Where one key has nearly all the
+# weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 of them before the first step:
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
@@ -291,34 +284,29 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
     print("{:18s} {:6.2f} {:9.2f}".format(what, *pair))
 
 # %% [markdown] id="silent-notice"
-# This speaks for the suspicion and against it. A quarter of the queries is silent, most of them wrong. But the mean norm of $J$, the
-# largest factor by which it stretches a change, is hardly smaller without the scale (on the card, with 64 keys, it is even larger), and the
-# mean length of $g$ falls by a third only.
+# A quarter of the queries is silent without the scale, most of them wrong: this speaks for the suspicion. What speaks against it is that the
+# mean norm of $J$, the largest factor by which it stretches a change, falls only a little (on the card, with 64 keys, it even rises), and
+# the mean length of $g$ by a third.
 
 # %% [markdown] id="ways"
-# So we intervene, and train the unscaled layer anew, in five ways:
+# So we intervene, and train the unscaled layer anew, in three ways. In the first, *silent raised*, every silent $g$ gets the mean length
+# of its batch, in its own direction. The other two are controls: *others lengthened*, where as many other queries get the same length in
+# all, and *exchanged*, where the silent ones get that length, but each in the direction of another.
 #
-# - **silent raised**: every silent $g$ gets the mean length of its batch, in its own direction; then only those of queries that are
-#   **right** at that moment, or **wrong**;
-# - two controls: **others lengthened**, as many queries that are not silent share the same length; and **exchanged**, the silent ones get
-#   that length, but each the direction of another.
-#
-# **Predict** which way helps most, and whether a control helps as much.
+# **Predict** which of the three helps most, and whether the controls help at all.
 
 # %% id="slow-code" tags=["predicted"]
 figures.steps_of_ways(record.results)
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Raising all silent queries helps most. The mean falls from 29 steps to 13, which is two thirds of the delay. Lengthening others leaves 22,
-# and exchanged directions do not help at all, with 35. So it is not length alone that helps: what the silent queries have to say matters.
-#
-# It is not the whole story. A third of the delay stays. And raising only those that are right already leaves 16, only the wrong ones 20.
-# The sure and wrong queries of the suspicion are one part of the cause in this task, among others.
+# Raising the silent queries helps most: the mean falls from 29 steps to 13. Lengthening others leaves 22, and exchanged directions do not
+# help, with 35. So it is not length alone; what the silent queries have to say matters. So extremely small gradients are a
+# part of the cause in this task, but a third of the delay stays.
 
 # %% [markdown] id="trained"
 # ## After training
 #
-# What does a trained model have? SmolLM2 has $d_k = 64$ and divides by 8. We multiply all of its scores by a factor, and measure on four
+# SmolLM2 has $d_k = 64$ and divides by 8. We multiply all of its scores by a factor, and measure on four
 # texts its perplexity, roughly the number of next tokens it hesitates between.
 
 # %% id="trained-code"
@@ -326,24 +314,28 @@ from attn_course.lessons.scaling.experiments_smollm2 import SMOLLM2
 
 real = SMOLLM2.load()  # stored: four texts
 for factor, name in (("0.85", ""), ("1", ""), ("1.2", ""), ("8", "the scale left out")):
-    found = real.values("perplexity", factor).round(0)
+    found = real.values("perplexity", factor).round().astype(int)
     print(f"factor {factor:4s} perplexity {found} {name}")
 variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
-print("variance of a row, layers 0, 1 and 18:", variances[[0, 1, 18]].round(0))
+for which in (np.min, np.median, np.max):
+    print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="trained-notice"
-# Without the scale this model is useless. That does not prove that models need one: this one was trained with it, and dividing its $W_Q$
-# by 8 would undo the damage exactly. Nor have its rows variance 1. Training makes $q$ and $k$ dependent and the matrices larger, so
-# no fixed divisor bounds a score, and many large models hold the scores in another way:
+# Without the scale this model is useless. That does not prove that models need one: it was trained with it, and dividing its $W_Q$ by 8
+# would undo the damage exactly. Nor have its rows variance 1. Training may make the matrices large, and $q$ and $k$ dependent,
+# so no fixed divisor bounds a score.
+
+# %% [markdown] id="holds"
+# Several large models hold their scores otherwise:
 #
 # | way | what is done | in |
 # |---|---|---|
-# | QK-norm with gain | $q$ and $k$ are divided by their root mean square and multiplied by learnt gains | ViT-22B, Qwen3, Gemma 3 |
+# | QK-norm with gain | $q$ and $k$ are normalised and multiplied by learnt gains | ViT-22B, Qwen3, Gemma 3 |
 # | clipping | if a head's largest score exceeds 100 after a step, its $W_Q$ and $W_K$ are made smaller | Kimi K2 |
 # | soft cap | $s$ becomes $50 \tanh(s / 50)$ | Gemma 2 |
 
 # %% [markdown] id="qk-norm"
-# With QK-norm, before the gains, a score is a cosine times a fixed factor, and lies within $\pm \sqrt{d_k}$ whatever the matrices
+# If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine times a fixed factor, whatever the matrices
 # become:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
@@ -366,8 +358,8 @@ for factor in (1, 100):  # of W_Q
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# Two results together make a tool. Softmax sees the variance within a row, and a factor can be taken into $W_Q$. So we can measure the
-# first on some tokens and mend it with the second.
+# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. Together this makes a tool: measure the first on some
+# tokens, and mend it with the second.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -387,9 +379,10 @@ def unit_start(x, w_query, w_key):
     return w_query / np.sqrt(scores.var(axis=-1).mean())
 
 
+tokens = np.sqrt(0.5) * (basis[0] + basis[1:])  # of cosine 0.5
 w_query, w_key = rng.uniform(-1, 1, size=(2, d, d_k)) / np.sqrt(d)  # as nn.Linear does
-for w in (w_query, unit_start(y, w_query, w_key)):  # tokens of cosine 0.9
-    rows = (y @ w) @ (y @ w_key).T / np.sqrt(d_k)
+for w in (w_query, unit_start(tokens, w_query, w_key)):
+    rows = (tokens @ w) @ (tokens @ w_key).T / np.sqrt(d_k)
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="limits"
@@ -403,19 +396,19 @@ verify_lesson("scaling")
 #
 # | what, and when | formula |
 # |---|---|
-# | one row; $q$ fixed, entries of $k$ uncorrelated, any means, {eq}`row-variance-by-query` | {key}`row-variance-by-query` |
-# | the scale; all entries independent, mean 0, variance 1, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
-# | a row of a new layer; tokens of squared length $d$, {eq}`row-variance-at-initialisation` | {key}`row-variance-at-initialisation` |
-# | the scale in the weights, one step of gradient descent, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
+# | one row; $q$ fixed, entries of $k$ uncorrelated, {eq}`row-variance-by-query` | {key}`row-variance-by-query` |
+# | the scale; entries independent, mean 0, variance 1, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
+# | a new layer's row; $\Vert x \Vert^2 = \Vert y_j \Vert^2 = d$, {eq}`row-variance-at-initialisation` | {key}`row-variance-at-initialisation` |
+# | the scale in the weights, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Why the root? Softmax sees the leads within a row. By chance their squares grow like $\|q\|^2$, which is $d_k$ on average. The divisor
-#   acts on the leads themselves, so its root brings their spread back to 1.
-# - In a new layer the spread also depends on how the matrices are drawn and how alike the tokens are. Measure it within the rows.
+# - Why the root? Softmax sees the leads within a row. By chance their squares grow like $\|q\|^2$, which is $d_k$ on average. A divisor
+#   acts on the leads themselves, so the root of $d_k$ brings their spread back to 1.
+# - In a new layer the spread also depends on how the matrices are drawn and how alike the tokens are. So measure it.
 # - The scale is no new ability. It changes where $W_Q$ starts and how far a step moves it. In our task a start of variance 64 took SGD
-#   seven times the steps, and silent queries were one part of the reason.
+#   seven times the steps, and silent queries were a part of the reason.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
@@ -442,6 +435,8 @@ verify_lesson("scaling")
 #
 # $$\mathbb{E}_q\bigl[ \mathrm{Var}_k[q \cdot k] \bigr] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} \bigr)
 # \label{spread-within-a-row}$$
+#
+# A row of $n$ independent keys shows $1 - 1/n$ of this on average (task {task}`sampled-row-spread`).
 
 # %% [markdown] id="turn-correlated"
 # **Your turn.** {turn}`correlated-entries-variance`
@@ -597,6 +592,9 @@ assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
 # The picture is the same with Adam and at 256. At 16 the delay is smaller, and the controls come nearer to the silent queries raised.
+# Is it the queries that are sure and wrong? Raising only the silent ones whose largest score is the wrong item's helps less, everywhere,
+# than raising only those that are right already.
+#
 # With the other loss the unscaled layer is hardly behind at all, as one expects if the factor $J$ does the harm; but this loss is told the
 # right item, so it is another task too.
 #

@@ -25,8 +25,6 @@ WAYS = {
     "factor in W_Q": "twin",
     "unscaled": "unscaled",
     "silent raised": "silent raised",
-    "silent right raised": "silent and right raised",
-    "silent wrong raised": "silent and wrong raised",
     "others lengthened": "control: others lengthened",
     "silent exchanged": "control: exchanged",
 }
@@ -127,7 +125,7 @@ def steps_of_ways(results: Sequence[Mapping[str, Any]]) -> None:
     best = [found["best"]["SGD"]["64"] for found in results]
     steps = {shown: np.array([found[name] for found in best]) for name, shown in WAYS.items()}
     alt = "Dots of the fewest steps until learnt, one for each seed; their means are: " + ", ".join(
-        f"{name} {number(values.mean(), 0)}" for name, values in steps.items()
+        f"{name} {number(values.mean(), 1)}" for name, values in steps.items()
     )
     with picture(title="Steps until learnt: three layers, and the unscaled one with its gradients changed", alt=f"{alt}.", height=3.6) as (
         ax,

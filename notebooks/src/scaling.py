@@ -86,7 +86,7 @@ for d_k in (64, 1024):
 
 # %% [markdown] id="usual-answer" tags=["answer"]
 # The typical distance is 8 at $d_k = 64$ and 32 at $d_k = 1024$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
-# $d_k$ terms has the mean 1. Sixteen times as many entries make it only four times as large.
+# $d_k$ terms has the mean 1.
 
 # %% [markdown] id="all-scores"
 # As the keys have mean 0, all rows have their centre at 0, and this is the variance of all scores. Each entry adds 1:
@@ -205,7 +205,7 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # | `nn.MultiheadAttention`: uniform in $\pm \sqrt{6 / 4d}$ | $1/2$ | $1/4$ |
 # | normal, deviation 0.02 | $0.2$ | $0.04$ |
 #
-# Unit variance needs a product of 1. Suppose we have that. **Predict** $v$ for 64 tokens of which any two different ones
+# Suppose the product is 1, so that only the third factor is left. **Predict** $v$ for 64 tokens of which any two different ones
 # have the cosine 0, then 0.5, then 0.9.
 
 # %% id="inits-measured" tags=["predicted"]
@@ -306,7 +306,7 @@ figures.steps_of_ways(record.results)
 # %% [markdown] id="trained"
 # ## After training
 #
-# SmolLM2 has $d_k = 64$ and divides by 8. We multiply all of its scores by a factor, and measure on four
+# SmolLM2, a small language model that people use, has $d_k = 64$ and divides by 8. We multiply all of its scores by a factor, and measure on four
 # texts its perplexity, roughly the number of next tokens it hesitates between.
 
 # %% id="trained-code"
@@ -322,11 +322,11 @@ for which in (np.min, np.median, np.max):
 
 # %% [markdown] id="trained-notice"
 # Without the scale this model is useless. That does not prove that models need one: it was trained with it, and dividing its $W_Q$ by 8
-# would undo the damage exactly. Nor have its rows variance 1. Training may make the matrices large, and $q$ and $k$ dependent,
-# so no fixed divisor bounds a score.
+# would undo the damage exactly. Nor does the division hold the variance of its
+# rows at 1: training may make the matrices large, and $q$ and $k$ dependent, so no fixed divisor bounds a score.
 
 # %% [markdown] id="holds"
-# Several large models hold their scores otherwise:
+# Several large models hold their scores in other ways:
 #
 # | way | what is done | in |
 # |---|---|---|
@@ -471,7 +471,7 @@ figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer"
 # Related entries in $q$ alone change nothing, because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
-# $1 + 15 \cdot 0.25 = 4.75$. Means of 0.5 move the mean to $16 \cdot 0.25 / 4 = 1$ and the variance to $1 + 2 \cdot 0.25$. The last
+# $1 + 15 \cdot 0.25 = 4.75$. Deviations of 1.5 give $1.5^4 \approx 5$. Means of 0.5 move the mean to $16 \cdot 0.25 / 4 = 1$ and the variance to $1 + 2 \cdot 0.25$. The last
 # query has $\|q\|^2 = 3 \cdot 16$, so its row has the variance 3.
 
 # %% [markdown] id="correlated"
@@ -497,8 +497,7 @@ figures.broken_assumptions(scaled)
 
 # %% [markdown] id="kurtosis"
 # **Is a score normal?** Let all entries be independent and standard normal. With $q$ fixed, $q \cdot k$ is a sum of independent normal
-# numbers, so it is normal with variance $\|q\|^2$ and fourth moment $3 \|q\|^4$. Over all queries it is a mixture of such curves, and no
-# normal number. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for $i \ne j$,
+# numbers, so it is normal with variance $\|q\|^2$ and fourth moment $3 \|q\|^4$. Over all queries it is a mixture of such curves, and not normal. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for $i \ne j$,
 #
 # $$\mathbb{E}\bigl[ \|q\|^4 \bigr] = \sum_i \sum_j \mathbb{E}[q_i^2 q_j^2] = 3\,d_k + d_k (d_k - 1) = d_k^2 + 2\,d_k$$
 #

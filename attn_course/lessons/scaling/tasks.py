@@ -119,9 +119,9 @@ def _sixteen_points(rng):
     """,
 )
 def my_expression(d_k, m_q, m_k, v_q, v_k):
-    r"""Entries of $q$ are independent, each with mean $m_q$ (a number here, the same for all entries) and **variance** $v_q$; those of
-    $k$ are independent of them and of each other, with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the
-    symbols `d_k`, `m_q`, `m_k`, `v_q` and `v_k`.
+    r"""(From the Deeper section {section}`matrices`.) Entries of $q$ are independent, each with mean $m_q$ (a number here, the same for all
+    entries) and **variance** $v_q$; those of $k$ are independent of them and of each other, with mean $m_k$ and variance $v_k$. Write
+    $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`, `m_k`, `v_q` and `v_k`.
     """
     return d_k * (v_q * v_k + m_q**2 * v_k + m_k**2 * v_q)
 
@@ -485,7 +485,7 @@ ORDER = [
     note(
         "title",
         """
-        They climb; the last two belong to *Deeper* sections.
+        They climb. Those that name a *Deeper* section belong to it.
 
         Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
     """,

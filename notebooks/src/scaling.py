@@ -89,7 +89,7 @@ for d_k in (64, 1024):
 # $d_k$ terms has the mean 1.
 
 # %% [markdown] id="all-scores"
-# As the keys have mean 0, all rows have their centre at 0, and this is the variance of all scores. Each entry adds 1:
+# As the keys have mean 0, every row is centred at 0, and this is the variance of all scores. Each entry adds 1:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -169,7 +169,7 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # In A the mean of $\|q\|^2$ is 16 and $\sigma_k^2$ is 0.04, so after the scale the variance within a row is 0.04. The rest, 1, is how far
 # the rows lie apart. In B an entry of $q$ has the mean square $1 + 0.04$, and $\sigma_k^2 = 1$, so all of the 1.04 lies within the rows.
-# A's weights are nearly equal and B's are not, but `scores.var()` is the same. (Our sample comes within 2 percent.)
+# A's weights are nearly equal and B's are not, but `scores.var()` is the same. (Our sample gives 1.06.)
 
 # %% [markdown] id="layer-norm"
 # ## A new layer
@@ -284,8 +284,7 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
     print("{:18s} {:6.2f} {:9.2f}".format(what, *pair))
 
 # %% [markdown] id="silent-notice"
-# A quarter of the queries is silent without the scale, most of them wrong: this speaks for the suspicion. What speaks against it is that the
-# mean norm of $J$, the largest factor by which it stretches a change, falls only a little (on the card, with 64 keys, it even rises), and
+# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. Against it speaks that the mean norm of $J$, the largest factor by which it stretches a change, falls only a little (on the card, with 64 keys, it even rises), and
 # the mean length of $g$ by a third.
 
 # %% [markdown] id="ways"
@@ -306,7 +305,7 @@ figures.steps_of_ways(record.results)
 # %% [markdown] id="trained"
 # ## After training
 #
-# SmolLM2, a small language model that people use, has $d_k = 64$ and divides by 8. We multiply all of its scores by a factor, and measure on four
+# SmolLM2, a small language model, has $d_k = 64$ and divides by 8. We multiply all of its scores by a factor, and measure on four
 # texts its perplexity, roughly the number of next tokens it hesitates between.
 
 # %% id="trained-code"
@@ -358,8 +357,8 @@ for factor in (1, 100):  # of W_Q
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. Together this makes a tool: measure the first on some
-# tokens, and mend it with the second.
+# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. So we can measure the one on some
+# tokens, and mend it with the other.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -597,13 +596,15 @@ assert all(all(claims.values()) for claims in concluded)
 # With the other loss the unscaled layer is hardly behind at all, as one expects if the factor $J$ does the harm; but this loss is told the
 # right item, so it is another task too.
 #
-# **Step sizes.** The experiment tries eight for SGD and seven for Adam. Where the best is the smallest or the largest, there may be a better
-# one.
+# **Step sizes.** Here are the steps at $d_k = 64$ for each of them, as medians of three seeds; a line stands for more than 100. Where the best
+# size is the smallest or the largest, there may be a better one.
 
 # %% id="steps-code"
-every = [found["steps"] for found in record.results]
-sizes = experiments.STEP_SIZES
-figures.steps_against_step_size(every, sizes, most=experiments.STEPS, d_k=64)
+for name, sizes in experiments.STEP_SIZES.items():
+    print(f"{name} step size".ljust(15), *(f"{size:6g}" for size in sizes))
+    for kind in experiments.LAYERS:
+        steps = np.median(record.values("steps", name, "64", kind), axis=0)
+        print(f"{kind:15s}", *(f"{n:6.0f}" if n <= 100 else "     -" for n in steps))
 
 # %% [markdown] id="steps-notice"
 # At small step sizes of SGD the scaled layer is slowest. Its gradients carry the factor $c$, and the twin's step for $W_Q$ is in effect 64

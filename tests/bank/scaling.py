@@ -1,13 +1,3 @@
-# %% uncentred-score-variance | wrong | means ignored
-my_expression = d_k * v_q * v_k
-# %% uncentred-score-variance | wrong | second moment of the terms: squared mean not subtracted
-my_expression = d_k * (v_q + m_q**2) * (v_k + m_k**2)
-# %% uncentred-score-variance | wrong | each mean paired with its own variance
-my_expression = d_k * (v_q * v_k + m_q**2 * v_q + m_k**2 * v_k)
-# %% uncentred-score-variance | wrong | v taken as standard deviations
-my_expression = d_k * (v_q**2 * v_k**2 + m_q**2 * v_k**2 + m_k**2 * v_q**2)
-# %% uncentred-score-variance | wrong | means not squared
-my_expression = d_k * (v_q * v_k + m_q * v_k + m_k * v_q)
 # %% uncentred-score-variance | wrong | d_k squared on the mean terms
 my_expression = d_k * v_q * v_k + d_k**2 * (m_q**2 * v_k + m_k**2 * v_q)
 # %% uncentred-score-variance | wrong | divided by d_k, as for a scaled score

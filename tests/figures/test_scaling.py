@@ -15,10 +15,6 @@ from tests.figures.support import Pictures, card_html, rows_of_card
 X = np.linspace(-6, 6, 41)
 
 
-def two(scaled, unscaled):
-    return {"scaled": scaled, "unscaled": unscaled}
-
-
 DRAWN = [
     (
         partial(figures.broken_assumptions, {"all hold": np.linspace(-1.5, 1.5, 400), "q = k": np.linspace(2.0, 6.0, 400), "c": X}),
@@ -30,29 +26,13 @@ DRAWN = [
     ),
     (
         partial(
-            figures.steps_against_step_size,
-            [{"SGD": {"4": two([9, 3], [9, 7]) | {"factor in W_Q": [4, 5]}}}],
-            {"SGD": [1, 2]},
-            most=9,
-            d_k=4,
-        ),
-        ["SGD: 3 to 3 scaled, 7 to 7 unscaled, 4 to 4 factor in W_Q."],
-    ),
-    (
-        partial(
             figures.steps_of_ways,
             [{"best": {"SGD": {"64": {way: first + place for place, way in enumerate(figures.WAYS)}}}} for first in (1, 3)],
         ),
         ["their means are: scaled 2.0, twin 3.0, unscaled 4.0, silent raised 5.0,"],
     ),
 ]
-REFUSED = [
-    (partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes"),
-    (
-        partial(figures.steps_against_step_size, [{"SGD": {"4": two([9], [9]) | {"factor in W_Q": [4]}}}], {"SGD": [1, 2]}, most=9, d_k=4),
-        r"a seed must have shape \(2,\); got \(1,\)",
-    ),
-]
+REFUSED = [(partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes")]
 
 
 class TestPictures(Pictures):

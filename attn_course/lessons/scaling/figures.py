@@ -1,25 +1,20 @@
 """Figures of the lesson scaling: how scores are spread, what that does to the weights, and to a training."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import add_legend_below, as_numbers, same_shape
+from attn_course.figures.drawing import as_numbers
 from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import INK, NEUTRAL_STYLES, SCORES
 from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
-LAYERS = ("scaled", "unscaled", "factor in W_Q")
-LAYER_COLOURS = dict(zip(LAYERS, (colour for colour, _ in NEUTRAL_STYLES), strict=False))
-LAYER_DASHES = [dashes for _, dashes in NEUTRAL_STYLES[: len(LAYERS)]]
 WAYS = {
     "scaled": "scaled",
     "factor in W_Q": "twin",
@@ -75,48 +70,6 @@ def rows_of_scores(scores: ArrayLike) -> None:
         ax.set(xlabel="score (upright stroke: mean of the row)", ylabel="query", yticks=range(len(table)), ylim=(len(table) - 0.5, -0.5))
 
 
-def steps_against_step_size(
-    steps: Sequence[Mapping[str, Mapping[str, Mapping[str, ArrayLike]]]], sizes: Mapping[str, Sequence[float]], *, most: int, d_k: int
-) -> None:
-    """Show how many steps a layer needs against the step size, one panel for each optimizer.
-
-    `steps`: for each seed, by optimizer, d_k and layer: the steps for each step size; a training that did not learn has more than
-    `most`. `sizes`: by optimizer: the step sizes. `d_k`: entries of a query. Raises ValueError if there are not as many steps as
-    step sizes.
-    """
-    drawn = {
-        name: {layer: _of_seeds([found[name][str(d_k)][layer] for found in steps], len(sizes[name])) for layer in LAYERS} for name in sizes
-    }
-    best = {name: {layer: rows.min(axis=1) for layer, rows in layers.items()} for name, layers in drawn.items()}
-    head = f"Steps until learnt against the step size, d_k = {d_k}, each seed and their median; a cross where the median did not learn. "
-    alt = f"{head}Fewest steps, over the seeds. " + " ".join(
-        f"{name}: " + ", ".join(f"{number(found.min(), 0)} to {number(found.max(), 0)} {layer}" for layer, found in layers.items()) + "."
-        for name, layers in best.items()
-    )
-    title = _typeset(f"At d_k = {d_k} the best unscaled run is slower than the best of the other two")
-    with picture(title=title, alt=alt, height=3.9, columns=len(drawn), sharey=True) as axes:
-        for ax, (name, layers) in zip(axes, drawn.items(), strict=True):
-            x = np.asarray(sizes[name])
-            levels = most * np.array([1.15, 1.35, 1.6])  # of the crosses
-            for rows, (layer, colour), dashes, level in zip(layers.values(), LAYER_COLOURS.items(), LAYER_DASHES, levels, strict=True):
-                middle = np.median(rows, axis=0)
-                ax.plot(x, np.where(rows <= most, rows, np.nan).T, color=colour, linewidth=0.7, alpha=0.5)
-                learnt = np.where(middle <= most, middle, np.nan)
-                ax.plot(x, learnt, color=colour, linestyle=dashes, marker="o", markersize=4, label=_typeset(layer))
-                ax.plot(x[middle > most], np.full((middle > most).sum(), level), "x", color=colour, markersize=6)
-            ax.plot([], [], "x", color=INK, label=f"not learnt in {most}")
-            ax.set(xscale="log", yscale="log", xlabel="step size", ylim=(2, 1.9 * most))
-            ax.xaxis.set_major_locator(FixedLocator([*map(float, x[::2])]))
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            ax.xaxis.set_minor_locator(NullLocator())
-            ax.yaxis.set_major_locator(FixedLocator([2, 5, 10, 20, 50, 100]))
-            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            ax.yaxis.set_minor_locator(NullLocator())
-            ax.set_title(name)
-        axes[0].set_ylabel("steps until learnt")
-        add_legend_below(axes[0], 4)
-
-
 def steps_of_ways(results: Sequence[Mapping[str, Any]]) -> None:
     """Show the fewest steps of SGD at d_k = 64, a dot for each seed and a stroke for their mean, a line for each layer and each way.
 
@@ -131,20 +84,11 @@ def steps_of_ways(results: Sequence[Mapping[str, Any]]) -> None:
         ax,
     ):
         for place, values in enumerate(steps.values()):
-            colour = LAYER_COLOURS["scaled" if place == 0 else "factor in W_Q" if place == 1 else "unscaled"]
+            colour = NEUTRAL_STYLES[min(place, 2)][0]  # the two layers that learn fast, and the unscaled one in all ways
             ax.plot(values, np.full(len(values), place) + np.linspace(-0.12, 0.12, len(values)), "o", color=colour, markersize=6)
             ax.plot(values.mean(), place, "|", color=INK, markersize=18, markeredgewidth=2)
         ax.set(xlabel="fewest steps until learnt (upright stroke: mean)", xlim=(0.0, None), ylim=(len(steps) - 0.5, -0.5))
-        ax.set_yticks(range(len(steps)), [_typeset(name) for name in steps])
-
-
-def _typeset(text: str) -> str:
-    """Set the symbols of a label as mathematics."""
-    return re.sub(r"\b(?:d_k|W_[QK])\b", r"$\g<0>$", text)
-
-
-def _of_seeds(rows: Sequence[ArrayLike], length: int = 9) -> np.ndarray:
-    return np.stack([same_shape("numbers of a seed", row, length) for row in rows])
+        ax.set_yticks(range(len(steps)), list(steps))
 
 
 def scale_explorable() -> None:

@@ -474,7 +474,7 @@ figures.broken_assumptions(scaled)
 # query has $\|q\|^2 = 3 \cdot 16$, so its row has the variance 3.
 
 # %% [markdown] id="correlated"
-# **When $q$ and $k$ depend on each other.** A trained layer wants just that. Let standard normal entries be correlated,
+# **When $q$ and $k$ depend on each other.** Training aims at just that. Let standard normal entries be correlated,
 # $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, with $e_i$ standard normal and independent of all $q_i$, and different $i$ independent.
 # Then $q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i$ has the mean $\rho$. In its square the mixed term has mean 0, because $e_i$
 # has. The fourth moment of a standard normal number is 3: integrate $x^3 \cdot x\, e^{-x^2/2}$ by parts, and 3 times the variance is
@@ -575,7 +575,7 @@ print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * np.exp(-2)), 3))
 # ## Deeper: the training, measured in full
 #
 # **Both optimizers, three widths.** Adam divides a running average of each entry's gradients by the root of one of their squares. Here are
-# the steps that each layer needs with its best step size, as means of three seeds. The last two columns have another loss, minus the
+# the steps that each layer needs with its best step size, as means of three seeds. The last two rows have another loss, minus the
 # logarithm of the right item's weight. Its gradient by the scores is $w_j$, less 1 for the right item, and has no factor $J$.
 
 # %% id="widths-code"

@@ -25,7 +25,7 @@ my_variance_formula = asked_formula(
         Each entry has mean 0 and variance 1, but any two *different* entries of $q$ have the covariance $\rho$, and so have those of $k$.
         Still $q$ is independent of $k$. Start from {eq}`score-variance-from-covariances`, write its trace as a double sum, and write a
         formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`, as a string: `r"..."`. (At $\rho = 1$ and $d_k = 2$ it
-        must give 4: both vectors are then one coin, twice.)
+        must give 4: each vector then holds one number twice.)
     """,
     equation="score-variance-from-covariances",
     points=1,

@@ -117,7 +117,7 @@ my_slope = asked_formula(
 
         only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` if needed. Any form that is
         equal counts. Its sign then tells which weights grow with $c$. To see how it is understood, `from attn_course import read` and call
-        `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
+        `read("weights-under-a-scale", my_slope)`. A formula that cannot be read does not count as an attempt.
     """,
     equation="softmax-derivative",
     points=2,

@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# In lesson {lesson}`softmax` we divided every score by 2. That is the root of $d_k = 4$, the number of entries in a
-# query. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so
-# we ask how far chance alone drives the scores of one query apart.
+# In lesson {lesson}`softmax` every score was half a dot product. The 2 is the root of $d_k = 4$, the number of entries in a query. **Why
+# the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we ask how far
+# chance alone drives the scores of one query apart.
 
 # %% [markdown] id="needs"
 # **Afterwards you can** tell how far a new layer's scores spread, and choose a scale. **You need** lesson {lesson}`softmax`,

@@ -1,4 +1,4 @@
-"""The variance of a score: what it is, what each assumption is worth, what softmax sees of it, and what the scale is not.
+"""The spread of a row of scores, the variance of all scores, what each assumption is worth, and what the scale is not.
 
 What is random is a list of outcomes with their probabilities, never a sample: every expectation is an exact sum.
 """
@@ -8,10 +8,24 @@ import itertools
 import numpy as np
 
 from attn_course.equations.core import Givens, about
-from attn_course.equations.drawing import Normal
+from attn_course.equations.drawing import Normal, uncorrelated
 from attn_course.formulas import column, function, independent, outcomes, row
 
 claim = about("C1")
+
+
+# ---- One row, and all scores
+@claim("row-variance-by-query", serves="C1 C2")
+def _(normal, rng, d_k):
+    r"""\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2
+    where q fixed ;; entries of k uncorrelated, variance sigma_k^2, any means
+    The means shift the whole row. Of the products of what varies, those of different entries have mean 0.
+        as if the entries of k moved together: \|q\|^2 -> \Bigl( \sum_i q_i \Bigr)^2
+        length for squared length: \|q\|^2 -> \|q\|
+        the deviation for the variance: \sigma_k^2 -> \sigma_k
+    """
+    (points, chances), sigma = uncorrelated(normal, rng, d_k), rng.uniform(0.5, 1.8)
+    return {"q": row(normal(d_k)), "k": outcomes(chances, row(normal(d_k) + sigma * points), "k"), r"\sigma_k": sigma}
 
 
 # ---- Mean and variance of a dot product
@@ -32,40 +46,11 @@ def any_moments(rng: np.random.Generator, d_k: int, *, centred: bool = False) ->
     return {**givens, **means, **spreads}
 
 
-@claim("mean-of-a-score")
-def _(rng, d_k):
-    r"""\mathbb{E}[q \cdot k] = m_q \cdot m_k
-    where q independent of k ;; means m_q, m_k
-    The mean of a product of independent numbers is the product of their means.
-        the lengths of the means: m_q \cdot m_k -> \|m_q\|\,\|m_k\|
-        as if for squares too: \mathbb{E}[(q \cdot k)^2] = (m_q \cdot m_k)^2
-        zero, as for centred entries: m_q \cdot m_k -> 0
-    """
-    tables, givens = any_vectors(rng, d_k)
-    return {**givens, **{f"m_{name}": column(np.average(tables[name], axis=0, weights=tables[f"p_{name}"])) for name in "qk"}}
-
-
-@claim(
-    "score-variance-by-entries",
-    rests_on="mean-of-a-score",
-    equivalent={f"(S_{name})_{{i j}} -> (S_{name})_{{j i}}": "a covariance matrix is symmetric" for name in "qk"},
-)
-def _(rng, d_k):
-    r"""\mathrm{Var}[q \cdot k] = \sum_{i,\,j} \bigl( (S_q)_{ij} (S_k)_{ij} + (m_q)_i (m_q)_j (S_k)_{ij} + (m_k)_i (m_k)_j (S_q)_{ij} \bigr)
-    where q independent of k ;; means m_q, m_k ;; covariances S_q, S_k
-    The mean of a product of four entries comes apart into one of q and one of k; of four products, the square of the mean cancels.
-        each variance of q with each of k: (S_q)_{ij} (S_k)_{ij} -> (S_q)_{ii} (S_k)_{jj}
-        the means forgotten: \mathrm{Var}[q \cdot k] = \sum_{i,\,j} (S_q)_{ij} (S_k)_{ij}
-        each mean with its own covariance: (m_q)_j (S_k) -> (m_q)_j (S_q) ;; (m_k)_j (S_q) -> (m_k)_j (S_k)
-    """
-    return any_moments(rng, d_k)
-
-
-@claim("score-variance-from-covariances", rests_on="score-variance-by-entries")
+@claim("score-variance-from-covariances")
 def _(rng, d_k, draw):
     r"""\mathrm{Var}[q \cdot k] = \mathrm{tr}(S_q S_k) + m_q^\top S_k\, m_q + m_k^\top S_q\, m_k
     where q independent of k ;; means m_q, m_k ;; covariances S_q, S_k
-    Eq. score-variance-by-entries with the sum of products of two symmetric matrices written as the trace of their product.
+    Three sources of spread, with mean squares that add: both vectors vary, the key alone, the query alone.
         the traces multiplied: (S_q S_k) -> (S_q)\,\mathrm{tr}(S_k)
         each mean with its own covariance: S_k\, -> S_q\, ;; S_q\, m_k -> S_k\, m_k
         the mean square: \mathrm{Var}[q \cdot k] -> \mathbb{E}[(q \cdot k)^2]
@@ -147,7 +132,7 @@ def _(rng, d_k):
 @claim(
     "spread-within-a-row",
     serves="C2",
-    rests_on="score-variance-by-entries",
+    rests_on="row-variance-by-query",
     equivalent={f"(S_{name})_{{i j}} -> (S_{name})_{{j i}}": "a covariance matrix is symmetric" for name in "qk"},
 )
 def _(rng, d_k):

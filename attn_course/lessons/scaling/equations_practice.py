@@ -1,4 +1,4 @@
-"""Deeper: other similarities, the shape of the distribution, and norms before and after the projections.
+"""A new layer, whose tokens are normalised; and deeper: other similarities, and the shape of the distribution.
 
 What is random is a list of points and weights with the moments that its formula needs, exactly: every outcome, or a rule for the normal
 distribution.
@@ -141,14 +141,45 @@ def _(normal, rng, d_model, d_k):
         the factor d_k left: = \sigma_Q^2 -> = d_k\, \sigma_Q^2
         x . y: \|x\|^2\, \|y\|^2 -> (x \cdot y)^2
 
-    With |x|^2 = |y|^2 = d_model: 1/9 for nn.Linear, 1/4 for packed Xavier.
+    With |x|^2 = |y|^2 = d_model: 1/9 for nn.Linear, 1/4 for packed Xavier. A difference of two keys' tokens may stand for y.
     """
     (x, y), deviations = normal(2, d_model), {"Q": rng.uniform(0.3, 0.6), "K": rng.uniform(0.7, 0.9)}
     random = {f"W_{name}": weights_of_variance(normal, rng, (d_model, d_k), deviation, name) for name, deviation in deviations.items()}
     return {"x": row(x), "y": row(y), "d_k": d_k, **random, **{rf"\sigma_{name}": deviation for name, deviation in deviations.items()}}
 
 
-@claim("query-key-normalisation", serves="C3 C4", rests_on="cosine-similarity")
+def alike(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    """Return tokens with a squared length of d that share a part, and so have cosines of many sizes."""
+    tokens = rng.normal(size=(n, d)) + 1.5 * rng.normal(size=d)
+    return np.asarray(np.sqrt(d) * tokens / np.linalg.norm(tokens, axis=-1, keepdims=True))
+
+
+@claim("row-variance-at-initialisation", serves="C3", rests_on="score-variance-at-initialisation")
+def _(normal, rng, n, d, d_k):
+    r"""\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
+        \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d}
+    where v = variance of a row over n keys, after the scale ;; all tokens of squared length d
+        ;; entries of W_Q, W_K as in {eq}`score-variance-at-initialisation`
+    v is half the mean squared lead, and the lead of j over l is the score of x with y_j - y_l, of squared length 2 d (1 - cos).
+        X17: LayerNorm makes the row's variance 1: \mathbb{E}[v] = 1 - \bar c
+        the tokens' likeness forgotten: (1 - \bar c) ->
+        other pairs only: \frac{1}{n^2} -> \frac{1}{n (n - 1)}
+    """
+    x, y = alike(rng, n + 1, d)[0], alike(rng, n, d)
+    sigma = {"Q": rng.uniform(0.3, 0.6), "K": rng.uniform(0.7, 0.9)}
+    (w_query, p), (w_key, r) = (uncorrelated(normal, rng, d, d_k) for _ in sigma)
+    scores = np.einsum("i,aij,bkj,nk->abn", x, sigma["Q"] * w_query, sigma["K"] * w_key, y) / np.sqrt(d_k)
+    chances = np.outer(p, r)
+    return {
+        "v": outcomes(chances.ravel(), scores.var(axis=-1).ravel()),
+        "y": rows(y),
+        "n": n,
+        "d": d,
+        **{rf"\sigma_{name}": of_it for name, of_it in sigma.items()},
+    }
+
+
+@claim("query-key-normalisation", serves="C3 C4")
 def _(normal, rng, d_k):
     r"""\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad
         \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}

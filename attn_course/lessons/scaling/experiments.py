@@ -20,18 +20,15 @@ STEPS, LEARNT, TESTED, LOOKED_AT = 100, 0.9, 512, 2048  # learnt: more than 0.9 
 WIDTHS = (16, 64, 256)
 LAYERS = ("scaled", "unscaled", "factor in W_Q")
 STEP_SIZES = {"SGD": tuple(0.1 * 2.0**n for n in range(8)), "Adam": tuple(0.002 * 2.0**n for n in range(7))}
-LOSSES = (
-    "squared error",
-    "long ones cut",
-    "silent ones raised",
+SILENT = 0.01  # a query whose gradient is shorter is called silent
+WAYS = (  # what is done to the gradients of the unscaled layer
+    "silent raised",
     "silent right raised",
     "silent wrong raised",
-    "silent wrong turned",
-    "equal lengths",
-    "minus log weight",
+    "silent exchanged",
+    "others lengthened",
 )
-SILENT = 0.01  # a query whose gradient is shorter is called silent
-LENGTH = 0.3  # to which gradients are cut or raised: about their mean length in a fresh scaled layer
+LOG_WEIGHT = "minus log weight"
 
 Batch = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -73,73 +70,73 @@ def scores(layer: Attention, query: Tensor, items: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, loss: str = LOSSES[0]) -> Tensor:
+def score_gradients(found: Tensor, value: Tensor, wanted: Tensor, way: str = "") -> Tensor:
     """Return for each query alone the gradient of its loss by its scores, (size, n_items).
 
-    "squared error": of the output, mean over its entries. The next five change the length of that gradient and keep its direction:
-    "long ones cut" makes those longer than 0.3 as long as that, "silent ones raised" those shorter than 0.01, "silent right raised" and
-    "silent wrong raised" of these only those of queries whose largest score is, or is not, the right item's, and "equal lengths" all.
-    "silent wrong turned" raises the same as "silent wrong raised", and gives them the direction that minus log weight has.
-    "minus log weight" is another loss, minus the logarithm of the weight of the right item; its gradient is w - onehot.
+    The loss is the squared error of the output, mean over its entries. A way changes these gradients. "silent raised" gives those shorter
+    than 0.01 the mean length of the batch, in their own direction; "silent right raised" and "silent wrong raised" only those of queries
+    whose largest score is, or is not, the right item's. Two controls: "silent exchanged" gives the silent ones that length too, each in the
+    direction of the silent one before it; "others lengthened" shares the same length in all among as many that are not silent. "minus log
+    weight" is another loss, minus the logarithm of the weight of the right item: its gradient, w - onehot, has no factor J.
     It is computed in float64 and returned in the type of `found`.
     """
     weights = found.double().softmax(dim=-1)
-    toward = weights - torch.nn.functional.one_hot(wanted, found.shape[-1])
-    if loss == "minus log weight":
-        return toward.to(found.dtype)
+    if way == LOG_WEIGHT:
+        return (weights - torch.nn.functional.one_hot(wanted, found.shape[-1])).to(found.dtype)
     # Sums of differences, because a difference of sums is only rounding error where one weight is nearly 1.
     missing = value.double() - value[torch.arange(len(found)), wanted][:, None].double()
     d_output = 2.0 / D_VALUE * torch.einsum("bj,bjv->bv", weights, missing)
     d_weights = torch.einsum("bv,bjv->bj", d_output, value.double())
     # Eq. softmax-vector-jacobian-product
     gradient = weights * torch.einsum("bl,bjl->bj", weights, d_weights[:, :, None] - d_weights[:, None, :])
-    if loss == "squared error":
-        return gradient.to(found.dtype)
     length = gradient.norm(dim=-1, keepdim=True)
     silent, right = length < SILENT, (found.argmax(dim=-1) == wanted)[:, None]
+    mean = length.mean()
+    direction = gradient / gradient.abs().amax(dim=-1, keepdim=True).clamp_min(1e-300)  # squares of tiny numbers would be 0
+    direction = torch.nn.functional.normalize(direction, dim=-1)
+    if way == "others lengthened":
+        chosen = (~silent).flatten().nonzero().flatten()[: int(silent.sum())]
+        gradient[chosen] += mean * silent.sum() / max(len(chosen), 1) * direction[chosen]
+        return gradient.to(found.dtype)
+    if way == "silent exchanged":
+        which = silent.flatten()
+        direction[which] = direction[which].roll(1, dims=0)
     changed = {
-        "long ones cut": length > LENGTH,
-        "silent ones raised": silent,
+        "": torch.zeros_like(silent),
+        "silent raised": silent,
         "silent right raised": silent & right,
         "silent wrong raised": silent & ~right,
-        "silent wrong turned": silent & ~right,
-        "equal lengths": torch.ones_like(silent),
+        "silent exchanged": silent,
     }
-    if loss == "silent wrong turned":
-        gradient = torch.where(changed[loss], toward, gradient)
-    direction = gradient / gradient.abs().amax(dim=-1, keepdim=True).clamp_min(1e-300)  # squares of tiny numbers would be 0
-    return torch.where(changed[loss], LENGTH * torch.nn.functional.normalize(direction, dim=-1), gradient).to(found.dtype)
+    return torch.where(changed[way], mean * direction, gradient).to(found.dtype)
 
 
 @torch.no_grad()
-def first_gradients(d_k: int, kind: str, seed: int, count: int = LOOKED_AT) -> dict[str, Any]:
+def first_gradients(d_k: int, kind: str, seed: int, count: int = LOOKED_AT) -> dict[str, float]:
     """Look at a fresh layer with many queries, each alone, before the first step.
 
-    Returns "within a row" and "in all": the variance of scores that softmax sees, and that of all scores; "right": share of right
-    lookups; of the lengths of gradients by scores "mean", "deciles" (nine) and "silent", the share below 0.01; "silent and right": the
-    share of all queries that are both; "pull": mean of minus the gradient by the right item's score; "pull, equal lengths": the same,
-    all gradients made as long as each other.
+    Returns "variance of a row": what softmax sees of the scores; "right": share of right lookups; "norm of J": mean of the largest factor
+    by which the Jacobian of the softmax stretches; of the gradients by the scores "mean length", "silent", the share below 0.01, and
+    "silent and right", the share of all queries that are both.
     """
     query, items, value, wanted = Lookups(seed).batch(count)
     found = scores(initial_layer(d_k, kind, seed), query, items)
-    gradient, equal = (score_gradients(found, value, wanted, loss) for loss in ("squared error", "equal lengths"))
-    silent, right = gradient.norm(dim=-1) < SILENT, found.argmax(dim=-1) == wanted
+    weights = found.double().softmax(dim=-1)
+    length = score_gradients(found, value, wanted).norm(dim=-1)
+    silent, right = length < SILENT, found.argmax(dim=-1) == wanted
     measured = {
-        "within a row": found.var(dim=-1).mean(),
-        "in all": found.var(),
+        "variance of a row": found.var(dim=-1, correction=0).mean(),
         "right": right.float().mean(),
-        "mean": gradient.norm(dim=-1).mean(),
+        "norm of J": torch.linalg.eigvalsh(torch.diag_embed(weights) - weights[:, :, None] * weights[:, None, :])[:, -1].mean(),
+        "mean length": length.mean(),
         "silent": silent.float().mean(),
         "silent and right": (silent & right).float().mean(),
-        "pull": -gradient[torch.arange(count), wanted].mean(),
-        "pull, equal lengths": -equal[torch.arange(count), wanted].mean(),
     }
-    deciles = torch.quantile(gradient.norm(dim=-1), torch.linspace(0.1, 0.9, 9))
-    return {name: round(float(value), 4) for name, value in measured.items()} | {"deciles": [round(float(x), 4) for x in deciles]}
+    return {name: round(float(value), 4) for name, value in measured.items()}
 
 
 def train(
-    layer: Attention, optimizer: torch.optim.Optimizer, batches: Sequence[Batch], test: Batch, loss: str = LOSSES[0], steps: int = STEPS
+    layer: Attention, optimizer: torch.optim.Optimizer, batches: Sequence[Batch], test: Batch, way: str = "", steps: int = STEPS
 ) -> tuple[int, list[float]]:
     """Train a layer in place, one batch a step, until it has learnt.
 
@@ -150,7 +147,7 @@ def train(
     for query, items, value, wanted in batches[:steps]:
         found = scores(layer, query, items)
         optimizer.zero_grad()
-        found.backward(score_gradients(found, value, wanted, loss) / len(wanted))
+        found.backward(score_gradients(found, value, wanted, way) / len(wanted))
         optimizer.step()
         with torch.no_grad():
             tried = scores(layer, test[0], test[1])
@@ -168,7 +165,7 @@ def optimizer_for(layer: Attention, name: str, step_size: float) -> torch.optim.
 
 
 def steps_to_learn(
-    d_k: int, kind: str, optimizer: str, data: tuple[Sequence[Batch], Batch], *, seed: int, loss: str = LOSSES[0], whole: bool = False
+    d_k: int, kind: str, optimizer: str, data: tuple[Sequence[Batch], Batch], *, seed: int, way: str = "", whole: bool = False
 ) -> list[int]:
     """Return the steps that a layer needs with each step size of its optimizer.
 
@@ -178,74 +175,68 @@ def steps_to_learn(
     for step_size in STEP_SIZES[optimizer]:
         layer = initial_layer(d_k, kind, seed)
         limit = STEPS if whole or not needed else min(needed)
-        needed.append(train(layer, optimizer_for(layer, optimizer, step_size), *data, loss, limit)[0])
+        needed.append(train(layer, optimizer_for(layer, optimizer, step_size), *data, way, limit)[0])
     return needed
 
 
 def with_and_without_scale(seed: int, widths: Sequence[int] = WIDTHS) -> dict[str, Any]:
-    """Measure the first gradients, and the steps to learn: each layer, both optimizers, all step sizes, every change of the gradients."""
+    """Measure the first gradients, and the steps to learn: each layer, both optimizers, all step sizes, every way.
+
+    "best", the fewest steps over the step sizes, has a number for each layer, for each way in the unscaled one, and for minus log weight
+    with and without the scale.
+    """
     task = Lookups(seed)
     data = [task.batch() for _ in range(STEPS)], task.batch(TESTED)
     found: dict[str, Any] = {"first": {}, "steps": {}, "best": {}}
     for d_k in map(str, widths):
-        found["first"][d_k] = {kind: first_gradients(int(d_k), kind, seed) for kind in LAYERS}
+        found["first"][d_k] = {kind: first_gradients(int(d_k), kind, seed) for kind in LAYERS[:2]}
         for name in STEP_SIZES:
             every = {kind: steps_to_learn(int(d_k), kind, name, data, seed=seed, whole=True) for kind in LAYERS}
             found["steps"].setdefault(name, {})[d_k] = every
-            best = found["best"].setdefault(name, {}).setdefault(d_k, {LOSSES[0]: {kind: min(steps) for kind, steps in every.items()}})
-            for loss in LOSSES[1:]:
-                best[loss] = {kind: min(steps_to_learn(int(d_k), kind, name, data, seed=seed, loss=loss)) for kind in LAYERS[:2]}
+            changed = {way: min(steps_to_learn(int(d_k), "unscaled", name, data, seed=seed, way=way)) for way in WAYS}
+            logs = {
+                f"{LOG_WEIGHT}, {kind}": min(steps_to_learn(int(d_k), kind, name, data, seed=seed, way=LOG_WEIGHT)) for kind in LAYERS[:2]
+            }
+            found["best"].setdefault(name, {})[d_k] = {kind: min(steps) for kind, steps in every.items()} | changed | logs
     return found
 
 
 def conclude_scale(found: dict[str, Any]) -> dict[str, bool]:
     """Say in yes and no what came out: of the gradients before the first step, and of the steps to learn, each with its best step size."""
     first, best = found["first"], found["best"]
+    wide = [best[name][d_k] for name in best for d_k in ("64", "256")]
+    every = [each for by_width in best.values() for each in by_width.values()]
+    at_64 = first["64"]
+    slow_steps = {kind: found["steps"]["SGD"]["64"][kind][0] for kind in LAYERS}
 
-    def steps(loss: str, kind: str) -> list[int]:
-        return [best[name][d_k][loss][kind] for name in best for d_k in best[name]]
+    def left(each: dict[str, int], way: str) -> float:
+        """Of the delay, the share that is left."""
+        return (each[way] - each["scaled"]) / (each["unscaled"] - each["scaled"])
 
-    def ratios(d_k: str) -> list[float]:
-        return [best[name][d_k][LOSSES[0]]["unscaled"] / best[name][d_k][LOSSES[0]]["scaled"] for name in best]
-
-    def behind(loss: str) -> int:
-        return max(b - a for a, b in zip(steps(loss, "scaled"), steps(loss, "unscaled"), strict=True))
-
-    def left(loss: str, d_k: str) -> list[float]:
-        """Of the delay with squared error, the share that is left, for each optimizer."""
-        delays = [[best[name][d_k][each]["unscaled"] - best[name][d_k][each]["scaled"] for each in (loss, LOSSES[0])] for name in best]
-        return [changed / whole for changed, whole in delays]
-
-    raised = {d_k: left("silent ones raised", d_k) for d_k in first}
-    sixteen, slow_steps = first["16"], {kind: found["steps"]["SGD"]["64"][kind][0] for kind in LAYERS}
-    with_factor = zip(steps(LOSSES[0], "scaled"), steps(LOSSES[0], "factor in W_Q"), strict=True)
     return {
-        "d_k = 16: mean lengths differ by less than a seventh": abs(sixteen["unscaled"]["mean"] / sixteen["scaled"]["mean"] - 1) < 1 / 7,
-        "without the scale more queries are silent": all(at["unscaled"]["silent"] > at["scaled"]["silent"] for at in first.values()),
-        "d_k = 64: at least four in five silent queries are wrong": first["64"]["unscaled"]["silent and right"]
-        < 0.2 * first["64"]["unscaled"]["silent"],
-        "without the scale the right item is pulled less": all(at["unscaled"]["pull"] < at["scaled"]["pull"] for at in first.values()),
-        "d_k = 64: equal lengths leave the right item pulled less than half as much": 2 * first["64"]["unscaled"]["pull, equal lengths"]
-        < first["64"]["scaled"]["pull"],
-        "without the scale at least twice the steps, each with its best step size": min(map(min, map(ratios, first))) >= 2,
-        "d_k = 256: at least nine times the steps": min(ratios("256")) >= 9,
-        "d_k = 64 and 256: raising the silent ones removes at least three quarters of the delay": max(*raised["64"], *raised["256"])
-        <= 1 / 4,
-        "d_k = 16: raising the silent ones removes a part of the delay, not all": min(raised["16"]) > 0 and max(raised["16"]) < 3 / 4,
-        "d_k = 64: raising only the silent right ones removes at least half of the delay": max(left("silent right raised", "64")) <= 1 / 2,
-        "raising the silent right ones always removes more than raising the silent wrong ones": all(
-            a < b for d_k in first for a, b in zip(left("silent right raised", d_k), left("silent wrong raised", d_k), strict=True)
+        "d_k = 64: the mean norm of the Jacobian is at least three quarters as large without the scale": at_64["unscaled"]["norm of J"]
+        > 0.75 * at_64["scaled"]["norm of J"],
+        "d_k = 64: the mean length is at least half as long without the scale": at_64["unscaled"]["mean length"]
+        > at_64["scaled"]["mean length"] / 2,
+        "d_k = 64: at least a fifth of the queries are silent without the scale, hardly any with it": at_64["unscaled"]["silent"] > 0.2
+        and at_64["scaled"]["silent"] < 0.02,
+        "d_k = 64: at least four in five silent queries are wrong": at_64["unscaled"]["silent and right"]
+        < 0.2 * at_64["unscaled"]["silent"],
+        "without the scale more than one and a half times the steps": all(2 * each["unscaled"] > 3 * each["scaled"] for each in every),
+        "d_k = 64, SGD: at least six times the steps": best["SGD"]["64"]["unscaled"] >= 6 * best["SGD"]["64"]["scaled"],
+        "factor in W_Q: within two steps of the scale": all(abs(each["factor in W_Q"] - each["scaled"]) <= 2 for each in every),
+        "d_k = 64 and 256: raising the silent ones removes at least two fifths of the delay": all(
+            left(each, "silent raised") < 0.6 for each in wide
         ),
-        "d_k = 64 and 256: raising and turning the silent wrong ones removes at least three quarters of the delay": max(
-            *left("silent wrong turned", "64"), *left("silent wrong turned", "256")
-        )
-        <= 1 / 4,
-        "d_k = 64: cutting the long ones leaves at least half of the delay": min(left("long ones cut", "64")) >= 1 / 2,
-        "equal lengths: at most five steps behind without the scale": behind("equal lengths") <= 5,
-        "minus log weight: at most five steps behind without the scale": behind("minus log weight") <= 5,
+        "d_k = 64 and 256: exchanged, they remove less than a quarter": all(left(each, "silent exchanged") > 0.75 for each in wide),
+        "d_k = 64 and 256: raising the silent ones removes more than lengthening others": all(
+            each["silent raised"] < each["others lengthened"] for each in wide
+        ),
+        "minus log weight: at most five steps behind without the scale": all(
+            each[f"{LOG_WEIGHT}, unscaled"] - each[f"{LOG_WEIGHT}, scaled"] <= 5 for each in every
+        ),
         "d_k = 64, smallest step of SGD: faster without the scale": slow_steps["unscaled"] < slow_steps["scaled"],
         "d_k = 64, smallest step of SGD: faster with the factor in W_Q": slow_steps["factor in W_Q"] < slow_steps["scaled"] / 10,
-        "best step sizes: scale and factor in W_Q within two steps": all(abs(a - b) <= 2 for a, b in with_factor),
     }
 
 
@@ -276,17 +267,19 @@ def two_step_sizes(d_k: int, steps: int, *, optimizer: str = "SGD", factor: floa
 
 
 def quick(seed: int) -> dict[str, bool]:
-    """Say at the smallest d_k that gradients are as long without the scale and pull the right item less, and what SGD makes of it."""
+    """Say at the smallest d_k that the Jacobian is no smaller without the scale, and how many steps of SGD three ways need."""
     task = Lookups(seed)
     data = [task.batch() for _ in range(STEPS)], task.batch(TESTED)
     scaled, unscaled = (first_gradients(WIDTHS[0], kind, seed) for kind in LAYERS[:2])
     needed = [min(steps_to_learn(WIDTHS[0], kind, "SGD", data, seed=seed)) for kind in LAYERS[:2]]
-    raised = min(steps_to_learn(WIDTHS[0], "unscaled", "SGD", data, seed=seed, loss="silent ones raised"))
+    raised, exchanged = (
+        min(steps_to_learn(WIDTHS[0], "unscaled", "SGD", data, seed=seed, way=way)) for way in ("silent raised", "silent exchanged")
+    )
     return {
-        "the mean length is nearly the same": abs(unscaled["mean"] / scaled["mean"] - 1) < 1 / 7,
-        "without the scale the right item is pulled less": unscaled["pull"] < 0.8 * scaled["pull"],
+        "without the scale the mean norm of the Jacobian is larger": unscaled["norm of J"] > scaled["norm of J"],
         "without the scale SGD needs more steps": needed[1] > needed[0],
         "with silent queries raised it needs fewer": raised < needed[1],
+        "with their directions exchanged it needs more than that": exchanged > raised,
     }
 
 

@@ -85,7 +85,7 @@ def _sixteen_points(rng):
     "uncentred-score-variance",
     "Entries that are not centred",
     kind="derive",
-    equation="score-variance-by-entries",
+    equation="score-variance-from-covariances",
     points=2,
     difficulty=3,
     minutes=10,
@@ -94,7 +94,7 @@ def _sixteen_points(rng):
     slips="""
         the means forgotten
             v_q * v_k + m_q**2 * v_k + m_k**2 * v_q -> v_q * v_k
-            two terms of {eq}`score-variance-by-entries` hold the means
+            two terms of {eq}`score-variance-from-covariances` hold the means
         each mean with its own variance
             m_q**2 * v_k + m_k**2 * v_q -> m_q**2 * v_q + m_k**2 * v_k
             the mean of q goes with the covariances of k
@@ -103,13 +103,13 @@ def _sixteen_points(rng):
             the squared mean of each term, (m_q m_k)^2, has to be subtracted
         means not squared
             m_q**2 -> m_q ;; m_k**2 -> m_k
-            each mean comes twice in a term of {eq}`score-variance-by-entries`, once with i and once with j: it is squared
+            each mean comes twice in a term of {eq}`score-variance-from-covariances`, once with i and once with j: it is squared
         variances squared
             all v_q -> v_q**2 ;; all v_k -> v_k**2
             v_q and v_k are variances already: only the means are squared
         the means counted once
             (v_q * v_k + m_q**2 * v_k + m_k**2 * v_q) -> v_q * v_k + m_q**2 * v_k + m_k**2 * v_q
-            the terms with i = j are d_k in number for each of the three sums, also for those with a mean
+            each of the three terms is a sum over d_k entries, also the two with a mean
         one entry only
             d_k * (v_q -> (v_q
             variances of independent terms add: there are d_k of them
@@ -121,19 +121,19 @@ def _sixteen_points(rng):
             there are two mixed terms: the query's mean meets the spread of the key just as the key's mean meets that of the query
     """,
     hints="""
-        What are (S_q)_ij and (S_k)_ij in {eq}`score-variance-by-entries` if i = j, and what if not?
-        In each of the three sums only the terms with i = j are left. How many are they, and what is one of them?
-        Each of the other two sums pairs a squared mean with a variance: of the same vector, or of the other one?
+        Here S_q and S_k of {eq}`score-variance-from-covariances` have zeros off the diagonal. What stands on it?
+        The trace, and each of the other two terms, is then a sum over the d_k entries. What is one of its terms?
+        Each of those two pairs a squared mean with a variance: of the same vector, or of the other one?
     """,
     why="""
-        In {eq}`score-variance-by-entries` all covariances of different entries are 0, so each of the three sums has $d_k$ equal terms,
-        those with $i = j$: $v_q v_k$, $m_q^2 v_k$ and $m_k^2 v_q$.
+        In {eq}`score-variance-from-covariances` all covariances of different entries are 0, so each of the three terms is a sum of $d_k$
+        equal numbers: $v_q v_k$, $m_q^2 v_k$ and $m_k^2 v_q$.
     """,
 )
 def my_expression(d_k, m_q, m_k, v_q, v_k):
-    r"""Entries of $q$ are independent, each with mean $m_q$ (a number here, the same for all entries) and **variance** $v_q$; those of
-    $k$ are independent of them and of each other, with mean $m_k$ and variance $v_k$. Write $\mathrm{Var}[q \cdot k]$ with the
-    symbols `d_k`, `m_q`, `m_k`, `v_q` and `v_k`.
+    r"""(From the Deeper section {section}`matrices`.) Entries of $q$ are independent, each with mean $m_q$ (a number here, the same for all
+    entries) and **variance** $v_q$; those of $k$ are independent of them and of each other, with mean $m_k$ and variance $v_k$. Write
+    $\mathrm{Var}[q \cdot k]$ with the symbols `d_k`, `m_q`, `m_k`, `v_q` and `v_k`.
     """
     return d_k * (v_q * v_k + m_q**2 * v_k + m_k**2 * v_q)
 
@@ -431,7 +431,7 @@ one query: 3.0 1 7 13 2.0 9.0
     "where-the-scale-helps",
     "Find the heads that the scale does not help",
     kind="write",
-    equation="spread-within-a-row",
+    equation="row-variance-by-query",
     points=3,
     difficulty=3,
     minutes=12,
@@ -494,7 +494,7 @@ one query: 3.0 1 7 13 2.0 9.0
 )
 def my_divisors(query, key):
     r"""query (n_heads, q_len, d_k), key (n_heads, kv_len, d_k) -> (n_heads,): sqrt(d_k)
-    or 1, from the spread within a row, {eq}`spread-within-a-row`.
+    or 1, from the spread within a row, {eq}`row-variance-by-query`.
 
     The scale does not help every head. Let $v$ be the variance of a head's plain dot products within a row (the mean of the squares minus
     the square of the mean), averaged over its rows. Divided by $\sqrt{d_k}$, the scores have $v / d_k$ instead. Write `my_divisors(query,
@@ -512,7 +512,7 @@ ORDER = [
     note(
         "title",
         """
-        They climb; the last two belong to *Deeper* sections.
+        They climb. Those that name a *Deeper* section belong to it.
 
         Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
     """,
@@ -529,4 +529,5 @@ ORDER = [
     "score-variance-by-lines",
     "correlated-entries-variance",
     "divisor-for-sparse-entries",
+    "unit-row-variance",
 ]

@@ -116,8 +116,8 @@ my_slope = asked_formula(
         $$g_i = \frac{\partial w_i}{\partial c},$$
 
         only the right side, between `r"` and `"`, with `w` and `s` (entries `w_i`, `s_j`), and `c` and `n` if needed. Any form that is
-        equal counts. Its sign then tells which weights grow with $c$. To see how it is understood, `from attn_course import read` and call
-        `read("weights-under-a-scale", my_slope)`; what cannot be read is no attempt.
+        equal counts. Its sign tells which weights grow with $c$. To see how it is understood, `from attn_course import read` and call
+        `read("weights-under-a-scale", my_slope)`. What cannot be read is not counted.
     """,
     equation="softmax-derivative",
     points=2,

@@ -1,11 +1,11 @@
-"""What the lesson on the scale asks its reader before it shows its own: two variances under other assumptions."""
+"""What the lesson on the scale asks its reader before it shows its own: two variances under other assumptions, and a start."""
 
 import itertools
 from typing import Any
 
 import numpy as np
 
-from attn_course.tasks.asked import asked_formula
+from attn_course.tasks.asked import asked, asked_formula, tried
 from attn_course.tasks.core import AtSizes, at_sizes
 
 
@@ -23,10 +23,11 @@ my_variance_formula = asked_formula(
     entry="my_variance_formula",
     asks=r"""
         Each entry has mean 0 and variance 1, but any two *different* entries of $q$ have the covariance $\rho$, and so have those of $k$.
-        Still $q$ is independent of $k$. Start from {eq}`score-variance-by-entries` and write a formula in LaTeX for $v = \mathrm{Var}[q
-        \cdot k]$ with `d_k` and `\rho`, as a string: `r"..."`. (At $\rho = 1$ and $d_k = 2$ it must give the 4 above.)
+        Still $q$ is independent of $k$. Start from {eq}`score-variance-from-covariances`, write its trace as a double sum, and write a
+        formula in LaTeX for $v = \mathrm{Var}[q \cdot k]$ with `d_k` and `\rho`, as a string: `r"..."`. (At $\rho = 1$ and $d_k = 2$ it
+        must give 4: each vector then holds one number twice.)
     """,
-    equation="score-variance-by-entries",
+    equation="score-variance-from-covariances",
     points=1,
     difficulty=2,
     minutes=6,
@@ -54,13 +55,13 @@ my_variance_formula = asked_formula(
             half of your term with rho^2 is missing: the double sum meets two different entries twice, as (i, j) and as (j, i)
     """,
     hints=r"""
-        Which of the three terms of the double sum hold a mean?
+        Which of the three terms hold a mean? And the trace is the sum of (S_q)_ij (S_k)_ij over i and j.
         Sum the terms with i = j and those with i other than j apart. What is (S_q)_ij in each case?
         `d_k + ... \rho^2`: how many ordered pairs of different entries are there?
     """,
     why=r"""
-        The means are 0, so {eq}`score-variance-by-entries` keeps its first term: $d_k$ products of two variances, and $d_k (d_k - 1)$
-        products $\rho \cdot \rho$.
+        The means are 0, so {eq}`score-variance-from-covariances` keeps its trace, $\sum_{i, j} (S_q)_{ij} (S_k)_{ij}$: $d_k$ products of
+        two variances, and $d_k (d_k - 1)$ products $\rho \cdot \rho$.
     """,
 )
 
@@ -123,3 +124,66 @@ my_divisor = asked_formula(
         gives the variance $d_k\, p\, p$, and $u$ is its root.
     """,
 )
+
+
+def _tokens(normal, n, d, d_k):
+    """Tokens that share a part, so that whole rows are shifted, and matrices of entries that are not small."""
+    return {"x": normal(n, d) + normal(d), "w_query": normal(d, d_k), "w_key": normal(d, d_k)}
+
+
+TOKENS = """
+more tokens than entries: 11 7 3
+few tokens: 2 5 3
+one entry in a query: 5 3 1
+"""
+
+
+@asked(
+    "unit-row-variance",
+    "A start with unit variance in the rows",
+    kind="write",
+    equation="row-variance-at-initialisation",
+    points=1,
+    difficulty=2,
+    minutes=6,
+    trains="which variance softmax sees, and where a factor can go",
+    your_turn=True,
+    cases=tried(_tokens, TOKENS),
+    slips="""
+        the variance of all scores
+            scores.var(axis=-1).mean() -> scores.var()
+            the variance of all scores also holds how far the rows lie apart, which softmax does not see: take it along `axis=-1` first
+        down the columns
+            var(axis=-1) -> var(axis=0)
+            a row belongs to one query and runs over the keys, the last axis
+        the variance for its root
+            np.sqrt(scores.var(axis=-1).mean()) -> scores.var(axis=-1).mean()
+            a divisor of the scores divides their variance by its square: take the root
+        the mean deviation
+            np.sqrt(scores.var(axis=-1).mean()) -> scores.std(axis=-1).mean()
+            the mean of the deviations is not the root of the mean variance
+        no scale
+            ` / np.sqrt(w_query.shape[1])` ->
+            the scores that softmax gets are divided by sqrt(d_k) before you measure them
+        multiplied
+            w_query / -> w_query *
+            rows that spread too far need a smaller matrix: divide
+    """,
+    hints="""
+        Compute the scores of every token with every token, divided by sqrt(d_k). Which axis runs along a row?
+        A divisor u of W_Q divides the scores by u. By what does it divide their variance?
+        w_query / np.sqrt(... .var(axis=-1).mean())
+    """,
+    why="""
+        The scores are linear in $W_Q$, so a divisor of it divides them, and their variance within each row by its square.
+    """,
+)
+def my_start(x, w_query, w_key):
+    r"""x (n, d), w_query and w_key (d, d_k) -> w_query times one positive factor.
+
+    Every token of `x` asks every token, with the scores $x_i W_Q W_K^\top x_j^\top / \sqrt{d_k}$. Write `my_start(x, w_query, w_key)`: it
+    returns $W_Q$ times the positive number that makes the variance within a row (NumPy's `var`), averaged over all rows, equal to 1. The
+    arrays are float64, there are two tokens or more, and no row has the variance 0.
+    """
+    scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_query.shape[1])
+    return w_query / np.sqrt(scores.var(axis=-1).mean())

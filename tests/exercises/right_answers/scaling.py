@@ -44,6 +44,18 @@ def divisors_from_the_covariance_of_keys(query, key):
     return np.array(found)
 
 
+def start_in_torch(x, w_query, w_key):
+    x, w_query, w_key = (torch.tensor(each, dtype=torch.float32) for each in (x, w_query, w_key))
+    scores = x @ w_query @ (x @ w_key).mT / w_query.shape[1] ** 0.5
+    return w_query * scores.var(dim=1, correction=0).mean() ** -0.5
+
+
+def start_from_squared_leads(x, w_query, w_key):
+    scores = np.einsum("ia,ab,cb,jc->ij", x, w_query, w_key, x) / math.sqrt(w_key.shape[1])
+    leads = scores[:, :, None] - scores[:, None, :]
+    return w_query / math.sqrt((leads**2).mean() / 2)
+
+
 RIGHT = {
     "start-score-variance": [
         lambda: (768 * 2 / (768 + 64)) ** 2,
@@ -75,6 +87,7 @@ RIGHT = {
         r"\sum_{i=1}^{d_k} \left( 1 + \sum_{j=1}^{d_k - 1} \rho^2 \right)",
     ],
     "divisor-for-sparse-entries": [r"\sqrt{p^2 d_k}", r"\sqrt{d_k p p}", r"p\, d_k^{1/2}"],
+    "unit-row-variance": [start_in_torch, start_from_squared_leads],
     "weights-under-a-scale": [
         r"\sum_{j \ne i} w_i w_j (s_i - s_j)",
         r"\bigl( (\mathrm{diag}(w) - w w^\top) s \bigr)_i",

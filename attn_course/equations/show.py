@@ -16,7 +16,7 @@ from attn_course.equations.asked import ShowError, asked
 from attn_course.equations.calculation import EQUALS, Row, calculated, refuting
 from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.latex import statements
-from attn_course.equations.plain import plain
+from attn_course.formulas.plain import plain
 from attn_course.equations.publish import publish
 from attn_course.equations.small import all_draws, counterexample
 from attn_course.equations.worked import MOST_ENTRIES, latex, literal

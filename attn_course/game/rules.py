@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attn_course import formulas
-from attn_course.equations.plain import plain
+from attn_course.formulas.plain import plain
 from attn_course.formulas import Formula, Node, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, outcomes, subset

@@ -57,7 +57,7 @@ def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell
             continue
         if "task" in cell.tags:
             task = get_task(cell.id)
-            text = task.broken_source or stub(cell.text, task.entry, f"{name}: cell {cell.id!r}")
+            text = task.handed_out or stub(cell.text, task.entry, f"{name}: cell {cell.id!r}")
             cell = replace(cell, text=text)
         kept.append(cell)
     return kept

@@ -1,5 +1,6 @@
 """`attn-course formulas`: the index of all equations."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from attn_course.commands.terminal import BadInput, console, option, refusing, s
 from attn_course.numbers import cite, counted, eq, lesson_number, named
 
 if TYPE_CHECKING:
+    from attn_course.equations import Equation
     from attn_course.equations.index import Formula
 
 
@@ -50,25 +52,22 @@ def formulas(
 def _show_one(label: str, verify: bool) -> None:
     """Print what is known of one equation; with `verify`, check it too."""
     from attn_course.equations import UnknownEquation, all_equations, get_equation
-    from attn_course.equations.plain import plain
     from attn_course.equations.rows import ROWS, TRAPS
-    from attn_course.formulas import write
 
     label = named("labels", label) or label
     with refusing(UnknownEquation):
         equation = get_equation(label)
     about = {each: said for each, (_, said) in (ROWS | TRAPS).items()}
-    readable = [plain(write(equation.read().tree))] if equation.kind != "transcribed" else []
     parts: list[tuple[str, Sequence[str]]] = [
-        ("", readable),
+        ("", [_in_signs(equation)]),
         ("Name", [label]),
         ("LaTeX", [equation.latex]),
-        ("Why", [equation.why]),
+        ("Why", [re.sub(r"Eq\. ([a-z][a-z0-9-]+)", lambda found: eq(found[1]), equation.why)]),
         ("Assumes", list(map(cite, equation.assumes))),
-        ("Uses", [f"{eq(used)} {used}" for used in equation.uses]),
-        ("Used by", [f"{eq(other.label)} {other.label}" for other in all_equations() if label in other.uses]),
-        ("Topics", [f"{each}, {about[each]}" for each in (*equation.topics, *equation.traps)]),
-        ("Wrong forms", [f"{wrong.name}: {wrong.latex}" for wrong in equation.wrongs]),
+        ("Uses", list(map(_numbered, equation.uses))),
+        ("Used by", [_numbered(other.label) for other in all_equations() if label in other.uses]),
+        ("Topics", [about[each] for each in (*equation.topics, *equation.traps)]),
+        ("Wrong forms", [f"{wrong.name}: {_in_signs(equation, wrong.latex)}" for wrong in equation.wrongs]),
         ("Checked", [equation.checked]),
     ]
     say(f"{eq(label)} {equation.name}")
@@ -77,6 +76,19 @@ def _show_one(label: str, verify: bool) -> None:
             print(f"  {title if number == 0 else '':12}{line}".rstrip())
     if verify:
         raise typer.Exit(_verify([label]))
+
+
+def _in_signs(equation: "Equation", latex: str | None = None) -> str:
+    """A formula, or a wrong form of it, in signs that a terminal has; one that is not read is as it was typed."""
+    from attn_course.formulas import write
+    from attn_course.formulas.plain import plain
+
+    return plain((latex or equation.latex) if equation.kind == "transcribed" else write(equation.read(latex).tree))
+
+
+def _numbered(label: str) -> str:
+    """Number and name; a planned lesson has no numbers yet."""
+    return " ".join(dict.fromkeys(f"{eq(label)} {label}".split()))
 
 
 def _chosen(chapter: str | None, topic: str | None) -> "list[Formula]":
@@ -103,13 +115,13 @@ def _why_no_equation(topic: str, lesson: str | None) -> str:
 def _show(formulas: "Sequence[Formula]") -> None:
     from rich.text import Text
 
+    from attn_course.equations import get_equation
+
     whole = {"no_wrap": True}  # to be copied
-    index = table({"Eq.": whole | {"justify": "right"}, "Label": whole, "Checked": {"ratio": 2}, "Topics": {}})
+    index = table({"Eq.": whole | {"justify": "right"}, "Label": whole, "Formula": {"ratio": 2}})
     for formula in formulas:
-        checked = formula["checked"]
-        topics = " ".join((*formula["topics"], *formula["traps"]))
         number = formula["number"].removeprefix("Eq. ").removeprefix(formula["label"])  # that of a planned lesson has none
-        index.add_row(*map(Text, (number, formula["label"], checked, topics)))
+        index.add_row(*map(Text, (number, formula["label"], _in_signs(get_equation(formula["label"])))))
     console().print(index)
     them = "it" if len(formulas) == 1 else "them"
     say(f"{counted(len(formulas), 'equation')}; --latex prints {them}, --verify checks {them}")

@@ -16,6 +16,7 @@ from attn_course.files import write_atomically
 # Defaults only: what the learner has set in JupyterLab wins. The first line is what keeps the news pop-up away.
 SETTINGS: dict[str, dict[str, Any]] = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},  # dark where the system is
     "@jupyterlab/extensionmanager-extension:plugin": {"enabled": False},
     "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},  # README.md opens as a page

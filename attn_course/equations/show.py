@@ -16,13 +16,13 @@ from attn_course.equations.asked import ShowError, asked
 from attn_course.equations.calculation import EQUALS, Row, calculated, refuting
 from attn_course.equations.core import REGISTRY, Equation, Registry
 from attn_course.equations.latex import statements
-from attn_course.equations.plain import plain
 from attn_course.equations.publish import publish
 from attn_course.equations.small import all_draws, counterexample
 from attn_course.equations.worked import MOST_ENTRIES, latex, literal
 from attn_course.formulas import Formula, Malformed, Node, Refuted, write
 from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.judge import AXES
+from attn_course.formulas.plain import plain
 from attn_course.formulas.values import Value
 
 BROAD = 60  # characters of a sum that is broken into lines

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from attn_course import formulas
-from attn_course.equations.plain import plain
 from attn_course.formulas import Formula, Node, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, outcomes, subset
 from attn_course.formulas.javascript import JavaScript, Symbol
+from attn_course.formulas.plain import plain
 from attn_course.formulas.tree import relations
 from attn_course.game.formulas import DONE, PARTS, TWINS, Part, Rule, Twin
 

@@ -54,10 +54,13 @@ def run(call: Call) -> tuple[Tensor, ...]:
         return (_fused(call, query, key, value, allowed),)
     if call.guard_non_finite:
         spoilt, key, value = _finite_rows(key, value)
-    sees = allowed.any(dim=-1, keepdim=True)
-    bias = allowed | ~sees  # a row without any key would be 0 / 0: it attends to all, and its output is dropped
-    if call.mask is not None and call.mask.dtype != torch.bool:
-        bias = torch.where(sees, torch.where(allowed, call.mask.to(call.dtype), -math.inf), 0.0)
+    if call.mask is None or call.mask.dtype == torch.bool:
+        sees = allowed.any(dim=-1, keepdim=True)
+        bias = allowed | ~sees  # a row without any key would be 0 / 0: it attends to all, and its output is dropped
+    else:
+        bias = torch.where(allowed, call.mask.to(call.dtype), -math.inf)
+        sees = bias.amax(dim=-1, keepdim=True) != -math.inf  # quicker than to ask which of its keys are allowed
+        bias = torch.where(sees, bias, 0.0)
     output = torch.where(sees, _fused(call, torch.where(sees, query, 0.0), key, value, bias), 0.0)
     if not call.guard_non_finite:
         return (output,)
@@ -79,7 +82,7 @@ def _fused(call: Call, query: Tensor, key: Tensor, value: Tensor, mask: Tensor |
         query,
         key,
         value,
-        attn_mask=None if mask is None else mask if len(call.batch) <= 2 else four_axes(mask, heads),
+        attn_mask=None if mask is None else mask[None] if mask.ndim == 3 else mask if len(call.batch) <= 2 else four_axes(mask, heads),
         is_causal=is_causal,
         scale=call.scale,
         enable_gqa=True if kv_heads != heads else False,  # noqa: SIM210 - torch wants a bool, not a symbol of a compiled call

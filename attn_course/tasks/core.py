@@ -398,8 +398,10 @@ class Task:
         return f'from attn_course import question\n\n{names}{"," if len(self.numbers) == 1 else ""} = question("{self.id}")'
 
     @property
-    def broken_source(self) -> str:
-        """Text of the function to repair, under the name the learner keeps; empty for other kinds."""
+    def handed_out(self) -> str:
+        """Text that the answer cell begins with: a function to repair under its own name, a derivation's ends; empty if the name alone."""
+        if self.kind == "derivation":
+            return f'{self.entry} = [\n    r"{self.answer[0]}",\n    ...,  # your lines\n    r"{self.answer[-1]}",\n]'
         if self.broken is None:
             return ""
         source = textwrap.dedent(inspect.getsource(self.broken)).rstrip()

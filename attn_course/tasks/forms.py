@@ -150,6 +150,8 @@ def sympy_classes(functions: tuple[str, ...]) -> SympyClasses:
 def latex_lines(value: Any, entry: str, *, several: bool) -> list[str]:
     """Return the lines of an answer in LaTeX: a text, or with `several` a list of texts; AnswerError if it is none, or too long."""
     lines = list(value) if several and type(value) in (list, tuple) else [value]
+    if several and any(line is ... for line in lines):
+        raise AnswerError(f"{entry} has no answer yet: your lines go in the place of the dots")
     if (several and type(value) not in (list, tuple)) or any(type(line) is not str for line in lines):
         wrong = next((line for line in lines if type(line) is not str), value)
         wanted = 'a list of lines of LaTeX, [r"...", r"..."]' if several else 'LaTeX between quotation marks, r"..."'

@@ -2,12 +2,13 @@
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from attn_course.formulas import Malformed, write
+from attn_course.formulas.plain import plain
 from attn_course.tasks.cards import SCROLLS
 from attn_course.tasks.core import Task
 from attn_course.tasks.forms import AnswerError, latex_lines
@@ -22,10 +23,10 @@ class Reading:
     """An answer as it is understood; a notebook typesets it.
 
     `lines`: LaTeX of each line, written back from what was read.
-    `parts`: LaTeX of each part of the last line, and what it is: a number, a row (1 x 3), a 3 x 5 matrix.
+    `parts`: LaTeX of each part of the last line, itself first, and what it is: a number, a row (1 x 3), a 3 x 5 matrix.
     `sizes`: for which sizes the shapes are.
     `problem`: why it could not be read to its end, with the place; "" if it could.
-    `steps`: whether the lines are those of a derivation.
+    `steps`: whether the lines are those of a derivation. `in_parts`: whether parts are shown.
     """
 
     lines: tuple[str, ...] = ()
@@ -33,22 +34,33 @@ class Reading:
     sizes: str = ""
     problem: str = ""
     steps: bool = False
+    in_parts: bool = False
 
     def __str__(self) -> str:
-        said = [*self.lines, *(f"  {part}: {what}" for part, what in self.parts)]
-        return "\n".join([*said, *([self.problem] if self.problem else [])])
+        said = [*map(plain, self.lines), *(f"  {plain(part)}: {what}" for part, what in self._shown), self.problem or self._whole]
+        return "\n".join(filter(None, said))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         several = self.steps and (len(self.lines) > 1 or bool(self.problem))
         lines = "".join(_line(number if several else 0, line) for number, line in enumerate(self.lines, 1))
-        rows = "".join(_row("td", html.escape(what), f"${html.escape(part)}$") for part, what in self.parts)
+        rows = "".join(_row("td", html.escape(what), f"${html.escape(part)}$") for part, what in self._shown)
         heads = _row("th", f"for {html.escape(self.sizes)}", "part of the last line" if several else "part")
         table = f'<div style="{SCROLLS};margin-top:.5em"><table>{heads}{rows}</table></div>' if rows else ""
         said, _, where = self.problem.partition("\n")
         place = f'<pre style="margin:.4em 0;{SCROLLS};white-space:pre;font-family:monospace">{html.escape(where)}</pre>' if where else ""
-        return lines + table + (f"<div>{html.escape(said)}</div>{place}" if said else "")
+        return lines + table + (f"<div>{html.escape(said or self._whole)}</div>{place}" if said or self._whole else "")
+
+    @property
+    def _shown(self) -> tuple[tuple[str, str], ...]:
+        """The parts, if they were asked for."""
+        return self.parts if self.in_parts else ()
+
+    @property
+    def _whole(self) -> str:
+        """What the last line is, in words."""
+        return f"{self.parts[0][1]}, for {self.sizes}" if self.parts and not self.in_parts else ""
 
 
 def _row(tag: str, what: str, part: str) -> str:
@@ -65,8 +77,8 @@ def _line(number: int, latex: str) -> str:
     return f'<div style="display:flex;align-items:center;padding:.3em 0">{mark}<div style="{SCROLLS}">{formula}</div></div>'
 
 
-def read(task_id: str, answer: Any) -> Reading:
-    """Return an answer in LaTeX as it is understood, with the shape of each part; it is not judged.
+def read(task_id: str, answer: Any, *, parts: bool = False) -> Reading:
+    """Return an answer in LaTeX as it is understood, with its shape, and with `parts` the shape of each part; it is not judged.
 
     Raises ValueError if there is no such task, or it does not want LaTeX.
     """
@@ -75,7 +87,8 @@ def read(task_id: str, answer: Any) -> Reading:
         raise ValueError(f"task_id must name a task that is answered in LaTeX; task {task_id} is of the kind {task.kind!r}")
     try:
         with quiet(), time_limit(LIMIT_S, of_work=True):
-            return _read(task, task.question, latex_lines(answer, task.entry, several=bool(task.question.goal)))
+            found = _read(task, task.question, latex_lines(answer, task.entry, several=bool(task.question.goal)))
+            return replace(found, in_parts=parts)
     except AnswerError as error:
         return Reading(problem=str(error))
     except (TimeIsUp, RecursionError, MemoryError):

@@ -132,7 +132,7 @@ def test_what_is_packed_checks_as_before(handout, tmp_path):
         "tasks = [task for task in all_tasks('heads') if task.wants_function];"
         "print(len(tasks), all(bench_of(task).verdict(task.answer).passed for task in tasks),"
         " all(bench_of(task).verdict(wrong.function).mistake == wrong.name for task in tasks for wrong in task.wrong),"
-        " all('def ' in task.broken_source for task in tasks if task.kind == 'repair'))"
+        " all('def ' in task.handed_out for task in tasks if task.kind == 'repair'))"
     )
     environment = {**os.environ, "PYTHONPATH": str(handout), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)

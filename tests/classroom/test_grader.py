@@ -82,7 +82,7 @@ def test_a_function_to_repair_is_judged_as_soon_as_one_character_of_its_code_is_
     ids=["comments and blank lines", "nbgrader's stub"],
 )
 def test_a_function_to_repair_counts_as_untouched_whatever_is_no_code_of_the_learners(grade, root, change):
-    asked = next(task.broken_source for task in REPAIRS if task.id == "repair-softmax-temperature")
+    asked = next(task.handed_out for task in REPAIRS if task.id == "repair-softmax-temperature")
     verdict = grade(notebooks.answered(root, "softmax", {"repair-softmax-temperature": change(asked)}), "02_softmax.ipynb").verdicts[4]
     assert (verdict.points, verdict.mistake, verdict.hint) == (0, None, None)
     assert verdict.message == "tempered_weights has no answer yet: its cell is as the exercise hands it out"

@@ -95,6 +95,7 @@ def test_a_lesson_is_opened_with_its_scripts_trusted(served):
 def test_no_news_no_update_no_shop_for_extensions_no_question_and_what_the_user_has_set_still_holds(served):
     lab, course = served
     assert setting(lab, "@jupyterlab/apputils-extension:notification")["fetchNews"] == "false"
+    assert setting(lab, "@jupyterlab/apputils-extension:themes")["adaptive-theme"] is True
     assert setting(lab, "@jupyterlab/apputils-extension:notification")["checkForUpdates"] is False
     assert setting(lab, "@jupyterlab/extensionmanager-extension:plugin")["enabled"] is False
     with urllib.request.urlopen(lab.address, timeout=30) as answer:

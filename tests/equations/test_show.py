@@ -13,11 +13,11 @@ from attn_course import numbers, show
 from attn_course.equations.asked import ShowError, asked, words_of
 from attn_course.equations.calculation import calculated
 from attn_course.equations.core import REGISTRY, Registry, UnknownEquation
-from attn_course.equations.plain import plain
 from attn_course.equations.show import shown
 from attn_course.equations.small import FewDigits, _drawn, counterexample, small_draws
 from attn_course.equations.worked import latex, number
 from attn_course.formulas import Formula, Malformed, Refuted, judge, names_of, vector, write
+from attn_course.formulas.plain import plain
 from attn_course.reference import logsumexp, softmax
 
 pytestmark = pytest.mark.usefixtures("no_shape_check")

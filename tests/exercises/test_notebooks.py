@@ -37,8 +37,8 @@ def test_no_exercise_holds_an_answer_or_an_output(root, chapter):
     for task, cell in zip(all_tasks(chapter), cells_tagged(book, "task"), strict=True):
         solved = next(other for other in notebook(root, "solutions", chapter).cells if other.id == cell.id)
         assert "SOLUTION" not in cell.source
-        if task.kind == "repair":
-            assert cell.source == task.broken_source
+        if task.kind in ("repair", "derivation"):
+            assert cell.source == task.handed_out
         elif task.wants_function:
             assert "    # YOUR CODE HERE\n    raise NotImplementedError()" in cell.source
         else:

@@ -194,8 +194,8 @@ def test_too_few_digits_for_a_known_mistake_are_found():
 def test_a_function_to_repair_holds_what_is_wrong_with_it(broken):
     task = asking(kind="repair", broken=broken)
     assert not assess(task, task.broken).passed
-    assert task.broken_source.startswith('def centre(x):\n    """Rows without their mean."""\n    return ')
-    assert "SOLUTION" not in task.broken_source
+    assert task.handed_out.startswith('def centre(x):\n    """Rows without their mean."""\n    return ')
+    assert "SOLUTION" not in task.handed_out
     assert wrong_answer_problems(task) == []
 
 

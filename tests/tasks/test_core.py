@@ -79,10 +79,10 @@ def test_given_functions_stand_as_source_and_others_have_none():
 def test_a_repair_task_shows_its_broken_function_under_the_name_of_the_entry():
     task = changed(REPAIR, broken=broken_centre)
     names = {}
-    exec(task.broken_source, names)
+    exec(task.handed_out, names)
     assert names["my_mean"](7, 1) == 7
-    assert "broken_centre" not in task.broken_source
-    assert WRITE.broken_source == ""
+    assert "broken_centre" not in task.handed_out
+    assert WRITE.handed_out == ""
 
 
 THREE = [Wrong(name, lambda: 0.0, f"hint {name}") for name in "abc"]

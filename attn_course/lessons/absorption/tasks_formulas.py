@@ -26,17 +26,7 @@ my_derivation = asked_formula(
     asks=r"""
         Queries and keys have biases, $b_Q$ and $b_K$. Bring the score of token $i$ with token $j$, line by line, to one absorbed
         matrix $W = W_Q W_K^\top$, one absorbed row $v = b_Q W_K^\top$, and a rest with $b_K$. Each line must equal the one before;
-        show three steps or more:
-
-        ```python
-        my_derivation = [
-            r"(x_i W_Q + b_Q) (x_j W_K + b_K)^\top",
-            # your lines
-            r"x_i W x_j^\top + v x_j^\top + (x_i W_Q + b_Q) b_K^\top",
-        ]
-        ```
-
-        The last line may also have its terms in another order or its brackets opened.
+        show three steps or more. The last line may also have its terms in another order or its brackets opened.
     """,
     equation="score-with-biases",
     points=3,

@@ -93,15 +93,7 @@ my_derivation = asked_formula(
         Let $S$ be the scaled scores, with the target in its rows and the source in its columns. $\sigma(S)$ is the map by which the target
         reads the source, and $\sigma(S^\top)$, from the same scores, the map by which the source reads the target; $\sigma$ normalises
         rows. By what factor do the two weights of the pair $(i, j)$ differ? Derive it line by line, each equal to the one before, in three
-        steps or more:
-
-        ```python
-        my_derivation = [
-            r"\frac{\sigma(S)_{ij}}{\sigma(S^\top)_{ji}}",
-            # your lines
-            r"\frac{\sum_{l=1}^{T_q} e^{S_{lj}}}{\sum_{l=1}^{T_k} e^{S_{il}}}",
-        ]
-        ```
+        steps or more.
     """,
     equation="balance-of-both-directions",
     points=2,

@@ -6,7 +6,7 @@ import numpy as np
 
 from attn_course.formulas import derivative, matrix, row, rows, subset, vector
 from attn_course.reference import softmax
-from attn_course.tasks.asked import asked_formula, note
+from attn_course.tasks.asked import asked_formula
 from attn_course.tasks.core import at_sizes
 
 
@@ -25,10 +25,11 @@ my_merging = asked_formula(
     "merge-of-two-blocks",
     "The merge of two blocks, derived",
     entry="my_merging",
-    asks="""
+    asks=r"""
         The keys of one query, with scores $s_j$ and rows $v_j$ of values, are split into two sets $A$ and $B$. $L_A$ and $z_A$ are
         the log-sum-exp and the output of $A$ alone, $L_B$ and $z_B$ those of $B$; $L$ is the log-sum-exp of all keys. Derive
-        {eq}`merge-of-finished-outputs` as a list of lines, each equal to the one before.
+        {eq}`merge-of-finished-outputs` as a list of lines, each equal to the one before, in three steps or more. A sum over the keys
+        of a block is `\sum_{j \in A}`.
     """,
     equation="merge-of-finished-outputs",
     points=3,
@@ -47,21 +48,6 @@ my_merging = asked_formula(
     functions=(r"\exp", r"\ln"),
     cases=at_sizes("n_A n_B d_v", _two_blocks),
     least_steps=3,
-    then=note(
-        "merge-of-two-blocks-lines",
-        r"""
-        Begin with attention over all keys and end with the merge, in three steps or more. A sum over the keys of a block is
-        `\sum_{j \in A}`.
-
-        ```python
-        my_merging = [
-            r"\frac{\sum_j e^{s_j} v_j}{\sum_j e^{s_j}}",
-            # your lines
-            r"e^{L_A - L} z_A + e^{L_B - L} z_B",
-        ]
-        ```
-        """,
-    ),
     slips=r"""
         each block normalised by itself
             line 6: e^{L_A - L} -> ;; e^{L_B - L} ->

@@ -6,7 +6,7 @@ import numpy as np
 
 from attn_course.formulas import column, columns, matrices, vector
 from attn_course.reference import linear_attention
-from attn_course.tasks.asked import asked_formula, note
+from attn_course.tasks.asked import asked_formula
 from attn_course.tasks.core import at_sizes
 
 
@@ -21,8 +21,8 @@ my_derivation = asked_formula(
     entry="my_derivation",
     asks=r"""
         The delta rule asks the state what it has under $k$ and writes the difference. Multiply {eq}`delta-rule` out, and show that
-        this is *erase, then write*, {eq}`erase-then-write`: a list of lines, each equal to the one before. $k$ and $v$ are columns,
-        $\beta$ is a number.
+        this is *erase, then write*, {eq}`erase-then-write`: a list of lines, each equal to the one before, in three steps or
+        more. $k$ and $v$ are columns, $\beta$ is a number.
     """,
     equation="erase-then-write",
     points=2,
@@ -39,20 +39,6 @@ my_derivation = asked_formula(
     symbols=("S_{t-1}", "k", "v", r"\beta"),
     cases=at_sizes("d_k d_v", _one_write),
     least_steps=3,
-    then=note(
-        "delta-rule-multiplied-out-lines",
-        r"""
-        The first and the last line are given. It takes three steps or more.
-
-        ```python
-        my_derivation = [
-            r"S_{t-1} + \beta\, k\, (v - S_{t-1}^\top k)^\top",
-            # your lines
-            r"(I - \beta\, k k^\top)\, S_{t-1} + \beta\, k v^\top",
-        ]
-        ```
-        """,
-    ),
     slips=r"""
         plus for minus
             line 5: I - \beta -> I + \beta

@@ -27,15 +27,7 @@ my_derivation = asked_formula(
     asks=r"""
         To the scores $s_1, \ldots, s_n$ of a query we add $M_j = 0$ for the visible keys, the set $A$, and $M_j = -\infty$ for
         all others. Show in two steps or more that this leaves the softmax over the visible keys. Each line must equal the one
-        before for every $j$:
-
-        ```python
-        my_derivation = [
-            r"\frac{e^{s_j + M_j}}{\sum_{l=1}^{n} e^{s_l + M_l}}",
-            # your lines
-            r"\frac{[j \in A] e^{s_j}}{\sum_{l \in A} e^{s_l}}",
-        ]
-        ```
+        before for every $j$.
     """,
     equation="masked-exponential-is-zero",
     points=2,

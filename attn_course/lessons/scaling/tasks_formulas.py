@@ -32,15 +32,7 @@ my_derivation = asked_formula(
         $$\sum_a p_a\, q_{ai} q_{aj} = (S_q)_{ij} + (m_q)_i (m_q)_j, \qquad \sum_b r_b\, k_{bi} k_{bj} = (S_k)_{ij} + (m_k)_i (m_k)_j.$$
 
         Write at least three lines of your own in LaTeX between the two below, each equal to the one before. The last line is
-        {eq}`score-variance-from-covariances`, of the Deeper section {section}`matrices`:
-
-        ```python
-        my_derivation = [
-            r"\sum_a \sum_b p_a r_b \left( \sum_i q_{ai} k_{bi} \right)^2 - (m_q \cdot m_k)^2",
-            # your lines
-            r"\mathrm{tr}(S_q S_k) + m_q^\top S_k m_q + m_k^\top S_q m_k",
-        ]
-        ```
+        {eq}`score-variance-from-covariances`, of the Deeper section {section}`matrices`.
     """,
     equation="score-variance-from-covariances",
     points=3,

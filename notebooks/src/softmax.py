@@ -6,7 +6,7 @@
 # What is special about it?
 #
 # **Afterwards you can** derive softmax in two ways, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 44 minutes, without *Deeper* sections and the
+# and logarithms, partial derivatives, NumPy. **Time:** 43 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -59,7 +59,7 @@ figures.machine()
 # - In chess, a player $d$ rating points ahead is expected to score $1 / (1 + 10^{-d / 400})$: the same, with $x = d \ln(10) / 400$.
 # - The states of a gas in equilibrium with a heat bath have softmax probabilities, with minus the energy over the temperature for the
 #   score.
-# - A language model ends in a softmax over all words that may come next.
+# - A language model ends in a softmax over all that may come next.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
@@ -254,7 +254,7 @@ s = softmax(scores)
 raised = scores.copy()
 raised[tokens.index("tired")] += 0.001
 for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
-    print(f"{token:8} {change:7.4f}")
+    print(f"{token:8} {change.round(4) + 0.0:7.4f}")
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
@@ -386,6 +386,7 @@ for dtype in (np.float16, np.float32, np.float64):
 # $z - T\, (\ln p + 1)$, to these scores. Nothing tells it where to go, yet it arrives at $\sigma(z / T)$. Put in your own `my_pull`,
 # rewards and price.
 
+
 # %% id="own-code"
 def weights_of(scores, temperature=1.0):
     terms = np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
@@ -432,9 +433,9 @@ verify_lesson("softmax")
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
 #
-# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet the sum in
-# {eq}`stable-softmax` needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and
-# Gimelshein, 2018). For any $m$, $e^m$ comes out of each term of the sum in log-sum-exp:
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet {eq}`stable-softmax`
+# needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and Gimelshein, 2018). For
+# any $m$, $e^m$ comes out of each term of the sum in log-sum-exp:
 #
 # $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
 #
@@ -495,9 +496,9 @@ share = (x + errors[1, :, :1] > errors[1, :, 1:]).mean(axis=0)
 figures.contest(x, readings[:6], readings.mean(axis=0), share)
 
 # %% [markdown] id="contest-slope"
-# The slope of the average best reading is close to the share that $x$ wins of 10,000 other contests. Let $M(z)$ be the mean of
-# $\max_j (z_j + \xi_j)$, and raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading rises by $h$; where it
-# loses even then, not at all; where it wins only thanks to the raise, by something between. With $u_i$ for the list with 1 at place $i$,
+# The slope of the average is close to the share that $x$ wins of 10,000 other contests. Let $M(z)$ be the mean of $\max_j (z_j + \xi_j)$,
+# and raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading rises by $h$; where it loses even then, not at
+# all; where it wins thanks to the raise, by something between. With $u_i$ for the list with 1 at place $i$,
 #
 # $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
 #
@@ -520,8 +521,8 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 # $\exp(-e^{-t})$ as $N \to \infty$.
 
 # %% [markdown] id="odds-predict"
-# Does every contest obey Luce's wish? Let the scores 2 and 1 compete, first alone and then with a third score of 0. **Predict** whether
-# with *normal* noise of the same spread the third score raises or lowers the odds of the first over the second.
+# Does every contest obey Luce's wish? Let the scores 2 and 1 compete, then add a third score of 0. **Predict** whether with *normal* noise
+# it raises or lowers the odds of the first over the second.
 
 # %% id="contest-code" tags=["predicted"]
 rng, size, z = np.random.default_rng(1), (1_000_000, 3), np.array([2.0, 1.0, 0.0])
@@ -538,13 +539,13 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
     print("it takes", ", ".join(f"{share:.1%}" for share in taken), "of their wins")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, because the third score takes 7.4 percent of the wins of the first, but 10.2 percent of those of the second. With Gumbel
-# noise it takes equal parts of both, and the odds stay at $e \approx 2.72$.
+# It raises them: the third score takes 7.4 percent of the wins of the first, but 10.2 percent of those of the second. With Gumbel noise
+# it takes equal parts, and the odds stay at $e \approx 2.72$.
 
 # %% [markdown] id="cross-entropy"
 # ## Deeper: how sure can a softmax be, and what if it is wrong?
 #
-# Each amount is positive and, if there are two or more finite scores, smaller than the sum of all. So on paper
+# Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
@@ -565,8 +566,8 @@ given = softmax(queries @ keys.T)
 print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
 
 # %% [markdown] id="loss"
-# A language model gives each word a chance to come next. In training it pays the *cross-entropy* $-\ln s_y$, where $y$ is the word that
-# really came: almost nothing if it was nearly sure of $y$, and a lot if it was sure of another word. As
+# In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word that really came next: almost nothing if it was
+# nearly sure of $y$, and a lot if it was sure of another word. As
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
@@ -579,8 +580,8 @@ with np.errstate(divide="ignore"):  # keep NumPy quiet
 print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 
 # %% [markdown] id="log-softmax-safe"
-# The weight $e^{-800}$ is too small for a float64 and becomes 0, and one such word makes the loss of a whole text infinite. The second way
-# never forms the weight. That is why PyTorch's `cross_entropy` takes the scores.
+# The weight $e^{-800}$ is too small for a float64 and becomes 0. The second way never forms the weight. That is why PyTorch's
+# `cross_entropy` takes the scores.
 #
 # The derivative of $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is $-\delta_{iy}$:
 #
@@ -603,4 +604,3 @@ print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: from Luce to McFadden.
 # - G. Xiao et al. (2023), [arXiv:2309.17453](https://arxiv.org/abs/2309.17453): attention sinks.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.
-

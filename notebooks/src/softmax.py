@@ -188,11 +188,10 @@ for temperature in ("0.5", "1", "2"):
 # fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
 
 # %% id="two-tokens-code"
-z = np.array([2.0, 1.0])
-for c in (0.0, 5.0):
-    a, b = z + c
-    first = 1 / (1 + np.exp(-((a - b) ** 3)))
-    print(f"scores {a:.0f} and {b:.0f}: weights {first:.3f} and {1 - first:.3f}")
+for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
+    cubed = 1 / (1 + np.exp(-((first - second) ** 3)))
+    plain = softmax(np.array([first, second]))[0]
+    print(f"scores {first:.0f}, {second:.0f}: {cubed:.4f}, softmax {plain:.4f}")
 
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative

@@ -1,6 +1,7 @@
 """Figures of the lesson softmax: log-sum-exp above its lines, a covariance, the contest with noise, and the card."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -30,18 +31,17 @@ def envelope(x: ArrayLike, lines: ArrayLike, first: ArrayLike, lse: ArrayLike) -
     if (below > curve + TOUCH).any():
         raise ValueError(f"lines must not rise above lse; got one {number(float((below - curve).max()), 3)} above it")
     touch = np.log(slopes / (1.0 - slopes))
-    title = "Every choice of weights is a line, and log-sum-exp is the highest of all"
+    title = "Every choice of weights is a line, and log-sum-exp touches each from above"
     alt = (
-        f"Log-sum-exp of x and 0 for x from {short(score[0])} to {short(score[-1])}, a curve that bends upwards from near 0 to near x. Beneath "
-        f"it {len(slopes)} straight lines with the slopes {listed(slopes, 1)}, which touch it at x = {listed(touch, 1)}; no line "
+        f"Log-sum-exp of x and 0 for x from {short(score[0])} to {short(score[-1])}, a curve that bends upwards from near 0 to near x. "
+        f"Beneath it {len(slopes)} straight lines with the slopes {listed(slopes, 1)}, which touch it at x = {listed(touch, 1)}; no line "
         "rises above it."
     )
     with picture(title=title, alt=alt, height=3.9) as (ax,):
         for slope, line, at in zip(slopes, below, touch, strict=True):
             ax.plot(score, line, color=NEUTRAL_STYLES[1][0], linewidth=1.2)
             ax.plot(at, np.log1p(np.exp(at)), color=WEIGHTS, marker="o", markersize=6, zorder=5)
-            ax.annotate(f"{slope:.1f}", (score[0], line[0]), xytext=(-4, 0), textcoords="offset points", ha="right", va="center",
-                        fontsize=LABEL_POINTS)  # fmt: skip
+            ax.text(score[0] - 0.06, line[0], f"{slope:.1f}", ha="right", va="center", fontsize=LABEL_POINTS)
         ax.plot(score, curve, color=INK, linewidth=2.6, label="lse(x, 0)")
         ax.plot([], [], color=NEUTRAL_STYLES[1][0], linewidth=1.2, label="x p₁ + H(p), with p₁ at its left end")
         ax.plot([], [], color=WEIGHTS, marker="o", linestyle="none", label="where p is the softmax")
@@ -49,14 +49,14 @@ def envelope(x: ArrayLike, lines: ArrayLike, first: ArrayLike, lse: ArrayLike) -
         ax.legend(loc="upper left", bbox_to_anchor=(0.08, 1.0))
 
 
-def covariance(weights: ArrayLike, speeds: ArrayLike, numbers: ArrayLike) -> None:
+def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None:
     """Show a covariance under weights: each token a dot, with the rectangle between it and the two averages.
 
-    `weights`, `speeds`, `numbers` (n,): p, which sums to 1, and the two lists. Raises ValueError if the lengths differ, or the weights
+    `weights`, `rates`, `numbers` (n,): p, which sums to 1, and the two lists. Raises ValueError if the lengths differ, or the weights
     do not sum to 1.
     """
     p = as_numbers("weights", weights, 1)
-    across, up = same_shape("speeds", speeds, len(p)), same_shape("numbers", numbers, len(p))
+    across, up = same_shape("rates", rates, len(p)), same_shape("numbers", numbers, len(p))
     if abs(p.sum() - 1.0) > 1e-9:
         raise ValueError(f"weights must sum to 1; got {number(p.sum(), 3)}")
     middle = float(p @ across), float(p @ up)
@@ -64,8 +64,8 @@ def covariance(weights: ArrayLike, speeds: ArrayLike, numbers: ArrayLike) -> Non
     total = float(p @ areas)
     title = f"The weighted average of the areas is the covariance, {number(total)}"
     alt = (
-        f"Dots for {len(p)} tokens with the weights {listed(p, 1)}, at the speeds {listed(across, 1)} and the numbers {listed(up, 1)}. A cross "
-        f"marks the averages, {number(middle[0])} and {number(middle[1])}. The rectangles from the cross to the dots have the areas "
+        f"Dots for {len(p)} tokens with the weights {listed(p, 1)}, at the rates {listed(across, 1)} and the numbers {listed(up, 1)}. "
+        f"A cross marks the averages, {number(middle[0])} and {number(middle[1])}. The rectangles from there to the dots have the areas "
         f"{listed(areas)}, negative at the upper left and the lower right; their weighted average is {number(total)}."
     )
     with picture(title=title, alt=alt, width=6.2, height=4.3) as (ax,):
@@ -73,12 +73,14 @@ def covariance(weights: ArrayLike, speeds: ArrayLike, numbers: ArrayLike) -> Non
             colour = ABOVE if area >= 0 else BELOW
             ax.add_patch(Rectangle(middle, x - middle[0], y - middle[1], facecolor=colour, alpha=0.25, edgecolor=colour, linewidth=1.2))
             ax.scatter([x], [y], s=DOT * one, color=WEIGHTS, zorder=4, clip_on=False)
-            ax.annotate(f"token {index + 1}: {number(one, 1)} · ({number(float(area))})", (x, y), xytext=(0, 16),
-                        textcoords="offset points", ha="center", fontsize=LABEL_POINTS)  # fmt: skip
+            above = y >= middle[1]
+            said = f"token {index + 1}\n{number(one, 1)} times {number(float(area))}"
+            place: dict[str, Any] = {"xytext": (0, 17 if above else -17), "textcoords": "offset points", "fontsize": LABEL_POINTS}
+            ax.annotate(said, (x, y), ha="center", va="bottom" if above else "top", **place)
         ax.axvline(middle[0], color=INK, linewidth=1.0, linestyle=":")
         ax.axhline(middle[1], color=INK, linewidth=1.0, linestyle=":")
-        ax.margins(0.22)
-        ax.set(xlabel="speed of the score", ylabel="number f")
+        ax.margins(0.3)
+        ax.set(xlabel="rate of change of the score", ylabel="number f")
         ax.grid(visible=False)
 
 

@@ -144,8 +144,8 @@ def my_softmax(scores, axis):
         Set that weight equal to the given average, which tells e^beta. What does {eq}`lse-is-best-compromise` say for the scores beta z?
     """,
     why=r"""
-        By {eq}`lse-is-best-compromise` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits, where both sides are equal. The average
-        is the weight of the score 1, $e^\beta / (n + e^\beta)$, so $e^\beta = r$, and
+        By {eq}`lse-is-best-compromise` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits, where both sides are equal. The
+        average is the weight of the score 1, $e^\beta / (n + e^\beta)$, so $e^\beta = r$, and
         $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$. With $n = r = 2$ the weights are 1/4, 1/4, 1/2.
     """,
 )
@@ -239,8 +239,8 @@ ORDER = [
     note(
         "title",
         """
-        Take them in any order. Tasks {task}`log-softmax-derivative` and {task}`tempered-cross-entropy-gradient` lean on a *Deeper* section, the
-        others on the core alone.
+        Take them in any order. Tasks {task}`log-softmax-derivative` and {task}`tempered-cross-entropy-gradient` lean on a *Deeper* section,
+        the others on the core alone.
 
         Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
     """,

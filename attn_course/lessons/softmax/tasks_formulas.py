@@ -70,10 +70,10 @@ my_cooling = asked_formula(
     """,
     why=r"""
         In {eq}`lse-is-best-compromise`, for the scores $\beta z$ and their softmax, both sides are equal, so
-        $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the average $\bar{z} = \sum_i s_i z_i$. The first term has the slope $\bar{z}$; the second
-        has $\bar{z}$ plus $\beta$ times the slope of $\bar{z}$, which is the variance of the scores by {eq}`weighted-mean-derivative`. The two
-        $\bar{z}$ cancel. So moving $\beta$ away from 0, to either side, always makes the weights less undecided,
-        unless all scores are equal.
+        $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the average $\bar{z} = \sum_i s_i z_i$. The first term has the slope $\bar{z}$;
+        the second has $\bar{z}$ plus $\beta$ times the slope of $\bar{z}$, which is the variance of the scores by
+        {eq}`weighted-mean-derivative`. The two $\bar{z}$ cancel. So moving $\beta$ away from 0, to either side, always makes the weights
+        less undecided, unless all scores are equal.
     """,
 )
 

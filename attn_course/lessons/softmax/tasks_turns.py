@@ -26,8 +26,9 @@ my_formula = asked_formula(
     "The derivative with a factor for every entry",
     entry="my_formula",
     asks=r"""
-        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$. Write $\partial s_i / \partial z_j$ in LaTeX
-        between `r"` and `"`: only the right side. You may use `s_i`, `a_i` (also with $j$), `\beta` and `\delta_{ij}`; you need not use all.
+        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$. Write $\partial s_i / \partial z_j$ in
+        LaTeX between `r"` and `"`: only the right side. You may use `s` and `a` with their indices, `\beta` and `\delta_{ij}`; you need not
+        use all.
     """,
     equation="softmax",
     points=1,
@@ -137,7 +138,7 @@ def _one_weight(rng):
             the delta comes with a plus, and s_j with a minus
     """,
     hints="""
-        The sum is the slope of the average of g, with g held fixed, when z_j moves. Which covariance is that, by {eq}`weighted-mean-derivative`?
+        The sum is the slope of the average of g, with g held fixed. Which covariance is that, by {eq}`weighted-mean-derivative`?
         Or put in {eq}`softmax-derivative`: what is left of the sum with the delta, and which single number is the other sum, but for s_j?
         An array minus a number, and an array times that: no loop, no matrix.
     """,

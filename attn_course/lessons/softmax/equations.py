@@ -40,7 +40,7 @@ def _(normal, rng, n, draw):
     where p_i >= 0 with sum 1 ;; 0 ln 0 = 0
     The mean of the logarithms of e^{z_i} / p_i is at most the logarithm of their mean; equal only for p = softmax(z).
         the largest score as the bound: \mathrm{lse}(z) -> \max_j z_j
-        entropy as a cost: + H(p) -> - H(p)
+        every choice is as good: \le -> =
         from below: \le -> \ge
     """
     z, weights = normal(n), rng.uniform(0.1, 0.9, size=n)

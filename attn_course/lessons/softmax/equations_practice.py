@@ -38,9 +38,9 @@ def _(normal, rng, n, d, draw):
     r"""p_a \le \frac{1}{1 + e^{H(c)}}
     where p = softmax of any query's scores ;; k_a = sum_l c_l k_l over the other keys, with c_l >= 0 of sum 1
     p_a = 1 / (1 + e^{lse - s_a}) with lse over the others, which is at least c . s + H(c) = s_a + H(c) by Eq. lse-is-best-compromise.
-        the mixture shares with one other key only: p_a \le \frac{1}{2}\, \frac{1}{e^{H(c)}}
-        entropy lifts the bound: \frac{1}{1 + e^{H(c)}} -> \frac{1}{1 + e^{-H(c)}}
-        no term for the key itself: 1 + e^{H(c)} -> 2\, e^{H(c)}
+        entropy counted twice: H(c) -> 2\, H(c)
+        reached by every query: \le -> =
+        reached by none: \le -> <
     """
     shares = rng.uniform(0.1, 0.9, size=n)
     c = shares / shares.sum()

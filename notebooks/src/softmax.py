@@ -59,7 +59,6 @@ figures.machine()
 # - In chess, a player $d$ rating points ahead is expected to score $1 / (1 + 10^{-d / 400})$: the same, with $x = d \ln(10) / 400$.
 # - The states of a gas in equilibrium with a heat bath have softmax probabilities, with minus the energy over the temperature for the
 #   score.
-# - A language model ends in a softmax over all that may come next.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
@@ -69,8 +68,8 @@ figures.machine()
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. To reward it is the one assumption
-# of this road.
+# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. To choose it for the reward is the one
+# assumption of this road.
 #
 # **Predict** for the scores $(0, 1, 2)$ which of these has the largest $p \cdot z + H(p)$: everything on the best, equal
 # weights, or $(0.1, 0.3, 0.6)$.
@@ -167,25 +166,26 @@ for temperature in ("0.5", "1", "2"):
 #
 # If you do not believe in entropy, start from two wishes for the **odds** $w_i / w_j$ of two tokens:
 #
-# 1. They depend on the scores of these two alone, by one continuous rule for all pairs. In 1959 the psychologist Duncan Luce made this
-#    an axiom: how much more often you choose coffee than tea does not depend on whether there is lemonade.
+# 1. They depend on the scores of these two alone. In 1959 the psychologist Duncan Luce made an axiom of this: how much more often you
+#    choose coffee than tea does not depend on whether there is lemonade.
 # 2. They stay the same if one number is added to all scores, because a score has no natural zero.
 #
-# So the odds are a positive, continuous function of the difference, $w_i / w_j = g(z_i - z_j)$. Now let there be three tokens or more.
-# As $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and both differences may be any numbers,
+# Let one continuous rule give the odds of all pairs. Then they are a positive function of the difference, $w_i / w_j = g(z_i - z_j)$. If
+# there are three tokens or more, $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and both differences may be any numbers:
 #
 # $$g(x + y) = g(x)\, g(y)$$
 
 # %% [markdown] id="cauchy"
-# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(2x) = 2 L(x)$, and so on: $L(\tfrac{m}{n}) = \tfrac{m}{n}
-# L(1)$ for every fraction. Every number is a limit of fractions, and $L$ is continuous, so $L(x) = \beta x$ with $\beta = L(1)$. Hence
+# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(2x) = 2 L(x)$ and so on:
+# $L(\tfrac{m}{n}) = \tfrac{m}{n} L(1)$ for every fraction. Every number is a limit of fractions, so by continuity $L(x) = \beta x$ with
+# $\beta = L(1)$. Hence
 # $w_i / w_j = e^{\beta (z_i - z_j)}$. Weights sum to 1, and a larger score should get a larger weight, so $\beta > 0$:
 #
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# Both roads leave only the temperature free. Are three tokens really needed? With two there is no chain of odds, and these weights
-# fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
+# Only the temperature is free. Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of
+# their odds is $(z_1 - z_2)^3$:
 
 # %% id="two-tokens-code"
 for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
@@ -198,8 +198,8 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 #
 # To learn, a model needs the derivatives of whatever it makes with its weights. One lemma gives them all.
 #
-# Let scores $z_j$ and numbers $f_j$ depend on some $\theta$, and let $p = \sigma(z)$. How fast does the average $\sum_j p_j f_j$ change?
-# A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$, and by {eq}`lse-gradient`
+# Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, and let $p = \sigma(z)$. How fast does the average
+# $\sum_j p_j f_j$ change? A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$, and by {eq}`lse-gradient`
 # and the chain rule
 #
 # $$\frac{\dot p_j}{p_j} = \dot z_j - \sum_l p_l\, \dot z_l$$
@@ -209,15 +209,13 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 # $$\frac{d}{d\theta} \sum_j p_j f_j = \sum_j p_j \dot f_j + \sum_j p_j \Bigl( \dot z_j - \sum_l p_l\, \dot z_l \Bigr) f_j$$
 
 # %% [markdown] id="lemma-proof"
-# In the last sum $f_j$ is multiplied by the distance of $\dot z_j$ from its average. These distances average to 0, so we may subtract the
+# In the last sum $f_j$ is multiplied by the deviation of $\dot z_j$ from its average. These deviations average to 0, so we may subtract the
 # average of $f$ from every $f_j$. What we get is the **covariance** of $f$ and $\dot z$ under the weights $p$:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance"
-# The average changes because the numbers do, and because weight moves.
-#
 # **Predict.** Three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$. Their scores change at the rates
 # $\dot z = (1, 0, -1)$, so the first token gains, and the others lose. Does the average of $f$ rise or fall?
 
@@ -238,7 +236,7 @@ figures.covariance(p, rate, f)
 # ### Two lines: the Jacobian
 #
 # If the score of "tired" rises, its weight grows. Who pays? Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the list
-# with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. Of $\dot z$ only entry $j$ is not 0, it is 1. The covariance is the average
+# with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. In $\dot z$ the 1 stands at place $j$. The covariance is the average
 # of the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
 # $i = j$ and else 0, and with $J_{ij} = \partial s_i / \partial z_j$:
 #
@@ -258,7 +256,7 @@ for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
 #
-# The check reads the LaTeX and evaluates it, so any form that is equal counts.
+# The check evaluates the LaTeX, so any equal form counts. Such an answer is `r"\frac{1}{2} (s_i + \delta_{ij})"`.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # r"..."
@@ -345,7 +343,8 @@ figures.softmax_explorable()
 # With the card's own scores this holds for all $T$ up to about 0.15, and from about 14 on. At high temperatures $J / T$ is small because we
 # divide by $T$. At low ones one weight is near 1, so every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0: the softmax
 # is **saturated**. Dividing by $T$ does not make up for this, because a score that trails by $d$ has $e^{-d / T}$ times the largest
-# weight, which vanishes much faster than $T$. (If two tie for the first place, the norm of $J / T$ grows without bound.)
+# weight, which vanishes much faster than $T$. (If two tie for the first place, the norm of $J / T$ grows without bound as
+# $T \to 0$.)
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -363,7 +362,7 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="shift"
-# The second way works in all three formats, and it is exact, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
+# The second way works in all three formats, and on paper it changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -381,12 +380,15 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy. It climbs $p \cdot z + T\, H(p)$ by moving the scores of $p$: `pull` carries the gradient for $p$,
-# $z - T\, (\ln p + 1)$, to these scores. Nothing tells it where to go, yet it arrives at $\sigma(z / T)$. Put in your own `my_pull`,
-# rewards and price.
+# This cell needs only NumPy and runs anywhere. It climbs $p \cdot z + T\, H(p)$ by moving the scores of $p$: `pull` carries the gradient
+# for $p$, $z - T\, (\ln p + 1)$, to these scores. It is told only what to climb, and arrives at $\sigma(z / T)$. Put in your own
+# `my_pull`, rewards $z$ and price $T$.
 
 
 # %% id="own-code"
+import numpy as np
+
+
 def weights_of(scores, temperature=1.0):
     terms = np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
     return terms / terms.sum(axis=-1, keepdims=True)

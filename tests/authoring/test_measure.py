@@ -4,7 +4,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from attn_course.authoring import measure
+from attn_course.authoring import gates, measure
 from attn_course.authoring.series import Lesson
 
 KEYS = r"$$\boxed{a = b} \tag{2.1}$$ $$\boxed{b = c} \tag{2.2}$$ $$\boxed{c = d} \tag{2.3}$$"
@@ -101,3 +101,10 @@ def test_minutes_are_those_that_were_counted(minutes, change, got):
 
 def test_other_lessons_are_not_held_to_it():
     assert found(book(*[("code", "x", "predicted")] * 9), Lesson("double", "Double", minutes=90)) == []
+
+
+@pytest.mark.parametrize("mark", ["", "measured = true\n"])
+def test_the_list_of_lessons_says_which_are_held_to_it(course, mark):
+    course.edit("notebooks/series.toml", 'slug = "double"\n', f'slug = "double"\n{mark}')
+    found = course.check(gate=lambda written: gates.held(written, gates.text_gate))
+    assert any(problem.message == "wanted 3 to 4 key equations, got 0" for problem in found) == bool(mark)

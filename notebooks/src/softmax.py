@@ -485,9 +485,9 @@ check("lse-over-blocks", my_lse)
 # ## Deeper: a third road, a contest with noise
 #
 # In the 1970s the economist Daniel McFadden gave each way of travelling to work a score, added a random error, and assumed that people take
-# the largest. His weights were those of softmax. Why? Let $z_j + \xi_j$ be the reading of score $j$, where the errors $\xi_j$ are
-# independent, with one continuous distribution of finite mean. The largest reading wins. In the figure the errors are normal, and the
-# scores are $(x, 0)$.
+# the largest. With the right error their shares are those of softmax. Which error is it? Let $z_j + \xi_j$ be the reading of score $j$,
+# where the errors $\xi_j$ are independent, with one continuous distribution of finite mean. The largest reading wins. In the figure the
+# errors are normal, and the scores are $(x, 0)$.
 
 # %% id="contest-figure"
 errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
@@ -550,14 +550,14 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$ with weights $c_l$ of any kind.
-# Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others. By
+# Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and
+# their sum is 1. Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others. By
 # {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As $p_a = e^{z_a} / (e^{z_a} + e^r)
 # = 1 / (1 + e^{r - z_a})$,
 #
 # $$p_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
 #
-# A key halfway between two others has $H(c) = \ln 2$, so no query gives it more than one third:
+# A key halfway between two others, as "was" in lesson {lesson}`start`, has $H(c) = \ln 2$, so no query gives it more than a third:
 
 # %% id="mixed-code"
 keys = np.random.default_rng(0).normal(size=(5, 3))
@@ -581,15 +581,15 @@ with np.errstate(divide="ignore"):  # keep NumPy quiet
 print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 
 # %% [markdown] id="log-softmax-safe"
-# The weight $e^{-800}$ is too small for a float64 and becomes 0. The second way never forms the weight. That is why PyTorch's
-# `cross_entropy` takes the scores.
+# The weight $e^{-800}$ is too small for a float64 and becomes 0. The second way never forms the weight. PyTorch's `cross_entropy`, for
+# example, takes the scores.
 #
 # The derivative of $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is $-\delta_{iy}$:
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ it is only $g$, and has to pass through
-# $J$. If a model is confident and wrong, almost nothing gets through:
+# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth is
+# only $g$, and has to pass through $J$. If a model is confident and wrong, almost nothing gets through:
 
 # %% id="squared-error-code"
 truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))

@@ -63,7 +63,7 @@ def _(normal, n):
 def _(normal, rng, n):
     r"""w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
     where T > 0: a larger score must not get a smaller weight
-    Odds of three or more tokens that ignore other scores and shifts are e^{beta (z_i - z_j)}; beta is free.
+    Continuous odds of three or more tokens that ignore other scores and shifts are e^{beta (z_i - z_j)}; beta is free.
         multiplied by T: \frac{1}{T} -> T
         weights divided by T: w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}
         the sign of an energy: \beta = -> \beta = -

@@ -34,7 +34,7 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="by-hand"
-# Each token gets an amount, $e$ to the power of its score. Its weight is its part of the sum of all amounts. With $e \approx 2.7$ and
+# Each token gets an amount, $e$ to the power of its score. Its weight is its share of the sum of all amounts. With $e \approx 2.7$ and
 # $e^2 \approx 7.4$ this sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
 #
 # | token | score | amount | weight |
@@ -138,9 +138,9 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
 
 # %% [markdown] id="paris"
-# Whoever sets the temperature of a chatbot divides scores by $T$. A small language model, SmolLM2, is to continue *The capital of France
-# is*, with a score for each of 49,152 tokens. **Predict** how many of them hold 90 percent of the weight, at $T = 0.5$, 1 and 2. Does
-# "Paris" stay first?
+# Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
+# to continue *The capital of France is*, with a score for each of 49,152 tokens. **Predict** how many of them hold 90 percent of the
+# weight, at $T = 0.5$, 1 and 2. Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -184,7 +184,7 @@ for temperature in ("0.5", "1", "2"):
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# Only the temperature is free. Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of
+# So we arrive at the same weights without entropy, and only the temperature is free. Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of
 # their odds is $(z_1 - z_2)^3$:
 
 # %% id="two-tokens-code"
@@ -233,9 +233,9 @@ figures.covariance(p, rate, f)
 # negative. The third token decides: it loses weight, and its $f$ lies far below the average.
 
 # %% [markdown] id="jacobian"
-# ### Two lines: the Jacobian
+# ### First use: who pays?
 #
-# If the score of "tired" rises, its weight grows. Who pays? Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the list
+# If the score of "tired" rises, its weight grows, and the others have to pay. Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the list
 # with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. In $\dot z$ the 1 stands at place $j$. The covariance is the average
 # of the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
 # $i = j$ and else 0, and with $J_{ij} = \partial s_i / \partial z_j$:
@@ -278,7 +278,7 @@ check("softmax-derivative", my_formula)
 # </details>
 
 # %% [markdown] id="which-beta"
-# ### Two lines: colder weights score higher
+# ### Second use: colder weights score higher
 #
 # Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score $\mu$ of
 # $\sigma(\beta z)$ has the slope $d\mu / d\beta = \mathrm{Cov}_p(z, z) = \mathrm{Var}_p(z)$. Unless all scores are equal, this is positive,
@@ -293,7 +293,7 @@ for beta in (0.5, 1.0, 2.0):
     print(f"average {average:.3f}, slope {slope:.2f}, variance {variance:.2f}")
 
 # %% [markdown] id="vjp"
-# ### Two lines: the backward pass
+# ### Third use: the backward pass
 #
 # Must a model build $J$ to learn? It is given the gradient of its loss with respect to the weights, $g_i = \partial L / \partial s_i$, and
 # wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
@@ -424,8 +424,9 @@ verify_lesson("softmax")
 #
 # - It is the one best compromise between average score and entropy. Log-sum-exp is the value of this compromise and has softmax for its
 #   gradient; the temperature is the price of entropy.
-# - For three tokens or more, it is the only continuous rule that prefers larger scores and whose odds ignore other scores and common shifts.
-# - An average under softmax weights changes by the average change plus a covariance, so no backward pass builds a Jacobian.
+# - For three tokens or more, it is, with its temperature, the only continuous rule that prefers larger scores and whose odds ignore other
+#   scores and common shifts.
+# - An average under softmax weights changes by the average change plus a covariance, so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
 #
 # Next: why did we halve the scores? Lesson {lesson}`scaling` answers; first the

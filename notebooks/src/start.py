@@ -21,7 +21,7 @@ for token, share in zip(tokens, head[tokens.index(" it")], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
-# In this head "it" gives 94 percent of its attention to "cat". Nobody told the model what a pronoun is: it has learned to continue texts.
+# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model has learned to continue texts.
 #
 # But one row proves little. Which words does each word look at? Press one.
 
@@ -50,7 +50,7 @@ figures.machine()
 # %% [markdown] id="how"
 # You need not understand it yet. We are going to build one head, with numbers so small that you can do every product without paper.
 #
-# **You need** matrix products, $e^x$ and a little Python. **Time:** 45 minutes, then the
+# **You need** matrix products, $e^x$ and a little Python. **Time:** 31 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
 # At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. A formula with a number in brackets
 # has been checked on random numbers.
@@ -69,7 +69,7 @@ words = X[:, :3].astype(int)  # later lessons use two more columns
 print(labelled(words, columns=("alive", "tells", "open")))
 
 # %% [markdown] id="party"
-# Imagine that the words meet at a party. Each brings three more lists:
+# Imagine that the words meet at a party. Each brings three lists:
 #
 # - its **query** is a wish: what the word looks for,
 # - its **key** is a name badge: what it shows to the others,
@@ -90,15 +90,14 @@ print("together:", (query_of_it * key[1]).sum())
 
 # %% [markdown] id="cat-notice"
 # We multiply number by number and add up. This is the dot product of the two lists, called the **score** here. A positive product
-# speaks for a word, a negative one against it. In "tired", which is a little alive but tells more, they balance:
+# speaks for a word, a negative one against it. In "tired", which is a little alive but tells more, the products balance:
 # $4 \cdot 1 + (-2) \cdot 2 + (-2) \cdot 0 = 0$.
 
 # %% [markdown] id="hook-predict"
-# **Predict.** The key of "sat" is $(0, 2, 0)$, and the key of "it" itself is $(0, 0, 2)$. Which scores do they get from "it"? In the
-# cell, `@` makes all seven dot products at once.
+# **Predict.** The key of "sat" is $(0, 2, 0)$, and the key of "it" itself is $(0, 0, 2)$. Which scores do they get from "it"?
 
 # %% id="hook-code" tags=["predicted"]
-scores = key @ query_of_it
+scores = key @ query_of_it  # all seven dot products at once
 print(labelled(scores[:, None], columns=["score"]))
 
 # %% [markdown] id="hook-answer" tags=["answer"]
@@ -107,11 +106,9 @@ print(labelled(scores[:, None], columns=["score"]))
 
 # %% [markdown] id="check-turn"
 # **Your turn.** {turn}`scores-by-hand`
-#
-# Replace the dots by three whole numbers, such as `(1, 2, 3)`, and run the cell.
 
 # %% id="check-turn-code" tags=["your-turn"]
-my_three = ...  # three whole numbers
+my_three = ...  # replace the dots by three whole numbers, such as (1, 2, 3)
 check("scores-by-hand", my_three)
 
 # %% [markdown] id="check-turn-ours" tags=["ours"]
@@ -143,7 +140,7 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
 #
-# Why divide by 2? A model divides by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64 (lesson
+# Why divide by 2? Models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64 (lesson
 # {lesson}`scaling` says why). Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
 
 # %% [markdown] id="move"
@@ -177,7 +174,7 @@ print(labelled(np.hstack([value, parts]), columns=columns))
 print("the output of it:", output.round(2))
 
 # %% [markdown] id="average-notice"
-# This is the **output** of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model adds such outputs to the
+# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model adds such outputs to the
 # numbers of the word that asked, and works on with the sum.
 #
 # None of these steps mentions pronouns. We chose the numbers so that the head finds the cat, and a model learns its own. The authors of
@@ -202,7 +199,7 @@ print("output of because: ", (shares @ value).round(2))
 # **Your turn.** {turn}`output-of-one-query`
 
 # %% id="code-turn-code" tags=["your-turn"]
-my_answer = ...  # your function
+my_answer = ...  # replace this line by your function, def my_answer(query, ...):
 check("output-of-one-query", my_answer)
 
 # %% [markdown] id="code-turn-ours" tags=["ours"]
@@ -216,12 +213,12 @@ check("output-of-one-query", my_answer)
 # ```
 
 # %% [markdown] id="needle"
-# ## What no query can find
+# ## What a query can find, and what none can
 #
 # Change this query until "because" gets more than 0.9. Mind that its key is all zeros, so its score is 0 whatever you ask.
 
 # %% id="needle-code"
-my_query = [4, -2, -2]  # alive, tells, open; now as "it" asks
+my_query = [4, -2, -2]  # alive, tells, open; now as "it" asks: change it
 powers = np.exp(key @ my_query / 2)
 asked = powers / powers.sum()
 print(labelled([key @ my_query, asked], ("score", "weight"), columns=TOKENS))
@@ -258,8 +255,8 @@ for c in (2, 10, 20):
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# Let the words be the rows of a matrix $X$. Then the queries are the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the
-# same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$ drops the last number.) A row times a matrix adds up
+# Let the words be the rows of a matrix $X$. (In some books they are columns, lesson {lesson}`notation`.) Then the queries are the rows of
+# $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$ drops the last number.) A row times a matrix adds up
 # multiples of the rows of this matrix. So the three numbers of a word say how often its query takes each row of $W_Q$:
 
 # %% id="projections-code"
@@ -327,10 +324,21 @@ show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
 # With softmax for the second formula, row by row, the three make the best-known formula of attention:
-# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$.
+# $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
+
+# %% id="formula-table"
+S = query @ key.T
+powers = np.exp(S / 2)
+P = powers / powers.sum(axis=1, keepdims=True)
+print(labelled(P, columns=TOKENS))
+print("sums of the rows:   ", P.sum(axis=1).round(1))
+print("sums of the columns:", P.sum(axis=0).round(1))
+
+# %% [markdown] id="spot"
+# Each row sums to 1. A column need not: five words look mostly at "cat".
 #
-# **Spot the mistake.** Somebody writes `P = np.exp(S)` and then `P / P.sum(axis=0)`. Nothing complains, and all numbers are positive. But
-# `axis=0` adds up a column, which holds what *one* word gets from all that ask:
+# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. But this adds up a
+# column, which holds what one word gets from all that ask. Below, two words ask a single one, and each must give it all its attention:
 
 # %% id="formula-mistake"
 show("weight-entry-by-entry", wrong="summed over the queries")
@@ -338,23 +346,22 @@ show("weight-entry-by-entry", wrong="summed over the queries")
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# These lines need nothing but NumPy and run anywhere. The sentence is new and has two pronouns, and so are its numbers: *person*, *thing*
-# and *open*. Run the cell. Then take your own sentence and your own numbers, and make its pronoun find its noun.
+# These ten lines need nothing but NumPy and run anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows
+# of `W_Q` say what a person, a thing and an open word look for. Run the cell. Then take your own sentence and your own numbers, and
+# make its pronoun find its noun.
 
 # %% id="own-code"
 import numpy as np
 
-sentence = "the girl saw the tree and she climbed it".split()
+sentence = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
 X = [[0, 0, 1], [2, 0, 0], [0, 0, 0], [0, 0, 1], [0, 2, 0], [0, 0, 0]]
 X = np.array([*X, [1, 0, 1], [0, 0, 0], [0, 1, 1]])  # person, thing, open
 W_Q = np.array([[4, -4, 0], [-4, 4, 0], [0, 0, -2]])
 Q, K, V = X @ W_Q, X, X[:, :2]
-P = np.exp(Q @ K.T / np.sqrt(3))
-P = P / P.sum(axis=1, keepdims=True)
-outputs = P @ V
-for i in (6, 8):
-    found = P[i].argmax()
-    print(sentence[i], "finds", sentence[found], "and takes", outputs[i].round(2))
+powers = np.exp(Q @ K.T / np.sqrt(Q.shape[1]))
+P = powers / powers.sum(axis=1, keepdims=True)
+for i in (6, 8):  # the pronouns
+    print(sentence[i], "finds", sentence[P[i].argmax()], "takes", (P @ V)[i].round(2))
 
 # %% [markdown] id="map"
 # ## The lessons

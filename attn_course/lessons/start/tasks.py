@@ -241,7 +241,7 @@ one number in a value: 5 2 1
     equation="output-entry-by-entry",
     points=1,
     difficulty=1,
-    minutes=6,
+    minutes=8,
     trains="score, weight and average as three lines",
     your_turn=True,
     tolerance=3e-7,
@@ -278,9 +278,10 @@ one number in a value: 5 2 1
 def my_answer(query, key, value):
     """query (d_k,), key (T_k, d_k), value (T_k, d_v) -> (d_v,).
 
-    Write `my_answer(query, key, value)`: it returns what one word takes home, a NumPy array of the shape `(d_v,)`. One query asks $T_k$
-    words; each row of `key` and of `value` belongs to one of them. All are float64, and $T_k$ may be 1 {case}`one word`. This time,
-    divide the scores by $\\sqrt{d_k}$, and not by 2. They are moderate {every}`(np.abs(key @ query) < 100).all()`.
+    Write `my_answer(query, key, value)`: it returns what one word takes home. The shape of `query` is `(d_k,)`. Each row of `key`,
+    `(T_k, d_k)`, and of `value`, `(T_k, d_v)`, belongs to one of the $T_k$ words that are asked; there may be only one {case}`one word`.
+    All are float64, and the result has the shape `(d_v,)`. This time, divide the scores by $\\sqrt{d_k}$, and not by 2. They are
+    moderate {every}`(np.abs(key @ query) < 100).all()`.
     """
     powers = np.exp(key @ query / np.sqrt(len(query)))
     return powers @ value / powers.sum()

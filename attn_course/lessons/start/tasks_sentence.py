@@ -62,8 +62,9 @@ def my_home(asked, base):
     \end{array}$$
 
     (Here values have a third number.) Its query is your list `asked` times $\ln b$, where $b$ is your `base`; the cell below prints
-    both. All else is as in the lesson: half of each score, $e$ to that power, weights, average. The logarithm makes the powers plain, as in $e^{2 \ln 5} = 25$. What does
-    the new word take home, that is, what is its output? Write `my_home = (..., ..., ...)`; fractions such as `2 / 7` are welcome.
+    both. All else is as in the lesson: half of each score, $e$ to that power, weights, average. The logarithm makes the powers plain,
+    as in $e^{2 \ln 5} = 25$. What does the new word take home, that is, what is its output? Write `my_home = (..., ..., ...)`;
+    fractions such as `2 / 7` are welcome.
     """
     keys = np.array([(0, 0, 1), (2, 0, 0), (0, 2, 0), (0, 0, 0)])
     values = np.array([(0, 0, -1), (2, 0, 2), (0, 2, 0), (0, 0, 0)])
@@ -110,7 +111,7 @@ def my_home(asked, base):
     why="""
         What arrives is the sum of weight times value, {eq}`output-entry-by-entry`. Subtract what the other three contribute; the rest is
         the weight of "cat" times its value, so divide by that weight. The smaller the weight, the more "cat" has to exaggerate to be heard,
-        and what it others say too much of, such as *tells*, it must take back with a minus. In training a model adjusts values and weights
+        and what the others say too much of, such as *tells*, it must take back with a minus. In training a model adjusts values and weights
         together.
     """,
 )
@@ -244,10 +245,10 @@ def take_home(query, key, value):
     """,
 )
 def my_c(words, share):
-    """Now you ask, and you want to hear "sat". In a text of `words` words one is "sat", with the key $(0, 2, 0)$, one is "cat", with $(2, 0, 0)$,
-    and all others have the key of "because", $(0, 0, 0)$. Your query is $(0, 2c, 0)$. Scores are divided by 2,
-    and the softmax makes weights of them. For which $c$ does "sat" get exactly the weight `share`? The cell below prints both
-    numbers. Write `my_c`, such as `np.log(7) / 3`.
+    """Now you ask, and you want to hear "sat". In a text of `words` words one is "sat", with the key $(0, 2, 0)$, one is "cat", with
+    $(2, 0, 0)$, and all others have the key of "because", $(0, 0, 0)$. Your query is $(0, 2c, 0)$. Scores are divided by 2, and the
+    softmax makes weights of them. For which $c$ does "sat" get exactly the weight `share`? The cell below prints both numbers. Write
+    `my_c`, such as `np.log(7) / 3`.
     """
     return np.log((words - 1) * share / (1 - share)) / 2
 

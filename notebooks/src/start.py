@@ -140,7 +140,7 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
 #
-# Why divide by 2? Models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64 (lesson
+# Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64 (lesson
 # {lesson}`scaling` says why). Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
 
 # %% [markdown] id="move"
@@ -297,7 +297,6 @@ print(labelled([powers / powers.sum()], ["weight"], columns=(*TOKENS, "cat")))
 
 # %% [markdown] id="limits-answer" tags=["answer"]
 # Each cat gets 0.49. Both have the same key and so the same score, and the sum of the powers grows: $54.6 / (57.6 + 54.6) = 0.49$.
-# The rest, 0.02, is left for the others.
 
 # %% [markdown] id="formula"
 # ## All words at once
@@ -328,7 +327,7 @@ show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
 
 # %% id="formula-table"
 S = query @ key.T
-powers = np.exp(S / 2)
+powers = np.exp(S / 2)  # our 2 for the root of 3
 P = powers / powers.sum(axis=1, keepdims=True)
 print(labelled(P, columns=TOKENS))
 print("sums of the rows:   ", P.sum(axis=1).round(1))

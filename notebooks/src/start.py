@@ -4,7 +4,7 @@
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
 # In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
-# work first. SmolLM2 is a small language model with 270 heads. In each head every word shares out its attention among itself and
+# work first. The smallest SmolLM2 is a language model with 270 heads. In each head every word shares out its attention among itself and
 # the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and run the cell below it, too. (If
 # you see a `ModuleNotFoundError`, start the course with `make lab`.)
 
@@ -41,8 +41,8 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}')
 
 # %% [markdown] id="where"
-# So it matters which word asks: "it" looks at the cat, and "blue" in its place hardly does. (Lesson {lesson}`self_attention` tests
-# more sentences, and what the model does without this head.) This is what happens inside a head; each part leads to its lesson.
+# So it matters which word asks: "it" looks at the cat, and "blue" in its place hardly does. (Lesson {lesson}`self_attention` tests more
+# sentences, and what the model does without this head.) The lit part of this drawing is what a head does; each frame leads to a lesson.
 
 # %% id="machine"
 figures.machine()
@@ -140,8 +140,8 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
 #
-# Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64 (lesson
-# {lesson}`scaling` says why). Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
+# Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64
+# (lesson {lesson}`scaling` says why). Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
 
 # %% [markdown] id="move"
 # Now turn the wish from somebody alive to what somebody does. The slider sets the query of "it" to $(2s, -s, -2)$, and $s = 2$ is the wish
@@ -256,18 +256,20 @@ for c in (2, 10, 20):
 # ## Where queries come from
 #
 # Let the words be the rows of a matrix $X$. (In some books they are columns, lesson {lesson}`notation`.) Then the queries are the rows of
-# $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$ drops the last number.) A row times a matrix adds up
-# multiples of the rows of this matrix. So the three numbers of a word say how often its query takes each row of $W_Q$:
+# $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$
+# drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how often
+# its query takes each row of $W_Q$:
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0], [2, -1, 0], [2, -1, -1]])
 query = words @ W_Q
-print("takes once the first row and twice the second:")
-print(labelled([W_Q[0], 2 * W_Q[1], query[6]], ("", "", "tired")))
+names = ("1 times the row of alive", "2 times the row of tells", "query of tired")
+print(labelled([1 * W_Q[0], 2 * W_Q[1], query[6]], names))
 
 # %% [markdown] id="projections-predict"
 # "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0) + 2 \cdot (2, -1, 0) = (4, -1, 0)$, as in your first turn.
-# **Predict** the query of "cat", which is $(2, 0, 0)$. What is the cat looking for?
+#
+# **Predict.** The numbers of "cat" are $(2, 0, 0)$. What is its query, and what does the cat look for?
 
 # %% id="projections-same" tags=["predicted"]
 print("query of cat:", query[1])
@@ -424,8 +426,8 @@ figures.map_of_chapters(graph.counts, graph.links, graph.titles)
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - L. Ben Allal et al. (2025), *SmolLM2: When Smol Goes Big*, [arXiv:2502.02737](https://arxiv.org/abs/2502.02737): the model; ours is the smallest, tuned
-#   to follow instructions.
+# - L. Ben Allal et al. (2025), *SmolLM2: When Smol Goes Big*, [arXiv:2502.02737](https://arxiv.org/abs/2502.02737): the model; ours is
+#   the smallest, tuned to follow instructions.
 # - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the formula, and two heads at a pronoun.
 #
 # Next: how does an ordinary dictionary become something that can be trained? Lesson {lesson}`lookup`.

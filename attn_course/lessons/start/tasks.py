@@ -253,6 +253,9 @@ one number in a value: 5 2 1
         divided by 2
             np.sqrt(len(query)) -> 2
             2 was for the sentence; here the divisor is the root of the length of a query, whatever it is
+        the root of the number of words
+            len(query) -> len(key)
+            the divisor is the root of the length of a query, however many words are asked
         divided by the length of a query
             np.sqrt(len(query)) -> len(query)
             the divisor is the root of the length of a query

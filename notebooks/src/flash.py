@@ -210,7 +210,7 @@ figures.eager_over_sdpa(LENGTHS, ratios)
 # \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \end{gathered}
 # \label{merge-of-attention-states}$$
 #
-# {eq}`merge-of-softmax-sums` was the middle part. Write $A \oplus B$ for the merged state. Whatever the grouping, each set ends up with
+# Section {section}`softmax/online` has the middle part. Write $A \oplus B$ for the merged state. Whatever the grouping, each set ends up with
 # the factor $e^{m_A - m}$ to the maximum of all, since factors on the way multiply: $e^{m_A - m_{AB}} e^{m_{AB} - m} =
 # e^{m_A - m}$. Hence
 #

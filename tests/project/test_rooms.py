@@ -51,8 +51,8 @@ def test_every_import_keeps_to_the_room_table(root):
         ),
         (
             "lessons/attention/figures_plane.py",
-            "from attn_course.lessons.softmax.figures_simplex import on_simplex",
-            "1: figures may not import attn_course.lessons.softmax.figures_simplex.on_simplex",
+            "from attn_course.lessons.softmax.figures_more import points",
+            "1: figures may not import attn_course.lessons.softmax.figures_more.points",
         ),
         (
             "lessons/attention/equations.py",
@@ -110,7 +110,7 @@ def test_a_folder_that_is_no_room_is_named(tmp_path):
         ("lessons/masking/tasks.py", "def answer():\n    import torch\n    return torch.ones(2)"),
         ("lessons/scaling/equations_practice.py", "from attn_course.lessons.scaling.equations import q"),
         ("lessons/softmax/figures.py", "import numpy\nfrom attn_course.figures.base import picture"),
-        ("lessons/softmax/figures.py", "from attn_course.lessons.softmax.figures_simplex import on_simplex"),
+        ("lessons/softmax/figures.py", "from attn_course.lessons.softmax.figures_more import points"),
         ("gpu/flash_forward.py", "import torch, triton\n@triton.jit\ndef kernel(): ..."),
         (
             "cli.py",

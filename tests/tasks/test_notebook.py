@@ -199,7 +199,7 @@ def test_outside_a_notebook_a_wrong_answer_raises_and_prints_nothing(capsys, tmp
     wrong = next(wrong for wrong in task.wrong if wrong.name == "measured in bits")
     assert str(caught.value) == (
         f"task {task.number} ({task.title}): this may be the mistake “measured in bits”. You gave 1.5.\n  Hint: {wrong.hint}\n"
-        f"  See {numbers.eq('free-energy-identity')}."
+        f"  See {numbers.eq('lse-is-best-compromise')}."
     )
     assert caught.value.verdict.mistake == "measured in bits"
     assert caught.value._render_traceback_() == [

@@ -96,7 +96,7 @@ def _(normal, draw, **sizes):
 
 @claim(
     "additive-weight-bound",
-    rests_on="ratio-of-weights cosine-weight-bound additive-score-bound",
+    rests_on="softmax cosine-weight-bound additive-score-bound",
     equivalent=dict.fromkeys(
         ("j -> i", r"\alpha_{i j} -> \alpha_{j i}", r"\max_{j} \alpha_{i j} -> \min_{j} \alpha_{i j}", "2 -> 3"),
         "every weight stays below the bound, and below a larger one",

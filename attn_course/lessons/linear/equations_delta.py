@@ -191,7 +191,7 @@ def _(normal, T, d_k, d_v):
     return weights | {"q": column(q[0]), "o": o, "z": z, "S": S, "k": columns(K), "v": columns(V), "d_k": d_k}
 
 
-@claim("softmax-recall-bound", serves="K2 K1", rests_on="ratio-of-weights recall-signal-and-interference")
+@claim("softmax-recall-bound", serves="K2 K1", rests_on="softmax recall-signal-and-interference")
 def _(normal, rng, n, d, draw):
     r"""q = k_i: \qquad p_i \ge \frac{1}{1 + (n - 1)\, e^{-\beta (1 - \mu)}}, \qquad \mu = \max_{j \ne i} k_i \cdot k_j
     where n unit keys ;; scores beta q . k, beta >= 0

@@ -16,7 +16,7 @@ def one_head(rng: np.random.Generator, T: int, d_k: int) -> tuple[float, np.ndar
 
 
 # ---- ALiBi: a penalty on distance
-@claim("alibi-decays-weights", rests_on="ratio-of-weights")
+@claim("alibi-decays-weights", rests_on="softmax")
 def _(rng, T, d_k):
     r"""p_{tj} = \frac{w_{tj}\, e^{-m\,(t - j)}}{\sum_{l} w_{tl}\, e^{-m\,(t - l)}}
     where w: causal weights without a penalty ;; p: with -m (t - j) added to the scaled scores

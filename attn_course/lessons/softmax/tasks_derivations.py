@@ -27,8 +27,9 @@ my_multiplier = asked_formula(
     "What the multiplier has to be",
     entry="my_multiplier",
     asks=r"""
-        Weights $p$ of the largest entropy at a given mean score obey two conditions: the derivative of the Lagrangian vanishes, and
-        they sum to 1.
+        Lagrange's way to the weights $p$ of the largest entropy at a given mean score $\mu$: add each condition times a multiplier,
+        $-\sum_i p_i \ln p_i + \beta\, (\sum_i p_i z_i - \mu) + \lambda\, (\sum_i p_i - 1)$, and set the derivative with respect to each
+        $p_i$ to zero. With the sum of the weights, this says
 
         $$-\ln p_i - 1 + \beta z_i + \lambda = 0, \qquad \sum_{j=1}^{n} p_j = 1$$
 

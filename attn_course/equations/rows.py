@@ -53,7 +53,7 @@ ROWS: dict[str, tuple[tuple[str, ...], str]] = {
     "O6": (("long_context",), "the difference of two maps"),
     "O7": (("delta", "linear"), "gated memories"),
     "O8": (("long_context",), "what theory forbids"),
-    "N1": (("start", "notation"), "one letter with several meanings: a table of notations"),
+    "N1": (("notation",), "one letter with several meanings: a table of notations"),
 }
 """Row id -> (lessons, what it is about)."""
 

@@ -15,7 +15,7 @@
 # ## One sentence, written twice
 #
 # In *the cat sat because it was tired*, "it" looks mostly at "cat". In our table of weights this stands in row 5 and column 2, because
-# rows ask. A text with columns turns the table, {eq}`scores-in-columns`, so there it stands in row 2 and column 5:
+# rows ask. A text with columns turns the table, so there it stands in row 2 and column 5:
 
 # %% id="twice-code"
 import numpy as np
@@ -103,6 +103,12 @@ print("x W =", x @ w, "  W x =", w @ x)
 
 # %% id="columns-dot"
 show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
+
+# %% [markdown] id="scores-columns"
+# All scores together, with $Q_c = Q^\top$ and $K_c = K^\top$, are our table transposed, since $(Q K^\top)^\top = K\, Q^\top$. In it
+# rows are keys, and its columns ask:
+#
+# $$K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top \label{scores-in-columns}$$
 
 # %% [markdown] id="output-turn"
 # **Your turn.** {turn}`output-in-columns`

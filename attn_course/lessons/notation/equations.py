@@ -25,6 +25,19 @@ def _(normal, d_k):
     return {"q": row(q), "k": row(k), "q_c": column(q), "k_c": column(k), "d_k": d_k}
 
 
+@claim("scores-in-columns", rests_on="score-entry-by-entry")
+def _(normal, T_q, T_k, d_k):
+    r"""K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top
+    where Q_c = Q^T, K_c = K^T
+    The same scores. Rows are queries in our table; in the other dialect rows are keys and columns are queries.
+        the same table without transposing: K_c^\top Q_c = Q\, K^\top
+        Q_c^T K_c is our transposed table too: K_c^\top Q_c -> Q_c^\top K_c
+        the factors transposed in their places: K_c^\top Q_c = Q^\top K
+    """
+    Q, K = normal(T_q, d_k), normal(T_k, d_k)
+    return {"Q": Q, "K": K, "Q_c": Q.T, "K_c": K.T}
+
+
 @claim("attention-in-columns", rests_on="scores-in-columns")
 def _(normal, T_q, T_k, d_k, d_v):
     r"""V_c\; \mathrm{softmax}_{\text{columns}}\Bigl( \frac{K_c^\top Q_c}{\sqrt{d_k}} \Bigr)

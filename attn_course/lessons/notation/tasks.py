@@ -307,7 +307,7 @@ my_column_output = asked_formula(
     "An output in columns",
     entry="my_column_output",
     asks="""
-        In lesson {lesson}`start` you wrote number $a$ of the output of query $i$ as a sum over the keys. Now take a text with columns: its
+        Lesson {lesson}`start` writes number $a$ of the output of query $i$ as a sum over the keys. Now take a text with columns: its
         table of weights $A$ has the shape $(T_k, T_q)$, its values $V$ have the shape $(d_v, T_k)$, and its outputs $O$ have the shape
         $(d_v, T_q)$. Each column of $A$ sums to 1. Write $O_{ai}$ with $A$ and $V$, in LaTeX.
     """,

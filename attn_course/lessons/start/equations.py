@@ -1,4 +1,6 @@
-"""A score and an output entry by entry, and the table of scores with columns as positions."""
+"""A score, a weight and an output of attention, entry by entry."""
+
+import math
 
 from attn_course.equations.core import claim
 from attn_course.reference import softmax
@@ -15,6 +17,20 @@ def _(normal, T_q, T_k, d_k):
     return {"Q": normal(T_q, d_k), "K": normal(T_k, d_k), "d_k": d_k}
 
 
+@claim("weight-entry-by-entry", serves="D1", rests_on="score-entry-by-entry")
+def _(normal, T_q, T_k, d_k):
+    r"""P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}}
+    where S = Q K^T
+    The powers of e in a row, divided by their sum: positive numbers that sum to 1.
+        summed over the queries: S_{il} -> S_{lj}
+        no scale: all ` / \sqrt{d_k}` ->
+        divided by d_k: all \sqrt{d_k} -> d_k
+        the sum left out: P_{ij} = e^{S_{ij} / \sqrt{d_k}}
+    """
+    scores = normal(T_q, d_k) @ normal(T_k, d_k).T
+    return {"S": scores, "P": softmax(scores / math.sqrt(d_k)), "d_k": d_k}
+
+
 @claim("output-entry-by-entry", serves="A6")
 def _(normal, T_q, T_k, d_v):
     r"""\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja}
@@ -25,16 +41,3 @@ def _(normal, T_q, T_k, d_v):
         a plain sum: P_{ij} ->
     """
     return {"P": softmax(normal(T_q, T_k)), "V": normal(T_k, d_v), "T_k": T_k}
-
-
-@claim("scores-in-columns", serves="N1", rests_on="score-entry-by-entry")
-def _(normal, T_q, T_k, d_k):
-    r"""K_c^\top Q_c = \bigl( Q\, K^\top \bigr)^\top
-    where Q_c = Q^T, K_c = K^T
-    The same scores. Rows are queries in our table; in the other dialect rows are keys and columns are queries.
-        the same table without transposing: K_c^\top Q_c = Q\, K^\top
-        Q_c^T K_c is our transposed table too: K_c^\top Q_c -> Q_c^\top K_c
-        the factors transposed in their places: K_c^\top Q_c = Q^\top K
-    """
-    Q, K = normal(T_q, d_k), normal(T_k, d_k)
-    return {"Q": Q, "K": K, "Q_c": Q.T, "K_c": K.T}

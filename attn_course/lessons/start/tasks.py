@@ -1,4 +1,4 @@
-"""The tasks of lesson start: scores and outputs by hand, and what no query can reach; those about our sentence are in tasks_sentence.py."""
+"""The tasks of lesson start: scores and outputs, and what no query can reach; those about our sentence are in tasks_sentence.py."""
 
 from typing import Any
 
@@ -96,24 +96,24 @@ def my_scores(x, w_query, w_key):
     your_turn=True,
     slips="""
         signs forgotten
-            8, -2, 2 -> 8, 6, 6
-            some entries of the keys are negative: their products are subtracted
+            8, -2, 2 -> 8, 2, 6
+            the second number of the query is negative: its products are subtracted
         the query of it
             8, -2, 2 -> 8, -4, 0
-            these are the scores of “it”; the query of “tired” is (2, 1, 0, 2)
+            these are the scores of “it”; the query of “tired” is (4, -1, 0)
         the key of tired for its query
-            8, -2, 2 -> 0, 6, 6
-            you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (2, 1, 0, 2)
+            8, -2, 2 -> 2, 4, 5
+            you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (4, -1, 0)
     """,
     hints="""
-        Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the four products.
-        A minus in the key makes its product negative.
-        With “it”, whose key is (0, 0, 2, 0), it would be 2 · 0 + 1 · 0 + 0 · 2 + 2 · 0. Do the same with the other three keys.
+        Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the three products.
+        A minus in the query makes its product negative, or 0.
+        With “it”, whose key is (0, 0, 2), it would be 4 · 0 + (−1) · 0 + 0 · 2. Do the same with the other three keys.
     """,
 )
 def my_three():
-    """ "Tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and
-    "tired"; their keys are $(2, 0, 0, 2)$, $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$.
+    """ "Tired" has a wish too, since somebody must be tired. Its query is $(4, -1, 0)$. Calculate its scores with "cat", "sat" and
+    "tired"; their keys are $(2, 0, 0)$, $(0, 2, 0)$ and $(1, 2, 0)$.
     """
     return (8, -2, 2)
 
@@ -133,13 +133,12 @@ my_output = asked_formula(
         the output of query $i$, called $Z_{ia}$, in LaTeX (only the right side, without $Z_{ia} =$). For example,
         `r"\sum_{n=1}^{N} x_{nm}"` is $\sum_{n=1}^{N} x_{nm}$.
     """,
-    equation=None,
+    equation="output-entry-by-entry",
     points=1,
     difficulty=1,
     minutes=3,
     trains="which index a sum runs over",
     answer=r"\sum_{j=1}^{T_k} P_{ij} V_{ja}",
-    your_turn=True,
     symbols=("P", "V", "T_q", "T_k", "d_v"),
     left="Z_{ia}",
     cases=at_sizes("T_q T_k d_v", _averages),
@@ -161,6 +160,11 @@ my_output = asked_formula(
         Whose weights are they, and over what do they sum to 1? The sum runs over that.
         The index i of the query stays on P, and the index a of the feature stays on V.
         It is a sum over j, from 1 to the number of keys, of a weight times a number of a value.
+    """,
+    why="""
+        The sum runs over the words that are asked, and each value counts with its weight, {eq}`output-entry-by-entry`. The check evaluates
+        what you write, so every equal form passes, with whatever letter under the sum. It also knows some mistakes by name: put
+        `\\frac{1}{T_k}` in front, and see what it says.
     """,
 )
 
@@ -217,6 +221,75 @@ def my_bound(corners, eggs):
     return 1 / (corners + eggs)
 
 
+def _one_query(normal, T_k, d_k, d_v):
+    return {"query": normal(d_k), "key": normal(T_k, d_k), "value": normal(T_k, d_v)}
+
+
+ONE_QUERY = """
+more words than numbers: 7 3 2
+as many words as numbers: 5 5 3
+one word: 1 3 5
+one number in a query: 3 1 7
+one number in a value: 5 2 1
+"""
+
+
+@asked(
+    "output-of-one-query",
+    "One word asks",
+    kind="write",
+    equation="output-entry-by-entry",
+    points=1,
+    difficulty=1,
+    minutes=8,
+    trains="score, weight and average as three lines",
+    your_turn=True,
+    tolerance=3e-7,
+    cases=tried(_one_query, ONE_QUERY),
+    slips="""
+        no scale
+            ` / np.sqrt(len(query))` ->
+            divide the scores by the root of the length of a query, before e is raised to them
+        divided by 2
+            np.sqrt(len(query)) -> 2
+            2 was for the sentence; here the divisor is the root of the length of a query, whatever it is
+        the root of the number of words
+            len(query) -> len(key)
+            the divisor is the root of the length of a query, however many words are asked
+        divided by the length of a query
+            np.sqrt(len(query)) -> len(query)
+            the divisor is the root of the length of a query
+        not divided by the sum
+            powers @ value / powers.sum() -> powers @ value
+            powers of e are weights only after the division by their sum
+        the keys averaged
+            powers @ value -> powers @ key
+            keys are for comparing; what is averaged is the values
+        the best word alone
+            powers @ value / powers.sum() -> value[np.argmax(powers)]
+            every word hands over its value, times its weight: it is an average, not a choice
+        a plain mean
+            powers @ value / powers.sum() -> value.mean(axis=0)
+            each value counts with its own weight
+    """,
+    hints="""
+        Three lines will do: scores, powers of e, and an average. You have seen each of them with the numbers of "it".
+        `key @ query` makes all scores at once. By what are they divided here? `len(query)` is the number of numbers in a query.
+        Weights are the powers divided by their sum, and `weights @ value` multiplies each value by its weight and adds up.
+    """,
+)
+def my_answer(query, key, value):
+    """query (d_k,), key (T_k, d_k), value (T_k, d_v) -> (d_v,).
+
+    Write `my_answer(query, key, value)`: it returns what one word takes home. The shape of `query` is `(d_k,)`. Each row of `key`,
+    `(T_k, d_k)`, and of `value`, `(T_k, d_v)`, belongs to one of the $T_k$ words that are asked; there may be only one {case}`one word`.
+    All are float64, and the result has the shape `(d_v,)`. This time, divide the scores by $\\sqrt{d_k}$, and not by 2. They are
+    moderate {every}`(np.abs(key @ query) < 100).all()`.
+    """
+    powers = np.exp(key @ query / np.sqrt(len(query)))
+    return powers @ value / powers.sum()
+
+
 ORDER = [
     note(
         "title",
@@ -234,6 +307,7 @@ ORDER = [
     "share-for-sat",
     "weight-between-two",
     "key-in-the-middle",
-    "scores-by-hand",
     "output-as-formula",
+    "scores-by-hand",
+    "output-of-one-query",
 ]

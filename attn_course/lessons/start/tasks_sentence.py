@@ -16,7 +16,7 @@ from attn_course.tasks.core import every
     minutes=7,
     trains="the whole way from a query to what is taken home",
     tolerance=1e-6,
-    variants=every(asked=((0, 0, -2, 1), (0, 0, 2, 1), (2, 1, -2, -1), (0, 1, -2, 0)), base=(2, 3)),
+    variants=every(asked=((1, -1, -2), (1, -1, 2), (1, 2, -2), (0, 1, -2)), base=(2, 3)),
     slips="""
         scores not halved
             base ** (keys @ asked / 2) -> float(base) ** (keys @ asked)
@@ -43,7 +43,7 @@ from attn_course.tasks.core import every
         You have four powers. Their sum is the common divisor of the weights. Then take the three numbers of the values one by one.
     """,
     why=r"""
-        Take `asked = (0, 0, -2, 1)` and `base = 2`. The scores are $-2, 2, -2, 0$ times $\ln 2$, so their halves are $-\ln 2$, $\ln 2$,
+        Take `asked = (1, -1, -2)` and `base = 2`. The scores are $-2, 2, -2, 0$ times $\ln 2$, so their halves are $-\ln 2$, $\ln 2$,
         $-\ln 2$ and $0$, and the powers of $e$ are $1/2$, $2$, $1/2$ and $1$. They sum to 4, and the weights are $1/8$, $1/2$, $1/8$ and
         $1/4$. The averages are $\frac12 \cdot 2 = 1$, then $\frac18 \cdot 2 = \frac14$, and $-\frac18 + \frac12 \cdot 2 = \frac78$. No word
         gets nothing: not "the" and "sat", whose scores are negative, and not "because", whose score is 0 and whose weight is larger than
@@ -55,17 +55,18 @@ def my_home(asked, base):
 
     $$\begin{array}{lll}
     & \text{key} & \text{value} \\ \hline
-    \text{the} & (0, 0, 1, 0) & (0, 0, -1) \\
-    \text{cat} & (2, 0, 0, 2) & (2, 0, 2) \\
-    \text{sat} & (0, 2, 0, -2) & (0, 2, 0) \\
-    \text{because} & (0, 0, 0, 0) & (0, 0, 0)
+    \text{the} & (0, 0, 1) & (0, 0, -1) \\
+    \text{cat} & (2, 0, 0) & (2, 0, 2) \\
+    \text{sat} & (0, 2, 0) & (0, 2, 0) \\
+    \text{because} & (0, 0, 0) & (0, 0, 0)
     \end{array}$$
 
-    Its query is your list `asked` times $\ln b$, where $b$ is your `base`; the cell below prints both. All else is as in the lesson:
-    half of each score, $e$ to that power, weights, average. The logarithm makes the powers plain, as in $e^{2 \ln 5} = 25$. What does
-    the new word take home, that is, what is its output? Write `my_home = (..., ..., ...)`; fractions such as `2 / 7` are welcome.
+    (Here values have a third number.) Its query is your list `asked` times $\ln b$, where $b$ is your `base`; the cell below prints
+    both. All else is as in the lesson: half of each score, $e$ to that power, weights, average. The logarithm makes the powers plain,
+    as in $e^{2 \ln 5} = 25$. What does the new word take home, that is, what is its output? Write `my_home = (..., ..., ...)`;
+    fractions such as `2 / 7` are welcome.
     """
-    keys = np.array([(0, 0, 1, 0), (2, 0, 0, 2), (0, 2, 0, -2), (0, 0, 0, 0)])
+    keys = np.array([(0, 0, 1), (2, 0, 0), (0, 2, 0), (0, 0, 0)])
     values = np.array([(0, 0, -1), (2, 0, 2), (0, 2, 0), (0, 0, 0)])
     powers = base ** (keys @ asked / 2)
     return powers @ values / powers.sum()
@@ -110,15 +111,14 @@ def my_home(asked, base):
     why="""
         What arrives is the sum of weight times value, {eq}`output-entry-by-entry`. Subtract what the other three contribute; the rest is
         the weight of "cat" times its value, so divide by that weight. The smaller the weight, the more "cat" has to exaggerate to be heard,
-        and what it others say too much of, such as *tells*, it must take back with a minus. In training a model adjusts values and weights
+        and what the others say too much of, such as *tells*, it must take back with a minus. In training a model adjusts values and weights
         together.
     """,
 )
 def my_value(weights, wanted):
     """Suppose that "it" asks *the*, *cat*, *sat* and *tired* only, and gives them, in this order, the weights that the cell below
-    prints. Three words keep the values of the lesson: "the" has $(0, 0, -1)$, "sat" has $(0, 2, 0)$, and "tired" has $(1, 2, 1)$.
-    Which value must "cat" have, so that the output of "it" is exactly the three numbers in `wanted`? (The last one is subtracted from
-    *open*, which is 2 in "it", so that nothing in it stays open.) Write `my_value = (..., ..., ...)`.
+    prints. A value has three numbers here: "the" has $(0, 0, -1)$, "sat" has $(0, 2, 0)$, and "tired" has $(1, 2, 1)$. Which value
+    must "cat" have, so that the output of "it" is exactly the three numbers in `wanted`? Write `my_value = (..., ..., ...)`.
     """
     the_weight, cat_weight, sat_weight, tired_weight = weights
     others = the_weight * np.array([0, 0, -1]) + sat_weight * np.array([0, 2, 0]) + tired_weight * np.array([1, 2, 1])
@@ -238,17 +238,17 @@ def take_home(query, key, value):
         Call the power of “sat” $u$, and write its weight with $u$. Solve for $u$ first, and ask only then which $c$ makes it.
     """,
     why=r"""
-        "Sat" has the score $2c + 2c = 4c$, "cat" has $2c - 2c = 0$, and so have all the others. Half of $4c$ is $2c$. With $u = e^{2c}$ and
+        "Sat" has the score $2c \cdot 2 = 4c$, "cat" has 0, and so have all the others. Half of $4c$ is $2c$. With $u = e^{2c}$ and
         $n$ words, the weight of "sat" is $u / (u + n - 1)$. Set it to $p$, multiply out, and get $u = (n - 1)\, p / (1 - p)$, so that $c =
         \frac12 \ln \frac{(n - 1)\, p}{1 - p}$. A text with twice as many other words needs only $\frac12 \ln 2 \approx 0.35$ more. But no
         $c$ gives the weight 1.
     """,
 )
 def my_c(words, share):
-    """Now you ask, and you want to hear "sat". In a text of `words` words one is "sat", with the key $(0, 2, 0, -2)$, one is "cat", with
-    $(2, 0, 0, 2)$, and all others have the key of "because", $(0, 0, 0, 0)$. Your query is $(c, c, 0, -c)$. Scores are divided by 2,
-    and the softmax makes weights of them. For which $c$ does "sat" get exactly the weight `share`? The cell below prints both
-    numbers. Write `my_c`, such as `np.log(7) / 3`.
+    """Now you ask, and you want to hear "sat". In a text of `words` words one is "sat", with the key $(0, 2, 0)$, one is "cat", with
+    $(2, 0, 0)$, and all others have the key of "because", $(0, 0, 0)$. Your query is $(0, 2c, 0)$. Scores are divided by 2, and the
+    softmax makes weights of them. For which $c$ does "sat" get exactly the weight `share`? The cell below prints both numbers. Write
+    `my_c`, such as `np.log(7) / 3`.
     """
     return np.log((words - 1) * share / (1 - share)) / 2
 
@@ -297,8 +297,8 @@ def my_c(words, share):
     """,
 )
 def my_weight(because, the):
-    """Somebody asks our whole sentence with a query that you do not know. But you know the keys of the first head: "because" has $(0, 0,
-    0, 0)$, "the" has $(0, 0, 1, 0)$, and "it" has $(0, 0, 2, 0)$. Scores are divided by 2, and the softmax over all seven words makes
+    """Somebody asks our whole sentence with a query that you do not know. But you know their keys: "because" has $(0, 0, 0)$, "the" has
+    $(0, 0, 1)$, and "it" has $(0, 0, 2)$. Scores are divided by 2, and the softmax over all seven words makes
     weights of them. The cell below prints the weights of "because" and "the". Which weight did "it" get? Write `my_weight`.
     """
     return the**2 / because

@@ -46,10 +46,31 @@ def scores_in_float32(x, w_query, w_key):
     return np.inner(x.T @ w_query, x.T @ w_key)
 
 
+# --- one query -------------------------------------------------------------------------------------
+
+
+def answered_by_loops(query, key, value):
+    scores = [sum(q * k for q, k in zip(query, row, strict=True)) / math.sqrt(len(query)) for row in key]
+    weights = [math.exp(score) / sum(map(math.exp, scores)) for score in scores]
+    return sum(weight * row for weight, row in zip(weights, value, strict=True))
+
+
+def answered_in_torch(query, key, value):
+    query, key, value = map(torch.from_numpy, (query, key, value))
+    return torch.softmax(key @ query / query.numel() ** 0.5, dim=0) @ value
+
+
+def answered_in_float32(query, key, value):
+    query, key, value = (array.astype(np.float32) for array in (query, key, value))
+    powers = np.exp((key * query).sum(axis=1) / np.sqrt(np.float32(key.shape[1])))
+    return np.average(value, axis=0, weights=powers)
+
+
 RIGHT = {
     "scores-from-words": [scores_by_loops, scores_with_einsum, scores_in_torch, scores_in_float32],
     "scores-by-hand": [lambda: [8, -2, 2], lambda: np.array([8.0, -2.0, 2.0]), lambda: torch.tensor([8, -2, 2])],
     "output-as-formula": [r"\sum_k P_{ik} V_{ka}", r"(P V)_{ia}", r"\sum_{n=1}^{T_k} V_{na} \, P_{in}"],
+    "output-of-one-query": [answered_by_loops, answered_in_torch, answered_in_float32],
     "taken-home-by-hand": [lambda: (1, 1 / 4, 7 / 8), lambda: [1.0, 0.25, 0.875], lambda: torch.tensor([8, 2, 7]) / 8],
     "what-cat-hands-over": [
         lambda: (3.6, -1.6, 3.8),

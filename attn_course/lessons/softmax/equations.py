@@ -1,16 +1,15 @@
-"""Softmax derived in three ways."""
+"""Softmax: its meaning, its derivatives, and what a computer makes of it."""
 
 import numpy as np
 
 from attn_course import reference
-from attn_course.equations.core import about
-from attn_course.formulas import function, vector
+from attn_course.equations.core import claim
+from attn_course.formulas import column, derivative, function, of, vector
+from attn_course.reference import softmax
 
-claim = about("B1")
 
-
-# ---- B1, first derivation: positive, normalised, shift-invariant, one continuous map for every entry
-@claim("softmax")
+# ---- what softmax is, and what it is best at
+@claim("softmax", serves="B1")
 def _(normal, n):
     r"""\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}}
     where z real
@@ -30,45 +29,41 @@ def _(normal, n):
     return {"z": vector(normal(n)), "n": n, r"\sigma": function(weights_by_ratios)}
 
 
-@claim(
-    "softmax-inside-the-simplex",
-    rests_on="softmax",
-    equivalent={"1 -> 2": "weaker: what is below 1 is below 2, and no weight reaches its bound"},
-)
-def _(rng, n, draw):
-    r"""0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1
-    where n >= 2 ;; finite z ;; exact arithmetic (checked where float64 has room: scores within 32 of each other)
-    Each numerator is positive and smaller than the sum of two or more of them.
-        X16: also for a single entry: (z)_i < -> (z_{1:1})_i <
-        X16: also for a score of -inf: 0 < -> 0 < \lim_{z_1 \to -\infty}
-        X21: only a few weights are positive: 0 < -> \min_i ;; < 1 -> = 0
+def entropy(p: np.ndarray) -> float:
+    """Return the entropy of weights in nats, by its definition."""
+    return -sum(one * np.log(one) for one in p)
+
+
+@claim("lse-is-best-compromise", serves="B1", rests_on="softmax", beside=[r"H(p) = -\sum_i p_i \ln p_i"])
+def _(normal, rng, n, draw):
+    r"""p \cdot z + H(p) \le \mathrm{lse}(z)
+    where p_i >= 0 with sum 1 ;; 0 ln 0 = 0
+    The mean of the logarithms of e^{z_i} / p_i is at most the logarithm of their mean; equal only for p = softmax(z).
+        the largest score as the bound: \mathrm{lse}(z) -> \max_j z_j
+        entropy as a cost: + H(p) -> - H(p)
+        from below: \le -> \ge
     """
-    z = rng.uniform(-16, 16, size=n)
-    if draw == 2:  # one weight is all but 1
-        z = np.append(16, z[1:] / 8 - 13)
-    return {"z": vector(z), "n": n}
+    z, weights = normal(n), rng.uniform(0.1, 0.9, size=n)
+    p = softmax(z) if draw == 2 else weights / weights.sum()  # the last attains it
+    return {"z": z, "p": p, "H": function(entropy)}
 
 
-@claim("ratio-of-weights")
-def _(normal, n, draw):
-    r"""\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)}
-    where w_i = f(z_i) / sum_j f(z_j) ;; f > 0
-    The normaliser cancels in a ratio.
-        the difference of the values: \frac{w_i}{w_j} = f(z_i) - f(z_j)
-        the value of the difference, which needs f = exp: \frac{w_i}{w_j} = f(z_i - z_j)
-        upside down: \frac{w_i}{w_j} = \frac{f(z_j)}{f(z_i)}
+@claim("lse-gradient", serves="B1", rests_on="softmax lse-is-best-compromise")
+def _(normal, n):
+    r"""\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i
+    Of all planes p . z + H(p), none of which is above lse, the one with p = softmax(z) touches it at z.
+        the inner derivative forgotten: \sigma(z)_i -> \frac{1}{\sum_j e^{z_j}}
+        the logarithm of the weight: = -> = \ln
+        multiplied by the score: = -> = z_i\,
     """
-    z = normal(n)
-    f = (np.exp, lambda t: t**2 + 1, lambda t: np.log1p(np.exp(t)))[draw]
-    total = sum(f(one) for one in z)
-    return {"z": z, "f": function(f, entrywise=True), "w": np.array([f(one) / total for one in z])}
+    return {"z": normal(n)}
 
 
-@claim("softmax-with-temperature", rests_on="softmax ratio-of-weights")
+@claim("softmax-with-temperature", serves="B1", rests_on="softmax")
 def _(normal, rng, n):
     r"""w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
     where T > 0: a larger score must not get a smaller weight
-    The constant f(0) cancels, and what is left free is the temperature.
+    Odds of three or more tokens that ignore other scores and shifts are e^{beta (z_i - z_j)}; beta is free.
         multiplied by T: \frac{1}{T} -> T
         weights divided by T: w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}
         the sign of an energy: \beta = -> \beta = -
@@ -77,66 +72,100 @@ def _(normal, rng, n):
     return {"z": z, "n": n, "T": T, "w": reference.softmax(z, temperature=T)}
 
 
-# ---- B1, second derivation: the largest entropy at a given mean score
-def entropy(p: np.ndarray) -> float:
-    """Return the entropy of weights in nats, by its definition."""
-    return -sum(one * np.log(one) for one in p)
-
-
-@claim("log-softmax", serves="B1 B2", rests_on="softmax")
+# ---- one lemma for its derivatives
+@claim(
+    "weighted-mean-derivative",
+    serves="B2",
+    rests_on="lse-gradient",
+    whatever={"f": "the numbers that are averaged may be any: only the weights are those of a softmax"},
+)
 def _(normal, n):
-    r"""\ln \sigma(z)_i = z_i - \mathrm{lse}(z)
-    where lse(z) = ln sum_j e^{z_j}
-    The logarithm of the quotient in Eq. softmax.
-        the largest score instead of lse: \mathrm{lse}(z) -> \max_j z_j
-        divided by lse: \ln \sigma(z)_i = \frac{z_i}{\mathrm{lse}(z)}
-        the sign exchanged: \ln \sigma(z)_i = \mathrm{lse}(z) - z_i
+    r"""\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
+        + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr)
+    where p = softmax(z) ;; z and f have derivatives by theta
+    d ln p_j = dz_j - sum_l p_l dz_l by Eq. lse-gradient; put dp_j = p_j d ln p_j into the product rule.
+        the weights held still: \frac{d f_j}{d\theta} + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \frac{d f_j}{d\theta}
+        the derivative of the numbers forgotten: \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta} + \mathrm{Cov} -> \mathrm{Cov}
+        the mean product, not centred:
+            \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) -> \sum_{j=1}^{n} p_j f_j \frac{d z_j}{d\theta}
+        the sign turned round: + \mathrm{Cov} -> - \mathrm{Cov}
+        with the scores in place of their derivatives: \frac{d z}{d\theta} -> z
     """
-    return {"z": normal(n)}
+    (a, b, c, d), at = normal(4, n), normal()
+
+    def scores(theta: float) -> np.ndarray:
+        return a + b * np.sin(theta)
+
+    numbers = of(lambda theta: c + d * theta**2, r"\theta")
+    return {r"\theta": at, "z": of(scores, r"\theta"), "f": numbers, "p": of(lambda theta: softmax(scores(theta)), r"\theta"), "n": n}
 
 
-@claim("free-energy-identity", rests_on="log-softmax")
-def _(normal, rng, n, draw):
-    r"""H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z))
-    where p on the simplex, p > 0 here (with 0 ln 0 = 0 it holds on the edge too) ;; beta real, of either sign
-    KL >= 0 with equality only at p = softmax(beta z): of all p with one mean score, that one has the largest entropy.
-        KL with its arguments exchanged: p \,\|\, \sigma(\beta z) -> \sigma(\beta z) \,\|\, p
-        no beta before the mean score: \beta\, p \cdot z -> p \cdot z
-        the divergence added: - \mathrm{KL} -> + \mathrm{KL}
-    """
-    z, beta, weights = normal(n), rng.uniform(0.4, 1.6) * (-1) ** draw, rng.uniform(0.1, 0.9, size=n)
-    p = reference.softmax(beta * z) if draw == 2 else weights / weights.sum()  # the last is the maximum
-    return {"z": z, "p": p, r"\beta": beta, "H": function(entropy)}
-
-
-# ---- B1, third derivation: the expected maximum of noisy scores, and its gradient
-def expected_maximum(z: np.ndarray) -> float:
-    """Integrate t times the density of max_j (z_j + xi_j): the noises are independent, so their distribution functions multiply."""
-    t = np.arange(-12.0, 60.0, 0.02)
-    below, rate = np.ones_like(t), np.zeros_like(t)
-    for score in z:
-        below, rate = below * np.exp(-np.exp(score - t)), rate + np.exp(score - t)
-    return float((t * below * rate).sum() * 0.02)
-
-
-@claim("expected-maximum")
+@claim("softmax-derivative", serves="B2", rests_on="weighted-mean-derivative")
 def _(normal, n):
-    r"""M(z) = \mathrm{lse}(z) + \gamma
-    where M(z) = E[max_j (z_j + xi_j)] ;; xi_j independent, P(xi_j <= t) = exp(-e^{-t}) ;; gamma = E[xi_j], about 0.577
-    The product of the distribution functions is that of one noise, moved by lse(z).
-        the largest score in place of lse: M(z) = \max_j z_j + \gamma
-        the noise has no mean: + \gamma ->
-        the noise pulls down: + -> -
+    r"""\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j)
+    Eq. weighted-mean-derivative with f = 1 at i, where only score j moves, by 1.
+        the diagonal term forgotten: s_i\,(\delta_{ij} - s_j) -> -s_i\,s_j
+        only the diagonal, as if each weight had its own sigmoid: (\delta_{ij} - s_j) -> (1 - s_j)\,\delta_{ij}
+        the sign turned round: \delta_{ij} - s_j -> s_j - \delta_{ij}
     """
-    return {"z": normal(n), "M": function(expected_maximum), r"\gamma": expected_maximum(np.zeros(1))}
+    return {"z": normal(n), "s": of(softmax, "z")}
 
 
-@claim("lse-gradient", rests_on="softmax expected-maximum")
+@claim("softmax-jacobian", serves="B2", rests_on="softmax-derivative")
 def _(normal, n):
-    r"""\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i
-    Chain rule: the derivative of the sum over the sum. By Eq. expected-maximum it is the chance that entry i wins.
-        the inner derivative forgotten: \sigma(z)_i -> \frac{1}{\sum_j e^{z_j}}
-        the logarithm of the weight: = -> = \ln
-        multiplied by the score: = -> = z_i\,
+    r"""J = \mathrm{diag}(s) - s\,s^\top
+    Eq. softmax-derivative for all i and j at once.
+        the square of the weights instead of the outer product: s\,s^\top -> \mathrm{diag}(s \odot s)
+        the sign of the outer product: - -> +
+        a product of scalars: s\,s^\top -> (s^\top s)\, I
     """
-    return {"z": normal(n)}
+    z = normal(n)
+    return {"s": column(softmax(z)), "J": derivative(softmax, z)}
+
+
+@claim(
+    "softmax-vector-jacobian-product",
+    serves="B2",
+    rests_on="weighted-mean-derivative softmax-jacobian",
+    equivalent={r"J^\top -> J": "the Jacobian of softmax is symmetric"},
+)
+def _(normal, n):
+    r"""J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
+    where g = gradient of a loss with respect to s
+    Eq. weighted-mean-derivative with f = g: one dot product and two elementwise steps replace an n x n matrix.
+        the weights multiply g only: J^\top g = s \odot g - (s \cdot g)\,\mathbf{1}
+        each weight with its own sigmoid: J^\top g = s \odot (1 - s) \odot g
+        the sum of g without weights: s \cdot -> \mathbf{1} \cdot
+    """
+    z = normal(n)
+    return {"s": column(softmax(z)), "J": derivative(softmax, z), "g": column(normal(n))}
+
+
+# ---- what a computer makes of it
+@claim("softmax-shift-invariance", serves="B2", rests_on="softmax")
+def _(normal, n):
+    r"""\sigma(z + c\,\mathbf{1}) = \sigma(z)
+    where c real
+    e^c is a common factor of numerator and denominator.
+        a common factor would not matter either: \sigma(c\,z) = \sigma(z)
+        nor would a shift of one entry: \mathbf{1} -> \mathbf{1}_{1}
+        the weights are shifted as well: (z) -> (z) + c\,\mathbf{1}
+    """
+    return {"z": normal(n), "c": normal()}
+
+
+@claim(
+    "stable-softmax",
+    serves="B2",
+    rests_on="softmax softmax-shift-invariance",
+    whatever={"m": "what is subtracted from all scores cancels; that it is the largest is said beside it"},
+)
+def _(rng, n, draw):
+    r"""\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j
+    Eq. softmax-shift-invariance with c = -m: no exponent is positive, and one of them is 0.
+        only the numerator is shifted: z_j - m -> z_j
+        divided by the largest score instead: all - -> /
+        shifted by the smallest score: \max_j -> \min_j
+    """
+    z = rng.normal(loc=(0, 400, -400)[draw], size=n)  # e^400 is a float64, its square is none
+    return {"z": z, "m": sorted(z)[-1], "n": n}

@@ -1,153 +1,66 @@
-"""Softmax in practice: shifts, Jacobian, entropy, saturation, cross-entropy, blocks."""
+"""Softmax in the deeper sections: how sure it can be, what being wrong costs, blocks of scores, a contest with noise."""
 
 import math
 
 import numpy as np
 
-from attn_course.equations.core import about
-from attn_course.formulas import column, derivative, function, of
+from attn_course.equations.core import claim
+from attn_course.formulas import function, of, vector
 from attn_course.lessons.softmax.equations import entropy
 from attn_course.reference import softmax
 
-claim = about("B2")
 
-
-# ---- shifts and log-sum-exp
-
-
-@claim("softmax-shift-invariance", rests_on="softmax")
-def _(normal, n):
-    r"""\sigma(z + c\,\mathbf{1}) = \sigma(z)
-    where c real
-    e^c is a common factor of numerator and denominator.
-        a common factor would not matter either: \sigma(c\,z) = \sigma(z)
-        nor would a shift of one entry: \mathbf{1} -> \mathbf{1}_{1}
-        the weights are shifted as well: (z) -> (z) + c\,\mathbf{1}
-    """
-    return {"z": normal(n), "c": normal()}
-
-
-@claim("shifted-lse", rests_on="log-softmax")
-def _(normal, n):
-    r"""\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m}
-    where m real
-    Pull e^m out of the sum.
-        m is not added back: = m + -> =
-        m added inside and outside: - -> +
-        m multiplies: + \ln -> \ln
-    """
-    return {"z": normal(n), "m": 2 * normal(), "n": n}
-
-
+# ---- how sure, and how wrong
 @claim(
-    "stable-softmax",
-    rests_on="softmax softmax-shift-invariance",
-    whatever={"m": "what is subtracted from all scores cancels; that it is the largest is said beside it"},
+    "softmax-inside-the-simplex",
+    serves="B1",
+    rests_on="softmax",
+    equivalent={"1 -> 2": "weaker: what is below 1 is below 2, and no weight reaches its bound"},
 )
 def _(rng, n, draw):
-    r"""\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j
-    Eq. softmax-shift-invariance with c = -m: no exponent is positive, and one of them is 0.
-        only the numerator is shifted: z_j - m -> z_j
-        divided by the largest score instead: all - -> /
-        shifted by the smallest score: \max_j -> \min_j
+    r"""0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1
+    where n >= 2 ;; finite z ;; exact arithmetic (checked where float64 has room: scores within 32 of each other)
+    Each numerator is positive and smaller than the sum of two or more of them.
+        X16: also for a single entry: (z)_i < -> (z_{1:1})_i <
+        X16: also for a score of -inf: 0 < -> 0 < \lim_{z_1 \to -\infty}
+        X21: only a few weights are positive: 0 < -> \min_i ;; < 1 -> = 0
     """
-    z = rng.normal(loc=(0, 400, -400)[draw], size=n)  # e^400 is a float64, its square is none
-    return {"z": z, "m": sorted(z)[-1], "n": n}
+    z = rng.uniform(-16, 16, size=n)
+    if draw == 2:  # one weight is all but 1
+        z = np.append(16, z[1:] / 8 - 13)
+    return {"z": vector(z), "n": n}
 
 
-# ---- the Jacobian
-@claim("softmax-derivative", rests_on="softmax")
+@claim("weight-of-mixed-key", serves="B1", rests_on="lse-is-best-compromise softmax-inside-the-simplex", beside=[r"H(c) = -\sum_l c_l \ln c_l"])
+def _(normal, rng, n, d, draw):
+    r"""p_a \le \frac{1}{1 + e^{H(c)}}
+    where p = softmax of any query's scores ;; k_a = sum_l c_l k_l over the other keys, with c_l >= 0 of sum 1
+    p_a = 1 / (1 + e^{lse - s_a}) with lse over the others, which is at least c . s + H(c) = s_a + H(c) by Eq. lse-is-best-compromise.
+        the mixture shares with one other key only: p_a \le \frac{1}{2}\, \frac{1}{e^{H(c)}}
+        entropy lifts the bound: \frac{1}{1 + e^{H(c)}} -> \frac{1}{1 + e^{-H(c)}}
+        no term for the key itself: 1 + e^{H(c)} -> 2\, e^{H(c)}
+    """
+    shares = rng.uniform(0.1, 0.9, size=n)
+    c = shares / shares.sum()
+    others = normal(n, n + d)
+    query = normal(n + d) if draw < 2 else np.linalg.lstsq(others, np.log(c), rcond=None)[0]  # the last attains it
+    weights = softmax(np.append(others, [c @ others], axis=0) @ query)
+    return {"c": c, "p_a": weights[-1], "H": function(entropy)}
+
+
+@claim("log-softmax", serves="B1 B2", rests_on="softmax")
 def _(normal, n):
-    r"""\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j)
-    Quotient rule on Eq. softmax.
-        the diagonal term forgotten: s_i\,(\delta_{ij} - s_j) -> -s_i\,s_j
-        only the diagonal, as if each weight had its own sigmoid: (\delta_{ij} - s_j) -> (1 - s_j)\,\delta_{ij}
-        the sign turned round: \delta_{ij} - s_j -> s_j - \delta_{ij}
+    r"""\ln \sigma(z)_i = z_i - \mathrm{lse}(z)
+    where lse(z) = ln sum_j e^{z_j}
+    The logarithm of the quotient in Eq. softmax.
+        the largest score instead of lse: \mathrm{lse}(z) -> \max_j z_j
+        divided by lse: \ln \sigma(z)_i = \frac{z_i}{\mathrm{lse}(z)}
+        the sign exchanged: \ln \sigma(z)_i = \mathrm{lse}(z) - z_i
     """
-    return {"z": normal(n), "s": of(softmax, "z")}
+    return {"z": normal(n)}
 
 
-@claim("softmax-jacobian", rests_on="softmax-derivative")
-def _(normal, n):
-    r"""J = \mathrm{diag}(s) - s\,s^\top
-    Eq. softmax-derivative for all i and j at once.
-        the square of the weights instead of the outer product: s\,s^\top -> \mathrm{diag}(s \odot s)
-        the sign of the outer product: - -> +
-        a product of scalars: s\,s^\top -> (s^\top s)\, I
-    """
-    z = normal(n)
-    return {"s": column(softmax(z)), "J": derivative(softmax, z)}
-
-
-@claim("softmax-jacobian-annihilates-constants", rests_on="softmax-shift-invariance softmax-jacobian")
-def _(normal, n):
-    r"""J\,\mathbf{1} = 0
-    Adding the same number to every score changes nothing, Eq. softmax-shift-invariance, so the derivative in that direction is 0.
-        the rows sum to 1, as those of weights do: 0 -> \mathbf{1}
-        each weight depends on its own score alone: J_{ij} = 0 \quad (i \ne j)
-        no direction does anything: J = 0
-    """
-    return {"J": derivative(softmax, normal(n))}
-
-
-@claim(
-    "softmax-vector-jacobian-product", rests_on="softmax-derivative", equivalent={r"J^\top -> J": "the Jacobian of softmax is symmetric"}
-)
-def _(normal, n):
-    r"""J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr)
-    where g = gradient of a loss with respect to s
-    One dot product and two elementwise steps replace an n x n matrix.
-        the weights multiply g only: J^\top g = s \odot g - (s \cdot g)\,\mathbf{1}
-        each weight with its own sigmoid: J^\top g = s \odot (1 - s) \odot g
-        the sum of g without weights: s \cdot -> \mathbf{1} \cdot
-    """
-    z = normal(n)
-    return {"s": column(softmax(z)), "J": derivative(softmax, z), "g": column(normal(n))}
-
-
-# ---- entropy and temperature
-@claim("softmax-entropy", rests_on="log-softmax", beside=[r"H(s) = -\sum_i s_i \ln s_i"])
-def _(normal, n):
-    r"""H(s) = \mathrm{lse}(z) - \sum_i s_i z_i
-    where H(s) = -sum_i s_i ln s_i
-    Put Eq. log-softmax into -sum s ln s; the weights sum to 1.
-        the sign exchanged: H(s) = \sum_i s_i z_i - \mathrm{lse}(z)
-        the scores summed without weights: s_i z_i -> z_i
-        the largest score instead of the mean score: \sum_i s_i -> \max_i
-    """
-    z = normal(n)
-    return {"z": z, "s": softmax(z), "H": function(entropy)}
-
-
-# ---- saturation
-
-
-@claim(
-    "saturated-softmax-jacobian-vanishes",
-    rests_on="softmax-jacobian",
-    equivalent={r"\lVert J \rVert_2 -> \lVert J \rVert_F": "true as well: no eigenvalue is negative, so the trace bounds it too"},
-    beside=[r"s_{\max} = \max_i s_i", r"J_{ij} = s_i\, (\delta_{ij} - s_j)"],
-)
-def _(normal, n, draw):
-    r"""\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max})
-    No eigenvalue is negative, so the largest is at most their sum, the trace; as s_max goes to 1 all of it vanishes.
-        1 - s_max, without the factor 2: 2\,(1 - s_{\max}) -> 1 - s_{\max}
-        the largest diagonal entry bounds the norm: 1 - \sum_i s_i^2 -> \max_i s_i\,(1 - s_i)
-        twice the square: 2\,(1 - s_{\max}) -> 2\,(1 - s_{\max})^2
-    """
-    z = normal(n)
-    if draw == 1:  # two scores share all the weight
-        z = np.array([z[0], z[0] + 4, *z[2:] - 900])
-    if draw == 2:  # one has all but a few millionths, so that the last two agree to their square; or all
-        z[0] = z.max() + (14 if n < 7 else 900)
-    s = softmax(z)
-    return {"s": s, "J": derivative(softmax, z), r"s_{\max}": max(s)}
-
-
-# ---- cross-entropy
-
-
-@claim("cross-entropy-gradient", rests_on="lse-gradient log-softmax")
+@claim("cross-entropy-gradient", serves="B2", rests_on="lse-gradient log-softmax")
 def _(normal, n):
     r"""\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy}
     -ln s_y = lse(z) - z_y by Eq. log-softmax: Eq. lse-gradient for the first term; the second is linear.
@@ -159,16 +72,28 @@ def _(normal, n):
 
 
 # ---- softmax over blocks
+@claim("shifted-lse", serves="B2", rests_on="log-softmax")
+def _(normal, n):
+    r"""\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m}
+    where m real
+    Pull e^m out of the sum.
+        m is not added back: = m + -> =
+        m added inside and outside: - -> +
+        m multiplies: + \ln -> \ln
+    """
+    return {"z": normal(n), "m": 2 * normal(), "n": n}
+
+
 def max_and_sum(scores: np.ndarray) -> tuple[float, float]:
     """Return the largest score and the sum of e^{z_j - m}: -infinity and 0 if there is none that is finite."""
     largest = max(scores, default=-math.inf)
     return largest, math.fsum(math.exp(score - largest) for score in scores if score > -math.inf)
 
 
-@claim("merge-of-softmax-sums", rests_on="shifted-lse", may_be="empty")
+@claim("merge-of-softmax-sums", serves="B2", rests_on="shifted-lse", may_be="empty")
 def _(normal, a, b, draw):
     r"""\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B)
-    where A, B disjoint, not both empty
+    where A, B disjoint ;; a finite score in A or B
     Bring both sums to the larger maximum, then add; order and grouping do not matter.
         only the second block is rescaled: \, e^{m_A - m} ->
         brought to the smaller maximum: \max(m_A, m_B) -> \min(m_A, m_B)
@@ -180,10 +105,10 @@ def _(normal, a, b, draw):
     return {r"\ell_{A \cup B}": together, r"\ell_A": ell_a, r"\ell_B": ell_b, "m_A": m_a, "m_B": m_b}
 
 
-@claim("online-softmax-update", rests_on="merge-of-softmax-sums")
+@claim("online-softmax-update", serves="B2", rests_on="merge-of-softmax-sums")
 def _(normal, n, draw):
     r"""m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'}
-    where m, l: maximum and sum of e^{z_j - m} so far; m = -inf, l = 0 before the first score
+    where x finite ;; m, l: maximum and sum of e^{z_j - m} so far; m = -inf, l = 0 before the first score
     Eq. merge-of-softmax-sums with a block of one score: its maximum is x, its sum 1.
         the old sum is not rescaled: \ell\, e^{m - m'} -> \ell
         rescaled by exp(m' - m): m - m' -> m' - m
@@ -193,3 +118,25 @@ def _(normal, n, draw):
     z = (z, z[::-1], z[:1])[draw]  # the last is a new maximum, it is the least, it is the first
     m, ell = max_and_sum(z[:-1])
     return {"x": z[-1], "m": m, r"\ell": ell, r"\ell'": max_and_sum(z)[1]}
+
+
+# ---- a contest with noise
+def expected_maximum(z: np.ndarray) -> float:
+    """Integrate t times the density of max_j (z_j + xi_j): the noises are independent, so their distribution functions multiply."""
+    t = np.arange(-12.0, 60.0, 0.02)
+    below, rate = np.ones_like(t), np.zeros_like(t)
+    for score in z:
+        below, rate = below * np.exp(-np.exp(score - t)), rate + np.exp(score - t)
+    return float((t * below * rate).sum() * 0.02)
+
+
+@claim("expected-maximum", serves="B1", rests_on="lse-gradient")
+def _(normal, n):
+    r"""M(z) = \mathrm{lse}(z) + \gamma
+    where M(z) = E[max_j (z_j + xi_j)] ;; xi_j independent, P(xi_j <= t) = exp(-e^{-t}) ;; gamma = E[xi_j], about 0.577
+    The product of the distribution functions is that of one noise, moved by lse(z).
+        the largest score in place of lse: M(z) = \max_j z_j + \gamma
+        the noise has no mean: + \gamma ->
+        the noise pulls down: + -> -
+    """
+    return {"z": normal(n), "M": function(expected_maximum), r"\gamma": expected_maximum(np.zeros(1))}

@@ -129,7 +129,8 @@ figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
-# features, and $b$ stands for **all** axes before them. They may count sentences, or heads, or both.
+# features, and $b$ stands for **all** axes before them. They may count sentences, or heads, or both. (Short sentences are filled up with
+# **padding**, whose keys get the score $-\infty$: as $e^{-\infty} = 0$, they are gone, lesson {lesson}`masking`.)
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. {turn}`attention-of-batches`
@@ -209,8 +210,9 @@ def by_hand(f):
 # **Predict** which of the functions fail the first test, and which pass the second.
 
 # %% id="spot-table" tags=["predicted"]
-for f in (attend, one, two, three):
-    print(f"{f.__name__:9}  equal: {equal(f)!s:5}  by_hand: {by_hand(f)}")
+functions = {"yours": attend, "one": one, "two": two, "three": three}
+for name, f in functions.items():
+    print(f"{name:5}  equal: {equal(f)!s:5}  by_hand: {by_hand(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # Only `one` fails the first test. It takes the softmax over the queries, while in the others each row of weights still sums to 1. In `two`
@@ -224,8 +226,8 @@ for f in (attend, one, two, three):
 # %% id="spot-alone-code"
 twice = [np.stack([a[0], a[0]]) for a in (QUERY, KEY, VALUE)]
 changed = [twice[0], np.stack([KEY[0], 3 * KEY[0]]), twice[2]]
-for f in (attend, one, two, three):
-    print(f"{f.__name__:9}  alone: {np.allclose(f(*twice)[0], f(*changed)[0])}")
+for name, f in functions.items():
+    print(f"{name:5}  alone: {np.allclose(f(*twice)[0], f(*changed)[0])}")
 
 # %% [markdown] id="spot-story"
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and two of the tests find it. "That's a typo and a big

@@ -32,7 +32,7 @@ _MARKUP = re.compile(r"<[^<>]+>|\]\([^()]*\)")
 def cut_findings(book: NotebookNode, deeper: Collection[str]) -> Iterator[Finding]:
     """Return all of this module for a lesson; `deeper` are the labels in deeper sections of the whole course."""
     framed = keys(book)
-    if framed or any(DEEPER.match(title) for title, _, _ in _parts(book)):
+    if framed or any(DEEPER.match(title) for title, _, _ in parts(book)):
         yield from _core_findings(book, deeper)
     if framed:
         yield from _key_findings(book, framed, deeper)
@@ -42,8 +42,8 @@ def cut_findings(book: NotebookNode, deeper: Collection[str]) -> Iterator[Findin
 def _core_findings(book: NotebookNode, deeper: Collection[str]) -> Iterator[Finding]:
     """No core section leans on an equation of a deeper one, of whatever lesson."""
     labels = labels_by_number()
-    for title, cell, text in _parts(book):
-        if not _is_core(title):
+    for title, cell, text in parts(book):
+        if not is_core(title):
             continue
         named = {labels.get(number, number) for number in _CITED.findall(text)}
         if cell.cell_type == "code":
@@ -60,7 +60,7 @@ def _key_findings(book: NotebookNode, framed: dict[str, str], deeper: Collection
     for label in sorted(framed.keys() & {*deeper}):
         yield None, f"Eq. {label} is a key equation; wanted it in a core section, got it in a deeper one"
     labels = labels_by_number()
-    cards = [(cell.id, text) for title, cell, text in _parts(book) if title.startswith("Formula card")]
+    cards = [(cell.id, text) for title, cell, text in parts(book) if title.startswith("Formula card")]
     place, card = cards[0][0] if cards else None, "\n".join(text for _, text in cards)
     cited = [labels.get(number, number) for number in _CITED.findall(card)]
     for label, formula in framed.items():
@@ -88,12 +88,12 @@ def _bound_findings(book: NotebookNode) -> Iterator[Finding]:
     if machine is None or before > MAX_WORDS_TO_MACHINE:
         got = "none" if machine is None else f"it behind {before}"
         yield None, f"wanted a call of machine() within the first {MAX_WORDS_TO_MACHINE} words, got {got}"
-    words = sum(_words(text) for title, cell, text in _parts(book) if cell.cell_type == "markdown" and _is_core(title))
-    if words > MAX_CORE_WORDS:
-        yield None, f"wanted at most {MAX_CORE_WORDS} words in core sections, got {words}"
+    said = sum(words(text) for title, cell, text in parts(book) if cell.cell_type == "markdown" and is_core(title))
+    if said > MAX_CORE_WORDS:
+        yield None, f"wanted at most {MAX_CORE_WORDS} words in core sections, got {said}"
 
 
-def _parts(book: NotebookNode) -> Iterator[tuple[str, NotebookNode, str]]:
+def parts(book: NotebookNode) -> Iterator[tuple[str, NotebookNode, str]]:
     """Each cell with the title of its section, and its text; a cell in which a section begins is cut there."""
     title = ""
     for cell in book.cells:
@@ -102,10 +102,11 @@ def _parts(book: NotebookNode) -> Iterator[tuple[str, NotebookNode, str]]:
             yield title, cell, text
 
 
-def _is_core(title: str) -> bool:
+def is_core(title: str) -> bool:
+    """Whether a section of this title is core: neither deeper nor the sources."""
     return not (DEEPER.match(title) or title.startswith("Sources"))
 
 
-def _words(markdown: str) -> int:
+def words(markdown: str) -> int:
     """Count words; a formula is one, markup and addresses are none."""
     return len(re.findall(r"\S*\w\S*", _MARKUP.sub(" ", _FORMULA.sub(" formula ", markdown))))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nbformat import NotebookNode
 
 from attn_course import numbers
-from attn_course.authoring import cut, formulas, predictions, prose
+from attn_course.authoring import cut, formulas, measure, predictions, prose
 from attn_course.authoring.course import Unit
 from attn_course.authoring.notebook import tags_of
 from attn_course.authoring.numbering import deeper_labels
@@ -84,6 +84,7 @@ def _interpreted() -> Iterator[None]:
 def text_gate(written: Written) -> Iterator[Problem]:
     """Headings, measure, chance and formulas of the notebooks; references in the lesson's part of the package."""
     from attn_course import reference
+    from attn_course.tasks.registry import get_task
 
     for folder, book in written.books.items():
         found = [*prose.heading_findings(book), *prose.length_findings(book), *prose.chance_findings(book), *formulas.item_findings(book)]
@@ -92,6 +93,7 @@ def text_gate(written: Written) -> Iterator[Problem]:
             found += [*prose.redefinition_findings(book, reference.__all__), *formulas.tag_findings(book)]
             found += [*formulas.verify_findings(book, written.slug), *formulas.shown_findings(book), *predictions.asking_findings(book)]
             found += cut.cut_findings(book, deeper_labels(written.root))
+            found += measure.measured_findings(book, written.lesson, lambda task: get_task(task).minutes)
         else:
             found += formulas.only_lessons_findings(book)
         yield from _placed(written.source(folder), found)

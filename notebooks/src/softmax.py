@@ -1,21 +1,19 @@
 # %% [markdown] id="title"
 # # {lesson}`softmax` Softmax: from scores to weights
 #
-# Attention compares a query with every key and gets one **score** for each. To average the values it needs **weights**, which are not
-# negative and sum to 1. Softmax takes $e$ to the power of each score, and divides by the sum of these powers. That looks arbitrary. Yet
-# three questions lead to it, one from psychology, one from physics and one from economics, none of them about attention.
+# Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are positive
+# and sum to 1. There are countless ways to make such weights. Yet attention, chess ratings and the physics of heat all use the same one.
+# What is special about it?
 #
-# **Afterwards you can** derive softmax in three ways, compute it safely, differentiate it, and sum its denominator block by block.
-#
-# **You need** exponentials and logarithms, partial derivatives, expected value, independence, NumPy. **Time:** 55 minutes, ten more for two
-# turns, without *Deeper* sections and the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# **Afterwards you can** derive softmax in two ways, differentiate whatever holds one, and compute it safely. **You need** exponentials
+# and logarithms, partial derivatives, NumPy. **Time:** 43 minutes, without *Deeper* sections and the
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# When you read `the cat sat because it was tired`, you know that "it" is the cat. How much attention should "it" give to each token?
-# The scores below are the dot products of its query with the seven keys, divided by 2 (lesson {lesson}`scaling` says why). NumPy
-# turns them into weights:
+# In `the cat sat because it was tired`, how much attention should "it" give to each token? Here are its scores
+# (lesson {lesson}`scaling` says why they are half of those in lesson {lesson}`start`):
 
 # %% id="first"
 import numpy as np
@@ -28,8 +26,7 @@ for token, weight in zip(tokens, weights, strict=True):
     print(f"{token:8} {weight:.2f}")
 
 # %% [markdown] id="where"
-# Nearly all of the attention goes to "cat". In the machine below, this is the lit step: a row of scores goes in, and a row of weights
-# comes out.
+# Nearly all of it goes to "cat". In the machine, this is the lit step:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -37,8 +34,8 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="by-hand"
-# By hand we need only $e \approx 2.7$ and $e^2 \approx 7.4$. Each token gets an **amount**, $e$ to the power of its score, and its
-# weight is its part of the sum of all amounts, $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
+# Each token gets an amount, $e$ to the power of its score. Its weight is its part of the sum of all amounts. With $e \approx 2.7$ and
+# $e^2 \approx 7.4$ this sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
 #
 # | token | score | amount | weight |
 # |---|---|---|---|
@@ -47,419 +44,421 @@ figures.machine()
 # | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
 # | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
 
-# %% [markdown] id="factors"
-# "Cat" is 4 points ahead of "tired" and gets 55 times the weight, because each point multiplies the amount by $e$. Softmax turns
-# differences into factors. The course's own query and keys give the same scores:
-
-# %% id="setup"
-from attn_course.sentence import KEY, QUERY, TOKENS
-
-z_it = QUERY[0, TOKENS.index("it")] @ KEY[0].T / 2
-assert np.array_equal(z_it, scores)
-figures.token_weights(TOKENS, z_it, weights)
-
 # %% [markdown] id="definition"
-# In the same way, any scores $z = (z_1, \ldots, z_n)$ become weights:
+# "Cat" is 4 points ahead of "tired" and gets 55 times its weight, because each point multiplies the amount by $e$. In the same way,
+# the *softmax* turns any scores $z = (z_1, \ldots, z_n)$ into weights:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on **all** scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. For two or more finite scores, every
-# weight is positive, and as they add up to 1, each is below 1:
-#
-# $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
+# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$.
 
-# %% id="definition-show"
-import math
+# %% [markdown] id="met"
+# You may have met softmax before:
+#
+# - For the two scores $x$ and 0, the first weight is $1 / (1 + e^{-x})$, the logistic function.
+# - In chess, a player $d$ rating points ahead is expected to score $1 / (1 + 10^{-d / 400})$: the same, with $x = d \ln(10) / 400$.
+# - The states of a gas in equilibrium with a heat bath have softmax probabilities, with minus the energy over the temperature for the
+#   score.
+# - A language model ends in a softmax over all that may come next.
 
-from attn_course import check, verify_lesson
-from attn_course.reference import logsumexp, softmax
+# %% [markdown] id="compromise"
+# ## The best compromise
+#
+# Which weights $p$ are best for given scores? If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, everything
+# goes to the best token, even if another is only a hair behind. So we reward doubt as well, and measure it by the **entropy**
+#
+# $$H(p) = -\sum_i p_i \ln p_i$$
+#
+# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. To reward it is the one assumption
+# of this road.
+#
+# **Predict** for the scores $(0, 1, 2)$ which of these has the largest $p \cdot z + H(p)$: everything on the best, equal
+# weights, or $(0.1, 0.3, 0.6)$.
 
-np.set_printoptions(precision=4, suppress=True)
-w = softmax(z_it)
-print(f"smallest weight {w.min():.4f}, largest {w.max():.4f}, sum {w.sum():.1f}")
-
-# %% [markdown] id="why-exp"
-# ## First derivation: odds that ignore the other scores
-#
-# Why the exponential? The function $x^2 + 1$ is positive everywhere too, so its values, divided by their sum, would make perfectly
-# good weights. What sets $e^x$ apart?
-#
-# Let some positive function $f$ turn each score into an amount, and divide by the sum, $w_i = f(z_i) / \sum_j f(z_j)$. We compare
-# two tokens by their **odds** $w_i / w_j$, in which the sum cancels:
-#
-# $$\frac{w_i}{w_j} = \frac{f(z_i)}{f(z_j)} \label{ratio-of-weights}$$
-
-# %% [markdown] id="luce"
-# So these odds do not care who else is there. In 1959 the psychologist Duncan Luce made this an axiom about people: how much more
-# often you choose coffee than tea does not depend on whether there is lemonade. This is **Luce's condition**. It is bold (section
-# {section}`odds-predict` shows a contest that breaks it), yet alone it still allows every positive $f$.
-#
-# So we need a second wish. Let us take scores to say only how much better one key fits than another, so that they have **no natural
-# zero**. Then adding the same number $c$ to all of them must change no odds. This is the **shift condition**:
-#
-# $$\frac{f(z_i + c)}{f(z_j + c)} = \frac{f(z_i)}{f(z_j)}$$
-
-# %% [markdown] id="why-exp-solve"
-# The exponential passes, because $e^c$ cancels. But $x^2 + 1$ fails, with the odds $2 : 1$ for the scores 1 and 0, and $5 : 2$ for 2
-# and 1. Which functions pass? For the scores $x$ and 0 the condition says $f(x + c) / f(c) = f(x) / f(0)$, or
-#
-# $$f(x + c) = f(x)\, \frac{f(c)}{f(0)}$$
-#
-# This holds for every $c$. So if $f$ has a derivative, both sides change at the same rate when we nudge $c$:
-#
-# $$f'(x + c) = f(x)\, \frac{f'(c)}{f(0)}$$
-#
-# At $c = 0$ the fraction is just a number, $f'(0) / f(0)$. Let us call it $\beta$:
-#
-# $$f'(x) = \beta\, f(x)$$
-
-# %% [markdown] id="why-exp-unique"
-# Relative to its size, $f$ changes at the same rate everywhere, like money at a fixed rate of interest. Can anything but an
-# exponential do that? The product $f(x)\, e^{-\beta x}$ has the derivative $(f'(x) - \beta f(x))\, e^{-\beta x} = 0$, so it is a
-# constant, and at $x = 0$ it is $f(0)$. Hence $f(x) = f(0)\, e^{\beta x}$.
-#
-# In the weights even $f(0)$ cancels. For $\beta > 0$ a larger score gets a larger weight, and we write $\beta = 1 / T$, with the
-# **temperature** $T$:
-#
-# $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
-# \label{softmax-with-temperature}$$
-
-# %% id="why-exp-verify"
-z = np.array([2.0, 1.0, 0.0])
-for temperature in (0.5, 1.0, 2.0):
-    w = softmax(z / temperature)
-    print(f"T = {temperature}: weights {w}, odds of the first two {w[0] / w[1]:.1f}")
-
-# %% [markdown] id="entropy"
-# ## Second derivation: score and entropy in balance
-#
-# Let us forget these wishes and ask which weights are *best*. They should have a large average score, $p \cdot z = \sum_i p_i z_i$,
-# but that is largest with everything on the best token, even if another is only a hair behind. So we choose to reward doubt too, and
-# to measure it by the **entropy** $H(p) = -\sum_i p_i \ln p_i$. This is the strong assumption here.
-#
-# Entropy is 0 if one token has all the weight ($0 \ln 0$ counts as 0), and $\ln n$ if all have the same. Let $T > 0$ be the price that
-# we put on one unit of entropy. Which weights have the largest
-#
-# $$p \cdot z + T\, H(p) \; ?$$
-
-# %% [markdown] id="physics"
-# A gas in a closed vessel at temperature $T$ strikes the same balance (in units where Boltzmann's constant is 1). If the score of a state
-# is minus its energy, the probabilities of the states maximise this sum.
-#
-# For the scores $(0, 1, 2)$ and $T = 1$, let us try both extremes and a compromise:
-
-# %% id="entropy-code"
+# %% id="compromise-code" tags=["predicted"]
 z = np.array([0.0, 1.0, 2.0])
 for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     p = np.array(p)
     entropy = (p * np.log(1 / np.where(p > 0, p, 1))).sum()  # 0 ln 0 counts as 0
-    print(p, f"score {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
+    print(f"average {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
-# %% [markdown] id="identity"
-# The compromise wins, but is there a better one? Let $T = 1$, and let $s = \sigma(z)$. The logarithm of a softmax weight is the score
-# minus the logarithm of the sum, which is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
-#
-# $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
-#
-# So we put $\mathrm{lse}(z) + \ln s_i$ in the place of $z_i$. As the $p_i$ sum to 1, $\mathrm{lse}(z)$ comes out whole, and the two
-# logarithms join:
-#
-# $$p \cdot z + H(p) = \sum_i p_i\, \bigl(\mathrm{lse}(z) + \ln s_i - \ln p_i\bigr) = \mathrm{lse}(z) + \sum_i p_i \ln \frac{s_i}{p_i}$$
-#
-# Entries with $p_i = 0$ add nothing. So $p$ changes only the last sum, and for $p = s$ it is 0.
+# %% [markdown] id="compromise-answer" tags=["answer"]
+# The third one wins. It gives up half a point of average score, but gains 0.90 of entropy.
 
-# %% [markdown] id="compromise"
-# Can another $p$ make that sum positive? One inequality says no: $\ln x \le x - 1$, with equality only at $x = 1$. (The difference
-# $x - 1 - \ln x$ is 0 there, and its slope $1 - 1/x$ is negative before and positive after.) Over the entries with $p_i > 0$,
+# %% [markdown] id="jensen"
+# How large can it get? Both terms are averages under $p$, so we join them:
 #
-# $$\sum_i p_i \ln \frac{s_i}{p_i} \le \sum_i p_i \Bigl(\frac{s_i}{p_i} - 1\Bigr) = \sum_i (s_i - p_i) \le 0$$
+# $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
-# The last step holds because the $p_i$ in it sum to 1, and the $s_i$ to at most 1. So nothing beats softmax. To draw level, $p$ needs
-# $s_i = p_i$ in all of these entries, for the first step. Then these $s_i$ sum to 1, and as every $s_i$ is positive, there is no other
-# entry, and $p = s$.
+# The graph of $\ln$ bends downwards, so an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
+# equal only if all the numbers are the same. In this average $p_i$ cancels: it is the sum of $e^{z_i}$ over all $i$ with $p_i > 0$, at
+# most the sum over all $i$. The logarithm of that sum is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
+#
+# $$p \cdot z + H(p) \le \mathrm{lse}(z) \key{lse-is-best-compromise}$$
 
-# %% [markdown] id="compromise-best"
-# So **softmax is the one best compromise**, and its value is $\mathrm{lse}(z)$. (If all scores are 0, only the entropy is left, so no
-# entropy exceeds $\mathrm{lse}(0) = \ln n$, that of equal weights.) For another $T$, divide what we maximise by $T$. The scores become
-# $z / T$, so the best weights are $\sigma(z / T)$. At $T = 1$ softmax beats our three attempts:
+# %% [markdown] id="winner"
+# When are both sides equal? No $p_i$ may be 0, or a term is missing in the sum, and all $e^{z_i} / p_i$ must be the same
+# number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1, $N = \sum_j e^{z_j}$. So **softmax is the one best compromise** between
+# score and entropy, and log-sum-exp is its value:
 
-# %% id="identity-verify"
-best = softmax(z)
-print("best weights", best, f"  score + entropy = lse = {logsumexp(z):.3f}")
+# %% id="winner-code"
+from attn_course import check, verify_lesson
+from attn_course.reference import logsumexp, softmax
 
-# %% [markdown] id="contest"
-# ## Third derivation: a contest with noise
-#
-# Who would take BART, the rail system that opened around San Francisco in the early 1970s? The economist Daniel McFadden and his team
-# gave each way of travelling a score, added a random error, and assumed that people take the largest. Among commuters, their model gave
-# BART, reached by bus or car, 6.3 percent. It got 6.2. (For those who walk to the train the model was far off.)
+p = softmax(z)
+print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
+print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
-# %% [markdown] id="contest-errors"
-# The weights in their model are those of softmax. To see why, let each score be read with an error $\xi_j$, and let the largest
-# $z_j + \xi_j$ win. The errors are independent, with one continuous distribution of finite mean. In the figure they are normal, and the
-# scores are $(x, 0)$. Each best reading stays flat while $x$ loses, and rises with $x$ once it wins.
+# %% [markdown] id="envelope"
+# For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ is a straight line in $x$, with the slope $p_1$. No line rises above
+# log-sum-exp, and each touches it where this $p$ is the softmax:
 
-# %% id="contest-figure"
-errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
-x = np.linspace(-4.0, 4.0, 81)
-readings = np.maximum(x + errors[0, :, :1], errors[0, :, 1:])
-share = (x + errors[1, :, :1] > errors[1, :, 1:]).mean(axis=0)
-figures.contest(x, readings[:6], readings.mean(axis=0), share)
+# %% id="envelope-figure"
+x, first = np.linspace(-4.0, 4.0, 161), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+heights = -first * np.log(first) - (1 - first) * np.log(1 - first)
+lines = first[:, None] * x + heights[:, None]
+figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
-# %% [markdown] id="contest-slope"
-# On the right is a surprise: the slope of the average is close to the share that $x$ wins of 10,000 other contests. Is that an
-# accident? The average best reading is
+# %% [markdown] id="gradient"
+# Where a smooth curve touches a line from above, it has the slope of the line. So it is with $n$ scores: keep $p = \sigma(z)$, and move the
+# scores to any $z'$. Then {eq}`lse-is-best-compromise` says
 #
-# $$M(z) = \mathbb{E}\bigl[\max_j\, (z_j + \xi_j)\bigr]$$
+# $$\mathrm{lse}(z') \ge p \cdot z' + H(p) = \mathrm{lse}(z) + p \cdot (z' - z)$$
 #
-# Let us raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading rises by $h$. Where $i$ loses even after the
-# raise, nothing happens. Where $i$ wins only thanks to the raise, the best reading rises by something between 0 and $h$.
+# So log-sum-exp, which is smooth, lies above this plane and touches it at $z$. Its slopes are those of the plane, and
+# **softmax is the gradient of log-sum-exp**:
+#
+# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 
-# %% [markdown] id="contest-limit"
-# Take the mean over all contests, and divide it by $h$. With the vector $u_i$ that has a 1 at entry $i$ and zeros elsewhere,
+# %% [markdown] id="temperature"
+# ## Temperature is a price
 #
-# $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
-#
-# The two chances differ by the contests in which $i$ trails its best rival by at most $h$. Ties have probability 0, because a continuous
-# error never hits exactly what a rival's reading would ask for. So as $h$ shrinks, fewer and fewer such contests are left, and the two
-# chances meet. A step down by $h$ is a raise that ends at $z$, where the contests between are those in which $i$ leads by at most $h$. It
-# gives the same slope, and it was no accident:
-#
-# $$\frac{\partial M}{\partial z_i} = P(i \text{ wins})$$
+# Why should a unit of entropy be worth just one point of score? Let it be worth $T > 0$ points, and maximise $p \cdot z + T\, H(p)$.
+# Divided by $T$, this is the old question with the scores $z / T$. So the best weights are $\sigma(z / T)$. This price is the
+# **temperature**, as it is in physics: a gas in a heat bath of temperature $T$ strikes this balance (in units where Boltzmann's constant
+# is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
 
-# %% [markdown] id="gumbel"
-# Which noise gives softmax? The best reading is at most $t$ if *every* reading is, and as the errors are independent, the chances of
-# that multiply. With Gumbel's noise, $P(\xi \le t) = \exp(-e^{-t})$, the product is easy:
-#
-# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
-# = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
-#
-# The sum is $e^{\mathrm{lse}(z)}$, so this is $\exp(-e^{-(t - \mathrm{lse}(z))})$, the distribution of a single error, moved by
-# $\mathrm{lse}(z)$. So the mean is moved by $\mathrm{lse}(z)$ too. The mean of a single error is Euler's constant
-# $\gamma \approx 0.577$, but its value will not matter:
-#
-# $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
+# %% [markdown] id="paris"
+# Whoever sets the temperature of a chatbot divides scores by $T$. A small language model, SmolLM2, is to continue *The capital of France
+# is*, with a score for each of 49,152 tokens. **Predict** how many of them hold 90 percent of the weight, at $T = 0.5$, 1 and 2. Does
+# "Paris" stay first?
 
-# %% [markdown] id="lse"
-# The chance to win is the slope of $M$, and $\gamma$ adds nothing to it. By the chain rule the slope of log-sum-exp is one over the
-# sum, times the derivative $e^{z_i}$ of the sum:
-#
-# $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \key{lse-gradient}$$
-#
-# So we arrive at softmax a third time. **It is the gradient of log-sum-exp.** Does a contest agree?
+# %% id="temperature-code" tags=["predicted"]
+from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
 
-# %% id="lse-verify"
-z, rng = np.array([2.0, 1.0, 0.5]), np.random.default_rng(2)
-noise = rng.gumbel(size=(1_000_000, 3))
-wins = np.bincount((z + noise).argmax(axis=1)) / len(noise)
-print("share of wins:", wins.round(2), "  softmax:", softmax(z).round(2))
-best = (z + noise).max(axis=1).mean()
-print(f"mean best:     {best:.2f}   lse + gamma: {logsumexp(z) + np.euler_gamma:.2f}")
+measured = SMOLLM2.load().results[0]["at the end of a start"]
+for temperature in ("0.5", "1", "2"):
+    found = measured[temperature]
+    print(f"T = {temperature}: {measured['words'][0]} {found['weights'][0]:.2f}")
+    print("  tokens that hold 90 %:", found["words that hold 90 %"])
 
-# %% [markdown] id="three"
-# ## Where the three roads meet
-#
-# Each road had an assumption: odds that ignore other scores and shifts, entropy as the reward, Gumbel noise. So the weight 0.95 of "cat"
-# can be read in three ways. It is 55 times the weight of "tired", whoever else stands in the sentence, while these two keep their scores.
-# It belongs to the best balance of score and entropy. And "cat" wins about 95 of 100 contests with Gumbel noise. The last two roads also
-# meet in $\mathrm{lse}(z)$, the value of the best compromise at $T = 1$ and, up to $\gamma$, the mean best reading.
+# %% [markdown] id="temperature-answer" tags=["answer"]
+# One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
+# of scores. But at $T = 2$ its weight is only 0.05, because the other tokens, with little each, are so many.
 
-# %% [markdown] id="stable"
-# ## What a computer makes of it
-#
-# Can we type in the formula as it stands? The scores below are $(0, 1, 2)$ with 1000 added to each, which on paper changes no weight.
-# But the largest float64 is just below $e^{710}$. What is larger becomes `inf`, and inf / inf is NaN:
+# %% [markdown] id="multiplier"
+# The price can also be what we look for. Which weights with a given average score $\mu$ have the largest entropy? By
+# {eq}`lse-is-best-compromise` for the scores $\beta z$, all of them have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$, for every $\beta$.
+# If $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. The number $\beta$ is the *Lagrange multiplier* of the
+# condition, and $1 / T$ where it is positive.
 
-# %% id="overflow-code"
-scores = np.array([1000.0, 1001.0, 1002.0])
-with np.errstate(all="ignore"):  # keep NumPy quiet
-    print("as in the first cell:   ", np.exp(scores) / np.exp(scores).sum())
-shifted = np.exp(scores - scores.max())
-print("the maximum subtracted: ", shifted / shifted.sum())
+# %% [markdown] id="odds"
+# ## A second road: odds
+#
+# If you do not believe in entropy, start from two wishes for the **odds** $w_i / w_j$ of two tokens:
+#
+# 1. They depend on the scores of these two alone, by one continuous rule for all pairs. In 1959 the psychologist Duncan Luce made this
+#    an axiom: how much more often you choose coffee than tea does not depend on whether there is lemonade.
+# 2. They stay the same if one number is added to all scores, because a score has no natural zero.
+#
+# So the odds are a positive, continuous function of the difference, $w_i / w_j = g(z_i - z_j)$. Now let there be three tokens or more.
+# As $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and both differences may be any numbers,
+#
+# $$g(x + y) = g(x)\, g(y)$$
 
-# %% [markdown] id="shift"
-# A common shift leaves softmax as it is, so we may choose one that suits the computer. With $\mathbf{1} = (1, \ldots, 1)$,
+# %% [markdown] id="cauchy"
+# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(2x) = 2 L(x)$, and so on: $L(\tfrac{m}{n}) = \tfrac{m}{n}
+# L(1)$ for every fraction. Every number is a limit of fractions, and $L$ is continuous, so $L(x) = \beta x$ with $\beta = L(1)$. Hence
+# $w_i / w_j = e^{\beta (z_i - z_j)}$. Weights sum to 1, and a larger score should get a larger weight, so $\beta > 0$:
 #
-# $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
+# $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
+# \label{softmax-with-temperature}$$
 #
-# Log-sum-exp moves by the same amount, because for any number $m$, $e^m$ comes out of each term of its sum:
-#
-# $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
-#
-# The maximum is a safe $m$. No term is then above 1, and the largest is 1, so the sum lies between 1 and $n$:
-#
-# $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
-#
-# In a matrix of scores each row has its own softmax, so maximum and sum run along the **last axis**.
+# Both roads leave only the temperature free. Are three tokens really needed? With two there is no chain of odds, and these weights
+# fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
 
-# %% [markdown] id="smooth-maximum"
-# The logarithm of that sum lies between 0 and $\ln n$, so $\mathrm{lse}(z)$ is the maximum and at most $\ln n$ more, a **smooth
-# maximum**. For the scores $(x, 0)$ its slope is the weight of $x$:
+# %% id="two-tokens-code"
+z = np.array([2.0, 1.0])
+for c in (0.0, 5.0):
+    a, b = z + c
+    first = 1 / (1 + np.exp(-((a - b) ** 3)))
+    print(f"scores {a:.0f} and {b:.0f}: weights {first:.3f} and {1 - first:.3f}")
 
-# %% id="lse-figure"
-x = np.linspace(-4.0, 4.0, 161)
-lower = np.maximum(x, 0.0)
-lse = logsumexp(np.stack([x, np.zeros_like(x)], axis=-1))
-figures.lse_bounds(x, lse, lower, lower + math.log(2.0))
+# %% [markdown] id="lemma"
+# ## One lemma for every derivative
+#
+# To learn, a model needs the derivatives of whatever it makes with its weights. One lemma gives them all.
+#
+# Let scores $z_j$ and numbers $f_j$ depend on some $\theta$, and let $p = \sigma(z)$. How fast does the average $\sum_j p_j f_j$ change?
+# A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$, and by {eq}`lse-gradient`
+# and the chain rule
+#
+# $$\frac{\dot p_j}{p_j} = \dot z_j - \sum_l p_l\, \dot z_l$$
+#
+# So a weight grows if its score rises faster than the average score. Now the product rule:
+#
+# $$\frac{d}{d\theta} \sum_j p_j f_j = \sum_j p_j \dot f_j + \sum_j p_j \Bigl( \dot z_j - \sum_l p_l\, \dot z_l \Bigr) f_j$$
+
+# %% [markdown] id="lemma-proof"
+# In the last sum $f_j$ is multiplied by the distance of $\dot z_j$ from its average. These distances average to 0, so we may subtract the
+# average of $f$ from every $f_j$. What we get is the **covariance** of $f$ and $\dot z$ under the weights $p$:
+#
+# $$\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
+# + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
+
+# %% [markdown] id="covariance"
+# The average changes because the numbers do, and because weight moves.
+#
+# **Predict.** Three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$. Their scores change at the rates
+# $\dot z = (1, 0, -1)$, so the first token gains, and the others lose. Does the average of $f$ rise or fall?
+
+# %% id="covariance-figure" tags=["predicted"]
+p, f = np.array([0.5, 0.3, 0.2]), np.array([2.0, 4.0, 0.0])
+rate, h = np.array([1.0, 0.0, -1.0]), 1e-6
+areas = (rate - p @ rate) * (f - p @ f)
+slope = (softmax(np.log(p) + h * rate) @ f - p @ f) / h
+print(f"covariance {p @ areas:.4f}, slope of the average {slope:.4f}")
+figures.covariance(p, rate, f)
+
+# %% [markdown] id="covariance-answer" tags=["answer"]
+# It rises, by 0.34 for each unit of $\theta$. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the cross
+# of the two averages. The covariance is the weighted average of the areas, and areas at the upper left and the lower right count as
+# negative. The third token decides: it loses weight, and its $f$ lies far below the average.
 
 # %% [markdown] id="jacobian"
-# ## The derivative
+# ### Two lines: the Jacobian
 #
-# If the score of "tired" rises a little, its weight grows, and the others have to pay for it. How much does each of them pay?
-#
-# Write $s = \sigma(z)$ and $s_i = e^{z_i} / Z$ with $Z = \sum_k e^{z_k}$. The score $z_j$ always appears in $Z$, with
-# $\partial Z / \partial z_j = e^{z_j}$, but in the numerator only if $j = i$, so the quotient rule gives two cases:
-#
-# $$j \ne i: \qquad \frac{\partial s_i}{\partial z_j} = \frac{0 \cdot Z - e^{z_i}\, e^{z_j}}{Z^2} = -s_i s_j$$
-#
-# $$j = i: \qquad \frac{\partial s_i}{\partial z_i} = \frac{e^{z_i} Z - e^{z_i}\, e^{z_i}}{Z^2} = s_i - s_i^2$$
-#
-# So each of the others pays in proportion to what it has, and "cat" pays nearly all.
-
-# %% [markdown] id="jacobian-matrix"
-# The Kronecker delta $\delta_{ij}$, which is 1 if $i = j$ and otherwise 0, makes the two cases one formula. With the entries
-# $J_{ij} = \partial s_i / \partial z_j$, the Jacobian matrix is a diagonal matrix minus a column times a row:
+# If the score of "tired" rises, its weight grows. Who pays? Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the list
+# with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. Of $\dot z$ only entry $j$ is not 0, it is 1. The covariance is the average
+# of the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
+# $i = j$ and else 0, and with $J_{ij} = \partial s_i / \partial z_j$:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
-# $$J = \mathrm{diag}(s) - s\,s^\top \key{softmax-jacobian}$$
+# $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
-# Row $i$ has the sum $\sum_j s_i (\delta_{ij} - s_j) = s_i (1 - 1) = 0$, so a common shift moves no weight:
+# So each of the others pays in proportion to its weight, and "cat" pays nearly all:
+
+# %% id="jacobian-code"
+s = softmax(scores)
+raised = scores.copy()
+raised[tokens.index("tired")] += 0.001
+for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
+    print(f"{token:8} {change.round(4) + 0.0:7.4f}")
+
+# %% [markdown] id="derivative-turn"
+# **Your turn: a formula.** {turn}`softmax-derivative`
 #
-# $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
+# The check reads the LaTeX and evaluates it, so any form that is equal counts.
 
-# %% id="jacobian-figure"
-from attn_course.reference import softmax_jacobian
+# %% id="derivative-turn-code" tags=["your-turn"]
+my_formula = ...  # r"..."
+check("softmax-derivative", my_formula)
 
-weights = softmax(np.array([1.5, 1.0, 0.0, -1.0]))
-jacobian = softmax_jacobian(weights)
-assert np.allclose(jacobian, np.diag(weights) - np.outer(weights, weights))
-figures.jacobian_heatmap(weights, jacobian)
+# %% [markdown] id="derivative-ours" tags=["ours"]
+# It is `r"\beta s_i (\delta_{ij} - s_j)"`. Write $a_i = e^{\ln a_i}$: then $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When $z_j$
+# changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
 
 # %% [markdown] id="spot-elementwise"
-# **Spot the mistake.** It is tempting to take $s(1 - s)$ for the derivative. Which experiment with two scores refutes it?
+# **Spot the mistake.** It is tempting to take $s_i\,(1 - s_i)$ for the derivative, as for the logistic function. Which experiment
+# with two scores refutes it?
 #
 # <details><summary>What is wrong</summary>
 #
-# Take two equal scores, so that both weights are 0.5, and raise both by 0.1. By this formula both weights grow by about
-# $0.5 \cdot 0.5 \cdot 0.1 = 0.025$, but two weights that sum to 1 cannot both grow. The formula is only the diagonal of $J$.
+# Take two equal scores and raise both. By this formula both weights grow. But two weights that sum to 1 cannot both grow. The formula is
+# only the diagonal of $J$.
 #
 # </details>
 
+# %% [markdown] id="which-beta"
+# ### Two lines: colder weights score higher
+#
+# Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score $\mu$ of
+# $\sigma(\beta z)$ has the slope $d\mu / d\beta = \mathrm{Cov}_p(z, z) = \mathrm{Var}_p(z)$. Unless all scores are equal, this is positive,
+# so $\mu$ rises with $\beta$:
+
+# %% id="which-beta-code"
+z = np.array([0.0, 1.0, 2.0])
+for beta in (0.5, 1.0, 2.0):
+    p, colder = softmax(beta * z), softmax((beta + 0.001) * z)
+    average, slope = p @ z, (colder @ z - p @ z) / 0.001
+    variance = p @ (z - average) ** 2
+    print(f"average {average:.3f}, slope {slope:.2f}, variance {variance:.2f}")
+
 # %% [markdown] id="vjp"
-# Must a backward pass build this matrix? It is given the gradient of the loss, $g_i = \partial L / \partial s_i$, and the chain
-# rule turns it into the gradient of the scores:
+# ### Two lines: the backward pass
 #
-# $$\frac{\partial L}{\partial z_j} = \sum_i g_i\, \frac{\partial s_i}{\partial z_j} = \sum_i g_i\, s_i\, (\delta_{ij} - s_j)$$
+# Must a model build $J$ to learn? It is given the gradient of its loss with respect to the weights, $g_i = \partial L / \partial s_i$, and
+# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
 #
-# **Your turn.** {turn}`pull-back-one-row`
+# **Your turn: code.** {turn}`pull-back-one-row`
 
 # %% id="vjp-turn-code" tags=["your-turn"]
 my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# In the sum with $\delta_{ij}$ only the term $i = j$ is left, $g_j s_j$. In the other sum, $s_j$ does not depend on $i$ and comes to
-# the front, which gives $s_j \sum_i g_i s_i$. So `my_pull` returns `weights * (gradient - weights @ gradient)`. In vectors, with
-# $\odot$ for multiplying entry by entry:
-#
-# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
+# The sum is the slope of the average of $g$, with $g$ held fixed: the covariance of $g$ with the list that has 1 at place $j$. This is
+# the average of the product, $s_j g_j$, less the product of the averages, $(s \cdot g)\, s_j$. The function returns
+# `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="vjp-result"
-# So no matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries. Both ways agree:
+# With $\odot$ for multiplying entry by entry:
+#
+# $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
+#
+# No matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries. A step downhill lowers every score whose
+# $g_i$ lies above the average $s \cdot g$. Do the weights follow? **Predict** for $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$ which
+# *weights* grow, if we subtract the gradient once from the scores.
 
-# %% id="vjp-code"
+# %% id="step-code" tags=["predicted"]
 from attn_course.reference import softmax_vjp
 
-gradient = np.array([2.0, -1.0, 0.0, 3.0])
-print("with J:   ", jacobian.T @ gradient)
-print("without J:", softmax_vjp(weights, gradient))
+s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
+print("gradient of the scores:", softmax_vjp(s, g).round(4))
+print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)).round(4))
 
-# %% [markdown] id="cross-entropy"
-# ## The loss of a model that is confident and wrong
-#
-# A language model ends in a softmax, which gives each token of its vocabulary ("word" for short) a chance to come next. In training we
-# know the word $y$ that really came, and the model pays the **cross-entropy**, $-\ln s_y$: almost nothing if it was nearly sure of
-# $y$, and a lot if it was sure of another word.
-#
-# By {eq}`log-softmax` this loss is $\mathrm{lse}(z) - z_y$, and on paper we may compute either. Here a model is sure of the second of
-# two words, but the first is right:
-
-# %% id="log-trap-code"
-z = np.array([0.0, 800.0])
-with np.errstate(divide="ignore"):  # keep NumPy quiet
-    print("minus the logarithm of the weight:", -np.log(softmax(z))[0])
-print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
-
-# %% [markdown] id="log-softmax-safe"
-# The weight $e^{-800}$ is too small for a float64 and becomes 0, and one such word makes the loss of a whole text infinite. The
-# second way never forms the weight, so PyTorch's `cross_entropy`, for example, takes the scores.
-#
-# What does the model learn from this loss? The derivative of $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is
-# $-\delta_{iy}$:
-#
-# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
-#
-# This is the weight minus the truth. A step downhill in the scores lowers that of each wrong word in proportion to its weight, and raises
-# that of the right word. Here the third of three words is right:
-
-# %% id="cross-entropy-code"
-truth = np.array([0.0, 0.0, 1.0])
-weights = softmax(np.array([7.0, 1.0, 0.0]))
-print("weights: ", weights)
-print("gradient:", weights - truth)
-
-# %% [markdown] id="temperature"
-# ## Temperature, and what saturation is
-#
-# If you have ever set the temperature of a chatbot, you have divided scores by $T$. By {eq}`log-softmax` the log-odds of two tokens
-# are the difference of their scores, and $T$ divides them. For "it", the plain dot products are 8 for "cat" and 0 for "tired", so the
-# odds are $e^8 \approx 3000$ at $T = 1$ and $e^4 \approx 55$ at $T = 2$. Our division by 2 **was** a temperature.
+# %% [markdown] id="step-answer" tags=["answer"]
+# The second and the third grow. The second score falls by 0.01, but the average score by about 0.06, because the first, which counts most,
+# falls by 0.08.
 
 # %% [markdown] id="card-question"
-# When do small changes of the scores hardly reach the weights? In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$,
-# so those with respect to $z$ are $J / T$. The card shows the *spectral norm* of $J / T$, the largest factor by which it stretches a
-# change of the scores or, as $J$ is symmetric, a gradient on its way back. Find two very different temperatures at which this is below
-# 0.02. Then press "+100 to all".
+# ### Saturation
+#
+# When do small changes of the scores hardly reach the weights? In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so
+# those with respect to $z$ are $J / T$. The *spectral norm* of a matrix is the largest factor by which it stretches a vector. Find two very
+# different temperatures at which that of $J / T$ is below 0.02. Then press "+100 to all".
 
 # %% id="explorable"
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# <details><summary>What you should see</summary>
+# With the card's own scores this holds for all $T$ up to about 0.15, and from about 14 on. At high temperatures $J / T$ is small because we
+# divide by $T$. At low ones one weight is near 1, so every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0: the softmax
+# is **saturated**. Dividing by $T$ does not make up for this, because a score that trails by $d$ has $e^{-d / T}$ times the largest
+# weight, which vanishes much faster than $T$. (If two tie for the first place, the norm of $J / T$ grows without bound.)
+
+# %% [markdown] id="stable"
+# ## What a computer makes of it
 #
-# For the card's own scores, the norm is below 0.02 up to $T \approx 0.15$ and again from $T \approx 14$ on. At high temperatures $J / T$ is
-# small because we divide by $T$. At low ones the largest score (there is no tie here) takes nearly all the weight. Then every entry of $J$,
-# $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0, and we call the softmax **saturated**. The norm is small too: for $x$ of length 1,
-# each entry of $J x$ is a sum of $n$ such entries, each times at most 1. In the end, dividing by a small $T$ does not make up for this. If
-# the largest score leads another by $d$, that one has $e^{-d / T}$ times its weight, which falls much faster than $T$ (section
-# {section}`temperature-limits`).
+# Can we type in the formula as it stands? The largest float64 is about $e^{709.8}$. What is larger becomes `inf`, and inf / inf is NaN:
+
+# %% id="overflow-code"
+for dtype in (np.float16, np.float32, np.float64):
+    scores = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
+    with np.errstate(all="ignore"):  # keep NumPy quiet
+        plain = np.exp(scores) / np.exp(scores).sum()
+    shifted = np.exp(scores - scores.max())
+    limit = np.log(np.finfo(dtype).max)
+    print(f"{dtype.__name__}: e^x up to x = {limit:.1f}, plain {plain},", end=" ")
+    print(f"shifted {(shifted / shifted.sum()).round(3)}")
+
+# %% [markdown] id="shift"
+# The second way works in all three formats, and it is exact, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
 #
-# </details>
+# $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
+#
+# With minus the maximum for $c$, no exponent is positive, and the sum lies between 1 and $n$:
+#
+# $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
+#
+# In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis.
+
+# %% [markdown] id="masked"
+# A mask puts $-\infty$ in the place of a score, and its weight is $e^{-\infty} = 0$; a row of nothing else gives NaN (lesson
+# {lesson}`masking`). As weights sum to 1, a query that needs nothing still has to look somewhere: trained models often use the first
+# token, then called a sink.
+
+# %% [markdown] id="own"
+# ## Your own softmax, forwards and backwards
+#
+# This cell needs only NumPy. It climbs $p \cdot z + T\, H(p)$ by moving the scores of $p$: `pull` carries the gradient for $p$,
+# $z - T\, (\ln p + 1)$, to these scores. Nothing tells it where to go, yet it arrives at $\sigma(z / T)$. Put in your own `my_pull`,
+# rewards and price.
+
+
+# %% id="own-code"
+def weights_of(scores, temperature=1.0):
+    terms = np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
+    return terms / terms.sum(axis=-1, keepdims=True)
+
+
+def pull(weights, gradient):
+    return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
+
+
+rewards, price, climber = np.array([2.0, 1.0, 0.0]), 0.7, np.zeros(3)
+for _ in range(2000):
+    p = weights_of(climber)
+    climber += 0.5 * pull(p, rewards - price * (np.log(p) + 1))
+print("climbed:", p.round(3), "  softmax(z / T):", weights_of(rewards, price).round(3))
+
+# %% id="verify-lesson"
+verify_lesson("softmax")
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | cost for $n$ scores |
+# |---|---|---|
+# | weights, {eq}`softmax` | {key}`softmax` | $O(n)$ |
+# | the best compromise, {eq}`lse-is-best-compromise` | {key}`lse-is-best-compromise` | $O(n)$ |
+# | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` | $O(n)$ |
+# | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# What is special about softmax?
+#
+# - It is the one best compromise between average score and entropy. Log-sum-exp is the value of this compromise and has softmax for its
+#   gradient; the temperature is the price of entropy.
+# - For three tokens or more, it is the only continuous rule that prefers larger scores and whose odds ignore other scores and common shifts.
+# - An average under softmax weights changes by the average change plus a covariance, so no backward pass builds a Jacobian.
+# - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
+#
+# Next: why did we halve the scores? Lesson {lesson}`scaling` answers; first the
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="online"
-# ## Log-sum-exp, block by block
+# ## Deeper: a softmax in blocks
 #
-# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet the sum in
-# {eq}`stable-softmax` needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and
-# Gimelshein, 2018).
+# FlashAttention (lesson {lesson}`flash`) takes the keys block by block and never keeps a whole row of scores. Yet {eq}`stable-softmax`
+# needs the maximum before its first term. The way out is to correct the sum when the maximum changes (Milakov and Gimelshein, 2018). For
+# any $m$, $e^m$ comes out of each term of the sum in log-sum-exp:
 #
-# For each block $A$ of scores, keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring
+# $$\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m} \label{shifted-lse}$$
+#
+# For each block $A$ keep the maximum $m_A$ and the sum $\ell_A = \sum_{j \in A} e^{z_j - m_A}$. To join two blocks, bring
 # both sums to the larger maximum $m$. Since $e^{z_j - m} = e^{z_j - m_A}\, e^{m_A - m}$, all terms of a block get the same factor:
 #
-# $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \key{merge-of-softmax-sums}$$
+# $$\ell_{A \cup B} = \ell_A\, e^{m_A - m} + \ell_B\, e^{m_B - m}, \qquad m = \max(m_A, m_B) \label{merge-of-softmax-sums}$$
 
 # %% [markdown] id="online-predict"
-# A single score $x$ is a block with the maximum $x$ and the sum $e^0 = 1$, so score by score
+# A single finite score $x$ is a block with the maximum $x$ and the sum $e^0 = 1$, so score by score
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. **Predict** roughly the last
-# sum for the scores of "it". (The table in section {section}`hook` helps.)
+# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores before
+# it: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of "it". The table in section
+# {section}`hook` helps.
 
 # %% id="online-code" tags=["predicted"]
+import math
+
+it = np.array([-1.0, 4.0, -2.0, 0.0, -2.0, -1.0, 0.0])
 row_max, row_sum = -math.inf, 0.0
-for token, score in zip(TOKENS, z_it, strict=True):
+for token, score in zip(tokens, it, strict=True):
     new_max = max(row_max, score)
     row_sum = row_sum * math.exp(row_max - new_max) + math.exp(score - new_max)
     row_max = new_max
@@ -467,10 +466,8 @@ for token, score in zip(TOKENS, z_it, strict=True):
 
 # %% [markdown] id="online-answer" tags=["answer"]
 # It is 1.0551, the sum of all amounts over the largest one, and in the table this is $58 / 55 \approx 1.05$. When "cat" arrives, the
-# maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
-
-# %% [markdown] id="online-notice"
-# On paper neither order nor cuts matter, because $\ell\, e^m$ is always the plain sum.
+# maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$. On paper neither order nor cuts matter, because
+# $\ell\, e^m$ is always the plain sum.
 
 # %% [markdown] id="blocks"
 # **Your turn.** {turn}`lse-over-blocks`
@@ -483,392 +480,127 @@ check("lse-over-blocks", my_lse)
 # Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in the place of a single score.
 # At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
-# %% id="verify-lesson"
-verify_lesson("softmax")
-
-# %% [markdown] id="card"
-# ## Formula card
+# %% [markdown] id="contest"
+# ## Deeper: a third road, a contest with noise
 #
-# | what | formula | cost for $n$ scores |
-# |---|---|---|
-# | weights, {eq}`softmax` | {key}`softmax` | $O(n)$ |
-# | gradient of log-sum-exp, {eq}`lse-gradient` | {key}`lse-gradient` | $O(n)$ |
-# | Jacobian, {eq}`softmax-jacobian` | {key}`softmax-jacobian` | $O(n^2)$ |
-# | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
-# | merge of two blocks, {eq}`merge-of-softmax-sums` | {key}`merge-of-softmax-sums` | $O(1)$ |
+# In the 1970s the economist Daniel McFadden gave each way of travelling to work a score, added a random error, and assumed that people take
+# the largest. His weights were those of softmax. Why? Let $z_j + \xi_j$ be the reading of score $j$, where the errors $\xi_j$ are
+# independent, with one continuous distribution of finite mean. The largest reading wins. In the figure the errors are normal, and the
+# scores are $(x, 0)$.
+
+# %% id="contest-figure"
+errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
+x = np.linspace(-4.0, 4.0, 81)
+readings = np.maximum(x + errors[0, :, :1], errors[0, :, 1:])
+share = (x + errors[1, :, :1] > errors[1, :, 1:]).mean(axis=0)
+figures.contest(x, readings[:6], readings.mean(axis=0), share)
+
+# %% [markdown] id="contest-slope"
+# The slope of the average is close to the share that $x$ wins of 10,000 other contests. Let $M(z)$ be the mean of $\max_j (z_j + \xi_j)$,
+# and raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading rises by $h$; where it loses even then, not at
+# all; where it wins thanks to the raise, by something between. With $u_i$ for the list with 1 at place $i$,
 #
-# Shapes: scores, weights, gradients `(..., q_len, kv_len)`; maxima and sums `(..., q_len, 1)`; $J$ `(..., q_len, kv_len, kv_len)`.
-
-# %% [markdown] id="summary"
-# ## Summary
+# $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
 #
-# - Three roads lead to softmax: odds that ignore other scores and shifts, the best balance of score and entropy, and the chances to win
-#   under Gumbel noise. It is the gradient of log-sum-exp.
-# - Subtract the maximum first. No weight changes, and no exponential overflows.
-# - A backward pass never needs $J$, which is nearly 0 where one weight takes nearly all.
-# - Compute cross-entropy from the scores. Its gradient is the weights minus the truth.
-# - The denominator can be summed in blocks.
+# Ties have probability 0, so as $h$ shrinks the two chances meet; in the same way for $h < 0$. So $\partial M / \partial z_i =
+# P(i \text{ wins})$, whatever the noise.
+
+# %% [markdown] id="gumbel"
+# With Gumbel's noise, $P(\xi \le t) = \exp(-e^{-t})$, we can calculate $M$. The best reading is at most $t$ if every reading is:
 #
-# Next: why did we divide by 2? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
-
-# %% [markdown] id="shift-fails"
-# ## Deeper: how little does the first derivation need?
+# $$P\bigl(\max_j\, (z_j + \xi_j) \le t\bigr) = \prod_{j=1}^{n} P(\xi_j \le t - z_j) = \prod_{j=1}^{n} \exp\bigl(-e^{z_j - t}\bigr)
+# = \exp\Bigl(-e^{-t} \sum_{j=1}^{n} e^{z_j}\Bigr)$$
 #
-# How badly do other functions fail the shift condition? We try $x^2 + 1$ and *softplus*, $\ln(1 + e^x)$, and shift the scores
-# $(3, 0)$ to $(6, 3)$. **Predict** for $f(x) = x^2 + 1$ whether the share of the first entry moves towards one half or away from it.
-
-# %% id="why-exp-figure" tags=["predicted"]
-difference = np.linspace(-4.0, 4.0, 161)
-maps = {
-    "exp(x)": np.exp,
-    "x² + 1": lambda x: x**2 + 1,
-    "softplus(x)": lambda x: np.log1p(np.exp(x)),
-}
-shift, shares = 3.0, {}
-for name, f in maps.items():
-    pairs = [(f(difference + c), f(np.full_like(difference, c))) for c in (0.0, shift)]
-    shares[name] = np.stack([first / (first + second) for first, second in pairs])
-figures.softmax_maps(difference, shares, shift=shift, mark=3.0)
-
-# %% [markdown] id="why-exp-answer" tags=["answer"]
-# It moves towards one half: the share is $10 / 11 \approx 0.91$ before the shift and $37 / 47 \approx 0.79$ after it, the two dots of
-# the middle panel. Of the three, only $e^x$ keeps its shares.
-
-# %% [markdown] id="continuity"
-# **Must $f$ have a derivative?** Continuity is enough. Let $g(x) = f(x) / f(0)$, so that $g(x + c) = g(x)\, g(c)$. Integrate over $c$
-# from 0 to 1, and put $u = x + c$ on the left:
+# The sum is $e^{\mathrm{lse}(z)}$, so this is the distribution of a single error, moved by $\mathrm{lse}(z)$. The mean of a single error
+# is Euler's constant $\gamma \approx 0.577$:
 #
-# $$\int_x^{x+1} g(u)\, du = g(x) \int_0^1 g(c)\, dc$$
+# $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 #
-# The integral on the right is a positive number, and the one on the left, of a continuous function between moving ends, has a
-# derivative in $x$. So $g$ has one too. Task {task}`cauchy-to-exponential` goes another way, over the fractions.
-
-# %% [markdown] id="why-exp-broken"
-# **Must all entries share one function?** If entry $i$ has its own $f_i$, the shift condition says for the scores $x$ and $0$
-#
-# $$\frac{f_i(x + c)}{f_i(x)} = \frac{f_j(c)}{f_j(0)} \qquad (i \ne j)$$
-#
-# With $x = 0$ we see that all entries share the ratio $g(c) = f_j(c) / f_j(0)$, and then $f_i(x + c) = f_i(x)\, g(c)$, which we have
-# solved: $f_i(x) = a_i\, e^{\beta x}$ with $a_i = f_i(0)$. The weights are proportional to $e^{\beta z_i + \ln a_i}$, so a number is
-# added to each score, as in ALiBi, where it depends on the distance between query and key.
-
-# %% id="own-functions-code"
-z, a = np.array([2.0, 1.0, 0.0]), np.array([1.0, 2.0, 4.0])
-for c in (0.0, 3.0):
-    values = a * np.exp(z + c)
-    print(f"a e^z shifted by {c:.0f}:", values / values.sum())
-print("softmax(z + ln a):   ", softmax(z + np.log(a)))
-
-# %% [markdown] id="derivative-turn"
-# **Your turn.** {turn}`softmax-derivative`
-
-# %% id="derivative-turn-code" tags=["your-turn"]
-my_formula = ...  # r"..."
-check("softmax-derivative", my_formula)
-
-# %% [markdown] id="derivative-ours" tags=["ours"]
-# $$\beta\, s_i\,(\delta_{ij} - s_j)$$
-#
-# Since $s = \sigma(u)$ with $u_i = \beta z_i + \ln a_i$, this is {eq}`softmax-derivative` times the derivative $\beta$ of $u_j$ with
-# respect to $z_j$. The $a_i$ change the weights, but not the formula.
+# Its slope, the chance to win, is $\sigma(z)_i$ by {eq}`lse-gradient`. Gumbel's noise is a limit: the longest of $N$ independent waits,
+# exponential with mean 1, less $\ln N$, is at most $t$ with the chance $(1 - e^{-t} / N)^N$ if $t \ge -\ln N$, and this tends to
+# $\exp(-e^{-t})$ as $N \to \infty$.
 
 # %% [markdown] id="odds-predict"
-# ## Deeper: does every contest obey Luce's condition?
-#
-# Let the scores 2 and 1 compete, first alone and then with a third score of 0. With Gumbel
-# noise the weights are those of softmax, so the odds of the first two stay as they are. With normal noise of the same spread they
-# change. **Predict** whether the weak third score raises or lowers the odds of the first over the second.
-
+# Does every contest obey Luce's wish? Let the scores 2 and 1 compete, then add a third score of 0. **Predict** whether with *normal* noise
+# it raises or lowers the odds of the first over the second.
 
 # %% id="contest-code" tags=["predicted"]
-def winning_readings(scores, noise):  # of the first, and of the second
-    readings = scores + noise[:, : len(scores)]
-    best, winner = readings.max(axis=-1), readings.argmax(axis=-1)
-    return best[winner == 0], best[winner == 1]
-
-
-rng, size = np.random.default_rng(1), (1_000_000, 3)
+rng, size, z = np.random.default_rng(1), (1_000_000, 3), np.array([2.0, 1.0, 0.0])
 spread = math.pi / math.sqrt(6)  # of Gumbel's noise, so that only the shapes differ
 normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
 for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
-    for z in ([2.0, 1.0], [2.0, 1.0, 0.0]):
-        first, second = winning_readings(z, noise)
-        odds, lead = len(first) / len(second), first.mean() - second.mean()
-        print(f"{name} {z}: odds {odds:.2f}, winning readings {lead:z.2f} apart")
+    readings = z + noise
+    alone = readings[:, :2].argmax(axis=1)
+    beaten = readings.argmax(axis=1) == 2
+    first, second = (alone == 0), (alone == 1)
+    taken = [beaten[of].mean() for of in (first, second)]
+    before, after = (first[keep].sum() / second[keep].sum() for keep in (..., ~beaten))
+    print(f"{name}: odds {before:.2f}, with the third {after:.2f};", end=" ")
+    print("it takes", ", ".join(f"{share:.1%}" for share in taken), "of their wins")
 
 # %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them, from about 2.44 to about 2.51. With normal noise the second score wins with lower readings than the first, by 0.37 on
-# average, and the third beats a low reading more easily. With Gumbel noise the two winning readings are equal on average, and the odds
-# stay at $e \approx 2.72$.
+# It raises them: the third score takes 7.4 percent of the wins of the first, but 10.2 percent of those of the second. With Gumbel noise
+# it takes equal parts, and the odds stay at $e \approx 2.72$.
 
-# %% [markdown] id="noise"
-# ## Deeper: where does Gumbel's noise come from?
+# %% [markdown] id="cross-entropy"
+# ## Deeper: how sure can a softmax be, and what if it is wrong?
 #
-# Take $N$ independent waiting times, exponential with mean 1. The longest of them, less $\ln N$, is at most $t$ with the chance
-# $(1 - e^{-t} / N)^N$ for $t \ge -\ln N$. As $N$ grows, this tends to $\exp(-e^{-t})$. So the longest of many such waits has
-# Gumbel's noise:
-
-# %% id="noise-code"
-rng = np.random.default_rng(0)
-longest = rng.exponential(size=(20_000, 200)).max(axis=1) - math.log(200)
-for t in (-0.5, 0.0, 2.0):
-    share, chance = (longest <= t).mean(), math.exp(-math.exp(-t))
-    print(f"at most {t:4.1f}: share {share:.2f}, Gumbel {chance:.2f}")
-
-# %% [markdown] id="average"
-# ## Deeper: the average as a condition
+# Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper
 #
-# Which weights are the most undecided, if all we know is the average score $\sum_i p_i z_i = \mu$ that they must have? For any real
-# $\beta$, put $\beta z$ in the place of $z$ into what the second derivation found, and solve for the entropy. Minus the last sum there is
-# called the *divergence*, $\mathrm{KL}(p \,\|\, s) = \sum_i p_i \ln (p_i / s_i)$. It is 0 for $p = s$ and positive for every other $p$:
+# $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# $$H(p) = \mathrm{lse}(\beta z) - \beta\, p \cdot z - \mathrm{KL}(p \,\|\, \sigma(\beta z)) \label{free-energy-identity}$$
+# Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$ with weights $c_l$ of any kind.
+# Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others. By
+# {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As $p_a = e^{z_a} / (e^{z_a} + e^r)
+# = 1 / (1 + e^{r - z_a})$,
 #
-# Among all $p$ with $p \cdot z = \mu$, the first two terms are the same number. **If** $\sigma(\beta z)$ has the average $\mu$, it is
-# therefore the one and only maximum of the entropy.
-
-# %% [markdown] id="multiplier"
-# **Lagrange multipliers** find the same form without knowing it before. Suppose that the best $p$ has all $p_i > 0$. Start there, and go a
-# tiny step along a direction $d$. It keeps both conditions if $\sum_i d_i = 0$ and $\sum_i z_i d_i = 0$, so if $d$ is perpendicular to
-# $\mathbf{1}$ and to $z$. The entropy has no slope along such a $d$, or a step forwards or backwards would raise it. So its gradient is
-# perpendicular to every such $d$, and only the combinations of $\mathbf{1}$ and $z$ are. The unknown coefficients are the *multipliers*.
-
-# %% [markdown] id="lagrangian"
-# Take $\beta$ for the average and $\lambda$ for the sum, add each condition times its multiplier, and set all derivatives to zero,
-# the first term by the product rule:
+# $$p_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
 #
-# $$\mathcal{L} = -\sum_i p_i \ln p_i + \beta \Bigl(\sum_i p_i z_i - \mu\Bigr) + \lambda \Bigl(\sum_i p_i - 1\Bigr)$$
+# A key halfway between two others has $H(c) = \ln 2$, so no query gives it more than one third:
+
+# %% id="mixed-code"
+keys = np.random.default_rng(0).normal(size=(5, 3))
+keys[0] = (keys[1] + keys[2]) / 2
+queries = 5 * np.random.default_rng(1).normal(size=(100_000, 3))
+given = softmax(queries @ keys.T)
+print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
+
+# %% [markdown] id="loss"
+# In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word that really came next: almost nothing if it was
+# nearly sure of $y$, and a lot if it was sure of another word. As
 #
-# $$\frac{\partial \mathcal{L}}{\partial p_i} = -\ln p_i - 1 + \beta z_i + \lambda = 0, \qquad p_i = e^{\lambda - 1}\, e^{\beta z_i}$$
+# $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# The first factor is the same for every $i$, and the $p_i$ sum to 1, so $p$ is $\sigma(\beta z)$ again. With minus the energy for the
-# score this is the Gibbs distribution of physics. Task {task}`multiplier-to-softmax` asks for $\lambda$ itself.
+# this is $\mathrm{lse}(z) - z_y$. Here a model is sure of the second of two words, but the first is right:
 
-# %% [markdown] id="which-beta"
-# **Does some $\beta$ fit?** The average is a quotient, $\mu(\beta) = N / D$ with $N = \sum_i z_i e^{\beta z_i}$ and
-# $D = \sum_i e^{\beta z_i}$. Here $D' = N$. With $s = \sigma(\beta z)$, the quotient rule says
+# %% id="log-trap-code"
+z = np.array([0.0, 800.0])
+with np.errstate(divide="ignore"):  # keep NumPy quiet
+    print("minus the logarithm of the weight:", -np.log(softmax(z))[0])
+print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
+
+# %% [markdown] id="log-softmax-safe"
+# The weight $e^{-800}$ is too small for a float64 and becomes 0. The second way never forms the weight. That is why PyTorch's
+# `cross_entropy` takes the scores.
 #
-# $$\mu'(\beta) = \frac{N'}{D} - \frac{N\, D'}{D^2} = \frac{\sum_i z_i^2\, e^{\beta z_i}}{D} - \Bigl(\frac{N}{D}\Bigr)^2
-# = \sum_i s_i z_i^2 - \Bigl(\sum_i s_i z_i\Bigr)^2$$
+# The derivative of $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is $-\delta_{iy}$:
 #
-# This is the variance of the scores under the weights $s$, which is positive, unless all scores are equal. For $\beta \to \infty$ the
-# *terms* of the largest score outgrow all others, for $\beta \to -\infty$ those of the smallest. So $\mu(\beta)$ rises continuously
-# and takes each value strictly between the smallest score and the largest **exactly once**.
-
-# %% id="bisection-code"
-z, wanted = np.array([1.0, 0.4, 0.0]), 0.8
-low, high = -50.0, 50.0
-while high - low > 1e-9:  # the average rises with beta, so halve the interval
-    middle = (low + high) / 2
-    if softmax(middle * z) @ z < wanted:
-        low = middle
-    else:
-        high = middle
-print(f"average {wanted} at beta {low:.3f}, weights", softmax(low * z))
-
-# %% [markdown] id="simplex-predict"
-# All weights of three entries form a triangle. Take the same $z$ and ask for the average 0.2. At $\beta = 0$ it is 0.47, so here
-# $\beta$ is negative. On the dashed line the average is 0.2, and the entropy is largest where the line meets the path of
-# $\sigma(\beta z)$:
-
-# %% id="simplex-figure"
-scores, wanted = np.array([1.0, 0.4, 0.0]), 0.2
-betas = np.linspace(-12.0, 12.0, 2401)
-path = softmax(betas[:, None] * scores)
-beta = np.interp(wanted, path @ scores, betas)
-points = figures.simplex_grid(60)
-safe = np.where(points > 0.0, points, 1.0)  # 0 ln 0 counts as 0
-entropy = -(points * np.log(safe)).sum(axis=-1)
-best = softmax(beta * scores)
-print("beta", beta.round(2), "  weights", best)
-figures.simplex_entropy(points, entropy, path, best, scores=scores, wanted=wanted)
-
-# %% [markdown] id="multiplier-meaning"
-# **What does the multiplier mean?** The largest entropy at the average $\mu$ is $\mathrm{lse}(\beta z) - \beta \mu$, where $\beta$ follows
-# $\mu$. The slope of $\mathrm{lse}(\beta z) = \ln D$ in $\beta$ is $D' / D = \mu$, so with $\beta' = d\beta / d\mu$, which exists as the
-# slope of $\mu$ in $\beta$ is positive,
+# $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# $$\frac{dH}{d\mu} = \mu\, \beta' - \beta' \mu - \beta = -\beta$$
-#
-# So $\beta$ is a **price**, the entropy paid per unit of average score:
-
-# %% id="multiplier-meaning-code"
-z, betas = np.array([1.0, 0.4, 0.0]), np.array([-2.001, -1.999])
-weights = softmax(betas[:, None] * z)
-averages = weights @ z
-entropies = -(weights * np.log(weights)).sum(axis=-1)
-slope = (entropies[1] - entropies[0]) / (averages[1] - averages[0])
-print(f"slope of the entropy at beta = -2: {slope:.3f}")
-
-# %% [markdown] id="limits"
-# ## Deeper: what can softmax not do?
-#
-# - **Give exactly zero**, on paper, to a finite score; only a mask's $-\infty$ gets 0 (lesson {lesson}`masking`). *Sparsemax*
-#   (Martins and Astudillo, 2016) can: it rewards undecided weights by $-\frac12 \sum_i p_i^2$ in the place of $H(p)$.
-# - **Say "nothing fits".** If all keys fit badly, the least bad one still gets the largest weight.
-# - **Notice a duplicate.** If the same key appears twice, beside at least one other, its two copies together get more than it had:
-
-# %% id="duplicate-code"
-z = np.array([2.0, 1.0, 0.0])
-print("three keys:         ", softmax(z))
-print("the first key twice:", softmax(np.array([z[0], *z])))
-
-# %% [markdown] id="temperature-limits"
-# ## Deeper: how cold is cold?
-#
-# Divide numerator and denominator of $\sigma(z / T)_i$ by $e^{\max_j z_j / T}$. As $T \to 0$ from above, every term below the maximum
-# vanishes, and the winners, whose terms are 1, share equally. As $T \to \infty$, every term becomes 1, and every weight $1/n$. Here
-# two scores tie:
-
-# %% id="temperature-figure"
-scores, temperatures = np.array([2.0, 2.0, 1.0, 0.0]), (0.1, 1.0, 10.0)
-weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
-figures.temperature_bars(scores, weights, temperatures)
-
-# %% [markdown] id="cold-jacobian"
-# And $J / T$? Let the largest score be ahead of the second by $g > 0$. Every other weight is at most $e^{-g / T}$ times the largest,
-# so together they have at most $(n - 1)\, e^{-g / T}$. Every entry of $J$ has a factor no larger than this, the weight of a smaller
-# score or $1 - s_i$ of the largest, and its other factor is at most 1. As $T \to 0$, also $e^{-g / T} / T \to 0$, since
-# $u\, e^{-g u} \to 0$ for $u = 1 / T \to \infty$. So $J / T \to 0$. But if $m \ge 2$ scores tie for the largest, their weights tend
-# to $1 / m$, the entries $s_i (1 - s_i)$ do not vanish, and $J / T$ grows without bound:
-
-# %% id="cold-jacobian-code"
-temperatures = np.array([1.0, 0.3, 0.1, 0.03])
-for name, second in {"a lead of 1": 1.0, "a tie": 2.0}.items():
-    scores = np.array([2.0, second, 0.0])
-    weights = np.stack([softmax(scores, temperature=t) for t in temperatures])
-    by_score = softmax_jacobian(weights) / temperatures[:, None, None]
-    print(f"{name:12}", np.abs(by_score).max(axis=(-2, -1)))
-
-# %% [markdown] id="formats"
-# ## Deeper: what can a number format hold?
-#
-# Between which scores is the plain $e^x$ neither 0 nor infinite?
-
-# %% id="overflow-figure"
-formats = (np.float16, np.float32, np.float64)
-highest = [math.log(np.finfo(dtype).max) for dtype in formats]
-tiniest = [np.finfo(dtype).smallest_subnormal for dtype in formats]
-lowest = [math.log(tiny) - math.log(2) for tiny in tiniest]  # below, exp rounds to 0
-figures.overflow_ranges([dtype.__name__ for dtype in formats], lowest, highest)
-
-# %% id="formats-code"
-for dtype in formats:
-    scores = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
-    shifted = np.exp(scores - scores.max())
-    print(f"{dtype.__name__}:", shifted / shifted.sum())
-ones = np.ones(4096, dtype=np.float16)
-print("4096 float16 ones, added in order:", int(np.add.accumulate(ones)[-1]))
-
-# %% [markdown] id="formats-notice"
-# The shift rescues all three formats. But 4096 ones, added in order, make only 2048, because the next float16 after 2048 is 2050, and
-# $2048 + 1$ is rounded back. So the sum is best kept in float32.
-
-# %% [markdown] id="axes"
-# ## Deeper: is this softmax along the right axis?
-#
-# A softmax along the wrong axis is easy to miss. Do the row sums give it away, for scores with queries in rows?
-
-# %% id="axes-code"
-scores = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 5.0]])  # queries by keys
-print("row sums along the last axis ", softmax(scores, axis=-1).sum(axis=-1))
-print("row sums after the wrong axis", softmax(scores, axis=0).sum(axis=-1))
-
-# %% [markdown] id="axes-notice"
-# Here they do, because each *key* handed out a weight of 1, three in all, for two queries. But for `[[0, 1], [1, 0]]` the wrong axis
-# even gives the right weights. With more keys than queries the wrong axis cannot make all row sums 1, so test there.
-
-# %% [markdown] id="step"
-# ## Deeper: what does one step downhill change?
-#
-# By {eq}`softmax-vector-jacobian-product`, a step downhill lowers each score whose $g_i$ lies above the average $s \cdot g$. Do the
-# weights follow? Take $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$, with the average 0.9, so that the first two scores fall. **Predict**
-# which of the three *weights* grow, if the gradient is subtracted once.
-
-# %% id="step-code" tags=["predicted"]
-s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
-print("gradient of the scores:", softmax_vjp(s, g))
-print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)))
-
-# %% [markdown] id="step-answer" tags=["answer"]
-# The second and the third grow. The third score rises, so this is no surprise. But the second score falls by 0.01. Yet the first falls
-# by 0.08, and as its amount is by far the largest, the sum of all amounts falls by about 5 percent. The second amount falls by only 1
-# percent, so its part of the sum grows, from 0.1 to 0.1046.
-
-# %% [markdown] id="norm"
-# ## Deeper: how large can the Jacobian be?
-#
-# Multiply {eq}`softmax-jacobian` by a vector $x$ from both sides. With the average $a = s \cdot x$,
-#
-# $$x^\top J x = \sum_i s_i x_i^2 - a^2 = \sum_i s_i (x_i - a)^2$$
-#
-# (Multiply the square out to see the last step.) This is the **variance** of the $x_i$ under the weights $s$. It is never negative,
-# and as no $s_i$ is 0, it is 0 only if all $x_i$ are equal.
-
-# %% [markdown] id="rank"
-# - **Rank.** If $J x = 0$, then $x^\top J x = 0$, so all $x_i$ are equal, and by {eq}`softmax-jacobian-annihilates-constants` such
-#   $x$ do give $J x = 0$. The vectors that $J$ sends to 0 form one line, and its rank is $n - 1$.
-# - **Convexity.** By {eq}`lse-gradient`, $J$ holds the second derivatives of log-sum-exp. Along a line $z + t x$ the second
-#   derivative in $t$ is $x^\top J x$, never negative, so log-sum-exp is convex.
-
-# %% id="rank-code"
-s, x = softmax(np.array([1.5, 1.0, 0.0, -1.0])), np.array([3.0, -1.0, 0.0, 2.0])
-jacobian, average = softmax_jacobian(s), s @ x
-print(f"x J x = {x @ jacobian @ x:.4f}, variance {s @ (x - average) ** 2:.4f}")
-print("rank", np.linalg.matrix_rank(jacobian), "for", len(s), "scores")
-
-# %% [markdown] id="saturation-bound"
-# **Recall:** the eigenvalues of a symmetric matrix sum to its trace, the sum of the diagonal, and if none is negative, the largest is
-# the spectral norm. For an eigenvector $x$ of length 1 the eigenvalue of $J$ is $x^\top J x$, a variance, so none is negative. Hence
-# the norm is at most the trace, $\sum_i s_i (1 - s_i) = 1 - \sum_i s_i^2$. And $\sum_i s_i^2 \ge s_{\max}^2$, where
-# $1 - s_{\max}^2 = (1 + s_{\max})(1 - s_{\max}) \le 2\,(1 - s_{\max})$:
-#
-# $$\|J\|_2 \le 1 - \sum_i s_i^2 \le 2\,(1 - s_{\max}) \label{saturated-softmax-jacobian-vanishes}$$
-#
-# A variance is also at most a quarter of the squared range: the mean squared distance is smallest from the average, so from the
-# midpoint it is no smaller, and no distance from there exceeds half the range. No two entries of a vector of length 1 are more than
-# $\sqrt{2}$ apart, so always $\|J\|_2 \le (\sqrt{2})^2 / 4 = \frac12$.
-
-# %% [markdown] id="softmax-entropy"
-# And how undecided are the weights? Put $p = \sigma(z)$ and $\beta = 1$ into {eq}`free-energy-identity`, where the divergence is then
-# 0:
-#
-# $$H(s) = \mathrm{lse}(z) - \sum_i s_i z_i \label{softmax-entropy}$$
-#
-# The figure sharpens the scores $(1.5, 1, 0, -1)$, from nearly equal weights at $\beta = 0.1$ to one that has everything.
-# **Predict** its course, and sketch the norm of $J$ against $\beta$.
-
-# %% id="saturation-figure" tags=["predicted"]
-scores, sharpness = np.array([1.5, 1.0, 0.0, -1.0]), np.geomspace(0.1, 50.0, 600)
-sharpened = sharpness[:, None] * scores
-rows = softmax(sharpened)
-norm = np.linalg.norm(softmax_jacobian(rows), ord=2, axis=(-2, -1))
-bound = 1.0 - (rows**2).sum(axis=-1)
-entropy = logsumexp(sharpened) - (rows * sharpened).sum(axis=-1)
-figures.saturation(sharpness, norm, bound, entropy, max_entropy=math.log(4.0))
-
-# %% [markdown] id="saturation-answer" tags=["answer"]
-# It rises first and falls later. Nearly equal weights give a norm of about $1/n$, here one quarter. Where the two largest scores share most
-# of the weight, the norm comes closer to one half, which none exceeds. It falls as the largest weight takes more and more. The dotted
-# levels are one half above and $\ln 4$, the entropy of equal weights, below.
-
-# %% [markdown] id="squared-error"
-# Take the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss. Then the weight minus the truth is only $g_i$, and still has
-# to pass through $J$. If a model is confident and wrong, almost nothing gets through:
+# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ it is only $g$, and has to pass through
+# $J$. If a model is confident and wrong, almost nothing gets through:
 
 # %% id="squared-error-code"
-weights = softmax(np.array([7.0, 1.0, 0.0]))
-print("cross-entropy:", weights - truth)
-print(f"norm of J: {np.linalg.norm(softmax_jacobian(weights), ord=2):.4f}")
-print("squared error:", softmax_vjp(weights, weights - truth))
+truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))
+print("cross-entropy:", (weights - truth).round(4))
+print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
-# - K. Train, *Discrete choice methods with simulation*, chapter 3: softmax in economics, from Luce and Marley to McFadden, who showed
-#   in 1974 that under his conditions only Gumbel's noise leads to it; the forecast for BART is in section 3.8.
+# - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, section 3.3: log-sum-exp and entropy as a pair.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
-# - A. F. T. Martins and R. F. Astudillo (2016), [arXiv:1602.02068](https://arxiv.org/abs/1602.02068): sparsemax.
-# - O. Press, N. A. Smith and M. Lewis (2021), [arXiv:2108.12409](https://arxiv.org/abs/2108.12409): ALiBi.
+# - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
+# - K. Train, *Discrete choice methods with simulation*, chapter 3: from Luce to McFadden.
+# - G. Xiao et al. (2023), [arXiv:2309.17453](https://arxiv.org/abs/2309.17453): attention sinks.
 # - M. Milakov and N. Gimelshein (2018), [arXiv:1805.02867](https://arxiv.org/abs/1805.02867): maximum and sum in one pass.

@@ -31,7 +31,9 @@ def _(rng, n, draw):
     return {"z": vector(z), "n": n}
 
 
-@claim("weight-of-mixed-key", serves="B1", rests_on="lse-is-best-compromise softmax-inside-the-simplex", beside=[r"H(c) = -\sum_l c_l \ln c_l"])
+@claim(
+    "weight-of-mixed-key", serves="B1", rests_on="lse-is-best-compromise softmax-inside-the-simplex", beside=[r"H(c) = -\sum_l c_l \ln c_l"]
+)
 def _(normal, rng, n, d, draw):
     r"""p_a \le \frac{1}{1 + e^{H(c)}}
     where p = softmax of any query's scores ;; k_a = sum_l c_l k_l over the other keys, with c_l >= 0 of sum 1
@@ -72,7 +74,7 @@ def _(normal, n):
 
 
 # ---- softmax over blocks
-@claim("shifted-lse", serves="B2", rests_on="log-softmax")
+@claim("shifted-lse", serves="B2", rests_on="softmax")
 def _(normal, n):
     r"""\mathrm{lse}(z) = m + \ln \sum_{j=1}^{n} e^{z_j - m}
     where m real

@@ -108,7 +108,7 @@ def my_softmax(scores, axis):
     "entropy-by-hand",
     "The most undecided weights",
     kind="predict",
-    equation="free-energy-identity",
+    equation="lse-is-best-compromise",
     points=1,
     difficulty=3,
     minutes=8,
@@ -130,7 +130,7 @@ def my_softmax(scores, axis):
             you added -ln p_i with weight 1 each; the entropy weights each of them with p_i
         the mean score forgotten
             ` - r / (n + r) * np.log(r)` ->
-            that is lse(beta z), the first term of {eq}`free-energy-identity`; beta times the average must be subtracted
+            that is lse(beta z), which {eq}`lse-is-best-compromise` gives for the scores beta z; beta times the average must be subtracted
         one of the equal weights left out
             np.log(n + r) - -> (1 - 1 / (n + r)) * np.log(n + r) -
             each of the n equal weights adds its part
@@ -141,17 +141,17 @@ def my_softmax(scores, axis):
     hints="""
         Which weights have the largest entropy among all with a given average? One number in them is unknown.
         They are softmax(beta z). With one score 1 and n scores 0, their average is the weight of the score 1.
-        Set that weight equal to the given average, which tells e^beta. What is the divergence in {eq}`free-energy-identity` then?
+        Set that weight equal to the given average, which tells e^beta. What does {eq}`lse-is-best-compromise` say for the scores beta z?
     """,
     why=r"""
-        By {eq}`free-energy-identity` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits. The average is the weight
-        of the score 1, $e^\beta / (n + e^\beta)$, so $e^\beta = r$. The divergence is then 0, and
+        By {eq}`lse-is-best-compromise` the maximum is at $\sigma(\beta z)$ with the $\beta$ that fits, where both sides are equal. The average
+        is the weight of the score 1, $e^\beta / (n + e^\beta)$, so $e^\beta = r$, and
         $H = \mathrm{lse}(\beta z) - \beta \mu = \ln(n + r) - \frac{r}{n + r} \ln r$. With $n = r = 2$ the weights are 1/4, 1/4, 1/2.
     """,
 )
 def my_entropy(n, r):
     r"""Weights $p$ belong to $n + 1$ scores: $n$ of them are 0 and one is 1. The average score is to be $\sum_i p_i z_i = r / (n + r)$;
-    the cell below prints your $n$ and $r$. The lesson's section *The average as a condition* helps. What is the largest entropy, in
+    the cell below prints your $n$ and $r$. The lesson's section *Temperature is a price* helps. What is the largest entropy, in
     nats, that such weights can have? Work it out on paper, then write the number, or an expression such as `2 * np.log(7)`.
     """
     return np.log(n + r) - r / (n + r) * np.log(r)
@@ -239,8 +239,8 @@ ORDER = [
     note(
         "title",
         """
-        Take them in any order. Tasks {task}`entropy-by-hand`, {task}`entropy-as-scores-sharpen`, {task}`multiplier-to-softmax` and
-        {task}`cauchy-to-exponential` lean on *Deeper* sections, the others on the core alone.
+        Take them in any order. Tasks {task}`log-softmax-derivative` and {task}`tempered-cross-entropy-gradient` lean on a *Deeper* section, the
+        others on the core alone.
 
         Answers are NumPy arrays or torch tensors of float32 or float64. A function must not change its inputs.
     """,

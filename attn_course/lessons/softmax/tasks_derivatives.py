@@ -125,7 +125,7 @@ one score only: 0.7 1 3 1
             only the product s_i s_j is there; the delta_ij s_i of {eq}`softmax-derivative` adds s_i on the diagonal
         the outer product added
             identity - weights -> identity + weights
-            the outer product enters with a minus: rows of J sum to 0, {eq}`softmax-jacobian-annihilates-constants`; yours do not
+            the outer product enters with a minus: rows of J sum to 0, since a shift of all scores moves no weight; yours do not
         the sign turned round
             (identity - weights[..., None, :]) -> (weights[..., None, :] - identity)
             raising z_i raises s_i: the diagonal is positive

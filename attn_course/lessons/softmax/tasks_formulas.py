@@ -33,7 +33,7 @@ my_cooling = asked_formula(
         in the symbols `s` and `z` with their indices, and `\beta`, with `\ln` if you like: only the right side, between `r"` and `"`.
         It has to hold for both signs of $\beta$.
     """,
-    equation="softmax-entropy",
+    equation="weighted-mean-derivative",
     points=3,
     difficulty=3,
     minutes=12,
@@ -64,14 +64,15 @@ my_cooling = asked_formula(
             the slope of the average score is a variance: the square of the average has to be subtracted
     """,
     hints="""
-        Write the entropy with {eq}`softmax-entropy`, for the scores beta z. Two terms depend on beta.
+        For p = softmax(beta z) both sides of {eq}`lse-is-best-compromise` are equal: solve for the entropy. Two terms depend on beta.
         The slope of lse(beta z) is the average score; the product beta times average score has two parts, one of which cancels it.
-        Write the two parts of the product rule beside the first term: what cancels? The rest asks how a weight moves with beta.
+        What cancels? The rest asks how the average score moves with beta: {eq}`weighted-mean-derivative`.
     """,
     why=r"""
-        By {eq}`softmax-entropy`, $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the average $\bar{z} = \sum_i s_i z_i$. The
-        first term has the slope $\bar{z}$; the second has $\bar{z}$ plus $\beta$ times the slope of $\bar{z}$, which is the variance of
-        the scores. The two $\bar{z}$ cancel. So moving $\beta$ away from 0, to either side, always makes the weights less undecided,
+        In {eq}`lse-is-best-compromise`, for the scores $\beta z$ and their softmax, both sides are equal, so
+        $H = \mathrm{lse}(\beta z) - \beta \bar{z}$ with the average $\bar{z} = \sum_i s_i z_i$. The first term has the slope $\bar{z}$; the second
+        has $\bar{z}$ plus $\beta$ times the slope of $\bar{z}$, which is the variance of the scores by {eq}`weighted-mean-derivative`. The two
+        $\bar{z}$ cancel. So moving $\beta$ away from 0, to either side, always makes the weights less undecided,
         unless all scores are equal.
     """,
 )

@@ -26,15 +26,14 @@ my_formula = asked_formula(
     "The derivative with a factor for every entry",
     entry="my_formula",
     asks=r"""
-        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$ and a real number $\beta$. Write $\partial
-        s_i / \partial z_j$ as one formula in LaTeX: only the right side, between `r"` and `"`. You may use `s` and `a` with their indices,
-        `\beta`, and the Kronecker delta `\delta_{ij}`; you need not use all of them.
+        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$. Write $\partial s_i / \partial z_j$ in LaTeX
+        between `r"` and `"`: only the right side. You may use `s_i`, `a_i` (also with $j$), `\beta` and `\delta_{ij}`; you need not use all.
     """,
     equation="softmax",
     points=1,
     difficulty=2,
     minutes=4,
-    trains="two cases in one formula",
+    trains="a factor inside a softmax, and the chain rule",
     answer=r"\beta s_i (\delta_{ij} - s_j)",
     your_turn=True,
     symbols=("s", "a", r"\beta"),
@@ -74,7 +73,7 @@ my_formula = asked_formula(
     """,
     hints=r"""
         Write a_i as e to the power ln a_i. What are the scores of this softmax?
-        The softmax of u has the derivative {eq}`softmax-derivative` by u_j. What is the derivative of u_j by z_j?
+        In {eq}`softmax-derivative` score j changes at the rate 1. How fast does it change here, when z_j does?
         A factor, a weight, and a difference of `\delta_{ij}` and a weight.
     """,
     why=r"""
@@ -112,7 +111,7 @@ def _one_weight(rng):
     points=1,
     difficulty=2,
     minutes=5,
-    trains="from a sum with a delta to two lines of code",
+    trains="from a covariance to two lines of code",
     judged_by=softmax_vjp,
     your_turn=True,
     forbid=(forbidden.AUTOGRAD,),
@@ -138,17 +137,16 @@ def _one_weight(rng):
             the delta comes with a plus, and s_j with a minus
     """,
     hints="""
-        What is left of the sum with the delta?
-        In the other sum, s_j comes to the front. What remains is one number for the whole row: a dot product.
+        The sum is the slope of the average of g, with g held fixed, when z_j moves. Which covariance is that, by {eq}`weighted-mean-derivative`?
+        Or put in {eq}`softmax-derivative`: what is left of the sum with the delta, and which single number is the other sum, but for s_j?
         An array minus a number, and an array times that: no loop, no matrix.
     """,
 )
 def my_pull(weights, gradient):
     """The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Split this sum in two and simplify each part. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length
-    go in, $s$ and $g$, and the gradient of the scores comes out. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25,
-    -0.15, -0.10)$.
+    Simplify this sum. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and the
+    gradient of the scores comes out. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
     """
     return weights * (gradient - weights @ gradient)
 
@@ -211,9 +209,8 @@ def _blocks(rng):
 def my_lse(blocks):
     r"""The log-sum-exp of all scores in a list of blocks.
 
-    Write `my_lse(blocks)`, which takes a list of blocks and returns $\mathrm{lse}$ of all their scores as a float. For example,
-    `[np.array([0.0]), np.array([0.0])]` gives $\ln 2$. Look at each block once, without joining blocks and without a library's
-    log-sum-exp.
+    Write `my_lse(blocks)`, which returns $\mathrm{lse}$ of all scores in a list of blocks as a float: `[np.array([0.0]), np.array([0.0])]`
+    gives $\ln 2$. Look at each block once, without joining blocks and without a library's log-sum-exp.
 
     - There are one or more blocks, and none is empty.
     - A block is a 1-D float64 array of finite scores, of any size and either sign

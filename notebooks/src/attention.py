@@ -1,29 +1,28 @@
 # %% [markdown] id="title"
 # # {lesson}`attention` Scaled dot-product attention
 #
-# You have done attention for one word: a query met all keys, a softmax turned scores into weights, and the values were averaged. **How do
-# we write this for all words of many sentences at once, and how do we know that what we have written is right?** It takes four lines. At
-# the end of this lesson a language model of 30 layers writes English with yours.
+# You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
+# right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 35 minutes, without
 # *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
 # ## Is this line wrong?
 #
-# In 2022 a reader of a widely read collection of annotated papers stopped at one line of an attention layer. The scores had the axes
-# (batch, query, key, head), and the line was
+# In 2022 a reader of a popular collection of annotated papers stopped at one line. The scores had the axes (batch, query, key, head):
 #
 # ```python
 # attn = attn.softmax(dim=1)
 # ```
 #
-# The program ran, and the layer could be trained. Is the line wrong all the same, and which test says so in five seconds? A good test needs
-# one number that we trust, so we make it by hand. In *The cat sat because it was tired*, "cat" asks for words that tell something about it:
+# The layer could be trained. Is the line wrong, and which test says so in five seconds? A test needs one number that we trust,
+# so we make it by hand. In *The cat sat because it was tired*, "cat" asks for words that tell something about it:
 
 # %% id="who-code"
 import numpy as np
 
+from attn_course import check, verify_lesson
 from attn_course.lessons.attention import figures
 from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, labelled
 
@@ -38,6 +37,12 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 # like this root (lesson {lesson}`scaling`). So the **scores** are 2, 1 and 0.
 
 # %% [markdown] id="by-hand"
+# We build this part of the machine:
+
+# %% id="machine"
+figures.machine("attention", QUERY[0], keys, values)
+
+# %% [markdown] id="by-hand-weights"
 # The **weight** of a word is $e$ to its score, divided by the sum of all seven powers, where $e^2 \approx 7.4$ and $e \approx 2.7$.
 # **Predict** which share of the weight the four words with the score 0 get together.
 
@@ -80,7 +85,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
-# No weight is negative, and they sum to 1, so every output is a **convex combination** of the values.
+# No weight is negative, and they sum to 1, so every output is a convex combination of the values.
 
 # %% [markdown] id="matrix"
 # Read $p_{ij}$ as "the weight **of input $j$ in output $i$**". The first index asks, and the second one answers. The sum over $j$ is once
@@ -130,16 +135,27 @@ figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
 #
 # Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
 # features, and $b$ stands for **all** axes before them. They may count sentences, or heads, or both. (Short sentences are filled up with
-# **padding**, whose keys get the score $-\infty$: as $e^{-\infty} = 0$, they are gone, lesson {lesson}`masking`.)
+# padding, whose keys get the score $-\infty$: as $e^{-\infty} = 0$, they are gone, lesson {lesson}`masking`.)
+
+# %% [markdown] id="scores-turn"
+# **Your turn: all scores**, with leading axes. {turn}`all-scores`
+
+# %% id="scores-turn-code" tags=["your-turn"]
+my_scores = ...  # your function
+check("all-scores", my_scores)
+
+# %% [markdown] id="scores-ours" tags=["ours"]
+# ```python
+# def my_scores(query, key):
+#     return query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+# ```
+#
+# `@` multiplies the last two axes and carries leading ones along, so only these two axes of the keys are exchanged.
 
 # %% [markdown] id="batch-turn"
 # **Your turn: batched attention**, the milestone of this lesson. {turn}`attention-of-batches`
-#
-# If you like, write `my_scores(query, key)` first; `check("all-scores", my_scores)` in the same cell tells you whether they are right.
 
 # %% id="batch-turn-code" tags=["your-turn"]
-from attn_course import check
-
 my_batched_attention = ...  # your function
 check("attention-of-batches", my_batched_attention)
 
@@ -151,7 +167,7 @@ check("attention-of-batches", my_batched_attention)
 #     return terms / terms.sum(axis=-1, keepdims=True) @ value
 # ```
 #
-# `@` carries leading axes along, and `keepdims=True` keeps an axis of length 1 for the division.
+# `keepdims=True` keeps an axis of length 1 for the division.
 
 # %% [markdown] id="batch-own"
 # From here on we call your function `attend`. It answers for both heads of our sentence at once. In the first, "it" asks who is meant, and
@@ -280,7 +296,8 @@ print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 
 for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
     flops = 2 * q_len * kv_len * (64 + 64)
     moved = (q_len + kv_len) * (64 + 64) + 4 * q_len * kv_len
-    print(f"T_q = {q_len:4}, T_k = {kv_len:4}: {flops / 1e9:8.4f} GFLOP, {flops / moved:4.1f} a number moved")
+    print(f"T_q = {q_len:4}, T_k = {kv_len:4}: {flops / 1e9:8.4f} GFLOP", end=", ")
+    print(f"{flops / moved:4.1f} a number moved")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
 # The second case takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter. The third case takes about 2 operations for
@@ -376,8 +393,6 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 # $d_v$ numbers, however long the context is; section {section}`hold` shows what is lost.
 
 # %% id="verify-lesson"
-from attn_course import verify_lesson
-
 verify_lesson("attention")
 
 # %% [markdown] id="card"
@@ -397,7 +412,8 @@ verify_lesson("attention")
 # - Three tests tell the right lines from the wrong ones shown here: equal values, a number by hand, sentences alone.
 # - The slope of an output in its query is a covariance of values and keys. It vanishes where one key has all the weight.
 # - Operations grow with both lengths. A single new token does about two for each number that it reads.
-#
+
+# %% [markdown] id="summary-next"
 # We began with a line that ran, could be trained, and was wrong. You now have the right one, three tests, a layer that agrees with
 # PyTorch's, and a language model that writes with your lines. How did its matrices learn? Lesson {lesson}`gradients` runs the machine
 # backwards to find out. First come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
@@ -444,7 +460,7 @@ def write(words, silent=()):
 
 
 # %% id="writer-writes"
-words = write("the cat sat because".split())
+words = write(["the", "cat", "sat", "because"])
 print(*words)
 figures.who_looked_where(words[:-1], looks(words[:-1]))
 
@@ -455,7 +471,8 @@ figures.who_looked_where(words[:-1], looks(words[:-1]))
 
 # %% id="writer-silent"
 for name, silent in (("none", []), ("first head", [0]), ("second head", [1])):
-    right = sum(write(s[: s.index("because") + 1], silent) == s for s in sentences(True))
+    starts = [(s[: s.index("because") + 1], s) for s in sentences(held_out=True)]
+    right = sum(write(start, silent) == whole for start, whole in starts)
     print(f"{name:11} silent: {right:2} of 28 sentences end right")
 
 # %% [markdown] id="writer-try"
@@ -512,7 +529,8 @@ print(f"at most {1 / (1 + np.exp(-c @ np.log(c))):.3f}, found {given[:, 0].max()
 # times as much. Keys of norm 1 with $d_k = 64$ are at most 2 apart, so no lead exceeds $4 / 16$, and each other key has at least
 # $e^{-1/4} \approx 0.78$ times the weight of $k_i$. Henry et al. (2020), who give all keys and queries the norm 1, do not divide by the
 # root, but multiply by a number that the model learns.
-#
+
+# %% [markdown] id="explorable-question"
 # The card below lets you move the query. Choose "On key 1", then "Keys of equal length": which key wins now, and does the output come near
 # its value? The arrow points where the output grows fastest. Where is it longest?
 

@@ -2,19 +2,17 @@
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
 # Training makes a loss fall by nudging the numbers that queries, keys and values are made of. **How does the loss react to each of them, and
-# what does attention then learn to look at?** In this lesson you derive every gradient of attention, check each against PyTorch and against
-# differences, and teach the pronoun "it" whom it stands for, with a backward pass of your own.
+# what does attention then learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 36 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
 # ## A row of sevenths
 #
-# In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
-# are $\frac17$, and its output $z$ is the plain mean of the values in the next cell. Suppose that a loss wants more of the first feature
-# and less of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a
-# thousandth down, and prints how fast the loss changes.
+# In "the cat sat because it was tired" the query of "because" is zero. So all its scores are 0, its weights are $\frac17$, and its output
+# $z$ is the plain mean of the values below. Suppose that a loss wants more of the first feature and less of the second:
+# $L = -z_1 + 2 z_2$. The cell moves one score at a time, up and down by a thousandth, and prints how fast the loss changes.
 
 # %% id="hook-code"
 import numpy as np
@@ -40,11 +38,13 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 # Each rate is a whole number of sevenths, and a minus sign means that the loss falls when the score rises. Four are no surprise: "cat" has
 # the feature that the loss wants, and "sat", "was" and "tired" have more of the other one. But "the", "because" and "it" contribute
 # nothing to this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
-#
+
+# %% [markdown] id="hook-time"
 # Moving one number at a time is slow. It takes two evaluations of the loss for each of the 77 numbers of queries, keys and values here. In
 # the machine below all arrows are turned round: the gradient comes in at the output, and one sweep back finds all the others.
 
 # %% id="machine"
+from attn_course import check, verify_lesson
 from attn_course.lessons.gradients import figures
 
 figures.machine()
@@ -107,7 +107,10 @@ print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 #
-# Here $[l = j]$ is 1 if $l = j$, and else 0. What does this sum mean? It is the slope of a mean of costs whose weights alone move, and lemma
+# Here $[l = j]$ is 1 if $l = j$, and else 0.
+
+# %% [markdown] id="backward-softmax-mean"
+# What does this sum mean? It is the slope of a mean of costs whose weights alone move, and lemma
 # {eq}`weighted-mean-derivative` calls such a slope a covariance, here of the costs of the row with "1 at key $j$, else 0". So it is
 # $p_{ij}$ times what $dP_{ij}$ costs **above the mean of its row**, $\delta_i$. For all entries at once, where $\mathbf{1}$ is a column of
 # ones that copies $\delta_i$ along its row:
@@ -155,8 +158,6 @@ figures.row_of_gains(TOKENS, cost, weights[0])
 # **Your turn.** {turn}`gain-over-mixture`
 
 # %% id="gradient-turn-code" tags=["your-turn"]
-from attn_course import check
-
 my_d_scores = ...  # your function
 check("gain-over-mixture", my_d_scores)
 
@@ -212,7 +213,8 @@ def forward(query, key, value):
 
 
 def ours(weights, output, value, d_output):
-    return weights * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
+    of_mixture = (d_output * output).sum(axis=1, keepdims=True)
+    return weights * (d_output @ value.T - of_mixture)
 
 
 def backward(query, key, value, d_output):
@@ -240,11 +242,12 @@ p.retain_grad()
 (p @ v).backward(torch.tensor(d_output))
 
 output, weights = forward(query, key, value)
-stages = {"dP": (p, d_output @ value.T), "dS": (s, ours(weights, output, value, d_output))}
-for name, tensor, mine in zip("QKV", (q, k, v), backward(query, key, value, d_output)):
-    stages[f"d{name}"] = tensor, mine
-for name, (tensor, mine) in stages.items():
-    print(f"{name} agrees with PyTorch:", np.allclose(tensor.grad, mine))
+mine = backward(query, key, value, d_output)
+stages = {"dP": (p, d_output @ value.T)}
+stages["dS"] = s, ours(weights, output, value, d_output)
+stages |= {"dQ": (q, mine[0]), "dK": (k, mine[1]), "dV": (v, mine[2])}
+for name, (tensor, found) in stages.items():
+    print(f"{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
 
 # %% [markdown] id="differences"
 # ## Checking a gradient by differences
@@ -326,42 +329,46 @@ LAST |= dict.fromkeys(("heavy", "broken", "loose"), THINGS)
 words = ["the", "saw", *ALIVE, *THINGS, *LAST]
 number = {word: n for n, word in enumerate(words)}
 
-sentences = []  # numbers of the words that answer, of the word that asks, of the word meant
+sentences = []  # numbers of the words that answer, of who asks, and of who is meant
 for alive_one, thing, last in product(ALIVE, THINGS, LAST):
     meant = alive_one if LAST[last] is ALIVE else thing
     for a, b in ((alive_one, thing), (thing, alive_one)):
         context = [number[word] for word in ("the", a, "saw", "the", b)]
         sentences.append((context, [number[last]], number[meant]))
 never_together = ({number["cat"], number["clock"]}, {number["owl"], number["lamp"]})
-held_out = [s for s in sentences if any(pair <= set(s[0]) for pair in never_together)]
+held_out = [s for s in sentences if any(pair <= {*s[0]} for pair in never_together)]
 read = [s for s in sentences if s not in held_out]
 
 # %% [markdown] id="train-loss"
-# The loss is minus the logarithm of the probability that a softmax over the output gives the word meant. Its gradient at the output is
-# these probabilities, less 1 at the word meant, {eq}`cross-entropy-gradient`. That is our $dZ$. "The" stands in the sentence twice, so its
-# row gets two gradients, and `np.add.at` adds both:
+# The loss is minus the logarithm of the probability that a softmax over the output gives to the word meant, $\mathrm{lse}(z) - z_m$. The
+# gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is these probabilities, less 1 at the word meant. "The" stands in
+# the sentence twice, so its row gets two gradients, and `np.add.at` adds both:
+
+
+# %% id="train-step"
+def step(tables, sentence, looks=True):
+    queries, keys, values = tables
+    context, asks, meant = sentence
+    q, k, v = queries[asks], keys[context], values[context]
+    probabilities = softmax(forward(q, k, v)[0])
+    d_z = probabilities - np.eye(len(words))[[meant]]
+    d_q, d_k, d_v = backward(q, k, v, d_z)
+    np.add.at(queries, asks, -d_q * looks)  # a step of size 1
+    np.add.at(keys, context, -d_k)
+    np.add.at(values, context, -d_v)
+    return -math.log(probabilities[0, meant])
 
 
 # %% id="train-code"
 def train(seed, looks=True, rounds=5):
     rng = np.random.default_rng(seed)
     queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
-    queries, values = queries * looks, np.zeros((len(words), len(words)))
+    tables = queries * looks, keys, np.zeros((len(words), len(words)))
     losses = []
     for _ in range(rounds):
-        total = 0
-        for n in rng.permutation(len(read)):
-            context, asks, meant = read[n]
-            q, k, v = queries[asks], keys[context], values[context]
-            probabilities = softmax(forward(q, k, v)[0])
-            total -= math.log(probabilities[0, meant])
-            d_z = probabilities - np.eye(len(words))[[meant]]
-            d_q, d_k, d_v = backward(q, k, v, d_z)
-            np.add.at(queries, asks, -d_q * looks)  # a step of size 1
-            np.add.at(keys, context, -d_k)
-            np.add.at(values, context, -d_v)
-        losses.append(total / len(read))
-    return queries, keys, values, losses
+        order = rng.permutation(len(read))
+        losses.append(np.mean([step(tables, read[n], looks) for n in order]))
+    return tables, losses
 
 
 # %% [markdown] id="train-predict"
@@ -371,13 +378,14 @@ def train(seed, looks=True, rounds=5):
 
 # %% id="train-run" tags=["predicted"]
 def share_right(tables, wanted):
-    queries, keys, values, _ = tables
-    return np.mean([forward(queries[a], keys[c], values[c])[0].argmax() == m for c, a, m in wanted])
+    queries, keys, values = tables
+    outputs = [forward(queries[a], keys[c], values[c])[0] for c, a, _ in wanted]
+    return np.mean([z.argmax() == s[2] for z, s in zip(outputs, wanted, strict=True)])
 
 
 for looks, seed in product((True, False), (0, 1, 2)):
-    tables = train(seed, looks)
-    losses, right = tables[3], [share_right(tables, part) for part in (read, held_out)]
+    tables, losses = train(seed, looks)
+    right = [share_right(tables, part) for part in (read, held_out)]
     print("attention learns" if looks else "equal weights   ", end=f", seed {seed}: ")
     print(f"loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
     print(f"right {right[0]:.0%} of what was read, {right[1]:.0%} held out")
@@ -392,7 +400,7 @@ context = ["the", "cat", "saw", "the", "clock"]
 at = [number[word] for word in context]
 maps = []
 for last in ("curious", "broken"):
-    for queries, keys, values, _ in (train(0, rounds=0), train(0)):
+    for (queries, keys, values), _ in (train(0, rounds=0), train(0)):
         q = queries[[number[last]]]
         maps.append(forward(q, keys[at], values[at])[1][0])
 names = ("curious, before", "after", "broken, before", "after")
@@ -408,8 +416,6 @@ print(labelled(np.round(maps, 2), names, context))
 # weight gets no gradient. If every query gives a key weight 0, by a mask or by rounding, neither the key nor its value can learn.
 
 # %% id="verify-lesson"
-from attn_course import verify_lesson
-
 verify_lesson("gradients")
 
 # %% [markdown] id="card"
@@ -430,7 +436,8 @@ verify_lesson("gradients")
 #   mixture. Each row of $dS$ sums to 0.
 # - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
 # - Compare every stage with another program, and differences with both, on inputs without any symmetry.
-#
+
+# %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. It learns to look at the values that beat its
 # present mixture. Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
 # Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.

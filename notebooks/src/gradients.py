@@ -11,8 +11,8 @@
 # ## A row of sevenths
 #
 # In "the cat sat because it was tired" the query of "because" is zero. So all its scores are 0, its weights are $\frac17$, and its output
-# $z$ is the plain mean of the values below. Suppose that a loss wants more of the first feature and less of the second:
-# $L = -z_1 + 2 z_2$. The cell moves one score at a time, up and down by a thousandth, and prints how fast the loss changes.
+# $z$ is the mean of the values below. Let a loss want more of the first feature, less of the second:
+# $L = -z_1 + 2 z_2$. The cell moves one score at a time, up and down by a thousandth, and prints the rate of the loss.
 
 # %% id="hook-code"
 import numpy as np

@@ -258,7 +258,14 @@ for name, (tensor, found) in stages.items():
 # $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
 #
 # As a rule, halving the step divides the error by about four, until rounding takes over. With numbers of size 1 in float64, $10^{-5}$ is a
-# good step (section {section}`deeper-step`). Differences can refute a gradient at the points that were tried, and no more.
+# good step (section {section}`deeper-step`). Differences can refute a gradient at the points that were tried, and no more. Our loss is the
+# sum of all $dZ_{ia} Z_{ia}$, which has this $dZ$ as its gradient:
+
+
+# %% id="loss-code"
+def loss(query, key, value, d_output):
+    return (d_output * forward(query, key, value)[0]).sum()
+
 
 # %% [markdown] id="differences-turn"
 # **Your turn.** {turn}`key-gradient-by-differences`
@@ -270,15 +277,13 @@ check("key-gradient-by-differences", my_differences)
 # %% [markdown] id="differences-turn-ours" tags=["ours"]
 # ```python
 # def my_differences(query, key, value, d_output, step):
-#     def loss(keys):
-#         return (d_output * forward(query, keys, value)[0]).sum()
-#
 #     found = np.empty_like(key)
 #     for entry in np.ndindex(key.shape):
 #         up, down = key.copy(), key.copy()
 #         up[entry] += step
 #         down[entry] -= step
-#         found[entry] = (loss(up) - loss(down)) / (2 * step)
+#         rise = loss(query, up, value, d_output) - loss(query, down, value, d_output)
+#         found[entry] = rise / (2 * step)
 #     return found
 # ```
 
@@ -386,8 +391,8 @@ def share_right(tables, wanted):
 for looks, seed in product((True, False), (0, 1, 2)):
     tables, losses = train(seed, looks)
     right = [share_right(tables, part) for part in (read, held_out)]
-    print("attention learns" if looks else "equal weights   ", end=f", seed {seed}: ")
-    print(f"loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
+    name = "attention learns" if looks else "equal weights"
+    print(f"{name:16}, seed {seed}: loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
     print(f"right {right[0]:.0%} of what was read, {right[1]:.0%} held out")
 
 # %% [markdown] id="train-answer" tags=["answer"]
@@ -407,8 +412,8 @@ names = ("curious, before", "after", "broken, before", "after")
 print(labelled(np.round(maps, 2), names, context))
 
 # %% [markdown] id="train-notice"
-# Nobody told the keys which words are alive. They learned it because a score rises where its value beats the mixture,
-# {eq}`score-gradient-against-mixture`. (These sentences follow a rule without an exception. A language does not, and no map is read so
+# Nobody told the keys which words are alive. Each step raised the scores whose values beat the mixture,
+# {eq}`score-gradient-against-mixture`, and that was enough. (These sentences follow a rule without an exception. A language does not, and no map is read so
 # easily there.)
 
 # %% [markdown] id="limits"

@@ -1,23 +1,18 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# Training makes a loss fall by nudging the numbers that queries, keys and values are computed from. So it must know how the loss reacts
-# to each of them. For every entry of queries, keys and values we ask which outputs it touches and how fast, and add up.
+# Training makes a loss fall by nudging the numbers that queries, keys and values are made of. **How does the loss react to each of them, and
+# what does attention then learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **Afterwards you can** derive every gradient of attention from three questions, write the backward pass of attention and of its
-# relatives, say what a step does to the scores, and track down a wrong line.
-#
-# **You need** lessons {lesson}`lookup`, {lesson}`softmax` and {lesson}`attention`, and the chain rule.
-# **Time:** 60 minutes, ten more for the two turns, without the deeper sections and the
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 36 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
 # ## A row of sevenths
 #
-# In "the cat sat because it was tired" the query of "because" is zero (head 0). So all its scores are 0, its seven weights
-# are $\frac17$, and its output $z$ is the plain mean of the values in the next cell. Suppose that a loss wants more of the first feature
-# and less of the second: $L = -z_1 + 2 z_2$. To see which scores should rise, the cell moves one score at a time, a thousandth up and a
-# thousandth down, and prints how fast the loss changes.
+# In "the cat sat because it was tired" the query of "because" is zero. So all its scores are 0, its weights are $\frac17$, and its output
+# $z$ is the mean of the values below. Let a loss want more of the first feature, less of the second:
+# $L = -z_1 + 2 z_2$. The cell moves one score at a time, up and down by a thousandth, and prints the rate of the loss.
 
 # %% id="hook-code"
 import numpy as np
@@ -39,136 +34,98 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
     rate = (loss_of_scores(nudge) - loss_of_scores(-nudge)) / 2e-3
     print(f"{token:8}{7 * rate:+.1f} sevenths")
 
-# %% id="setup"
-import math
-
-import torch
-
-from attn_course import check, costs, verify_lesson
-from attn_course.lessons.gradients import figures
-from attn_course.lessons.gradients import tasks_checking as checking
-from attn_course.reference import attention, attention_backward, padding_mask, softmax
-from attn_course.sentence import KEY, QUERY, TOKENS, labelled
-
-np.set_printoptions(precision=3, suppress=True)
-
-# %% id="machine"
-figures.machine()
-
 # %% [markdown] id="hook-notice"
 # Each rate is a whole number of sevenths, and a minus sign means that the loss falls when the score rises. Four are no surprise: "cat" has
 # the feature that the loss wants, and "sat", "was" and "tired" have more of the other one. But "the", "because" and "it" contribute
 # nothing to this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time is slow: it takes two evaluations of the loss for each of the $28 + 28 + 21 = 77$ numbers of queries, keys and
-# values here. In the machine above all arrows are turned round: the gradient comes in at the
-# output, and one sweep back finds all the others.
+# Moving one number at a time is slow. It takes two evaluations of the loss for each of the 77 numbers of queries, keys and values here. In
+# the machine below all arrows are turned round: the gradient comes in at the output, and one sweep back finds all the others.
+
+# %% id="machine"
+from attn_course import check, verify_lesson
+from attn_course.lessons.gradients import figures
+
+figures.machine()
 
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
 # Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all
 # derivatives of the loss with respect to the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. What comes after $Z$ gives us $dZ$.
-# For the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$, and all other rows are 0.
-
-# %% [markdown] id="collect"
-# Now let $x$ be any one number that goes into $Z$, and move it by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
-# $\varepsilon\, \partial Z_{ia} / \partial x$, and that changes the loss by $dZ_{ia}$ times as much. Small changes add up. So
-# $dx = \partial L / \partial x$ is
+# For the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$.
+#
+# Now move any one number $x$ that goes into $Z$ by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
+# $\varepsilon\, \partial Z_{ia} / \partial x$, that changes the loss by $dZ_{ia}$ times as much, and small changes add up:
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 
 # %% [markdown] id="collect-questions"
-# This is the chain rule. What $x$ does not touch has the derivative 0 and drops out of the sum. So for each entry we ask:
+# This is the chain rule. What $x$ does not touch has the derivative 0. So for each entry we ask three questions. Which outputs does it touch?
+# How fast does it move each of them? What is the sum over all that are touched?
 #
-# 1. Which outputs does this entry touch?
-# 2. How fast does it move each of them?
-# 3. What is the sum over all that are touched?
-#
-# Any stage that all effects of $x$ must pass through can take the place of $Z$. Scores, for example, reach the loss only through the
-# weights, so once $dP$ is known, the gradient of a score is a sum over the weights that it touches.
+# Any stage that all effects of $x$ must pass through can take the place of $Z$. Scores, for example, reach the loss only through the weights.
 
 # %% [markdown] id="backward-values"
 # ## Back through the average
 #
-# The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**, $V_{ja}$.
-#
-# 1. It touches entry $a$ of the output of every query that gives value $j$ any weight, and no other feature.
-# 2. It moves $Z_{ia}$ at the rate $p_{ij}$, {eq}`output-derivative-by-value`.
-# 3. The touched outputs differ in $i$, so the sum runs over $i$:
+# The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. **One entry of a value**, $V_{ja}$, touches entry $a$ of every
+# output $i$, and moves it at the rate $p_{ij}$. So the sum runs over $i$:
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# A matrix product sums over the *last* index of its left factor and the *first* of its right one. Here $i$ is the first index of
-# both, so $P$ has to be transposed:
+# A matrix product sums over the *last* index of its left factor and the *first* of its right one. Here $i$ is the first index of both, so
+# $P$ has to be transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
+#
+# The summed index says so. The shapes do not: if $T_q = T_k$, then $P\, dZ$ fits as well.
 
 # %% [markdown] id="backward-weights"
-# The summed index says so. The shapes do not: if $T_q = T_k$, then $P\, dZ$ fits as well.
+# **One weight**, $p_{ij}$, touches every feature of output $i$, nothing else, and moves $Z_{ia}$ at the rate $V_{ja}$. The sum runs over
+# $a$, so $dP_{ij}$ is a dot product, $dZ_i \cdot v_j$. This time the summed index is the last one of both factors:
 #
-# Now **one weight**, $p_{ij}$.
+# $$dP = dZ\, V^\top \label{gradient-of-weights}$$
 #
-# 1. It may touch every feature of output $i$, and nothing else.
-# 2. It moves $Z_{ia}$ at the rate $V_{ja}$.
-# 3. The touched entries differ in $a$, so the sum runs over $a$, and it is a dot product:
-#
-# $$dP_{ij} = \sum_{a=1}^{d_v} dZ_{ia}\, V_{ja} = dZ_i \cdot v_j \label{weight-gradient-by-entry}$$
-#
-# This time the summed index is the last one of both factors, so the right one is transposed:
-#
-# $$dP = dZ\, V^\top \key{gradient-of-weights}$$
-
-# %% [markdown] id="sevenths-weights"
-# We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight adds to the loss. (Each weight is
-# moved alone, as if a row need not sum to 1; the softmax comes next.)
-#
-# For "because", $dP_j$ is minus the first feature of $v_j$ plus twice the second: 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat",
-# and $-1 + 2 \cdot 2 = 3$ for "tired". Each value gets back a seventh of this row of $dZ$.
+# We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight adds to the loss. For "because" it is
+# minus the first feature of $v_j$ plus twice the second, 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat".
 
 # %% id="sevenths-weights-code"
+from attn_course.sentence import KEY, QUERY, TOKENS, labelled
+
+np.set_printoptions(precision=3, suppress=True)
 weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
 d_weights = d_output @ value.T
 print(labelled(d_weights, rows=["dP"], columns=TOKENS))
-print(labelled(7 * weights.T @ d_output, columns=("7 dV", "", "")))
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Take **one score**, $s_{ij}$, an entry of $S = Q K^\top / \sqrt{d_k}$. Write $[l = j]$ for a number that is 1 if $l = j$, and 0
-# otherwise.
-#
-# 1. It touches weights of row $i$, which share one normaliser, and no weight of another row.
-# 2. It moves $p_{il} = e^{s_{il}} / N$, with $N = \sum_m e^{s_{im}}$, in two places: the numerator only if $l = j$, the denominator
-#    always, at the rate $e^{s_{ij}}$. By the quotient rule the rate of $p_{il}$ is
-#    $([l = j]\, e^{s_{il}} N - e^{s_{il}} e^{s_{ij}}) / N^2 = p_{il} ([l = j] - p_{ij})$, as in {eq}`softmax-derivative`.
-# 3. The touched weights differ in $l$, so the sum runs over $l$:
+# **One score**, $s_{ij}$, touches all weights of row $i$, and no other row. It moves $p_{il}$ at the rate that lesson {lesson}`softmax`
+# found, {eq}`softmax-derivative`, so the sum runs over $l$:
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
+#
+# Here $[l = j]$ is 1 if $l = j$, and else 0.
 
-# %% [markdown] id="backward-softmax-sum"
-# Multiply the bracket out. Of the terms with $[l = j]$ only $p_{ij}\, dP_{ij}$ is left. In the others $p_{ij}$ does not depend on $l$ and
-# goes in front of the sum: $-p_{ij} \sum_l p_{il}\, dP_{il}$. That sum is the **mean of row $i$ of $dP$ under the weights of row $i$**.
-# Call it $\delta_i$. Then $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, and for all entries at once, where $\mathbf{1}$ is a column of ones that
-# copies $\delta_i$ along its row,
+# %% [markdown] id="backward-softmax-mean"
+# What does this sum mean? It is the slope of a mean of costs whose weights alone move, and lemma
+# {eq}`weighted-mean-derivative` calls such a slope a covariance, here of the costs of the row with "1 at key $j$, else 0". So it is
+# $p_{ij}$ times what $dP_{ij}$ costs **above the mean of its row**, $\delta_i$. For all entries at once, where $\mathbf{1}$ is a column of
+# ones that copies $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
-#
-# Each row of this is {eq}`softmax-vector-jacobian-product`.
 
 # %% [markdown] id="sevenths"
 # Here are the sevenths. The costs are $0, -2, 4, 0, 0, 2, 3$, and their mean is $\delta = 1$. Subtract 1 from each and divide by 7:
-# $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" has the cost 0, and that is *less than the mean*. Let its score
-# rise by a small $\varepsilon$. Its weight grows, which adds nothing to the loss, and each of the six others shrinks by
-# $p_{il}\, p_{ij}\, \varepsilon = \frac1{49}\, \varepsilon$. Their costs sum to 7, so to first order the loss falls by
-# $\frac{7}{49}\, \varepsilon$, which is the seventh. The same holds for "because" and "it", whose cost is 0 as well.
+# $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" has the cost 0, and that is *less than the mean*. When its score
+# rises, its weight grows at the expense of the six others, whose costs are higher on average.
 
 # %% id="sevenths-figure"
 cost = d_weights[0]
 d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
 print("7 dS:", *(7 * d_scores).round(9))
-print("sum: ", np.abs(d_scores.sum()).round(9))
 figures.row_of_gains(TOKENS, cost, weights[0])
 
 # %% [markdown] id="zero-sum"
@@ -176,12 +133,10 @@ figures.row_of_gains(TOKENS, cost, weights[0])
 #
 # $$\sum_{j=1}^{T_k} dS_{ij} = 0 \label{zero-sum-score-gradients}$$
 #
-# The sum is $\sum_j p_{ij}\, dP_{ij} - \delta_i \sum_j p_{ij} = \delta_i - \delta_i$, because the weights sum to 1. The softmax gives
-# another reason. If all scores of a row rise by $\varepsilon$, the loss changes by $\varepsilon \sum_j dS_{ij}$ to first order; but the
-# weights do not change, {eq}`softmax-shift-invariance`, so the loss does not either, and the sum is 0.
+# If all scores of a row rise by the same number, the weights do not change, {eq}`softmax-shift-invariance`, so neither does the loss.
 
 # %% [markdown] id="spot-mean"
-# ### Spot the mistake: the cost of a weight
+# ### Spot the mistake
 #
 # "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Take two keys with the same value 3, equal weights and
 # $dZ = 1$. Then $dP = (3, 3)$, and this says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. The
@@ -190,25 +145,14 @@ figures.row_of_gains(TOKENS, cost, weights[0])
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
 #
-# The mean $\delta_i$ has a shorter form. Put $dP_{il} = dZ_i \cdot v_l$ into it. The dot product is linear, so the sum over $l$ may move
-# inside, and there it makes the output:
-#
-# $$\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot \sum_l p_{il}\, v_l = dZ_i \cdot z_i$$
-#
-# So $dP_{ij} - \delta_i = dZ_i \cdot v_j - dZ_i \cdot z_i$, and {eq}`gradient-of-scores` becomes
+# The mean $\delta_i$ has a shorter form. The dot product is linear, so $\sum_l p_{il}\, (dZ_i \cdot v_l)$ is $dZ_i \cdot z_i$, and
+# {eq}`gradient-of-scores` becomes
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
-
-# %% [markdown] id="which-gains-mixture"
-# So each value is compared with the **present mixture** $z_i$. If the output moves from $z_i$ towards $v_j$, by $t\, (v_j - z_i)$ with a
-# small $t$, the loss changes by $t\, dZ_i \cdot (v_j - z_i)$ to first order. If this is negative and $p_{ij} > 0$, then a small step of the
-# scores against their gradient raises $s_{ij}$.
 #
+# So each value is compared with the **present mixture** $z_i$, as a player's gain is compared with a baseline. If moving the output from
+# $z_i$ a little towards $v_j$ lowers the loss, and $p_{ij} > 0$, then a small step of the scores against their gradient raises $s_{ij}$.
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
-
-# %% id="which-gains-code"
-z = weights @ value
-print("7 z:", (7 * z[0]).round(9), "  dZ . z:", (d_output[0] @ z[0]).round(9))
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -227,130 +171,101 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$. Queries and keys reach the loss
-# only through the scores, so $S$ takes the place of $Z$ in {eq}`gradient-collects-all-outputs`:
-# $dx = \sum_{ij} dS_{ij}\, \partial s_{ij} / \partial x$.
+# A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$. Now $S$ takes the place of $Z$
+# in {eq}`gradient-collects-all-outputs`:
 #
 # | | an entry of a query, $Q_{ic}$ | an entry of a key, $K_{jc}$ |
 # |---|---|---|
-# | 1. touches | the scores of its row, $s_{ij}$ for every $j$ | the scores of its column, $s_{ij}$ for every $i$ |
-# | 2. moves $s_{ij}$ at the rate | $K_{jc} / \sqrt{d_k}$ | $Q_{ic} / \sqrt{d_k}$ |
-# | 3. so the sum runs over | $j$ | $i$ |
-
-# %% [markdown] id="backward-qk-sums"
-# $$dQ_{ic} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} dS_{ij}\, K_{jc}, \qquad
-#  dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_{i=1}^{T_q} dS_{ij}\, Q_{ic} \label{query-key-gradient-entries}$$
-#
-# In the first sum $j$ is the last index of $dS$, as in a product; in the second $i$ is the first, so $dS$ is transposed:
+# | touches | the scores of its row, $s_{ij}$ for every $j$ | the scores of its column, $s_{ij}$ for every $i$ |
+# | moves $s_{ij}$ at the rate | $K_{jc} / \sqrt{d_k}$ | $Q_{ic} / \sqrt{d_k}$ |
+# | so the sum runs over | $j$, the last index of $dS$ | $i$, the first index of $dS$ |
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
-#
-# So the gradient of a query is a sum of keys, each times its entry of $dS$ and $1 / \sqrt{d_k}$, and the gradient of a key is a sum of
-# queries in the same way. A step against $dK$ adds to $k_j$ a multiple of each $q_i$, and a positive one where $dS_{ij} < 0$. The query
-# of "because" is 0, so its row moves no key. Here are the keys, and the gradient of the query of "because":
+
+# %% [markdown] id="sevenths-query"
+# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. For "because" the sum for the feature "alive" is
+# $-3 \cdot 2 + 2 \cdot 1 = -4$ sevenths, which the root $\sqrt 4$ turns into $-\frac4{14}$:
 
 # %% id="sevenths-keys"
 query, key = QUERY[0], KEY[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
-print("14 dq:", (14 * d_scores @ key / math.sqrt(4)).round(9))
+print("14 dq:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
-# %% [markdown] id="sevenths-query"
-# In the column "alive" the sum is $-3 \cdot 2 + 2 \cdot 1 = -4$, and times $\frac17$ and $\frac{1}{\sqrt 4}$ it is $-\frac4{14}$. A step
-# against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query then begins to look for tokens that are alive and do not
+# %% [markdown] id="sevenths-query-notice"
+# A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query begins to look for tokens that are alive and do not
 # tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$.
 
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Read from the output to the input, the key formulas are the program:
+# Read from the output to the input, the key formulas are the program. Your function stands in the middle:
 
 
 # %% id="whole-code"
+import math
+
+from attn_course.reference import softmax
+
+
+def forward(query, key, value):
+    weights = softmax(query @ key.T / math.sqrt(query.shape[1]))
+    return weights @ value, weights
+
+
+def ours(weights, output, value, d_output):
+    of_mixture = (d_output * output).sum(axis=1, keepdims=True)
+    return weights * (d_output @ value.T - of_mixture)
+
+
 def backward(query, key, value, d_output):
     root = math.sqrt(query.shape[1])
-    weights = softmax(query @ key.T / root)
-    d_value = weights.T @ d_output
-    d_weights = d_output @ value.T
-    delta = (weights * d_weights).sum(axis=1, keepdims=True)
-    d_scores = weights * (d_weights - delta)
-    d_query = d_scores @ key / root
-    d_key = d_scores.T @ query / root
-    return d_query, d_key, d_value
+    output, weights = forward(query, key, value)
+    gain = ours if my_d_scores is ... else my_d_scores
+    d_scores = gain(weights, output, value, d_output)
+    d_query, d_key = d_scores @ key / root, d_scores.T @ query / root
+    return d_query, d_key, weights.T @ d_output
 
 
-# %% [markdown] id="batch"
-# **A batch.** Attention never mixes two examples of a batch, so each has its own backward pass. But a key that all examples share touches
-# the scores of all of them, so its gradient sums over the examples $b$, too:
-# $dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_b \sum_i dS^{(b)}_{ij}\, Q^{(b)}_{ic}$.
-#
-# Let two examples with one query each, $q^{(1)} = 1$ and $q^{(2)} = 3$, share two keys, both 0, and two values, 0 and 1. Then all weights
-# are $\frac12$, and both outputs too. With $dZ^{(1)} = 4$ and $dZ^{(2)} = -8$, $dS$ for the first key is
-# $\frac12 \cdot 4 \cdot (0 - \frac12) = -1$ and $\frac12 \cdot (-8) \cdot (0 - \frac12) = 2$, and the gradient of this key is
-# $-1 \cdot 1 + 2 \cdot 3 = 5$.
+# %% [markdown] id="compare"
+# PyTorch records every operation and goes back through its record. It keeps a gradient for every stage if we ask, so a wrong line cannot hide
+# behind another:
 
-# %% id="batch-code"
-keys, values = np.zeros((2, 1)), np.array([[0.0], [1.0]])
-for q, d_z in ((1, 4), (3, -8)):
-    _, d_keys, _ = backward(np.array([[q]]), keys, values, np.array([[d_z]]))
-    print("from this example the first key gets", d_keys[0])
+# %% id="compare-code"
+import torch
 
-# %% [markdown] id="fall"
-# ### What a step does
-#
-# We take random whole numbers for $dZ$, but keep the row of "because". The loss $L = \sum_{ia} dZ_{ia} Z_{ia}$ has this $dZ$ as its
-# gradient at $Z$. Each of the 77 numbers moves by $-0.1\, dx$, and so changes the loss by $-0.1\, dx \cdot dx$ to first order. Does the
-# loss fall by a tenth of the sum of all squared gradients?
-
-# %% id="fall-code"
 d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
-d_output[TOKENS.index("because")] = [-1, 2, 0]
+q, k, v = (torch.tensor(a, requires_grad=True) for a in (query, key, value))
+s = q @ k.T / math.sqrt(4)
+p = torch.softmax(s, dim=1)
+s.retain_grad()
+p.retain_grad()
+(p @ v).backward(torch.tensor(d_output))
 
-
-def loss(query, key, value, d_output):
-    return (d_output * attention(query, key, value)).sum()
-
-
-ours = backward(query, key, value, d_output)
-stepped = [a - 0.1 * g for a, g in zip((query, key, value), ours, strict=True)]
-now = loss(query, key, value, d_output)
-print(f"loss now:            {now:.2f}")
-print(f"to first order:      {now - 0.1 * sum((g**2).sum() for g in ours):.2f}")
-print(f"after the step:      {loss(*stepped, d_output):.2f}")
-
-# %% [markdown] id="fall-notice"
-# It does, to within .04, and the rest comes from higher-order terms. And the scores? This was a step of queries and keys, not of the
-# scores. In $s_{ij} = q_i \cdot k_j / \sqrt{d_k}$ both factors move, $q_i$ by $-0.1\, dq_i$ and $k_j$ by $-0.1\, dk_j$. Multiply out: to
-# first order the score changes by
-#
-# $$\Delta s_{ij} = -0.1\, \frac{dq_i \cdot k_j + q_i \cdot dk_j}{\sqrt{d_k}}$$
-
-# %% [markdown] id="fall-predict"
-# **Predict** for the row of "because", whose $dS$ is $-1, -3, 3, -1, -1, 1, 2$ sevenths: to first order, does every score with a minus rise
-# in this step, and every score with a plus fall? Look at the keys above.
-
-# %% id="fall-scores" tags=["predicted"]
-i = TOKENS.index("because")
-first_order = -0.1 * (ours[0] @ key.T + query @ ours[1].T) / 2
-changes = (stepped[0] @ stepped[1].T - query @ key.T) / 2
-rows = [first_order[i], changes[i]]
-print(labelled(rows, ("first order", "in full"), TOKENS, digits=3))
-
-# %% [markdown] id="fall-answer" tags=["answer"]
-# In the row "first order" six scores follow their signs, and the score of "because" with itself, whose $dS$ is $-\frac17$, stands at 0: its
-# query and its key are both 0. (In full it rises by .001: after the step neither is 0, and this is their product, of second order.) A step
-# has only queries and keys to move, and each of them belongs to many scores. Section {section}`deeper-fall` shows scores that rise although
-# their entry of $dS$ is positive.
+output, weights = forward(query, key, value)
+mine = backward(query, key, value, d_output)
+stages = {"dP": (p, d_output @ value.T)}
+stages["dS"] = s, ours(weights, output, value, d_output)
+stages |= {"dQ": (q, mine[0]), "dK": (k, mine[1]), "dV": (v, mine[2])}
+for name, (tensor, found) in stages.items():
+    print(f"{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
 
 # %% [markdown] id="differences"
 # ## Checking a gradient by differences
 #
-# The same mistake can sit in a formula and in its program. **Differences** need the forward pass only. As in the first cell, move one
-# number $x$ a step $h$ up and a step $h$ down, and look at the loss $f$:
+# Where there is no PyTorch, **differences** need the forward pass only. As in the first cell, move one number $x$ a step $h$ up and a step
+# $h$ down, and look at the loss $f$:
 #
 # $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
 #
 # As a rule, halving the step divides the error by about four, until rounding takes over. With numbers of size 1 in float64, $10^{-5}$ is a
-# good step. Section {section}`deeper-step` derives both.
+# good step (section {section}`deeper-step`). Differences can refute a gradient at the points that were tried, and no more. Our loss is the
+# sum of all $dZ_{ia} Z_{ia}$, which has this $dZ$ as its gradient:
+
+
+# %% id="loss-code"
+def loss(query, key, value, d_output):
+    return (d_output * forward(query, key, value)[0]).sum()
+
 
 # %% [markdown] id="differences-turn"
 # **Your turn.** {turn}`key-gradient-by-differences`
@@ -373,11 +288,12 @@ check("key-gradient-by-differences", my_differences)
 # ```
 
 # %% [markdown] id="check-gradient"
-# `check_gradient` runs such a loop over queries, keys and values with the step $10^{-5}$, and reports for each gradient whether it agrees
-# to within a millionth of its largest entry. Here it checks `backward`, and then two passes with one wrong line each, drawn from the
-# known mistakes.
+# `check_gradient` runs such a loop over queries, keys and values, and reports for each gradient whether it agrees to within a millionth of
+# its largest entry. Here it checks `backward`, and then two passes with one wrong line each, drawn from the known mistakes.
 
 # %% id="check-all"
+from attn_course.lessons.gradients import tasks_checking as checking
+
 rng = np.random.default_rng(3)
 arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
 d_z = rng.normal(size=(3, 2))
@@ -386,31 +302,123 @@ for name, each in (("ours", backward), ("A", suspects[0]), ("B", suspects[1])):
     print(f"{name:5}{checking.check_gradient(each, arrays, d_z)}")
 
 # %% [markdown] id="check-predict"
-# **Predict** for A and B: in which lines of `backward` can the one mistake be? Name all that fit.
+# **Predict** for A and B which gradient is spoilt first on the way back, $dV$, $dP$, $dS$, $dQ$ or $dK$. Name all that fit.
 
 # %% id="check-predict-code" tags=["predicted"]
 for name, suspect in zip("AB", suspects, strict=False):
     print(f"{name}: wrong in the line of {suspect.line}: {suspect.mistake}")
 
 # %% [markdown] id="check-answer" tags=["answer"]
-# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So look at what $dQ$ and $dK$ share and $dV$ does not: `d_weights`, `delta` and
-# `d_scores`. Each of the three could do this, and here it is the first; section {section}`deeper-lines` says how far they can be told
-# apart. In B only $dQ$ is wrong, so it can only be the line of `d_query`.
+# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So the mistake lies in what $dQ$ and $dK$ share and $dV$ does not, which is $dP$ or $dS$,
+# and here it is $dP$. In B only $dQ$ is wrong, so it can only be the line of `d_query`.
 
 # %% [markdown] id="check-inputs"
-# Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, no symmetric matrices, and more than one
-# example in a batch. In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values that the forward
-# pass had already transposed. The outputs were right. With as many heads as positions, all shapes fitted, and the gradients were wrong by
-# more than their own size ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
+# Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, and no symmetric matrices. In July 2026
+# somebody found that a backward pass in the library diffusers transposed keys and values that the forward pass had already transposed. With
+# as many heads as positions, all shapes fitted, and the gradients were wrong by more than their own size
+# ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
+
+# %% [markdown] id="train"
+# ## Teach "it" whom it stands for
+#
+# In *the cat saw the clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that with
+# your backward pass? Each word gets a query, a key and a value of its own, random numbers or zeros at the start. The last word asks, the
+# five words before "because" answer, and the output has one number for each word of the vocabulary: a score for being meant.
+
+# %% id="train-data"
+from itertools import product
+
+ALIVE, THINGS = ("cat", "dog", "fox", "owl"), ("clock", "stone", "lamp", "cart")
+LAST = dict.fromkeys(("tired", "curious", "clumsy"), ALIVE)
+LAST |= dict.fromkeys(("heavy", "broken", "loose"), THINGS)
+words = ["the", "saw", *ALIVE, *THINGS, *LAST]
+number = {word: n for n, word in enumerate(words)}
+
+sentences = []  # numbers of the words that answer, of who asks, and of who is meant
+for alive_one, thing, last in product(ALIVE, THINGS, LAST):
+    meant = alive_one if LAST[last] is ALIVE else thing
+    for a, b in ((alive_one, thing), (thing, alive_one)):
+        context = [number[word] for word in ("the", a, "saw", "the", b)]
+        sentences.append((context, [number[last]], number[meant]))
+never_together = ({number["cat"], number["clock"]}, {number["owl"], number["lamp"]})
+held_out = [s for s in sentences if any(pair <= {*s[0]} for pair in never_together)]
+read = [s for s in sentences if s not in held_out]
+
+# %% [markdown] id="train-loss"
+# The loss is minus the logarithm of the probability that a softmax over the output gives to the word meant, $\mathrm{lse}(z) - z_m$. The
+# gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is these probabilities, less 1 at the word meant. "The" stands in
+# the sentence twice, so its row gets two gradients, and `np.add.at` adds both:
+
+
+# %% id="train-step"
+def step(tables, sentence, looks=True):
+    queries, keys, values = tables
+    context, asks, meant = sentence
+    q, k, v = queries[asks], keys[context], values[context]
+    probabilities = softmax(forward(q, k, v)[0])
+    d_z = probabilities - np.eye(len(words))[[meant]]
+    d_q, d_k, d_v = backward(q, k, v, d_z)
+    np.add.at(queries, asks, -d_q * looks)  # a step of size 1
+    np.add.at(keys, context, -d_k)
+    np.add.at(values, context, -d_v)
+    return -math.log(probabilities[0, meant])
+
+
+# %% id="train-code"
+def train(seed, looks=True, rounds=5):
+    rng = np.random.default_rng(seed)
+    queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
+    tables = queries * looks, keys, np.zeros((len(words), len(words)))
+    losses = []
+    for _ in range(rounds):
+        order = rng.permutation(len(read))
+        losses.append(np.mean([step(tables, read[n], looks) for n in order]))
+    return tables, losses
+
+
+# %% [markdown] id="train-predict"
+# Sentences with both "cat" and "clock", or both "owl" and "lamp", are held out. As a control we train once with queries that stay 0, so that
+# all weights stay equal and only the values learn. **Predict** how many of the held-out sentences each of the two gets right.
+
+
+# %% id="train-run" tags=["predicted"]
+def share_right(tables, wanted):
+    queries, keys, values = tables
+    outputs = [forward(queries[a], keys[c], values[c])[0] for c, a, _ in wanted]
+    return np.mean([z.argmax() == s[2] for z, s in zip(outputs, wanted, strict=True)])
+
+
+for looks, seed in product((True, False), (0, 1, 2)):
+    tables, losses = train(seed, looks)
+    right = [share_right(tables, part) for part in (read, held_out)]
+    name = "attention learns" if looks else "equal weights"
+    print(f"{name:16}, seed {seed}: loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
+    print(f"right {right[0]:.0%} of what was read, {right[1]:.0%} held out")
+
+# %% [markdown] id="train-answer" tags=["answer"]
+# With attention all held-out sentences come out right, in each of the three seeds, and the loss falls to 0.01. With equal weights the model
+# knows which two nouns stand in the sentence, but not which of them is meant, since the last word has no way to choose. So it gets half of
+# them right. And what does each word look at now?
+
+# %% id="train-map"
+context = ["the", "cat", "saw", "the", "clock"]
+at = [number[word] for word in context]
+maps = []
+for last in ("curious", "broken"):
+    for (queries, keys, values), _ in (train(0, rounds=0), train(0)):
+        q = queries[[number[last]]]
+        maps.append(forward(q, keys[at], values[at])[1][0])
+names = ("curious, before", "after", "broken, before", "after")
+print(labelled(np.round(maps, 2), names, context))
+
+# %% [markdown] id="train-notice"
+# Nobody told the keys which words are alive. Each step raised the scores whose values beat the mixture,
+# {eq}`score-gradient-against-mixture`, and that was enough. (These sentences follow a rule without an exception. A language does not, and no map is read so
+# easily there.)
 
 # %% [markdown] id="limits"
-# ## Limits
-#
-# - **A gradient is about small steps.** Even if a small rise of a score lowers the loss, a rise by 5 may raise it. (Not if the loss is
-#   linear in the output: with all other scores held, the other weights keep their ratios, so $z_i$ moves on the straight line towards $v_j$,
-#   and a linear loss does not turn there.)
-# - **What gets no weight gets no gradient**, {eq}`score-gradient-against-mixture` and {eq}`gradient-of-values`. If every query gives a key
-#   weight 0 (by a mask, or by rounding), then neither the key nor its value gets a gradient.
+# **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And what gets no
+# weight gets no gradient. If every query gives a key weight 0, by a mask or by rounding, neither the key nor its value can learn.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -421,7 +429,6 @@ verify_lesson("gradients")
 # | what | formula | shape |
 # |---|---|---|
 # | values, {eq}`gradient-of-values` | {key}`gradient-of-values` | as $V$ |
-# | weights, {eq}`gradient-of-weights` | {key}`gradient-of-weights` | as $P$ |
 # | scores, {eq}`gradient-of-scores` | {key}`gradient-of-scores` | as $S$ |
 # | one score, {eq}`score-gradient-against-mixture` | {key}`score-gradient-against-mixture` | a number |
 # | queries and keys, {eq}`query-and-key-gradients` | {key}`query-and-key-gradients` | as $Q$, $K$ |
@@ -430,61 +437,27 @@ verify_lesson("gradients")
 # ## Summary
 #
 # - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
-# - The gradient of a score is its weight, times what this weight costs above the mean of its row. Each row of $dS$ sums to 0.
-# - So a value is compared with the present mixture: $dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i)$.
-# - The gradient of a query is a sum of keys, each times its entry of $dS / \sqrt{d_k}$, and the gradient of a key is a sum of
-#   queries in the same way. A step moves queries and keys, so not every score follows its own gradient.
-# - Differences check every gradient, in float64, on inputs without any symmetry.
-#
-# Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared. Lesson
-# {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
+# - The gradient of a score is its weight, times what this weight costs above the mean of its row: each value is compared with the present
+#   mixture. Each row of $dS$ sums to 0.
+# - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
+# - Compare every stage with another program, and differences with both, on inputs without any symmetry.
 
-# %% [markdown] id="deeper-fall"
-# ## Deeper: a score that rises against its gradient
-#
-# In the step of section {section}`whole`, take the row of "it": its $dS$, the change of its scores, and
-# the two parts of that change to first order.
-
-# %% id="deeper-fall-code"
-output, weights = attention(query, key, value, return_weights=True)
-mixtures = (d_output * output).sum(axis=1)  # dZ_i . z_i
-d_scores = weights * (d_output @ value.T - mixtures[:, None])
-by_query, by_keys = -0.1 * ours[0] @ key.T / 2, -0.1 * query @ ours[1].T / 2
-i = TOKENS.index("it")
-parts = [d_scores[i], changes[i], by_query[i], by_keys[i]]
-print(labelled(parts, ("dS", "change", "by query", "by keys"), TOKENS, digits=3))
-
-# %% [markdown] id="deeper-fall-notice"
-# The scores of "the", "because" and "it" have a plus and rise. The query would lower the first and the last a little, but each key serves
-# seven queries, and the move of the keys raises all three.
+# %% [markdown] id="summary-next"
+# We asked how the loss reacts to each number, and what attention then learns to look at. It learns to look at the values that beat its
+# present mixture. Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
+# Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
-# By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $dZ_i \cdot v_j = dZ_i \cdot z_i$, and in no other case.
-# The second holds if $p_{ij} = 1$, because then $z_i = v_j$. How small is $dS_{ij}$ *near* these weights, 0 and 1? The weights sum to 1, so
-# $dP_{ij} = \sum_l p_{il}\, dP_{ij}$, and
-#
-# $$dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$$
-#
-# The term with $l = j$ is 0. In the others no difference is larger in size than the range of the row, from its smallest entry to its
-# largest, and their weights sum to $1 - p_{ij}$. So the size of the sum is at most $1 - p_{ij}$ times the range, and with the factor
-# $p_{ij}$ of $dS_{ij}$
+# By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $dZ_i \cdot v_j = dZ_i \cdot z_i$. How small is it *near*
+# a weight of 0 or 1? The weights sum to 1, so $dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$. The term with $l = j$ is 0, no
+# other difference is larger than the range of the row, and their weights sum to $1 - p_{ij}$. Hence
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
-
-# %% [markdown] id="vanishes-notice"
-# So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$
-# makes up for it. Here are all rows of the sentence, with the $dZ$ of the step above.
-
-# %% id="all-rows-figure"
-print(labelled([*d_output.T], rows=("dZ 1", "dZ 2", "dZ 3"), columns=TOKENS))
-print(labelled([mixtures], rows=["dZ . z"], columns=TOKENS, digits=3))
-figures.all_rows(TOKENS, weights, d_scores)
-
-# %% [markdown] id="all-rows-notice"
-# The weight alone does not decide. In the row of "was", "tired" has a weight of only .08 and gets .14, almost as much in size as "cat" with
-# its weight of .60. In the row of "sat", "cat" has the weight .92, and its $dS$ rounds to 0: its cost is 2, and that of the mixture 2.005.
+#
+# So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes
+# up for it.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -515,144 +488,25 @@ figures.steps_explorable()
 #
 # </details>
 
-# %% [markdown] id="autograd"
-# ## Deeper: the same by autograd
-#
-# The autograd of torch records every operation that a tensor with `requires_grad=True` goes into, and then goes back through the record,
-# with a rule for each.
-
-# %% id="autograd-code"
-leaves = [torch.tensor(array, requires_grad=True) for array in (query, key, value)]
-p = torch.softmax(leaves[0] @ leaves[1].T / math.sqrt(4), dim=1)
-(p @ leaves[2]).backward(torch.tensor(d_output))
-for name, tensor, gradient in zip("QKV", leaves, ours, strict=True):
-    print(f"autograd agrees on d{name}:", np.allclose(tensor.grad, gradient))
-theirs = attention_backward(query, key, value, d_output)
-print("and so does the package:", all(map(np.allclose, ours, theirs)))
-
-# %% [markdown] id="touched-question"
-# ## Deeper: what an entry touches, seen
-#
-# The next cell moves one entry of $V$, of $K$ and of $Q$, and marks which features of the seven outputs change.
-
-# %% id="touched"
-before = attention(query, key, value)
-cat, it = TOKENS.index("cat"), TOKENS.index("it")
-for name, place, token in (("V", 2, cat), ("K", 1, cat), ("Q", 0, it)):
-    moved = [query.copy(), key.copy(), value.copy()]
-    moved[place][token, 0] += 0.1
-    changed = attention(*moved) != before
-    print(f"entry 0 of {name} of {TOKENS[token]} touches:")
-    for reader, features in zip(TOKENS, changed, strict=True):
-        print(f"   {reader:8}", *np.where(features, "x", "."))
-print("the queries:")
-print(labelled(query, columns=("entry 0", "1", "2", "3")))
-
-# %% [markdown] id="touched-notice"
-# One entry of a value touches one column of $Z$, one entry of a query touches one row, and one entry of a key may touch all of $Z$: here
-# all but two rows, whose queries have a 0 in that entry.
-
-# %% [markdown] id="by-index"
-# With three loops, one for each index, $dK$ comes out as the product says:
-
-# %% id="by-index-code"
-by_index = np.zeros((7, 4))
-for j in range(7):
-    for c in range(4):
-        for i in range(7):  # the touched scores: those of column j
-            by_index[j, c] += d_scores[i, j] * query[i, c] / math.sqrt(4)
-print("dK, index by index, agrees:", np.allclose(by_index, ours[1]))
-
-# %% [markdown] id="deeper-covariance"
-# ## Deeper: the gradient of a query is a covariance
-#
-# Put {eq}`score-gradient-against-mixture` into {eq}`query-key-gradient-entries`. With $\bar k = \sum_j p_{ij} k_j$,
-#
-# $$dq_i = \frac{1}{\sqrt{d_k}} \sum_j p_{ij}\, (k_j - \bar k)\, \bigl( (v_j - z_i) \cdot dZ_i \bigr)$$
-#
-# because $\sum_j p_{ij} (v_j - z_i) = 0$, so $\bar k$ may be subtracted from each key. It is the covariance of keys and values under row
-# $i$, applied to $dZ_i$ and divided by $\sqrt{d_k}$: the transpose of the slope {eq}`output-derivative-by-query`, applied to $dZ_i$.
-
-# %% id="deeper-covariance-code"
-row = TOKENS.index("it")
-p, mixture = weights[row], output[row]
-mean_key = p @ key
-covariance = np.zeros((4, 3))
-for j in range(7):
-    covariance += p[j] * np.outer(key[j] - mean_key, value[j] - mixture)
-print("by the covariance:", covariance @ d_output[row] / math.sqrt(4))
-print("by the program:   ", ours[0][row])
-
 # %% [markdown] id="cost"
 # ## Deeper: what it costs, and what has to be kept
 #
 # Forward, two matrix products take $F = 2\, T_q T_k (d_k + d_v)$ operations, {eq}`attention-flops`. Backward there are four, because
-# each product has two factors, and each factor needs a gradient. $dQ = dS\, K$ and $dK = dS^\top Q$ take $2\, T_q T_k d_k$ each, as much as
-# $Q K^\top$; $dP$ and $dV$ take $2\, T_q T_k d_v$ each, as much as $P V$:
+# each product has two factors, and each factor needs a gradient:
 #
 # $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
 #
-# Our program does a fifth product, since it computes the weights again. To avoid that, keep them, together with $Q$, $K$ and $V$, and with
-# $Z$ if $\delta_i$ is computed as $dZ_i \cdot z_i$:
+# Our program does a fifth and a sixth, since it computes weights and output again. To avoid that, keep them, together with $Q$, $K$ and $V$:
 #
 # $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
-#
-# For $T_q = T_k = T$ and $d_k = d_v = d$, $P$ has $T^2$ numbers, $T / (4 d)$ times as many as $Q$, $K$, $V$ and $Z$
-# together.
 
 # %% id="cost-code"
 T, d = 8192, 64
 print("P against Q, K, V and Z:", T * T / (4 * T * d), "times")
-gflop = costs.attention_flops(T * T, d, d) / 1e9
-print(f"forward {gflop:.0f} GFLOP, and twice that backward")
 print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each layer")
 
 # %% [markdown] id="cost-answer"
 # FlashAttention keeps no weights. It computes them again in the backward pass, from queries and keys: lesson {lesson}`flash`.
-
-# %% [markdown] id="deeper-mask"
-# ## Deeper: hidden keys, and what is added to the scores
-#
-# Lesson {lesson}`masking` hides a key from a query by setting the score of the pair to $-\infty$. If the query sees some other key, then
-# $p_{ij} = 0$, whatever finite numbers this key and its value hold, and so $dS_{ij} = 0$ exactly. A key that is hidden from all queries
-# has $dK_j = dV_j = 0$. But a gradient that *comes out* as 0 does not prove that there is no influence: a score 800 below the largest gives
-# a weight that is rounded to 0.
-
-# %% id="deeper-mask-code"
-seen = padding_mask(np.array(5), 7)  # the last two keys are hidden
-_, d_key, d_value = attention_backward(query, key, value, d_output, mask=seen)
-for token, of_key, of_value in zip(TOKENS, d_key, d_value, strict=True):
-    print(f"{token:8} gradient of key: {of_key.any()}   of value: {of_value.any()}")
-
-# %% [markdown] id="deeper-bias"
-# Each entry of a **bias** $B$ that is added to the scores touches one score, at the rate 1, so $dB = dS$. If one number of $B$ is used
-# for many pairs, such as one for each distance, it touches all of them, and its gradient is the sum of their $dS_{ij}$.
-
-# %% [markdown] id="deeper-lines"
-# ## Deeper: which of three lines
-#
-# A mistake in `d_weights`, `delta` or `d_scores` spoils $dQ$ and $dK$ and leaves $dV$ right. The rows of $dK$ tell more. Every row of $dS$
-# sums to 0, {eq}`zero-sum-score-gradients`, and so the rows of $dK$ add up to 0 as well:
-#
-# $$\sum_j dK_j = \frac{1}{\sqrt{d_k}} \sum_i \Bigl( \sum_j dS_{ij} \Bigr)\, q_i = 0$$
-#
-# Here is this sum for A and for a third pass, C.
-
-# %% id="deeper-lines-code"
-for name, each in (("A", suspects[0]), ("C", suspects[2])):
-    total = np.abs(each(*arrays, d_z)[1].sum(axis=0)).max()  # the rows of dK, added up
-    print(f"{name}: {checking.check_gradient(each, arrays, d_z)}, sum {total:.1f}")
-
-# %% [markdown] id="deeper-lines-predict"
-# **Predict** for C: in which lines of `backward` can the mistake be?
-
-# %% id="deeper-lines-answer-code" tags=["predicted"]
-print(f"C: wrong in the line of {suspects[2].line}: {suspects[2].mistake}")
-
-# %% [markdown] id="deeper-lines-answer" tags=["answer"]
-# It can be `delta` or `d_scores`, but not `d_weights`: whatever stands in $dP$, the rows of $dS$ sum to 0 if the two lines behind it are
-# right. Differences cannot tell `delta` and `d_scores` apart, since only the line of `d_scores` uses `delta`. For A the sum 0 points to
-# `d_weights`, but does not prove it: if the sign of all of `d_scores` is turned round, the sum is 0 as well.
 
 # %% [markdown] id="deeper-step"
 # ## Deeper: the best step of a difference
@@ -682,7 +536,9 @@ print(f"C: wrong in the line of {suspects[2].line}: {suspects[2].mistake}")
 # With $F = M = 1$ that is $7 \cdot 10^{-6}$ in float64. **Predict** the best power of ten in float32.
 
 # %% id="step-code" tags=["predicted"]
-exact = attention_backward(*arrays, d_z)[1]
+from attn_course.reference import attention
+
+exact = backward(*arrays, d_z)[1]
 
 
 def errors(kind, steps):

@@ -12,17 +12,11 @@ from tests.figures.diagrams import svg_of
 from tests.figures.support import Pictures, assert_described, card_html, rows_of_card
 
 TOKENS = ("cat", "sat", "it")
-WEIGHTS = np.array([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
-D_SCORES = np.array([[0.5, -0.25, -0.25], [0.0, 0.1, -0.1], [-0.3, 0.4, -0.1]])
 
 DRAWN = [
     (
         partial(figures.row_of_gains, TOKENS, [4.0, 0.0, -8.0], [0.5, 0.25, 0.25]),
         ["Left, dP: 4.0, 0.0 and −8.0;", "mean under the weights, 0.0.", "Right, dS, each bar times its weight: 2.00, 0.00 and −2.00;"],
-    ),
-    (
-        partial(figures.all_rows, TOKENS, WEIGHTS, D_SCORES),
-        ["the largest weight of each row is 0.50, 0.80 and 0.60.", "largest entry of each row, without its sign, is 0.50, 0.10 and 0.40"],
     ),
     (
         partial(figures.gains, [-1.0, 2.0], [0.75, 0.25], [-0.5, 0.5]),
@@ -36,14 +30,13 @@ DRAWN = [
 REFUSED = [
     (partial(figures.row_of_gains, TOKENS, [1.0, 2.0, 3.0], [0.5, 0.25, 0.5]), r"weights must sum to 1; got a sum of 1\.25"),
     (partial(figures.row_of_gains, TOKENS, [1.0, 2.0], [0.5, 0.5, 0.0]), "gains must have shape"),
-    (partial(figures.all_rows, TOKENS, WEIGHTS, D_SCORES[:2]), r"d_scores must have shape \(3, 3\)"),
     (partial(figures.gains, [1.0], [0.5, 0.5], [0.0]), "weights must have shape"),
     (partial(figures.difference_errors, [0.1, 0.01], {}), "errors must hold at least one"),
 ]
 
 
 class TestPictures(Pictures):
-    """A row, all rows, steps of scores, and errors of differences."""
+    """A row, steps of scores, and errors of differences."""
 
 
 def tips(name: str) -> list[tuple[float, float]]:

@@ -24,7 +24,7 @@ def widest(table: np.ndarray) -> float:
 @claim(
     "output-derivative-by-query",
     serves="D3 L2",
-    rests_on="softmax-derivative attention-of-one-query",
+    rests_on="weighted-mean-derivative attention-of-one-query",
     equivalent={
         r"v_{j} - z -> v_{j}": "the mean of k_j - k-bar is 0",
         r"v_{j} - z -> v_{j} + z": "the mean of k_j - k-bar is 0",
@@ -36,7 +36,7 @@ def widest(table: np.ndarray) -> float:
 def _(normal, T_k, d_k, d_v):
     r"""\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
         \bar{k} = \sum_{j=1}^{T_k} p_j k_j
-    Eq. softmax-derivative and the chain rule: the covariance of values and keys under the weights.
+    Eq. weighted-mean-derivative with f = v and scores whose slope is k_j / sqrt(d_k): values do not depend on q.
         not centred: (v_j - z)\,(k_j - \bar{k})^\top -> v_j\, k_j^\top
         divided by d_k: \sqrt{d_k} -> d_k
         keys and values exchanged: (v_j - z)\,(k_j - \bar{k})^\top -> (k_j - \bar{k})\,(v_j - z)^\top
@@ -114,49 +114,7 @@ def _(normal, T_k, d_k):
     return {"k": rows(normal(T_k, d_k))}
 
 
-@claim("gaussian-finds-own-key", rests_on="bandwidth-limits gaussian-score-expansion output-of-a-query")
-def _(normal, rng, n, d_k, d_v, draw):
-    r"""\|z - v_i\| \le (1 - p_i)\,\mathrm{diam}(V) \le \frac{(n - 1)\,a}{1 + (n - 1)\,a}\; \mathrm{diam}(V), \qquad a = e^{-r^2 / (2 h^2)}
-    where Gaussian similarity of bandwidth h ;; q = k_i ;; all other keys at least r away
-    Separated keys and a small bandwidth: then near keys do give near outputs.
-        one other key, however many there are: \frac{(n - 1)\,a}{1 + (n - 1)\,a} -> \frac{a}{n - 1 + a}
-        the value comes out exactly: \le (1 - p_i) -> = 0 \le (1 - p_i)
-        the share for the weight: all (n - 1)\, ->
-    """
-    _, K, V = inputs(normal, 1, n, d_k, d_v)
-    i, h = int(rng.integers(n)), rng.uniform(0.6, 1.2)
-    others = np.arange(n) != i
-    if draw == 2:  # all others at one distance, with one value
-        steps = normal(n - 1, d_k)
-        K[others], V[others] = K[i] + 1.1 * steps / np.linalg.norm(steps, axis=-1, keepdims=True), normal(d_v)
-    p = reference.softmax(reference.gaussian_scores(K[[i]], K, h))[0]
-    z = sum(p_j * v_j for p_j, v_j in zip(p, V, strict=True))
-    known = {"i": i + 1, "r": min(math.dist(K[i], k) for k in K[others]), "h": h, "n": n, r"\mathrm{diam}": function(widest)}
-    return {"z": row(z), "v": rows(V), "V": V, "p": p, **known}
-
-
-@claim("linear-map-from-context", rests_on="linear-attention-two-readings output-of-a-query", sizes="T_k d_k d_v, d_k >= T_k")
-def _(normal, rng, T_k, d_k, d_v, draw):
-    r"""q\,(K^\top V) = \sum_{j=1}^{T_k} (q \cdot k_j)\, v_j, \qquad K K^\top = I \;\Rightarrow\; k_i\,(K^\top V) = v_i
-    Without softmax the output is linear in q, with a matrix made from the context: only one fixed matrix for all contexts fails.
-        with exponentials in between: (q \cdot k_j) -> e^{q \cdot k_j}
-        every key finds all values: v_i -> \sum_j v_j
-        orthogonal keys are enough: K K^\top = I -> k_1 \cdot k_2 = 0
-    """
-    q, K, V = inputs(normal, 1, T_k, d_k, d_v)
-    some, even = int(rng.integers(2)) * (T_k - 1), T_k % 2 == 0
-    if draw < 2 or even:  # orthonormal; or orthogonal, some or all of them too long, or one of them 0
-        K = np.linalg.qr(K.T)[0].T.copy()
-    if draw == 1:  # if only the last key is too long, its value is 0, and all are found
-        K[some:], V[some:] = 1.3 * K[some:], V[some:] * (some == 0)
-    if draw == 2 and not even:  # of length 1, and not orthogonal
-        K /= np.linalg.norm(K, axis=1, keepdims=True)
-    elif draw == 2:
-        K[-1] = 0.0
-    return {"q": row(q[0]), "K": K, "V": V, "k": rows(K), "v": rows(V), "T_k": T_k}
-
-
-@claim("self-attention-not-lipschitz", rests_on="output-derivative-by-query")
+@claim("self-attention-not-lipschitz", rests_on="weighted-mean-derivative")
 def _(normal, n, draw):
     r"""x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1}
         = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2 - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2
@@ -227,20 +185,6 @@ def _(normal, rng, n, draw):
     delta = normal()
     p = reference.softmax(np.array([delta, *[0.0] * (n - 1)]))[0]
     return {r"\Delta": delta, "p": (p, rng.uniform(0.1, 0.9), p * (1 - 1e-5))[draw], "n": n}
-
-
-@claim("values-from-all-outputs", serves="L1", rests_on="attention")
-def _(normal, T, d_v):
-    r"""V = P^{-1} Z
-    where as many queries as keys ;; P invertible
-    One output is a single mixture, but self-attention makes T of them: together they can hold every value.
-        the transpose undoes it: V = P^\top Z
-        weighted once more: V = P\, Z
-        the outputs are the values: V = Z
-    """
-    X, _, V = inputs(normal, T, T, T, d_v)
-    Z, P = reference.attention(2 * X, X, V, return_weights=True)
-    return {"V": V, "P": P, "Z": Z}
 
 
 # ---- What it costs

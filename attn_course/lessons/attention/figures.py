@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.diagram import Area, Diagram, publish_diagram
 from attn_course.figures.drawing import (
@@ -208,31 +207,6 @@ def query_plane(
             ax.set(title=name, xlabel="first entry of q", aspect="equal")
         axes[0].set_ylabel("second entry of q")
         add_colour_bar(drawn, axes, "output z(q)", fraction=0.04, ticks=MaxNLocator(5))
-
-
-def traffic(lengths: ArrayLike, scores: ArrayLike, inputs: ArrayLike) -> None:
-    """Show what attention moves between memory and processor: scores and weights, and its inputs and output.
-
-    `lengths` (n,): numbers of positions. `scores`, `inputs` (n,): megabytes moved at each length: of scores and weights; of
-    queries, keys, values and output. Raises ValueError if lengths differ.
-    """
-    positions = as_numbers("lengths", lengths, 1)
-    curves = {
-        "scores and weights": same_shape("scores", scores, len(positions)),
-        "Q, K, V and Z": same_shape("inputs", inputs, len(positions)),
-    }
-    first, last = (curves["scores and weights"][end] / curves["Q, K, V and Z"][end] for end in (0, -1))
-    charts.lines(
-        positions,
-        curves,
-        title="From a thousand positions on, more than nine tenths of the traffic is for scores and weights",
-        alt="Megabytes moved against the length on two logarithmic axes. The traffic of scores and weights has twice the slope of that of "
-        f"Q, K, V and Z: {first:.0f} times as much at {positions[0]:.0f} positions, {last:.0f} times at {positions[-1]:.0f}.",
-        x_label="positions T",
-        y_label="MB moved, 16-bit numbers",
-        x_log=True,
-        y_log=True,
-    )
 
 
 def _nearest(axis: np.ndarray, field: np.ndarray, point: np.ndarray) -> float:

@@ -81,19 +81,6 @@ def _(normal, T_q, T_k, d_v):
     return some(backward(normal, T_q, T_k, 2, d_v, "dV"), "dV", "P", "dZ")
 
 
-@claim("weight-gradient-by-entry", rests_on="gradient-collects-all-outputs output-of-a-query")
-def _(normal, T_q, T_k, d_v):
-    r"""dP_{ij} = \sum_{a=1}^{d_v} dZ_{ia}\, V_{ja} = dZ_i \cdot v_j
-    where the weights moved one by one, as if they need not sum to 1
-    Weight p_ij touches output i only, and moves its entry a at the rate V_ja.
-        another value: v_j -> v_i
-        all queries: dP_{ij} = -> dP_{ij} = \sum_l ;; ia -> la
-        the indices exchanged: ia -> ja ;; V_{ja} -> V_{ia}
-    """
-    found = backward(normal, T_q, T_k, 2, d_v, "dP")
-    return {"dP": found["dP"], "dZ": found["dZ"], "V": found["V"], "v": rows(found["V"]), "d_v": d_v}
-
-
 @claim("gradient-of-weights", rests_on="attention")
 def _(normal, T_q, T_k, d_v):
     r"""dP = dZ\, V^\top
@@ -169,18 +156,6 @@ def _(normal, T_q, T_k, draw):
         dP[:, 0] -= 1.0
     p, dS = reference.softmax(S), derivative(lambda scores: np.vdot(dP, reference.softmax(scores)), S)
     return {"p": p, "dP": dP, "dS": dS}
-
-
-@claim("query-key-gradient-entries", rests_on="scaled-score gradient-of-scores")
-def _(normal, T_q, T_k, d_k):
-    r"""dQ_{ic} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} dS_{ij}\, K_{jc}, \qquad
-        dK_{jc} = \frac{1}{\sqrt{d_k}} \sum_{i=1}^{T_q} dS_{ij}\, Q_{ic}
-    A query takes part in the scores of its row, a key in those of its column. Checked through the whole of Eq. attention.
-        both with the scores of one row: dS_{ij}\, Q -> dS_{ji}\, Q
-        queries from queries: K_{jc}, -> Q_{jc},
-        divided by d_k: dQ_{ic} = \frac{1}{\sqrt{d_k}} -> dQ_{ic} = \frac{1}{d_k}
-    """
-    return {**some(backward(normal, T_q, T_k, d_k, 2, "dQ", "dK", "dS"), "dQ", "dK", "dS", "Q", "K"), "d_k": d_k, "T_q": T_q, "T_k": T_k}
 
 
 @claim("query-and-key-gradients", rests_on="scaled-score gradient-of-scores")

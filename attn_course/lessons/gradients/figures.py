@@ -11,11 +11,9 @@ from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
     as_numbers,
     draw_bars,
-    draw_heatmap,
     draw_lines,
     each_of_shape,
     label_ends,
-    name_cells,
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
@@ -64,28 +62,6 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
         if np.allclose(p, p[0]):  # fractions that everybody can follow by hand
             parts = np.arange(np.floor(d_scores.min() * len(p)), np.ceil(d_scores.max() * len(p)) + 1)
             axes[1].set_yticks(parts / len(p), [f"{part:+.0f}/{len(p)}".replace("-", "−") if part else "0" for part in parts])
-
-
-def all_rows(tokens: Sequence[str], weights: ArrayLike, d_scores: ArrayLike) -> None:
-    """Show the weights of one example and below them the gradients at its scores, queries in rows and keys in columns.
-
-    `tokens`: the names of the queries, which are also those of the keys. `weights`, `d_scores` (n, n): the weights, and the
-    gradient at the scores. Raises ValueError if shapes differ.
-    """
-    n = len(tokens)
-    p, gained = same_shape("weights", weights, n, n), same_shape("d_scores", d_scores, n, n)
-    title = "The weights P and the gradients dS at their scores: every row of dS sums to 0"
-    alt = (
-        f"Two heatmaps with a row for each query and a column for each key, {', '.join(tokens)}. P: the largest weight of each row is "
-        f"{listed(p.max(axis=1))}. dS: the largest entry of each row, without its sign, is {listed(np.abs(gained).max(axis=1))}, and every "
-        "row sums to 0."
-    )
-    with picture(title=title, alt=alt, height=5.6, rows=2) as axes:
-        for ax, (name, matrix, signed) in zip(axes, (("P", p, False), ("dS", gained, True)), strict=True):
-            draw_heatmap(ax, matrix, signed=signed, limits=None if signed else (0.0, 1.0), annotate=True)
-            name_cells(ax, tokens, tokens, matrix.shape)
-            ax.set(title=name, aspect="auto", ylabel="queries")
-        axes[-1].set_xlabel("keys")
 
 
 def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:

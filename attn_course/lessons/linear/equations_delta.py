@@ -164,7 +164,7 @@ def _(normal, T, d_k, d_v):
 @claim(
     "linear-and-softmax-slopes",
     serves="L2 K2",
-    rests_on="output-derivative-by-query linear-map-from-context output-derivative-by-score recurrent-linear-attention",
+    rests_on="output-derivative-by-query output-derivative-by-score recurrent-linear-attention",
     equivalent={
         "v_{j} - z -> v_{j}": "the centred keys sum to 0, with the weights p",
         "v_{j} - z -> v_{j} + z": "the centred keys sum to 0, with the weights p",

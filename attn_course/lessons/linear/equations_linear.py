@@ -115,7 +115,7 @@ def _outputs_and_states(ends: range, Q: np.ndarray, K: np.ndarray, V: np.ndarray
     return runs[-1][0], [state for _, state in runs]
 
 
-@claim("recurrent-linear-attention", rests_on="linear-map-from-context linear-attention-by-associativity")
+@claim("recurrent-linear-attention", rests_on="linear-attention-by-associativity")
 def _(normal, T, d_k, d_v, draw):
     r"""S_t = S_{t-1} + \phi(k_t)\, v_t^\top, \qquad o_t = S_t^\top \phi(q_t) = \sum_{j \le t} \bigl( \phi(q_t) \cdot \phi(k_j) \bigr)\, v_j
     where S_0 = 0 ;; causal

@@ -83,15 +83,7 @@ my_derivation = asked_formula(
     entry="my_derivation",
     asks=r"""
         Show that softmax does not change when $c$ is added to every score: a list of lines in LaTeX, each equal to the one
-        before. The first and the last are given; it takes two steps or more:
-
-        ```python
-        my_derivation = [
-            r"\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}",
-            # your lines
-            r"\frac{e^{z_i}}{\sum_j e^{z_j}}",
-        ]
-        ```
+        before. The first and the last stand below; it takes two steps or more.
     """,
     equation="softmax-shift-invariance",
     points=2,

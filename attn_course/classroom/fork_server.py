@@ -74,6 +74,7 @@ _KNOWN = {
             "module_call",
             "run",
             "shapes",
+            "simplified",
             "slices",
             "slips",
             "source",

@@ -75,6 +75,7 @@ _KNOWN = {
             "module_call",
             "run",
             "shapes",
+            "simplified",
             "slices",
             "slips",
             "source",

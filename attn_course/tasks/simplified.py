@@ -5,7 +5,8 @@ cancels, a quotient of quotients. It reads what `latex.normal` gives, and it onl
 elsewhere, so that a rule may leave out a condition (|x| is x, an indicator before the whole line is 1) that equal values imply.
 """
 
-from collections import Counter
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from attn_course.formulas.tree import Node
@@ -31,7 +32,7 @@ def _simple(node: Node) -> Node:
         case "sum":
             return _total(children)
         case "product":
-            return _times(1.0, Counter(children))
+            return _times(1.0, _together(*({child: 1.0} for child in children)))
         case "over":
             return _over(*children)
         case "power":
@@ -77,13 +78,8 @@ def _quotient(node: Node) -> tuple[float, dict[Node, float], dict[Node, float]]:
             (value, above, over), (_, below, under) = map(_quotient, node.children)
             return (1.0, {node: 1.0}, {}) if over or under else (value, above, below)  # a quotient of quotients is one factor
         case "product":
-            value, above, below = 1.0, Counter[Node](), Counter[Node]()
-            for child in node.children:
-                times, more, less = _quotient(child)
-                value *= times
-                above.update(more)
-                below.update(less)
-            return value, dict(above), dict(below)
+            values, tops, bottoms = zip(*map(_quotient, node.children), strict=True)
+            return math.prod(values), _together(*tops), _together(*bottoms)
         case "power" if (power := _value(node.children[1])) is not None:
             return 1.0, {node.children[0]: power}, {}
     return 1.0, {node: 1.0}, {}
@@ -91,14 +87,9 @@ def _quotient(node: Node) -> tuple[float, dict[Node, float], dict[Node, float]]:
 
 def _times(value: float, factors: Factors, divisors: Factors | None = None) -> Node:
     """A number times factors over others, whatever those are made of."""
-    above, below = Counter[Node](), Counter(divisors or {})
-    for factor, power in factors.items():
-        times, more, less = _quotient(factor) if power == 1 else (1.0, {factor: power}, {})
-        value *= times
-        for one, its in more.items():
-            above[one] += its
-        for one, its in less.items():
-            below[one] += its
+    parts = [_quotient(factor) if power == 1 else (1.0, {factor: power}, {}) for factor, power in factors.items()]
+    above, below = _together(*(more for _, more, _ in parts)), _together(divisors or {}, *(less for _, _, less in parts))
+    value *= math.prod(times for times, _, _ in parts)
     for one in [*above]:
         if one.kind == "iverson":
             above[one] = 1.0
@@ -108,7 +99,7 @@ def _times(value: float, factors: Factors, divisors: Factors | None = None) -> N
             below[one] -= common
         if one.kind == "sum" and one.children[0].kind == "neg" and above[one] == 1:  # (b - a)(d - c) is (a - b)(c - d)
             value = -value
-            above[_total(Node("neg", (term,)) for term in one.children)] += above.pop(one)
+            above = _together(above, {_total(Node("neg", (term,)) for term in one.children): above.pop(one)})
     if value == 0:
         return ZERO
     top, bottom = ([one if power == 1 else Node("power", (one, _number(power))) for one, power in sorted(side.items(), key=repr) if power]
@@ -118,6 +109,15 @@ def _times(value: float, factors: Factors, divisors: Factors | None = None) -> N
     if bottom:
         whole = _side_by_side([*sized, Node("over", (_side_by_side(top), _side_by_side(bottom)))])
     return Node("neg", (whole,)) if value < 0 else whole
+
+
+def _together(*sides: Factors) -> dict[Node, float]:
+    """Factors side by side: the powers of equal ones are added."""
+    found: defaultdict[Node, float] = defaultdict(float)
+    for side in sides:
+        for one, power in side.items():
+            found[one] += power
+    return dict(found)
 
 
 def _side_by_side(factors: list[Node]) -> Node:
@@ -139,7 +139,7 @@ def _over(above: Node, below: Node) -> Node:
             factors, others = ({**side, one: side[one] - common} for side in (factors, others))
     others = {one: power for one, power in others.items() if power}
     if not over and (not divisors or all(one.kind in BARE for one in others)):
-        return _times(value / by, factors, Counter(divisors) + Counter(others))
+        return _times(value / by, factors, _together(divisors, others))
     top, bottom = _times(1.0, factors, divisors), _times(1.0, others, over)
     return _number(value / by) if top == bottom else _times(value / by, {Node("over", (top, bottom)): 1.0})
 
@@ -163,7 +163,7 @@ def _power(base: Node, exponent: Node) -> Node:
 
 def _total(terms: Iterable[Node]) -> Node:
     """A sum with equal terms counted together, and times a number so that its first term stands there once."""
-    counts = Counter[Node]()
+    counts: defaultdict[Node, float] = defaultdict(float)
     for term in terms:
         value, above, below = _quotient(term)
         inner = next(iter(above)) if len(above) == 1 and not below else ONE
@@ -183,5 +183,5 @@ def _sum(domain: Node, body: Node) -> Node:
     above = {one: power for one, power in above.items() if one.kind != "iverson" or one.children[0] not in domain.children}
     inner, (first, *more) = _times(1.0, above, below), domain.children
     if first.kind == "range" and not more and first.children[1] == ONE and first.children[0].value not in inner.letters():
-        return _times(value, Counter([first.children[2], inner]))
+        return _times(value, _together({first.children[2]: 1.0}, {inner: 1.0}))
     return _times(value, {Node("big", (domain, inner), r"\sum"): 1.0})

@@ -70,7 +70,7 @@ WORKER_HALF = (  # what runs a learner's code knows no answer: these files impor
 )
 FORMULA_HALF = (  # what evaluates a learner's LaTeX knows none either
     f"{COURSE}.classroom.formula_worker",
-    *(f"{COURSE}.tasks.{name}" for name in ("compare", "latex", "slips")),
+    *(f"{COURSE}.tasks.{name}" for name in ("compare", "latex", "simplified", "slips")),
 )
 WORKER_NEEDS = ("numpy", "torch", "sympy", "IPython")
 SHARED = tuple(f"{COURSE}.{name}" for name in ("numbers", "files", "sentence", "changes"))  # every room may import these ...

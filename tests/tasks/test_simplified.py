@@ -128,3 +128,10 @@ def test_a_line_that_shows_something_is_a_step_of_its_own(name):
     task = get_task(name)
     counted = {line: steps(task, [task.answer[0], line, task.answer[-1]]) for line in forms(NEW[name])}
     assert {line: count for line, count in counted.items() if count != 2} == {}
+
+
+def test_an_indicator_said_twice_within_a_sum_is_said_once():
+    task = get_task("masked-softmax")
+    first, _, summed, last = task.answer
+    twice = summed.replace(r"[l \in A]", r"[l \in A]^2")
+    assert steps(task, [first, summed, twice, last]) == steps(task, [first, summed, last]) == 2

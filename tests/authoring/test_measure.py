@@ -88,15 +88,19 @@ def test_too_little_too_late_and_too_deep_are_found():
     ("minutes", "change", "got"),
     [
         (15, ("", ""), "15 in the list of lessons, 14"),
+        (13, ("14 minutes", "13 minutes"), "13 in the list of lessons, 13"),
+        (61, ("14 minutes", "61 minutes"), "61 in the list of lessons, 61"),
         (14, ("14 minutes", "20 minutes"), "14 in the list of lessons, 20"),
         (14, ("**Time:**", "Time:"), "14 in the list of lessons, nothing"),
     ],
 )
-def test_minutes_are_those_that_were_counted(minutes, change, got):
+def test_minutes_are_a_readers_and_not_fewer_than_are_counted(minutes, change, got):
     lesson = Lesson("double", "Double", minutes=minutes, measured=True)
     assert list(measure.measured_findings(book(change=change), lesson, MINUTES.__getitem__)) == [
-        (None, f"wanted 14 minutes, as counted, got {got} behind **Time:**")
+        (None, f"wanted the minutes of a reader, 14 as counted to 60, got {got} behind **Time:**")
     ]
+    slower = Lesson("double", "Double", minutes=20, measured=True)
+    assert list(measure.measured_findings(book(change=("14 minutes", "20 minutes")), slower, MINUTES.__getitem__)) == []
 
 
 def test_other_lessons_are_not_held_to_it():

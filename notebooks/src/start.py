@@ -4,7 +4,7 @@
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
 # In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
-# work first. The smallest SmolLM2 is a language model with 270 heads. In each head every word shares out its attention among itself and
+# work first. The language model SmolLM2 has 270 *heads*, and in each of them every word shares out its attention among itself and
 # the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and run the cell below it, too. (If
 # you see a `ModuleNotFoundError`, start the course with `make lab`.)
 
@@ -31,7 +31,7 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# Other words look mostly at "cat", too. So does the pronoun matter? Put another word in its place:
+# Other words look mostly at "cat", too. So does it matter which word asks? Put a colour in the place of the pronoun:
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -41,19 +41,19 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}')
 
 # %% [markdown] id="where"
-# So it matters which word asks: "it" looks at the cat, and "blue" in its place hardly does. (Lesson {lesson}`self_attention` tests more
-# sentences, and what the model does without this head.) The lit part of this drawing is what a head does; each frame leads to a lesson.
+# So it matters: "blue" hardly looks at the cat. (One word proves little; lesson {lesson}`self_attention` tries many, and what the model does
+# without this head.) The lit part of this drawing is what a head does. You need not understand it yet; each frame leads to a lesson.
 
 # %% id="machine"
 figures.machine()
 
 # %% [markdown] id="how"
-# You need not understand it yet. We are going to build one head, with numbers so small that you can do every product without paper.
+# We are going to build one head, with numbers so small that you can do every product without paper.
 #
-# **You need** matrix products, $e^x$ and a little Python. **Time:** 31 minutes, then the
+# **You need** matrix products, $e^x$ and a little Python. **Time:** 50 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
-# At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. A formula with a number in brackets
-# has been checked on random numbers.
+# At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. Formulas with a number in brackets have
+# been checked by machine.
 
 # %% [markdown] id="hook"
 # ## What does "it" look for?
@@ -139,13 +139,15 @@ print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
+# (SmolLM2 does not ask later words, so there their shares are exactly 0. Ours asks all seven; lesson {lesson}`masking` hides words.)
 #
 # Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64
 # (lesson {lesson}`scaling` says why). Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
 
 # %% [markdown] id="move"
-# Now turn the wish from somebody alive to what somebody does. The slider sets the query of "it" to $(2s, -s, -2)$, and $s = 2$ is the wish
-# that you know. Guess first: which word leads at the right end? Where does "it" look when it looks for neither?
+# Now turn the wish from somebody alive to what somebody does. The slider sets the query of "it" to $(2s, -s, -2)$, from $s = 2$ at
+# the left, the wish that you know, to $s = -2$ at the right, the wish $(-4, 2, -2)$. Guess first: which word leads at the right end, and
+# where does "it" look in the middle?
 
 # %% id="move-card"
 figures.asks_explorable(key, query_of_it, TOKENS, asks=4)
@@ -174,11 +176,11 @@ print(labelled(np.hstack([value, parts]), columns=columns))
 print("the output of it:", output.round(2))
 
 # %% [markdown] id="average-notice"
-# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model adds such outputs to the
-# numbers of the word that asked, and works on with the sum.
+# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model multiplies the outputs of its
+# heads by one more learned matrix, adds the result to the numbers of the word that asked, and hands the sum to the next layer.
 #
 # None of these steps mentions pronouns. We chose the numbers so that the head finds the cat, and a model learns its own. The authors of
-# the Transformer trained it to translate, and then saw two heads "apparently involved in anaphora resolution", which means finding out
+# the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out
 # what a pronoun stands for (Vaswani et al., 2017, appendix).
 
 # %% [markdown] id="because"
@@ -232,11 +234,14 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # </details>
 
 # %% [markdown] id="single"
-# Now try the same with "was". No query gives it more than a third! Its key $(0, 1, 0)$ lies halfway
+# Now try the same with "was" for two minutes. How far do you get?
+
+# %% [markdown] id="single-root"
+# No query gives it a third. Its key $(0, 1, 0)$ lies halfway
 # between that of "sat", $(0, 2, 0)$, and that of "because", $(0, 0, 0)$. A score adds up multiples of the numbers in the key, so the
 # score of "was" lies halfway between theirs, whatever the query.
 #
-# Let $h$ be half a score, as in the table above, and $N$ the sum of the seven powers. From
+# Let $h$ be half a score and $N$ the sum of the seven powers. From
 # $h_\text{was} = \frac12 h_\text{sat} + \frac12 h_\text{because}$ and $N = \sqrt N\, \sqrt N$ follows
 #
 # $$p_\text{was} = \frac{e^{h_\text{was}}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N}}\; \sqrt{\frac{e^{h_\text{because}}}{N}}
@@ -244,21 +249,22 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 #
 # The root of a product is at most the mean of its factors, since $(\sqrt a - \sqrt b)^2 \ge 0$ says $2 \sqrt{ab} \le a + b$. So
 # $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$. The seven weights sum to 1, and the other four are positive, so the right side is
-# less than $1 - p_\text{was}$. Together, $3\, p_\text{was} < 1$. You can come as close to a third as you like:
+# less than $1 - p_\text{was}$. Together, $3\, p_\text{was} < 1$. With the query $(-c, 0, -c)$ these three words
+# score 0 and the other four at most $-c$, so you can come as close to a third as you like:
 
 # %% id="single-code"
 for c in (2, 10, 20):
     powers = np.exp(key @ [-c, 0, -c] / 2)
     p_sat, p_because, p_was = (powers / powers.sum())[[2, 3, 5]].round(5)
-    print("c =", c, "gives sat", p_sat, "because", p_because, "was", p_was)
+    print(f'c = {c:2}: "sat" {p_sat}, "because" {p_because}, "was" {p_was}')
 
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# Let the words be the rows of a matrix $X$. (In some books they are columns, lesson {lesson}`notation`.) Then the queries are the rows of
+# Let the words be the rows of a matrix $X$. Then the queries are the rows of
 # $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$
-# drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how often
-# its query takes each row of $W_Q$:
+# drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how many
+# times its query takes each row of $W_Q$:
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0], [2, -1, 0], [2, -1, -1]])
@@ -308,7 +314,7 @@ print(labelled([powers / powers.sum()], ["weight"], columns=(*TOKENS, "cat")))
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
-# The frame marks a formula to keep. `show` puts in the fifth word, "it", and the second, "cat":
+# The frame marks a formula to keep. Formulas count from 1, code from 0. `show` puts in the fifth word, "it", and the second, "cat":
 
 # %% id="formula-code"
 from attn_course import show, verify_lesson
@@ -324,7 +330,7 @@ show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# With softmax for the second formula, row by row, the three make the best-known formula of attention:
+# The second formula is a softmax of each row, so together the three are the best-known formula of attention,
 # $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
 
 # %% id="formula-table"
@@ -338,8 +344,8 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 # %% [markdown] id="spot"
 # Each row sums to 1. A column need not: five words look mostly at "cat".
 #
-# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. But this adds up a
-# column, which holds what one word gets from all that ask. Below, two words ask a single one, and each must give it all its attention:
+# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. What is wrong? Take two
+# words that ask a single one. Each must give it all its attention, a weight of 1, but a column adds up what *both* give to it:
 
 # %% id="formula-mistake"
 show("weight-entry-by-entry", wrong="summed over the queries")
@@ -368,7 +374,7 @@ for i in (6, 8):  # the pronouns
 # ## The lessons
 #
 # Your exercises lie in `work/` and your copies of the lessons in `work/lessons/`, where nothing overwrites them. *Deeper* sections are
-# folded; nothing else needs them.
+# folded; nothing else needs them. The last cell of every lesson checks its formulas.
 
 # %% id="map-table"
 from IPython.display import Markdown, display

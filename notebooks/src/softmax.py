@@ -104,6 +104,7 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 from attn_course import check, verify_lesson
 from attn_course.reference import logsumexp, softmax
 
+z = np.array([0.0, 1.0, 2.0])
 p = softmax(z)
 print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
 print(f"log-sum-exp:                   {logsumexp(z):.3f}")
@@ -184,8 +185,8 @@ for temperature in ("0.5", "1", "2"):
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# So we arrive at the same weights without entropy, and only the temperature is free. Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of
-# their odds is $(z_1 - z_2)^3$:
+# So we arrive at the same weights without entropy, and only the temperature is free. Are three tokens really needed? These weights of two
+# tokens fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
 
 # %% id="two-tokens-code"
 for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
@@ -199,8 +200,8 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 # To learn, a model needs the derivatives of whatever it makes with its weights. One lemma gives them all.
 #
 # Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, and let $p = \sigma(z)$. How fast does the average
-# $\sum_j p_j f_j$ change? A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$, and by {eq}`lse-gradient`
-# and the chain rule
+# $\sum_j p_j f_j$ change? A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$,
+# and by {eq}`lse-gradient` and the chain rule
 #
 # $$\frac{\dot p_j}{p_j} = \dot z_j - \sum_l p_l\, \dot z_l$$
 #
@@ -228,16 +229,16 @@ print(f"covariance {p @ areas:.4f}, slope of the average {slope:.4f}")
 figures.covariance(p, rate, f)
 
 # %% [markdown] id="covariance-answer" tags=["answer"]
-# It rises, by 0.34 for each unit of $\theta$. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the cross
-# of the two averages. The covariance is the weighted average of the areas, and areas at the upper left and the lower right count as
+# It rises, by 0.34 for each unit of $\theta$. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the
+# cross of the two averages. The covariance is the weighted average of the areas, and areas at the upper left and the lower right count as
 # negative. The third token decides: it loses weight, and its $f$ lies far below the average.
 
 # %% [markdown] id="jacobian"
 # ### First use: who pays?
 #
-# If the score of "tired" rises, its weight grows, and the others have to pay. Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the list
-# with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. In $\dot z$ the 1 stands at place $j$. The covariance is the average
-# of the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
+# If the score of "tired" rises, its weight grows, and the others have to pay. Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the
+# list with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. In $\dot z$ the 1 stands at place $j$. The covariance is the average of
+# the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
 # $i = j$ and else 0, and with $J_{ij} = \partial s_i / \partial z_j$:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
@@ -263,8 +264,8 @@ my_formula = ...  # r"..."
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours" tags=["ours"]
-# It is `r"\beta s_i (\delta_{ij} - s_j)"`. Write $a_i = e^{\ln a_i}$: then $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When $z_j$
-# changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
+# It is `r"\beta s_i (\delta_{ij} - s_j)"`. Write $a_i = e^{\ln a_i}$: then $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
+# $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
 
 # %% [markdown] id="spot-elementwise"
 # **Spot the mistake.** It is tempting to take $s_i\,(1 - s_i)$ for the derivative, as for the logistic function. Which experiment
@@ -362,7 +363,8 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="shift"
-# The second way works in all three formats, and on paper it changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
+# The second way works in all three formats, and on paper it changes nothing, because a common factor $e^c$ cancels. With
+# $\mathbf{1} = (1, \ldots, 1)$,
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -491,6 +493,8 @@ check("lse-over-blocks", my_lse)
 # errors are normal, and the scores are $(x, 0)$.
 
 # %% id="contest-figure"
+import math
+
 errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
 x = np.linspace(-4.0, 4.0, 81)
 readings = np.maximum(x + errors[0, :, :1], errors[0, :, 1:])
@@ -552,9 +556,9 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and
-# their sum is 1. Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others. By
-# {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As $p_a = e^{z_a} / (e^{z_a} + e^r)
-# = 1 / (1 + e^{r - z_a})$,
+# their sum is 1. Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others.
+# By {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As
+# $p_a = e^{z_a} / (e^{z_a} + e^r) = 1 / (1 + e^{r - z_a})$,
 #
 # $$p_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
 #
@@ -589,10 +593,12 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth is
-# only $g$, and has to pass through $J$. If a model is confident and wrong, almost nothing gets through:
+# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth
+# is only $g$, and has to pass through $J$. If a model is confident and wrong, almost nothing gets through:
 
 # %% id="squared-error-code"
+from attn_course.reference import softmax_vjp
+
 truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))
 print("cross-entropy:", (weights - truth).round(4))
 print("squared error:", softmax_vjp(weights, weights - truth).round(4))

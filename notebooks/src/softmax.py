@@ -6,7 +6,7 @@
 # What is special about it?
 #
 # **Afterwards you can** derive softmax in two ways, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 43 minutes, without *Deeper* sections and the
+# and logarithms, partial derivatives, NumPy. **Time:** 44 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -91,14 +91,15 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # The graph of $\ln$ bends downwards, so an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
 # equal only if all the numbers are the same. In this average $p_i$ cancels: it is the sum of $e^{z_i}$ over all $i$ with $p_i > 0$, at
-# most the sum over all $i$. The logarithm of that sum is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
-#
-# $$p \cdot z + H(p) \le \mathrm{lse}(z) \key{lse-is-best-compromise}$$
+# most the sum over all $i$. The logarithm of that sum is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$. So
+# $p \cdot z + H(p)$ is at most $\mathrm{lse}(z)$.
 
 # %% [markdown] id="winner"
-# When are both sides equal? No $p_i$ may be 0, or a term is missing in the sum, and all $e^{z_i} / p_i$ must be the same
-# number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1, $N = \sum_j e^{z_j}$. So **softmax is the one best compromise** between
-# score and entropy, and log-sum-exp is its value:
+# When are both equal? No $p_i$ may be 0, or a term is missing in the sum, and all $e^{z_i} / p_i$ must be the same number $N$.
+# Then $p_i = e^{z_i} / N$, and as weights sum to 1, $N = \sum_j e^{z_j}$. So **softmax is the one best compromise** between score and
+# entropy, and log-sum-exp is its value:
+#
+# $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
 
 # %% id="winner-code"
 from attn_course import check, verify_lesson
@@ -197,7 +198,7 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
-# To learn, a model needs the derivatives of whatever it makes with its weights. One lemma gives them all.
+# To learn, a model needs derivatives of whatever holds its weights. One lemma gives them all.
 #
 # Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, and let $p = \sigma(z)$. How fast does the average
 # $\sum_j p_j f_j$ change? A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$,
@@ -245,7 +246,7 @@ figures.covariance(p, rate, f)
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
-# So each of the others pays in proportion to its weight, and "cat" pays nearly all:
+# So each other token pays in proportion to its weight, and "cat" nearly all:
 
 # %% id="jacobian-code"
 s = softmax(scores)
@@ -594,7 +595,11 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
 # This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth
-# is only $g$, and has to pass through $J$. If a model is confident and wrong, almost nothing gets through:
+# is only $g$, and has to pass through $J$. What all entries of $g$ share never gets through, because a common shift moves no weight:
+#
+# $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
+#
+# If a model is confident and wrong, almost nothing does:
 
 # %% id="squared-error-code"
 from attn_course.reference import softmax_vjp

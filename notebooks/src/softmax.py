@@ -6,7 +6,7 @@
 # What is special about it?
 #
 # **Afterwards you can** derive softmax in two ways, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 44 minutes, without *Deeper* sections and the
+# and logarithms, partial derivatives, NumPy. **Time:** 50 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"

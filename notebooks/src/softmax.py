@@ -6,7 +6,7 @@
 # What is special about it?
 #
 # **Afterwards you can** derive softmax in two ways, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 43 minutes, without *Deeper* sections and the
+# and logarithms, partial derivatives, NumPy. **Time:** 50 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -91,19 +91,21 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 #
 # The graph of $\ln$ bends downwards, so an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
 # equal only if all the numbers are the same. In this average $p_i$ cancels: it is the sum of $e^{z_i}$ over all $i$ with $p_i > 0$, at
-# most the sum over all $i$. The logarithm of that sum is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$:
-#
-# $$p \cdot z + H(p) \le \mathrm{lse}(z) \key{lse-is-best-compromise}$$
+# most the sum over all $i$. The logarithm of that sum is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$. So
+# $p \cdot z + H(p)$ is at most $\mathrm{lse}(z)$.
 
 # %% [markdown] id="winner"
-# When are both sides equal? No $p_i$ may be 0, or a term is missing in the sum, and all $e^{z_i} / p_i$ must be the same
-# number $N$. Then $p_i = e^{z_i} / N$, and as weights sum to 1, $N = \sum_j e^{z_j}$. So **softmax is the one best compromise** between
-# score and entropy, and log-sum-exp is its value:
+# When are both equal? No $p_i$ may be 0, or a term is missing in the sum, and all $e^{z_i} / p_i$ must be the same number $N$.
+# Then $p_i = e^{z_i} / N$, and as weights sum to 1, $N = \sum_j e^{z_j}$. So **softmax is the one best compromise** between score and
+# entropy, and log-sum-exp is its value:
+#
+# $$p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z)) \key{lse-is-best-compromise}$$
 
 # %% id="winner-code"
 from attn_course import check, verify_lesson
 from attn_course.reference import logsumexp, softmax
 
+z = np.array([0.0, 1.0, 2.0])
 p = softmax(z)
 print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
 print(f"log-sum-exp:                   {logsumexp(z):.3f}")
@@ -184,8 +186,8 @@ for temperature in ("0.5", "1", "2"):
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# So we arrive at the same weights without entropy, and only the temperature is free. Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of
-# their odds is $(z_1 - z_2)^3$:
+# So we arrive at the same weights without entropy, and only the temperature is free. Are three tokens really needed? These weights of two
+# tokens fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
 
 # %% id="two-tokens-code"
 for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
@@ -196,11 +198,11 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
-# To learn, a model needs the derivatives of whatever it makes with its weights. One lemma gives them all.
+# To learn, a model needs derivatives of whatever holds its weights. One lemma gives them all.
 #
 # Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, and let $p = \sigma(z)$. How fast does the average
-# $\sum_j p_j f_j$ change? A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$, and by {eq}`lse-gradient`
-# and the chain rule
+# $\sum_j p_j f_j$ change? A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$,
+# and by {eq}`lse-gradient` and the chain rule
 #
 # $$\frac{\dot p_j}{p_j} = \dot z_j - \sum_l p_l\, \dot z_l$$
 #
@@ -228,23 +230,23 @@ print(f"covariance {p @ areas:.4f}, slope of the average {slope:.4f}")
 figures.covariance(p, rate, f)
 
 # %% [markdown] id="covariance-answer" tags=["answer"]
-# It rises, by 0.34 for each unit of $\theta$. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the cross
-# of the two averages. The covariance is the weighted average of the areas, and areas at the upper left and the lower right count as
+# It rises, by 0.34 for each unit of $\theta$. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the
+# cross of the two averages. The covariance is the weighted average of the areas, and areas at the upper left and the lower right count as
 # negative. The third token decides: it loses weight, and its $f$ lies far below the average.
 
 # %% [markdown] id="jacobian"
 # ### First use: who pays?
 #
-# If the score of "tired" rises, its weight grows, and the others have to pay. Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the list
-# with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. In $\dot z$ the 1 stands at place $j$. The covariance is the average
-# of the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
+# If the score of "tired" rises, its weight grows, and the others have to pay. Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the
+# list with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. In $\dot z$ the 1 stands at place $j$. The covariance is the average of
+# the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
 # $i = j$ and else 0, and with $J_{ij} = \partial s_i / \partial z_j$:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
-# So each of the others pays in proportion to its weight, and "cat" pays nearly all:
+# So each other token pays in proportion to its weight, and "cat" nearly all:
 
 # %% id="jacobian-code"
 s = softmax(scores)
@@ -263,8 +265,8 @@ my_formula = ...  # r"..."
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours" tags=["ours"]
-# It is `r"\beta s_i (\delta_{ij} - s_j)"`. Write $a_i = e^{\ln a_i}$: then $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When $z_j$
-# changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
+# It is `r"\beta s_i (\delta_{ij} - s_j)"`. Write $a_i = e^{\ln a_i}$: then $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
+# $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
 
 # %% [markdown] id="spot-elementwise"
 # **Spot the mistake.** It is tempting to take $s_i\,(1 - s_i)$ for the derivative, as for the logistic function. Which experiment
@@ -362,7 +364,8 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
 # %% [markdown] id="shift"
-# The second way works in all three formats, and on paper it changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
+# The second way works in all three formats, and on paper it changes nothing, because a common factor $e^c$ cancels. With
+# $\mathbf{1} = (1, \ldots, 1)$,
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -491,6 +494,8 @@ check("lse-over-blocks", my_lse)
 # errors are normal, and the scores are $(x, 0)$.
 
 # %% id="contest-figure"
+import math
+
 errors = np.random.default_rng(0).normal(size=(2, 10_000, 2))  # twice 10,000 contests
 x = np.linspace(-4.0, 4.0, 81)
 readings = np.maximum(x + errors[0, :, :1], errors[0, :, 1:])
@@ -552,9 +557,9 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and
-# their sum is 1. Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others. By
-# {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As $p_a = e^{z_a} / (e^{z_a} + e^r)
-# = 1 / (1 + e^{r - z_a})$,
+# their sum is 1. Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others.
+# By {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As
+# $p_a = e^{z_a} / (e^{z_a} + e^r) = 1 / (1 + e^{r - z_a})$,
 #
 # $$p_a \le \frac{1}{1 + e^{H(c)}} \label{weight-of-mixed-key}$$
 #
@@ -589,10 +594,16 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
-# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth is
-# only $g$, and has to pass through $J$. If a model is confident and wrong, almost nothing gets through:
+# This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth
+# is only $g$, and has to pass through $J$. What all entries of $g$ share never gets through, because a common shift moves no weight:
+#
+# $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
+#
+# If a model is confident and wrong, almost nothing does:
 
 # %% id="squared-error-code"
+from attn_course.reference import softmax_vjp
+
 truth, weights = np.array([0.0, 0.0, 1.0]), softmax(np.array([7.0, 1.0, 0.0]))
 print("cross-entropy:", (weights - truth).round(4))
 print("squared error:", softmax_vjp(weights, weights - truth).round(4))

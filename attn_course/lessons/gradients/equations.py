@@ -116,7 +116,7 @@ def _(normal, T_q, T_k, d_v):
     return {**some(found, "dS", "P", "dP"), "p": matrix(found["P"]), r"\delta": delta}
 
 
-@claim("zero-sum-score-gradients", rests_on="softmax-shift-invariance gradient-of-scores")
+@claim("zero-sum-score-gradients", rests_on="softmax-jacobian-annihilates-constants gradient-of-scores")
 def _(normal, T_q, T_k, d_v):
     r"""\sum_{j=1}^{T_k} dS_{ij} = 0
     Adding the same number to a whole row of scores changes nothing, so no gradient points that way.

@@ -34,14 +34,15 @@ def entropy(p: np.ndarray) -> float:
     return -sum(one * np.log(one) for one in p)
 
 
-@claim("lse-is-best-compromise", serves="B1", rests_on="softmax", beside=[r"H(p) = -\sum_i p_i \ln p_i"])
+@claim("lse-is-best-compromise", serves="B1", rests_on="softmax")
 def _(normal, rng, n, draw):
-    r"""p \cdot z + H(p) \le \mathrm{lse}(z)
+    r"""p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z + H(\sigma(z))
     where p_i >= 0 with sum 1 ;; 0 ln 0 = 0
     The mean of the logarithms of e^{z_i} / p_i is at most the logarithm of their mean; equal only for p = softmax(z).
         the largest score as the bound: \mathrm{lse}(z) -> \max_j z_j
         every choice is as good: \le -> =
         from below: \le -> \ge
+        entropy left out: p \cdot z + H(p) \le \mathrm{lse}(z) = \sigma(z) \cdot z
     """
     z, weights = normal(n), rng.uniform(0.1, 0.9, size=n)
     p = softmax(z) if draw == 2 else weights / weights.sum()  # the last attains it

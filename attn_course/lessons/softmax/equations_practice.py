@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from attn_course.equations.core import claim
-from attn_course.formulas import function, of, vector
+from attn_course.formulas import derivative, function, of, vector
 from attn_course.lessons.softmax.equations import entropy
 from attn_course.reference import softmax
 
@@ -31,9 +31,7 @@ def _(rng, n, draw):
     return {"z": vector(z), "n": n}
 
 
-@claim(
-    "weight-of-mixed-key", serves="B1", rests_on="lse-is-best-compromise softmax-inside-the-simplex", beside=[r"H(c) = -\sum_l c_l \ln c_l"]
-)
+@claim("weight-of-mixed-key", serves="B1", rests_on="lse-is-best-compromise softmax-inside-the-simplex")
 def _(normal, rng, n, d, draw):
     r"""p_a \le \frac{1}{1 + e^{H(c)}}
     where p = softmax of any query's scores ;; k_a = sum_l c_l k_l over the other keys, with c_l >= 0 of sum 1
@@ -71,6 +69,17 @@ def _(normal, n):
         a factor s_i too many: - \delta_{iy} -> \,(s_i - \delta_{iy})
     """
     return {"z": normal(n), "s": of(softmax, "z")}
+
+
+@claim("softmax-jacobian-annihilates-constants", serves="B2", rests_on="softmax-shift-invariance softmax-jacobian")
+def _(normal, n):
+    r"""J\,\mathbf{1} = 0
+    Adding the same number to every score changes nothing, Eq. softmax-shift-invariance, so the derivative in that direction is 0.
+        the rows sum to 1, as those of weights do: 0 -> \mathbf{1}
+        each weight depends on its own score alone: J_{ij} = 0 \quad (i \ne j)
+        no direction does anything: J = 0
+    """
+    return {"J": derivative(softmax, normal(n))}
 
 
 # ---- softmax over blocks

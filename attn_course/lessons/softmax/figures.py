@@ -15,7 +15,7 @@ from attn_course.figures.palette import INK, NEUTRAL_STYLES, WEIGHTS
 from attn_course.figures.words import listed, number, short
 
 CARDS = Path(__file__).parent / "explorables"
-ABOVE, BELOW = "#8468D8", "#98821A"  # of areas that count as positive, and as negative
+ABOVE, BELOW = NEUTRAL_STYLES[1][0], NEUTRAL_STYLES[2][0]  # of areas that count as positive, and as negative
 DOT = 900  # area in points squared of a dot with the weight 1
 TOUCH = 1e-9  # by how much a line may rise above log-sum-exp: round-off
 

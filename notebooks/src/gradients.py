@@ -4,7 +4,7 @@
 # Training makes a loss fall by nudging the numbers that queries, keys and values are made of. **How does the loss react to each of them, and
 # what does attention then learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 36 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
@@ -107,15 +107,16 @@ print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 #
-# Here $[l = j]$ is 1 if $l = j$, and else 0.
+# Here $[l = j]$ is 1 if $l = j$, and else 0. Only $l = j$ meets the 1, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
 
 # %% [markdown] id="backward-softmax-mean"
-# What does this sum mean? It is the slope of a mean of costs whose weights alone move, and lemma
-# {eq}`weighted-mean-derivative` calls such a slope a covariance, here of the costs of the row with "1 at key $j$, else 0". So it is
-# $p_{ij}$ times what $dP_{ij}$ costs **above the mean of its row**, $\delta_i$. For all entries at once, where $\mathbf{1}$ is a column of
-# ones that copies $\delta_i$ along its row:
+# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$, as papers do (no Kronecker's delta here). So
+# a score gets its weight times the cost of this weight, less the mean. For all entries at once, where $\mathbf{1}$ is a column of ones that
+# copies $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
+#
+# Each row is {eq}`softmax-vector-jacobian-product` of lesson {lesson}`softmax`, a covariance of costs with "1 at key $j$, else 0".
 
 # %% [markdown] id="sevenths"
 # Here are the sevenths. The costs are $0, -2, 4, 0, 0, 2, 3$, and their mean is $\delta = 1$. Subtract 1 from each and divide by 7:
@@ -150,7 +151,7 @@ figures.row_of_gains(TOKENS, cost, weights[0])
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 #
-# So each value is compared with the **present mixture** $z_i$, as a player's gain is compared with a baseline. If moving the output from
+# So each value is compared with the **present mixture** $z_i$. If moving the output from
 # $z_i$ a little towards $v_j$ lowers the loss, and $p_{ij} > 0$, then a small step of the scores against their gradient raises $s_{ij}$.
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
@@ -204,11 +205,11 @@ print("14 dq:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 # %% id="whole-code"
 import math
 
-from attn_course.reference import softmax
-
 
 def forward(query, key, value):
-    weights = softmax(query @ key.T / math.sqrt(query.shape[1]))
+    scores = query @ key.T / math.sqrt(query.shape[1])
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = powers / powers.sum(axis=1, keepdims=True)
     return weights @ value, weights
 
 
@@ -217,18 +218,21 @@ def ours(weights, output, value, d_output):
     return weights * (d_output @ value.T - of_mixture)
 
 
+# %% id="backward-code"
+gain = ours if my_d_scores is ... else my_d_scores
+
+
 def backward(query, key, value, d_output):
     root = math.sqrt(query.shape[1])
     output, weights = forward(query, key, value)
-    gain = ours if my_d_scores is ... else my_d_scores
     d_scores = gain(weights, output, value, d_output)
     d_query, d_key = d_scores @ key / root, d_scores.T @ query / root
     return d_query, d_key, weights.T @ d_output
 
 
 # %% [markdown] id="compare"
-# PyTorch records every operation and goes back through its record. It keeps a gradient for every stage if we ask, so a wrong line cannot hide
-# behind another:
+# PyTorch records every operation and goes back through its record. It keeps the gradient of every stage if we ask, so we can compare line by
+# line:
 
 # %% id="compare-code"
 import torch
@@ -244,7 +248,7 @@ p.retain_grad()
 output, weights = forward(query, key, value)
 mine = backward(query, key, value, d_output)
 stages = {"dP": (p, d_output @ value.T)}
-stages["dS"] = s, ours(weights, output, value, d_output)
+stages["dS"] = s, gain(weights, output, value, d_output)
 stages |= {"dQ": (q, mine[0]), "dK": (k, mine[1]), "dV": (v, mine[2])}
 for name, (tensor, found) in stages.items():
     print(f"{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
@@ -258,8 +262,8 @@ for name, (tensor, found) in stages.items():
 # $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
 #
 # As a rule, halving the step divides the error by about four, until rounding takes over. With numbers of size 1 in float64, $10^{-5}$ is a
-# good step (section {section}`deeper-step`). Differences can refute a gradient at the points that were tried, and no more. Our loss is the
-# sum of all $dZ_{ia} Z_{ia}$, which has this $dZ$ as its gradient:
+# good step (section {section}`deeper-step`). They can show that a gradient is wrong at the inputs we try, but not that it is right everywhere. As
+# a loss we take the sum of all $dZ_{ia} Z_{ia}$ with $dZ$ held fixed, so its gradient at the output is this $dZ$:
 
 
 # %% id="loss-code"
@@ -289,7 +293,7 @@ check("key-gradient-by-differences", my_differences)
 
 # %% [markdown] id="check-gradient"
 # `check_gradient` runs such a loop over queries, keys and values, and reports for each gradient whether it agrees to within a millionth of
-# its largest entry. Here it checks `backward`, and then two passes with one wrong line each, drawn from the known mistakes.
+# its largest entry. Here it checks `backward`, and then two passes in each of which we have planted one wrong line.
 
 # %% id="check-all"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -322,8 +326,8 @@ for name, suspect in zip("AB", suspects, strict=False):
 # ## Teach "it" whom it stands for
 #
 # In *the cat saw the clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that with
-# your backward pass? Each word gets a query, a key and a value of its own, random numbers or zeros at the start. The last word asks, the
-# five words before "because" answer, and the output has one number for each word of the vocabulary: a score for being meant.
+# your backward pass? Each word gets a query, a key and a value of its own, random numbers or zeros at the start. The last word asks in
+# the place of "it", the five words before "because" answer, and the output has one number for each word: a score for being meant.
 
 # %% id="train-data"
 from itertools import product
@@ -351,6 +355,9 @@ read = [s for s in sentences if s not in held_out]
 
 
 # %% id="train-step"
+from attn_course.reference import softmax
+
+
 def step(tables, sentence, looks=True):
     queries, keys, values = tables
     context, asks, meant = sentence
@@ -378,27 +385,27 @@ def train(seed, looks=True, rounds=5):
 
 # %% [markdown] id="train-predict"
 # Sentences with both "cat" and "clock", or both "owl" and "lamp", are held out. As a control we train once with queries that stay 0, so that
-# all weights stay equal and only the values learn. **Predict** how many of the held-out sentences each of the two gets right.
+# all weights stay equal and only the values learn. **Predict** how many of the 24 held-out sentences each of the two gets right.
 
 
 # %% id="train-run" tags=["predicted"]
-def share_right(tables, wanted):
+def how_many(tables, wanted):
     queries, keys, values = tables
     outputs = [forward(queries[a], keys[c], values[c])[0] for c, a, _ in wanted]
-    return np.mean([z.argmax() == s[2] for z, s in zip(outputs, wanted, strict=True)])
+    return sum(z.argmax() == s[2] for z, s in zip(outputs, wanted, strict=True))
 
 
 for looks, seed in product((True, False), (0, 1, 2)):
     tables, losses = train(seed, looks)
-    right = [share_right(tables, part) for part in (read, held_out)]
+    right = [how_many(tables, part) for part in (read, held_out)]
     name = "attention learns" if looks else "equal weights"
-    print(f"{name:16}, seed {seed}: loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
-    print(f"right {right[0]:.0%} of what was read, {right[1]:.0%} held out")
+    print(f"{name:16} {seed}: loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
+    print(f"right {right[0]} of {len(read)} read, {right[1]} of {len(held_out)} held out")
 
 # %% [markdown] id="train-answer" tags=["answer"]
 # With attention all held-out sentences come out right, in each of the three seeds, and the loss falls to 0.01. With equal weights the model
-# knows which two nouns stand in the sentence, but not which of them is meant, since the last word has no way to choose. So it gets half of
-# them right. And what does each word look at now?
+# knows which two nouns stand in the sentence, but not which of them is meant, since the last word has no way to choose. So it gets 12 of 24
+# right. And what does each word look at now?
 
 # %% id="train-map"
 context = ["the", "cat", "saw", "the", "clock"]
@@ -412,8 +419,8 @@ names = ("curious, before", "after", "broken, before", "after")
 print(labelled(np.round(maps, 2), names, context))
 
 # %% [markdown] id="train-notice"
-# Nobody told the keys which words are alive. Each step raised the scores whose values beat the mixture,
-# {eq}`score-gradient-against-mixture`, and that was enough. (These sentences follow a rule without an exception. A language does not, and no map is read so
+# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a score rises
+# where its value beats the mixture, {eq}`score-gradient-against-mixture`, and $dQ$ and $dK$ carry that to queries and keys. (These sentences follow a rule without an exception. A language does not, and no map is read so
 # easily there.)
 
 # %% [markdown] id="limits"

@@ -111,6 +111,8 @@ def shown_findings(book: NotebookNode) -> Iterator[Finding]:
                 except UnknownEquation as error:
                     yield cell.id, str(error)
                     continue
+                except ValueError:  # equations that cannot be loaded are said with their file
+                    return
                 for wrong in {*wrongs} - {*names}:
                     yield cell.id, f"wanted one of the wrong forms of Eq. {label}, {', '.join(names)}; got {wrong}"
 

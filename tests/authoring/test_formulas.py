@@ -111,6 +111,16 @@ def test_a_call_of_show_that_names_nothing_is_found(call, problem):
     assert problem in said
 
 
+def test_equations_that_cannot_be_loaded_hide_no_other_finding(monkeypatch):
+    def broken(label):
+        raise ValueError("Eq. softmax: the wrong form “no sum” wanted ... once")
+
+    monkeypatch.setattr(formulas, "get_equation", broken)
+    book = copy.deepcopy(lesson(LESSONS[0]))
+    next(cell for cell in book.cells if cell.cell_type == "code").source = 'show("softmax", z=[1, 2])'
+    assert list(formulas.shown_findings(book)) == []
+
+
 def test_a_lesson_verifies_its_formulas_once_at_the_end_of_its_core():
     book = copy.deepcopy(lesson(LESSONS[0]))
     slug = LESSONS[0]

@@ -60,7 +60,7 @@ class Written:
         """Return a function of the algebra, the values of all that came before, the head (and the query), and the letters."""
         symbols = {
             symbol: Symbol(
-                "head" if source == "head" else f"$.{source}" + "".join(f"[{axis}]" for axis in self.fixed(source)), self.start(symbol)
+                "head" if source == "head" else f"$.{source}" + "".join(f"[{axis}]" for axis in self.fixed(source)), (self.start(symbol),)
             )
             for symbol, source in self.sources.items()
         }

@@ -7,8 +7,9 @@ from attn_course.figures.compact import compact_markup, compact_script, compact_
 from attn_course.game.card import SCRIPTS
 from tests.figures.support import CARDS
 
-SOURCES = [explorable.HERE / "explorable.js", *SCRIPTS, *(card.with_suffix(".js") for card in CARDS.values())]
+SOURCES = [explorable.HERE / "card.js", explorable.HERE / "explorable.js", *SCRIPTS, *(card.with_suffix(".js") for card in CARDS.values())]
 STYLES = [
+    explorable.HERE / "card.css",
     explorable.HERE / "explorable.css",
     explorable.HERE / "diagram.css",
     SCRIPTS[0].with_name("page.css"),

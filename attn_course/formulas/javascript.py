@@ -71,19 +71,19 @@ class JavaScript:
         """Return the source of an expression in an algebra; raises Malformed, with the place, for what cannot be written."""
         match node.kind:
             case "number":
-                return f"{o}.number({node.value})"
+                return _number(node.value, o)
             case "constant" if node.value in CONSTANTS:
-                return f"{o}.number({CONSTANTS[node.value]})"
+                return _number(CONSTANTS[node.value], o)
             case "constant" if node.value in ("1", "I"):
                 return f"{o}.{'ones' if node.value == '1' else 'identity'}()"
             case "index":
-                return self.parameters[node.value] if node.value in self.parameters else f"{o}.number({letter_of(node.value)})"
+                return self.parameters[node.value] if node.value in self.parameters else _number(letter_of(node.value), o)
             case "name":
                 return self._name(node, o)
             case "entry":
                 return self._entry(node, o)
             case "power":
-                return self._power(*node.children, o)
+                return self._power(node, o)
             case "call":
                 return self._call(node, o)
             case "big" if node.value in RUNNING:
@@ -160,7 +160,7 @@ class JavaScript:
             if symbol.random and symbol.random not in self.outcomes:
                 raise Malformed(f"{name} is random: it stands in an expectation", node.place)
             source = f"{symbol.source}[{symbol.random}]" if symbol.random else symbol.source
-            return f"{o}.given({source}" + f', "{symbol.name}"' * bool(symbol.name) + ")"
+            return source if o == "n" else f"{o}.given({source}" + f', "{symbol.name}"' * bool(symbol.name) + ")"
         definition = self._definition(node)
         if definition.parameters:
             raise Malformed(f"{name} is a function: its argument is missing", node.place)
@@ -191,8 +191,8 @@ class JavaScript:
         definition = self.formula.definitions.get(base.value) if base.kind == "name" and base.value not in self.symbols else None
         if definition and definition.own and len(indices) >= len(definition.own) and base.value not in self.parameters:
             own = ", ".join(map(letter_of, definition.own))
-            places = ", ".join(map(self._plain, indices[: len(definition.own)]))
-            source, indices, axis = f"(({own}) => {self._inside(definition, {}, o)})({places})", indices[len(definition.own) :], 9
+            where = ", ".join(map(self._plain, indices[: len(definition.own)]))
+            source, indices, axis = f"(({own}) => {self._inside(definition, {}, o)})({where})", indices[len(definition.own) :], 9
         else:
             source, axis = self.written(base, o), 0
         symbol = self.symbols.get(base.value, Symbol("")) if base.kind == "name" and base.value not in self.parameters else Symbol("")
@@ -205,7 +205,8 @@ class JavaScript:
     def _plain(self, index: Node) -> str:
         return letter_of(index.value) if index.kind == "index" and index.value not in self.parameters else self.written(index, "n")
 
-    def _power(self, base: Node, exponent: Node, o: str) -> str:
+    def _power(self, node: Node, o: str) -> str:
+        base, exponent = node.children
         if base == Node("constant", (), "e"):
             return f"{o}.exp({self.written(exponent, o)})"
         return f"{o}.power({self._all((base, exponent), o)})"
@@ -319,6 +320,11 @@ class JavaScript:
         base = node.children[0] if node.kind == "entry" else node
         body = self.formula.definitions[base.value].body if base.value in self.formula.definitions else base
         return body.kind == "set" or (body.kind == "name" and body.value in self.symbols and self.symbols[body.value].is_set)
+
+
+def _number(source: str, o: str) -> str:
+    """Return a number in an algebra; a plain number stands for itself."""
+    return source if o == "n" else f"{o}.number({source})"
 
 
 def _less(number: int) -> str:

@@ -35,7 +35,11 @@ const PLAIN = {
 
 // A word: its value, its text, how tightly the text binds, and the numbers `from` which it is made, as "name,row,column".
 const SUM = 0, NEGATIVE = 1, PRODUCT = 2, SINGLE = 3, MOST = 5, RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-const tied = (word, least) => (word.binds < least ? `(${word.text})` : word.text);
+let longest = Infinity; // characters of a part: of a longer one its number stands
+const tied = (word, least) => {
+  if (word.text.length > longest) return tied(WORDS.number(word.value), least);
+  return word.binds < least ? `(${word.text})` : word.text;
+};
 const few = (texts, sign) => (texts.length > MOST ? [texts[0], texts[1], "…", texts[texts.length - 1]] : texts).join(sign);
 const total = (terms) => few(terms.map((term) => tied(term, NEGATIVE)), " + ").replaceAll("+ −", "− ") || "0";
 const NOWHERE = [];
@@ -48,8 +52,9 @@ const wordy = (compute, write, binds) => (...words) => {
   return { value, text: write(...words), binds, from: merged(words.flat()) };
 };
 const word = (value, from = NOWHERE) => ({ value, text: shown(value), binds: value < 0 ? NEGATIVE : SINGLE, from });
-const named = (name) => wordy(PLAIN[name], (one) => `${name}(${one.text})`, SINGLE);
-const extreme = (name) => wordy(PLAIN[name], (some) => `${name}(${few(some.map((one) => one.text), ", ")})`, SINGLE);
+const inside = (word) => tied(word, SUM);
+const named = (name) => wordy(PLAIN[name], (one) => `${name}(${inside(one)})`, SINGLE);
+const extreme = (name) => wordy(PLAIN[name], (some) => `${name}(${few(some.map(inside), ", ")})`, SINGLE);
 const raised = (base, exponent) => {
   const { value, text } = exponent, small = Number.isInteger(value) && value >= 0 && text === String(value);
   return tied(base, SINGLE + (base.value < 0)) + (small ? Array.from(text, (digit) => RAISED[digit]).join("") : `^${/^[\w.]+$/.test(text) ? text : `(${text})`}`);
@@ -66,12 +71,12 @@ const WORDS = {
   over: wordy(PLAIN.over, (above, below) => `${tied(above, PRODUCT)} / ${tied(below, SINGLE)}`, PRODUCT),
   ...Object.fromEntries(["exp", "ln", "cos", "sin", "tan", "tanh"].map((name) => [name, named(name)])),
   sqrt: wordy(PLAIN.sqrt, (one) => `√${tied(one, SINGLE)}`, SINGLE),
-  abs: wordy(PLAIN.abs, (one) => `|${one.text}|`, SINGLE),
-  floor: wordy(PLAIN.floor, (one) => `⌊${one.text}⌋`, SINGLE),
-  ceil: wordy(PLAIN.ceil, (one) => `⌈${one.text}⌉`, SINGLE),
+  abs: wordy(PLAIN.abs, (one) => `|${inside(one)}|`, SINGLE),
+  floor: wordy(PLAIN.floor, (one) => `⌊${inside(one)}⌋`, SINGLE),
+  ceil: wordy(PLAIN.ceil, (one) => `⌈${inside(one)}⌉`, SINGLE),
   power: wordy(PLAIN.power, raised, SINGLE),
   factorial: wordy(PLAIN.factorial, (one) => `${tied(one, SINGLE)}!`, SINGLE),
-  truth: (sign, a, b) => ({ value: PLAIN.truth(sign, a.value, b.value), text: `[${a.text} ${SIGNS[sign]} ${b.text}]`, binds: SINGLE, from: merged([a, b]) }),
+  truth: (sign, a, b) => ({ value: PLAIN.truth(sign, a.value, b.value), text: `[${inside(a)} ${SIGNS[sign]} ${inside(b)}]`, binds: SINGLE, from: merged([a, b]) }),
   max: extreme("max"),
   min: extreme("min"),
 };
@@ -86,28 +91,30 @@ const once = (compute) => {
   };
 };
 
-// The same operations for rows, columns and matrices, from those for single numbers.
+// The same operations for rows, columns and matrices, from those for isNumber numbers.
 // What has no size yet takes that of its neighbour: a column or a row of equal numbers {ones}, {onesRow}, a matrix whose rows or columns
 // are all the same {each}, {across}, a multiple of I {identity}, one number at a place {unit, place}.
 const SHAPES = ["column", "ones", "onesRow", "each", "across", "identity", "unit"];
 const TURNED = { ones: "onesRow", onesRow: "ones", each: "across", across: "each", identity: "identity" };
 const shapeOf = (x) => (typeof x === "object" && !Array.isArray(x) ? SHAPES.find((key) => key in x) : undefined);
+const isNumber = (x) => !Array.isArray(x) && !shapeOf(x);
+const isRow = (x) => Array.isArray(x) && !Array.isArray(x[0]);
+const isMatrix = (x) => Array.isArray(x) && Array.isArray(x[0]);
+const flat = (x) => x.column ?? x;
 const algebra = (one) => {
-  const single = (x) => !Array.isArray(x) && !shapeOf(x);
   const each = (change, x, place = []) => {
     if (Array.isArray(x)) return x.map((y, at) => each(change, y, [...place, at]));
     const shape = shapeOf(x);
     return shape ? { ...x, [shape]: each(change, x[shape], place) } : change(x, place);
   };
   const zip = (join, a, b) => {
-    if (single(a) && single(b)) return join(a, b);
+    if (isNumber(a) && isNumber(b)) return join(a, b);
     const [x, y] = [fitted(a, b), fitted(b, a)];
     return x.column ? { column: x.column.map((z, place) => join(z, y.column[place])) } : rowwise([x, y], (...pair) => zip(join, ...pair));
   };
   const short = (x) => each((y) => one.number(one.value(y), y.from), x); // of a product of more than two only the last is written out
-  const isRow = (x) => Array.isArray(x) && !Array.isArray(x[0]);
-  const isMatrix = (x) => Array.isArray(x) && Array.isArray(x[0]);
-  const flat = (x) => x.column ?? x;
+
+
   const columns = once((x) => x[0].map((_, place) => x.map((row) => row[place])));
   const dot = (a, b) => {
     if (a.length !== b.length) throw new Error(`the lengths ${a.length} and ${b.length} do not fit`);
@@ -118,8 +125,8 @@ const algebra = (one) => {
   // A value in the size of another, where it has none.
   const fitted = (x, like) => {
     const [shape, other] = [shapeOf(x), flat(like)];
-    if (single(x) && isMatrix(like)) throw new Error("a number is no matrix");
-    if (single(x)) return each(() => x, like);
+    if (isNumber(x) && isMatrix(like)) throw new Error("a number is no matrix");
+    if (isNumber(x)) return each(() => x, like);
     if (shape === "unit") return fitted(other.map((_, at) => (at + 1 === x.place ? x.unit : one.number(0))), like);
     if (shape === "ones" || shape === "onesRow") return isMatrix(like) ? like.map((row) => row.map(() => x[shape])) : each(() => x[shape], like);
     if (shape === "identity") return like.map((row, i) => row.map((_, j) => (i === j ? x.identity : one.number(0))));
@@ -129,17 +136,19 @@ const algebra = (one) => {
   };
   const sized = (x, like) => (Array.isArray(x) || x.column ? x : fitted(x, like));
   const product = (a, b) => {
-    if (single(a) && single(b)) return one.by([a, b]);
-    if (single(a)) return each((x) => one.by([a, x]), b);
-    if (single(b)) return each((x) => one.by([x, b]), a);
+    if (isNumber(a) && isNumber(b)) return one.by([a, b]);
+    if (isNumber(a)) return each((x) => one.by([a, x]), b);
+    if (isNumber(b)) return each((x) => one.by([x, b]), a);
     if (a.identity !== undefined) return scaled(a.identity, b);
     if (b.identity !== undefined) return scaled(b.identity, a);
     if (a.ones !== undefined && (isRow(b) || b.onesRow !== undefined)) return { each: scaled(a.ones, b) };
     if (a.column && b.onesRow !== undefined) return { across: scaled(b.onesRow, a.column) };
     if (a.onesRow !== undefined) return b.column ? sumOf(b.column, a.onesRow) : columns(b).map((column) => sumOf(column, a.onesRow));
     if (b.ones !== undefined) return isRow(a) ? sumOf(a, b.ones) : { column: a.map((row) => sumOf(row, b.ones)) };
-    if (a.each) return b.column ? { ones: dot(a.each, b.column) } : { each: product(a.each, b) };
+    if (a.each) return b.column ? { ones: product(a.each, b) } : { each: product(a.each, b) };
     if (b.across) return { across: product(a, { column: b.across }).column };
+    if (b.each) return product(a, (isRow(a) ? a : a[0]).map(() => b.each));
+    if (a.across) return product(a.across.map((x) => flat(b).map(() => x)), b);
     if (a.column) return a.column.map((x) => b.map((y) => one.by([x, y])));
     if (isRow(a)) return b.column ? dot(a, b.column) : columns(short(b)).map((column) => dot(short(a), column));
     if (b.column) return { column: a.map((row) => dot(row, b.column)) };
@@ -151,7 +160,7 @@ const algebra = (one) => {
     return terms[0].map((_, place) => join(...terms.map((x) => x[place])));
   };
   const add = (...terms) => {
-    if (terms.every(single)) return one.plus(terms);
+    if (terms.every(isNumber)) return one.plus(terms);
     const solid = terms.find((x) => x.column) ?? terms.find(Array.isArray), shape = shapeOf(solid ?? terms[0]);
     if (!solid && terms.some((x) => shapeOf(x) !== shape)) throw new Error("these cannot be added");
     const fit = solid ? terms.map((x) => fitted(x, solid)) : terms;
@@ -162,8 +171,6 @@ const algebra = (one) => {
     if (found === undefined) throw new Error(`there is no number ${place + 1} among ${flat(x).length}`);
     return found;
   };
-  // Of rows, a number each; of a column its own.
-  const alongRows = (make, x) => (isMatrix(x) ? { column: x.map(make) } : make(flat(x)));
   const softmax = (x) => {
     if (isMatrix(x)) return x.map(softmax);
     if (x.column) return { column: softmax(x.column) };
@@ -172,104 +179,45 @@ const algebra = (one) => {
     const grown = x.map((y) => one.exp(one.plus([y, one.neg(top)])));
     return grown.map((y) => one.over(y, one.plus(grown)));
   };
-  const lse = (x) => {
-    const top = one.number(PLAIN.max(x.map(one.value)));
-    if (!Number.isFinite(one.value(top))) return top;
-    return one.plus([top, one.ln(one.plus(x.map((y) => one.exp(one.plus([y, one.neg(top)])))))]);
-  };
-  const squares = (x) => one.plus(x.flat().map((y) => one.by([y, y])));
-  const norm = (x, kind = "") => {
-    if (isMatrix(x) && kind !== "F") throw new Error("the norm of a matrix is not computed here");
-    return kind === "1" ? one.plus(flat(x).map(one.abs)) : one.sqrt(squares(flat(x)));
-  };
-  const times = (...factors) => (factors.every(single) ? one.by(factors) : factors.reduce((a, b) => product(a, b)));
-  const power = (x, exponent) => {
-    if (!isMatrix(x)) return each((y) => one.power(y, exponent), x);
-    const count = one.value(exponent);
-    const base = count < 0 ? each(one.number, inverse(each(one.value, x))) : x;
-    return count === 0 ? { identity: one.number(1) } : times(...Array(Math.abs(count)).fill(base));
-  };
+  const times = (...factors) => (factors.every(isNumber) ? one.by(factors) : factors.reduce((a, b) => product(a, b)));
   const transpose = (x) => {
     const shape = shapeOf(x);
     if (TURNED[shape]) return { [TURNED[shape]]: x[shape] };
     return isRow(x) ? { column: x } : (x.column ?? columns(x));
   };
-  const table = (x) => (single(x) ? [[x]] : x.column ? x.column.map((y) => [y]) : isRow(x) ? [x] : x);
-  const blocks = (rows) => {
-    const cells = rows.flat(), lying = (x) => single(x) || isRow(x), standing = (x) => single(x) || x.column;
-    if (rows.length === 1 && cells.every(lying)) return cells.flat();
-    const joined = rows.flatMap((row) => {
-      const tall = Math.max(...row.map((x) => (shapeOf(x) === "ones" ? 1 : table(x).length)));
-      const tables = row.map((x) => (shapeOf(x) === "ones" ? Array(tall).fill([x.ones]) : table(x)));
-      return n.run(0, tall - 1).map((place) => tables.flatMap((one) => one[place]));
-    });
-    return rows[0].length === 1 && cells.every(standing) ? { column: joined.flat() } : joined;
-  };
-  const mean = (weights, make) => {
-    const many = (left, places) =>
-      left.length ? left[0].flatMap((weight, place) => many(left.slice(1), [...places, [weight, place]])) : [places];
-    return add(...many(weights, []).map((places) => times(one.number(places.reduce((all, [weight]) => all * weight, 1)), make(...places.map(([, place]) => place)))));
-  };
-  const covariance = (weights, make, other = make) => {
-    const [middle, second] = [mean(weights, make), mean(weights, other)];
-    return mean(weights, (...places) => one.by([add(make(...places), one.neg(middle)), add(other(...places), one.neg(second))]));
-  };
-  const numbersOf = (x) => (single(x) ? [x] : numbersIn(x[shapeOf(x)] ?? x));
+  const numbersOf = (x) => (isNumber(x) ? [x] : numbersIn(x[shapeOf(x)] ?? x));
   const numbersIn = (x) => (Array.isArray(x) ? x.flatMap(numbersIn) : numbersOf(x));
-  const entrywise = ["exp", "ln", "sqrt", "cos", "sin", "tan", "tanh", "floor", "ceil", "factorial"];
+  const entrywise = ["exp", "ln", "sqrt", "cos", "sin", "tan", "tanh", "floor", "ceil"];
   const extremes = Object.fromEntries(["max", "min"].map((name) => [name, (some) => one[name](some.flatMap(flat))]));
   return {
     number: one.number,
+    each,
+    columns,
     given: one === PLAIN ? (x) => x : (x, name) => each((y, place) => one.number(y, name === undefined ? undefined : [[name, ...place].join()]), x),
     add,
     times,
     neg: (x) => each(one.neg, x),
-    dot: (a, b) => (single(a) || single(b) ? product(a, b) : isMatrix(a) ? one.plus(a.map((row, place) => dot(row, b[place]))) : dot(flat(sized(a, b)), flat(sized(b, a)))),
+    dot: (a, b) => (isNumber(a) || isNumber(b) ? product(a, b) : isMatrix(a) ? one.plus(a.map((row, place) => dot(row, b[place]))) : dot(flat(sized(a, b)), flat(sized(b, a)))),
     odot: (a, b) => zip((x, y) => one.by([x, y]), a, b),
     over: (a, b) => each((x) => one.over(x, b), a),
     transpose,
-    power,
     entry: (x, ...places) => places.reduce(at, x),
     slice: (x, first, last) => (x.column ? { column: x.column.slice(first, last) } : x.slice(first, last)),
     sum: (terms) => add(...terms),
     prod: (factors) => one.by(factors),
     ...extremes,
-    truth: one.truth,
+    truth: (sign, a, b) => (isNumber(a) && isNumber(b) ? one.truth(sign, a, b) : one.number(n[sign](each(one.value, a), each(one.value, b)) ? 1 : 0)),
     softmax,
-    columnSoftmax: (x) => columns(softmax(columns(x))),
-    lse: (x) => alongRows(lse, x),
-    diag: (x) => (isMatrix(x) ? { column: x.map((row, place) => row[place]) } : flat(x).map((y, i) => flat(x).map((_, j) => (i === j ? y : one.number(0))))),
-    trace: (x) => one.plus(x.map((row, place) => row[place])),
-    strictlyLower: (x) => x.map((row, i) => row.map((y, j) => (j < i ? y : one.number(0)))),
-    divergence: (a, b) => one.plus(flat(a).map((x, place) => one.by([x, one.ln(one.over(x, flat(b)[place]))]))),
-    logit: (x) => each((y) => one.ln(one.over(y, one.plus([one.number(1), one.neg(y)]))), x),
-    bars: (x) => (single(x) ? one.abs(x) : norm(x)),
-    norm,
-    outer: (a, b) => (isMatrix(a) ? a.flatMap((row) => b.map((other) => row.flatMap((x) => other.map((y) => one.by([x, y]))))) : flat(a).map((x) => flat(b).map((y) => one.by([x, y])))),
     ones: () => ({ ones: one.number(1) }),
     identity: () => ({ identity: one.number(1) }),
     unit: (place) => ({ unit: one.number(1), place }),
-    blocks,
-    mean,
-    covariance,
-    ...Object.fromEntries(entrywise.map((name) => [name, (x) => each(one[name], x)])),
+    ...Object.fromEntries(entrywise.map((name) => [name, (x) => each((y) => one[name](y), x)])),
     both: (a, b) => {
       const [sized, other] = [a, b].map((x) => Array.isArray(x) || x.column !== undefined);
-      const like = (x, y) => (single(x) ? each(() => x, y) : fitted(x, y));
+      const like = (x, y) => (isNumber(x) ? each(() => x, y) : fitted(x, y));
       return [sized || !other ? a : like(a, b), other || !sized ? b : like(b, a)].map(numbersOf);
     },
   };
-};
-// The inverse of a matrix of plain numbers, by elimination with the largest pivot.
-const inverse = (matrix) => {
-  const size = matrix.length, rows = matrix.map((row, i) => [...row, ...row.map((_, j) => (i === j ? 1 : 0))]);
-  for (let i = 0; i < size; i++) {
-    const pivot = n.run(i, size - 1).reduce((best, k) => (Math.abs(rows[k][i]) > Math.abs(rows[best][i]) ? k : best), i);
-    [rows[i], rows[pivot]] = [rows[pivot], rows[i]];
-    rows[i] = rows[i].map((x) => x / rows[i][i]);
-    for (let k = 0; k < size; k++) if (k !== i) rows[k] = rows[k].map((x, j) => x - rows[k][i] * rows[i][j]);
-  }
-  return rows.map((row) => row.slice(size));
 };
 const ROUND_OFF = 1e-13; // of the largest number
 const n = {
@@ -278,11 +226,13 @@ const n = {
   size: (x, axis) => (axis ? n.size(x[0], axis - 1) : (x.column ?? x).length),
   has: (members, place) => members[place] === 1,
   close: (a, b, slack = 0) => a === b || (Math.abs(a - b) <= 1e-10 * Math.max(Math.abs(a), Math.abs(b)) + slack && Number.isFinite(a - b)),
-  equal: (a, b) => {
+  // Of vectors every entry: both words mean that, as in NumPy.
+  compared: (a, b) => {
     const [some, others] = n.both(a, b), slack = ROUND_OFF * PLAIN.max([1, ...[...some, ...others].map(Math.abs).filter(Number.isFinite)]);
-    return some.length === others.length && some.every((x, place) => n.close(x, others[place], slack));
+    return some.map((x, place) => some.length === others.length && n.close(x, others[place], slack));
   },
-  unequal: (a, b) => !n.equal(a, b),
+  equal: (a, b) => n.compared(a, b).every((same) => same),
+  unequal: (a, b) => n.compared(a, b).every((same) => !same),
   less: (a, b) => a < b && !(Number.isFinite(a - b) && b - a <= 1e-12 * Math.max(Math.abs(a), Math.abs(b))),
   more: (a, b) => n.less(b, a),
   most: (a, b) => a <= b || n.equal(a, b),
@@ -299,10 +249,10 @@ const PARTS = [
   {"name":"V","title":"values","role":"value","axes":["head","key","feature"],"html":"V<sub>h</sub> = X W<sub>V</sub><sup>r</sup>,   r = ⌊h / g⌋,   g = H / H<sub>kv</sub>", rule: { value: (o, $, { head }) => o.times(o.given($.X), o.entry(o.given($.heads.W_V), n.floor(n.over(head, n.over($.H, $.H_kv))) - 0)) } },
   {"name":"S","title":"scores","role":"scores","axes":["head","query","key"],"html":"s<sub>ij</sub> = (Q K<sup>T</sup>)<sub>ij</sub> / √d<sub>k</sub>", rule: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.Q[head]), o.transpose(o.given($.K[head]))), i - 1, j - 1), o.sqrt(o.given($.d_k))) } },
   {"name":"A","title":"who may look at whom","role":"neutral","axes":["query","key"],"html":"A<sub>i</sub> = { j : j ≤ i + p }", rule: { loops: [], value: (o, $, _, i) => n.run(1, $.T).map((j) => o.truth("most", o.number(j), o.add(o.number(i), o.given($.ahead)))) } },
-  {"name":"M","title":"mask","role":"neutral","axes":["query","key"],"html":"M<sub>j</sub> = {0 if j ∈ A; −∞ if j ∉ A}", rule: { loops: ["query"], value: (o, $, { query }, j) => (n.has(n.given($.A[query]), j - 1) ? o.number(0) : !n.has(n.given($.A[query]), j - 1) ? o.neg(o.number(Infinity)) : o.number(NaN)) } },
+  {"name":"M","title":"mask","role":"neutral","axes":["query","key"],"html":"M<sub>j</sub> = {0 if j ∈ A; −∞ if j ∉ A}", rule: { loops: ["query"], value: (o, $, { query }, j) => (n.has($.A[query], j - 1) ? o.number(0) : !n.has($.A[query], j - 1) ? o.neg(o.number(Infinity)) : o.number(NaN)) } },
   {"name":"B","title":"masked scores","role":"scores","axes":["head","query","key"],"html":"b<sub>ij</sub> = s<sub>ij</sub> + M<sub>ij</sub>", rule: { value: (o, $, { head }, i, j) => o.add(o.entry(o.given($.S[head]), i - 1, j - 1), o.entry(o.given($.M), i - 1, j - 1)) } },
   {"name":"m","title":"largest score","role":"scores","axes":["head","query"],"html":"m<sub>i</sub> = max<sub>j</sub> b<sub>ij</sub>", rule: { value: (o, $, { head }, i) => o.max(n.run(1, n.size($.B[head], 1)).map((j) => o.entry(o.given($.B[head]), i - 1, j - 1))) } },
-  {"name":"P","title":"weights","role":"weights","axes":["head","query","key"],"html":"p<sub>ij</sub> = {0 if m<sub>i</sub> = −∞; (e<sup>b<sub>ij</sub> − m<sub>i</sub></sup> / (Σ<sub>l</sub> e<sup>b<sub>il</sub> − m<sub>i</sub></sup>)) if m<sub>i</sub> &gt; −∞}", rule: { value: (o, $, { head }, i, j) => (n.equal(n.entry(n.given($.m[head]), i - 1), n.neg(Infinity)) ? o.number(0) : n.more(n.entry(n.given($.m[head]), i - 1), n.neg(Infinity)) ? o.over(o.exp(o.add(o.entry(o.given($.B[head]), i - 1, j - 1), o.neg(o.entry(o.given($.m[head]), i - 1)))), o.sum(n.run(1, n.size($.B[head], 1)).map((l) => o.exp(o.add(o.entry(o.given($.B[head]), i - 1, l - 1), o.neg(o.entry(o.given($.m[head]), i - 1))))))) : o.number(NaN)) } },
+  {"name":"P","title":"weights","role":"weights","axes":["head","query","key"],"html":"p<sub>ij</sub> = {0 if m<sub>i</sub> = −∞; (e<sup>b<sub>ij</sub> − m<sub>i</sub></sup> / (Σ<sub>l</sub> e<sup>b<sub>il</sub> − m<sub>i</sub></sup>)) if m<sub>i</sub> &gt; −∞}", rule: { value: (o, $, { head }, i, j) => (n.equal(n.entry($.m[head], i - 1), n.neg(Infinity)) ? o.number(0) : n.more(n.entry($.m[head], i - 1), n.neg(Infinity)) ? o.over(o.exp(o.add(o.entry(o.given($.B[head]), i - 1, j - 1), o.neg(o.entry(o.given($.m[head]), i - 1)))), o.sum(n.run(1, n.size($.B[head], 1)).map((l) => o.exp(o.add(o.entry(o.given($.B[head]), i - 1, l - 1), o.neg(o.entry(o.given($.m[head]), i - 1))))))) : o.number(NaN)) } },
   {"name":"Z","title":"what was found","role":"value","axes":["head","query","feature"],"html":"z<sub>i</sub> = Σ<sub>j = 1..T<sub>k</sub></sub> p<sub>ij</sub> v<sub>j</sub>", rule: { value: (o, $, { head }, i) => o.sum(n.run(1, $.T).map((j) => o.times(o.entry(o.given($.P[head]), i - 1, j - 1), o.entry(o.given($.V[head]), j - 1)))) } },
   {"name":"O","title":"joined heads","role":"output","axes":["query","feature"],"html":"O = Σ<sub>h = 1..H</sub> Z<sub>h</sub> W<sub>O</sub><sup>h</sup>", rule: { loops: [], value: (o, $, _) => o.sum(n.run(1, $.H).map((h) => o.times(o.entry(o.given($.Z), h - 1), o.entry(o.given($.heads.W_O), h - 1)))) } },
   {"name":"Y","title":"output","role":"output","axes":["query","feature"],"html":"Y = X + O", rule: { loops: [], value: (o, $, _) => o.add(o.given($.X), o.given($.O)) } },
@@ -315,8 +265,8 @@ const TWINS = [
   {"id":"keys-ask","part":"S","title":"the keys ask and the queries answer: the scores are transposed","html":"s<sub>ij</sub> = (K Q<sup>T</sup>)<sub>ij</sub> / √d<sub>k</sub>", rules: { S: { value: (o, $, { head }, i, j) => o.over(o.entry(o.times(o.given($.K[head]), o.transpose(o.given($.Q[head]))), i - 1, j - 1), o.sqrt(o.given($.d_k))) } } },
   {"id":"past-hidden","part":"A","title":"the mask is transposed","html":"A<sub>i</sub> = { j : j ≥ i + p }", rules: { A: { loops: [], value: (o, $, _, i) => n.run(1, $.T).map((j) => o.truth("least", o.number(j), o.add(o.number(i), o.given($.ahead)))) } } },
   {"id":"self-hidden","part":"A","title":"the mask hides the token itself","html":"A<sub>i</sub> = { j : j &lt; i + p }", rules: { A: { loops: [], value: (o, $, _, i) => n.run(1, $.T).map((j) => o.truth("less", o.number(j), o.add(o.number(i), o.given($.ahead)))) } } },
-  {"id":"mask-after-softmax","part":"P","title":"the mask comes after the softmax","html":"p<sub>j</sub> = [j ∈ A] w<sub>j</sub>,   w = σ(s)","beside":"p<sub>j</sub> = σ(s + M)<sub>j</sub>", rules: { P: { loops: ["head","query"], value: (o, $, { head, query }, j) => o.times(o.number(n.has(n.given($.A[query]), j - 1) ? 1 : 0), o.entry(o.softmax(o.given($.S[head][query])), j - 1)) } } },
-  {"id":"multiplied-mask","part":"P","title":"the scores are multiplied by a mask of zeros and ones","html":"p<sub>j</sub> = e<sup>[j ∈ A] s<sub>j</sub></sup> / (Σ<sub>l</sub> e<sup>[l ∈ A] s<sub>l</sub></sup>)", rules: { P: { loops: ["head","query"], value: (o, $, { head, query }, j) => o.over(o.exp(o.times(o.number(n.has(n.given($.A[query]), j - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), j - 1))), o.sum(n.run(1, n.size($.A[query], 0)).map((l) => o.exp(o.times(o.number(n.has(n.given($.A[query]), l - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), l - 1)))))) } } },
+  {"id":"mask-after-softmax","part":"P","title":"the mask comes after the softmax","html":"p<sub>j</sub> = [j ∈ A] w<sub>j</sub>,   w = σ(s)","beside":"p<sub>j</sub> = σ(s + M)<sub>j</sub>", rules: { P: { loops: ["head","query"], value: (o, $, { head, query }, j) => o.times(o.number(n.has($.A[query], j - 1) ? 1 : 0), o.entry(o.softmax(o.given($.S[head][query])), j - 1)) } } },
+  {"id":"multiplied-mask","part":"P","title":"the scores are multiplied by a mask of zeros and ones","html":"p<sub>j</sub> = e<sup>[j ∈ A] s<sub>j</sub></sup> / (Σ<sub>l</sub> e<sup>[l ∈ A] s<sub>l</sub></sup>)", rules: { P: { loops: ["head","query"], value: (o, $, { head, query }, j) => o.over(o.exp(o.times(o.number(n.has($.A[query], j - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), j - 1))), o.sum(n.run(1, n.size($.A[query], 0)).map((l) => o.exp(o.times(o.number(n.has($.A[query], l - 1) ? 1 : 0), o.entry(o.given($.S[head][query]), l - 1)))))) } } },
   {"id":"finite-fill","part":"P","title":"a hidden score is made smaller by 10000, not by infinity","html":"p<sub>ij</sub> = σ<sub>l</sub>(s<sub>il</sub> − 10000 [l ∉ A<sub>i</sub>])<sub>j</sub>","beside":"p<sub>ij</sub> = σ<sub>l</sub>(s<sub>il</sub> + M<sub>il</sub>)<sub>j</sub>", rules: { P: { value: (o, $, { head }, i, j) => o.entry(o.softmax(n.run(1, n.size($.S[head], 1)).map((l) => o.add(o.entry(o.given($.S[head]), i - 1, l - 1), o.neg(o.times(o.number(10000), o.number(!n.has(n.entry($.A, i - 1), l - 1) ? 1 : 0)))))), j - 1) } } },
   {"id":"maximum-kept","part":"P","title":"the largest score is not subtracted","html":"p<sub>ij</sub> = e<sup>b<sub>ij</sub></sup> / (Σ<sub>l = 1..T<sub>k</sub></sub> e<sup>b<sub>il</sub></sup>)", rules: { P: { value: (o, $, { head }, i, j) => o.over(o.exp(o.entry(o.given($.B[head]), i - 1, j - 1)), o.sum(n.run(1, $.T).map((l) => o.exp(o.entry(o.given($.B[head]), i - 1, l - 1))))) } } },
   {"id":"weights-transposed","part":"Z","title":"the output takes the column of its query, not the row","html":"z<sub>i</sub> = Σ<sub>j = 1..T<sub>k</sub></sub> p<sub>ji</sub> v<sub>j</sub>", rules: { Z: { value: (o, $, { head }, i) => o.sum(n.run(1, $.T).map((j) => o.times(o.entry(o.given($.P[head]), j - 1, i - 1), o.entry(o.given($.V[head]), j - 1)))) } } },

@@ -65,7 +65,6 @@ class Written:
             for symbol, source in self.sources.items()
         }
         source = JavaScript(self.formula, symbols, {letter: f"$.{LENGTHS[letter]}" for letter in self.ranges}).written(self.side)
-        source = re.sub(r"\bn\.(?:given|number)\(([\w.$]+)\)", r"\1", source)  # of plain numbers, which stand for themselves
         loops = ", ".join(loop for loop in ("head", "query") if re.search(rf"\b{loop}\b", source))
         return f"({', '.join(['o', '$', f'{{ {loops} }}' if loops else '_', *self.letters])}) => {source}"
 

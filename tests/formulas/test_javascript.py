@@ -14,7 +14,8 @@ from attn_course.formulas.givens import Given, Outcomes
 from attn_course.formulas.javascript import JavaScript, Symbol
 from tests.browser.script import scripted
 
-ALGEBRA = Path(room.__file__).with_suffix(".js").read_text(encoding="utf-8")
+FILES = [Path(room.__file__).with_name(name) for name in ("javascript.js", "javascript_more.js")]
+ALGEBRA = "\n".join(file.read_text(encoding="utf-8") for file in FILES)
 RNG = np.random.default_rng(11)
 Q, K, V = RNG.normal(size=(2, 3)), RNG.normal(size=(5, 3)), RNG.normal(size=(5, 4))
 S, W = Q @ K.T, RNG.normal(size=(3, 3))
@@ -111,7 +112,7 @@ def in_numpy(right: str) -> np.ndarray:
         r"C^\top W",
         r"W \odot W + Q^\top Q \odot W",
         r"r \odot (r - \mathbf{1}^\top)",
-        r"\lVert z \rVert + \lVert z \rVert_1 + \lVert W \rVert_F + \lVert C \rVert^2",
+        r"\lVert z \rVert + \lVert z \rVert_1 + \lVert W \rVert_F + \lVert W \rVert_2 + \lVert C \rVert^2",
         r"\lvert x - d \rvert + \lvert z \rvert + \lvert A \rvert",
         r"\lceil x \rceil + \cos x - \sin x \tanh d",
         r"\tan x + \log_2 n + 4! ",

@@ -1,4 +1,4 @@
-r"""The tree of a formula as JavaScript: source that computes with whatever numbers it is given, beside `javascript.js`.
+r"""The tree of a formula as JavaScript: source that computes with whatever numbers it gets, beside javascript.js and javascript_more.js.
 
     side = Formula.of(r"z_i = \sum_j p_{ij}\, v_j", ["z", "p", "v"]).claims[0].children[2]
     JavaScript(formula, {"p": Symbol("$.P"), "v": Symbol("$.V")}).written(side)
@@ -11,11 +11,13 @@ list of its outcomes, and its letter (`Random`) is a variable too, over which an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from attn_course.formulas.compiled import OWN, Definition, Formula, flattened
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node, bound_in, is_between
 
+ALGEBRA, MORE = (Path(__file__).with_name(name) for name in ("javascript.js", "javascript_more.js"))
 OPERATIONS = {"sum": "add", "product": "times", "neg": "neg", "odot": "odot", "times": "times", "over": "over"}
 OPERATIONS |= {"transpose": "transpose", "floor": "floor", "ceil": "ceil", "factorial": "factorial", "dot": "dot"}
 CALLS = {rf"\{name}": name for name in ("sqrt", "exp", "ln", "cos", "sin", "tan", "tanh")}

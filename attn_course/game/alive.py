@@ -19,14 +19,13 @@ from attn_course.equations.publish import publish
 from attn_course.equations.show import ShowError, Shown, shown
 from attn_course.figures.explorable import Explorable, joined_html
 from attn_course.formulas import FormulaError, Node
+from attn_course.formulas.javascript import ALGEBRA, MORE
 from attn_course.formulas.tree import write
 from attn_course.game.living import Derived, Form, Input, Life, StaysStill, living
 from attn_course.game.mathml import mathml
 from attn_course.game.sides import Chain, keys_of, values_of
 
 HERE = Path(__file__).parent
-ALGEBRA = HERE.parent / "formulas" / "javascript.js"
-RARE = ALGEBRA.with_name("javascript_more.js")
 CALLED, JOINED = re.compile(r"\b[on]\.(\w+)\("), re.compile(r"^  (\w+)[:,]", re.MULTILINE)
 SHORT = 36  # characters of a side that stands above its table
 SIDES = ("left side", "right side")
@@ -90,7 +89,7 @@ def card(life: Life) -> str:
     )
     controls = CONTROLS.format(title=escape(title(life.equation)), buttons=buttons)
     source = javascript(life)
-    algebra, rare, engine = (part.read_text(encoding="utf-8") for part in (ALGEBRA, RARE, HERE / "alive.js"))
+    algebra, rare, engine = (part.read_text(encoding="utf-8") for part in (ALGEBRA, MORE, HERE / "alive.js"))
     first, *blocks = rare.split("\n\n")
     needed = [block for block in blocks if {*JOINED.findall(block)} & {*CALLED.findall(source)}]
     script = "\n".join([algebra, *[first] * bool(needed), *needed, engine, f"const LIFE = {source};"])

@@ -1,7 +1,6 @@
 """Formulas as JavaScript: the browser and NumPy give the same numbers for one tree, and its words say these numbers."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +13,7 @@ from attn_course.formulas.givens import Given, Outcomes
 from attn_course.formulas.javascript import JavaScript, Symbol
 from tests.browser.script import scripted
 
-FILES = [Path(room.__file__).with_name(name) for name in ("javascript.js", "javascript_more.js")]
-ALGEBRA = "\n".join(file.read_text(encoding="utf-8") for file in FILES)
+ALGEBRA = "\n".join(file.read_text(encoding="utf-8") for file in (room.ALGEBRA, room.MORE))
 RNG = np.random.default_rng(11)
 Q, K, V = RNG.normal(size=(2, 3)), RNG.normal(size=(5, 3)), RNG.normal(size=(5, 4))
 S, W = Q @ K.T, RNG.normal(size=(3, 3))

@@ -16,6 +16,7 @@ from attn_course.equations.drawing import Normal
 from attn_course.equations.written import WrongForm
 from attn_course.formulas import Formula, FormulaError, Malformed, sides
 from attn_course.formulas.givens import as_given
+from attn_course.formulas.javascript import ALGEBRA, MORE
 from attn_course.game import alive as room
 from attn_course.game.alive import card, chain_source, javascript, life_of
 from attn_course.game.living import Life, StaysStill, living
@@ -23,7 +24,7 @@ from attn_course.game.sides import chains, formula_with, is_turned, letters_of, 
 from tests.browser.script import scripted, unpacked
 
 CARD = Path(room.__file__).parents[1] / "figures" / "card.js"
-ENGINE = "\n".join(part.read_text(encoding="utf-8") for part in (room.ALGEBRA, room.RARE, CARD, room.HERE / "alive.js"))
+ENGINE = "\n".join(part.read_text(encoding="utf-8") for part in (ALGEBRA, MORE, CARD, room.HERE / "alive.js"))
 ASKED = """
 let LIFE;
 const LIVES = {}, CHAINS = {};

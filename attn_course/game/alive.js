@@ -44,7 +44,7 @@ const judged = (life, form, values) => {
 
 // ---- Numbers that hide a mistake. Everybody gets the same, from one seed.
 const seeded = (seed) => () => {
-  seed = (seed + 0x6d2b79f5) | 0;
+  seed = (seed + 1831565813) | 0;
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
   t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
   return ((t ^ (t >>> 14)) >>> 0) / 4294967296;

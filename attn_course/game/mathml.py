@@ -28,6 +28,8 @@ FENCES = {r"\lVert": "‖", r"\rVert": "‖", r"\|": "‖", r"\lvert": "|", r"\r
 FENCES |= {r"\lceil": "⌈", r"\rceil": "⌉", r"\langle": "⟨", r"\rangle": "⟩", r"\{": "{", r"\}": "}", "(": "(", ")": ")", "[": "[", "]": "]"}
 FENCES |= {"|": "|", r"\Vert": "‖"}
 SIZED = re.compile(r"\\(left|right|(big|Big|bigg|Bigg)[lrm]?)$")
+OPENING = re.compile(r"\\(left|[bB]igg?l)$")
+CLOSING = (r"\right", r"\bigr", r"\Bigr", r"\biggr", r"\Biggr")
 NAMES = {r"\infty": "∞", r"\ell": "ℓ", r"\emptyset": "∅", r"\varnothing": "∅", r"\hbar": "ℏ"}
 FUNCTIONS = {
     "exp",
@@ -156,12 +158,17 @@ class _Reader:
         return self.command(token[1:])
 
     def sized(self, token: str) -> str:
-        """Return a large bracket."""
+        """Return a large bracket; with all up to the one that closes it, as one thing, which carries what is attached to that."""
+        first = self.fence()
+        if not OPENING.match(token):
+            return first
+        inside = self.row(*CLOSING)
+        return f"<mrow>{first}{inside}{self.fence() if self.token and self.take() else ''}</mrow>"
+
+    def fence(self) -> str:
+        """Return a bracket that grows with what it holds."""
         sign = self.take()
-        if sign == ".":
-            return ""
-        grows = str(not token.startswith(r"\big")).lower()
-        return f'<mo stretchy="{grows}">{escape(FENCES.get(sign, SIGNS.get(sign, sign)))}</mo>'
+        return "" if sign == "." else f'<mo stretchy="true">{escape(FENCES.get(sign, SIGNS.get(sign, sign)))}</mo>'
 
     def command(self, name: str) -> str:
         """Return what a command makes."""

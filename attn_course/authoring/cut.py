@@ -47,7 +47,7 @@ def _core_findings(book: NotebookNode, deeper: Collection[str]) -> Iterator[Find
             continue
         named = {labels.get(number, number) for number in _CITED.findall(text)}
         if cell.cell_type == "code":
-            named |= {*literal_calls(text, "show")}
+            named |= {*literal_calls(text, "show"), *literal_calls(text, "alive")}
         for label in sorted(named & {*deeper}):
             yield cell.id, f"Eq. {label} belongs to a deeper section, which no core section needs; wanted at most a link to that section"
 

@@ -100,9 +100,9 @@ def verify_findings(book: NotebookNode, slug: str) -> Iterator[Finding]:
 
 
 def shown_findings(book: NotebookNode) -> Iterator[Finding]:
-    """Every show("label", wrong="...") names an equation, and one of its wrong forms."""
+    """Every show("label", wrong="...") names an equation, and one of its wrong forms; every alive("label") an equation."""
     for cell in code_cells(book):
-        for call in calls(cell.source, "show"):
+        for call in [*calls(cell.source, "show"), *calls(cell.source, "alive")]:
             labels = [str(argument.value) for argument in call.args[:1] if isinstance(argument, ast.Constant)]
             wrongs = [str(word.value.value) for word in call.keywords if word.arg == "wrong" and isinstance(word.value, ast.Constant)]
             for label in labels:

@@ -12,12 +12,13 @@ from attn_course.numbers import FILE, Tables, lesson_modules
 
 PACKAGE = "attn_course"
 LAZY = {  # names that attn_course/__init__ finds when asked
+    "alive": f"{PACKAGE}.game.alive",
     **dict.fromkeys(("check", "read"), f"{PACKAGE}.tasks"),
     **dict.fromkeys(("show", "verify", "verify_lesson"), f"{PACKAGE}.equations"),
 }
 LESSON_ROOMS = {  # check("stable-softmax") reads lessons/softmax/tasks*.py
     **dict.fromkeys(("check", "read"), ("tasks", "tasks")),
-    **dict.fromkeys(("show", "verify", "verify_lesson"), ("equations", "labels")),
+    **dict.fromkeys(("alive", "show", "verify", "verify_lesson"), ("equations", "labels")),
 }
 EVERY_LESSON = {"chapter_map": "equations"}  # chapter_map() counts in the files of all lessons, which it loads when called
 _FILE_NAME = re.compile(r"[\w-]+(/[\w-]+)*(\.[a-z]+)?")

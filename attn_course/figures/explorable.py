@@ -3,8 +3,8 @@
 The parts lie in `explorables/` of the lesson that shows it: for a card called NAME, `NAME.html` holds its question as a line with the
 class attn-title, and the controls; `NAME.js` a function ``start(root)``, `NAME.css` what is special about its look, and
 `NAME_words.html` what it says without scripts. A page that begins in another way brings its frame, its title and its words itself.
-`explorable.css` and `explorable.js` beside this file are common to all. They give role colours, sliders and buttons of 44 px
-under a finger, and `play`, `onReset`, `speak`, `showBeside`, `drawAxis`, `svg`; see the comments there.
+`card.css` and `card.js` beside this file are the frame of all, with role colours and buttons of 44 px under a finger; `explorable.css`
+and `explorable.js` give sliders, and `play`, `onReset`, `speak`, `showBeside`, `drawAxis`, `svg`; see the comments there.
 """
 
 import json
@@ -53,11 +53,19 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
 
     Raises ValueError if `slug` has another form, or there is no such card.
     """
-    if not SLUG.fullmatch(slug):
-        raise ValueError(f"slug must be lower-case words joined by hyphens, such as 'softmax-2'; got {slug!r}")
     if not card.with_name(f"{card.name}.js").is_file():
         raise ValueError(f"card must be one of {sorted(part.stem for part in card.parent.glob('*.js'))}; got {card.name!r}")
     controls, script, look, words = (_read(card.with_name(card.name + ending)) for ending in (".html", ".js", ".css", "_words.html"))
+    given = "" if data is None else f"const DATA = {_script_text(data)};\n"
+    common = [_read(HERE / f"explorable.{kind}") for kind in ("css", "js")]
+    script = "\n".join([given, common[1], *scripts, script])
+    return joined_html(card.name, slug, controls, common[0] + look, words, script)
+
+
+def joined_html(name: str, slug: str, controls: str, look: str, words: str, script: str) -> str:
+    """Return a card made of its parts; see `explorable_html`. `script` defines ``start(root)`` and holds no "</"."""
+    if not SLUG.fullmatch(slug):
+        raise ValueError(f"slug must be lower-case words joined by hyphens, such as 'softmax-2'; got {slug!r}")
     if title := TITLE.match(controls):
         words = title[0] + WITHOUT_SCRIPTS + words
         controls = (
@@ -66,13 +74,11 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
         )
     # The ids become final when the card is built.
     markup = _script_text(compact_markup(controls.replace("{{id}}", f"attn-{slug}")))
-    given = "" if data is None else f"const DATA = {_script_text(data)};\n"
-    before = "\n".join([_read(HERE / "explorable.js"), *scripts])
-    script = f"{given}{before}\n{script}\nmountExplorables({json.dumps(card.name)}, {markup}, start);"
+    script = f"{_read(HERE / 'card.js')}\n{script}\nmountExplorables({json.dumps(name)}, {markup}, start);"
     script = compact_script(f'(() => {{\n"use strict";\n{script}\n}})();')
     return (
-        f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{card.name}">\n'
-        f"<style>{compact_style(_read(HERE / 'explorable.css') + look)}</style>\n"
+        f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{name}">\n'
+        f"<style>{compact_style(_read(HERE / 'card.css') + look)}</style>\n"
         f'<div class="attn-words">{compact_markup(words)}</div>\n'
         f"<script>{script}</script>\n</div>"
     )

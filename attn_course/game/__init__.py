@@ -1,1 +1,1 @@
-"""Break the machine: what is counted in JavaScript, how it is held to NumPy, and the card and the page that show it."""
+"""Break the machine, and equations that are alive: what is counted in JavaScript, how it is held to NumPy, and what shows it."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from attn_course import sentence
+from attn_course.formulas.javascript import ALGEBRA
 from attn_course.game.formulas import DONE, HEAD, PARTS, TWINS, UPDATE, Part, Rule, Twin
 from attn_course.game.levels import LEVELS, solved
 from attn_course.game.rules import AHEAD, written
 
 HERE = Path(__file__).parent
-ALGEBRA = HERE.parent / "formulas" / "javascript.js"
 ENGINE = HERE / "engine.js"
 SHIPPED = ("id", "lamp", "title", "hint", "note", "story", "start", "locked", "par")  # what the page says and holds of a level
 USUAL = ("heads",)  # what is locked, where a level says nothing else

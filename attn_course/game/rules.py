@@ -60,12 +60,11 @@ class Written:
         """Return a function of the algebra, the values of all that came before, the head (and the query), and the letters."""
         symbols = {
             symbol: Symbol(
-                "head" if source == "head" else f"$.{source}" + "".join(f"[{axis}]" for axis in self.fixed(source)), self.start(symbol)
+                "head" if source == "head" else f"$.{source}" + "".join(f"[{axis}]" for axis in self.fixed(source)), (self.start(symbol),)
             )
             for symbol, source in self.sources.items()
         }
         source = JavaScript(self.formula, symbols, {letter: f"$.{LENGTHS[letter]}" for letter in self.ranges}).written(self.side)
-        source = re.sub(r"\bn\.(?:given|number)\(([\w.$]+)\)", r"\1", source)  # of plain numbers, which stand for themselves
         loops = ", ".join(loop for loop in ("head", "query") if re.search(rf"\b{loop}\b", source))
         return f"({', '.join(['o', '$', f'{{ {loops} }}' if loops else '_', *self.letters])}) => {source}"
 

@@ -100,6 +100,7 @@ def test_two_labels_in_a_formula_and_a_label_outside_one_are_found():
     [
         ('show("softmaxx", z=[1, 2])', "there is no equation 'softmaxx'; is it softmax or log-softmax"),
         ('show("softmax", wrong="scores divided")', "wanted one of the wrong forms of Eq. softmax, a function of one entry alone"),
+        ('alive("softmaxx")', "there is no equation 'softmaxx'; is it softmax or log-softmax"),
     ],
 )
 def test_a_call_of_show_that_names_nothing_is_found(call, problem):

@@ -8,9 +8,11 @@ from attn_course.game.build import javascript
 from attn_course.game.card import SCRIPTS
 from tests.figures.support import CARDS
 
-PARTS = [explorable.HERE / "explorable.js", *SCRIPTS, *(card.with_suffix(".js") for card in CARDS.values())]
+PARTS = [explorable.HERE / "card.js", explorable.HERE / "explorable.js", *SCRIPTS]
+PARTS += [card.with_suffix(".js") for card in CARDS.values()]
 SOURCES = {"machine": javascript(), **{path.name: path.read_text(encoding="utf-8") for path in PARTS}}
 STYLES = [
+    explorable.HERE / "card.css",
     explorable.HERE / "explorable.css",
     explorable.HERE / "diagram.css",
     SCRIPTS[0].with_name("page.css"),

@@ -1,0 +1,324 @@
+// A formula that is alive: LIFE holds its inputs, what follows from them, and its forms, all written by `living.py`.
+const SAID = { equal: "=", unequal: "≠", less: "<", more: ">", most: "≤", least: "≥" };
+const LONG = 52; // characters of a part that a computation writes out; of a longer one it shows the number
+const same = (a, b) => a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b)));
+const holds = (sign, a, b) => (sign === "equal" ? same(a, b) : sign === "unequal" ? !same(a, b) : (sign === "most" || sign === "least") && same(a, b) ? true : n[sign](a, b));
+const every = (lists) => (lists.length ? lists[0].flatMap((x) => every(lists.slice(1)).map((rest) => [x, ...rest])) : [[]]);
+const shapeIn = (x) => {
+  if (Array.isArray(x)) return [x.length, ...(Array.isArray(x[0]) ? [x[0].length] : [])];
+  return typeof x === "object" && x.column ? [x.column.length] : typeof x === "number" ? [] : null;
+};
+
+// All numbers, from those of the inputs.
+const numbersOf = (life, values) => {
+  const $ = { ...life.fixed, ...values };
+  for (const one of life.derived) $[one.key] = one.make(n, $);
+  return $;
+};
+// Every relation of a form: its cases, and for each the numbers of all sides (in one shape) and where they are as claimed.
+const evaluated = (life, form, $) =>
+  form.chains.map((chain) => {
+    const cases = every(chain.runs).map((places) => {
+      if (chain.where && !chain.where($, ...places)) return null;
+      const values = chain.sides.map((side) => side(n, $, ...places));
+      const whole = Math.max(0, values.findIndex((x) => (shapeIn(x) ?? []).length));
+      const shape = shapeIn(values[whole]) ?? [];
+      const sides = values.map((value, place) => (place === whole ? n.both(value, value) : n.both(value, values[whole]))[0]);
+      if (sides.some((side) => side.length !== sides[0].length)) throw new Error(`the shapes of the sides do not fit`);
+      const fits = sides[0].map((_, at) => chain.signs.map((sign, link) => holds(sign, sides[link][at], sides[link + 1][at])));
+      return { places, shape, whole, sides, fits, stands: !chain.runs.length && values[whole].column !== undefined };
+    });
+    return { chain, cases };
+  });
+// How many numbers are claimed, how many are not as claimed (of the relations in which some are not), and whether all are numbers.
+const counted = (found) => {
+  const fitsOf = ({ cases }) => cases.flatMap((one) => (one ? one.fits : [])), failing = found.filter((one) => fitsOf(one).some((links) => links.includes(false)));
+  const fits = (failing.length ? failing : found).flatMap(fitsOf);
+  const numbers = found.flatMap(({ cases }) => cases.flatMap((one) => (one ? one.sides.flat() : [])));
+  return { all: fits.length, fail: fits.filter((links) => links.includes(false)).length, defined: !numbers.some(Number.isNaN) };
+};
+const judged = (life, form, values) => {
+  const $ = numbersOf(life, values);
+  return { $, found: evaluated(life, form, $) };
+};
+
+// ---- Numbers that hide a mistake. Everybody gets the same, from one seed.
+const seeded = (seed) => () => {
+  seed = (seed + 1831565813) | 0;
+  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+};
+const POOLS = { set: [0, 1], share: [0.2, 0.4, 0.5, 0.6, 0.8], positive: [1, 2, 3, 0.5], whole: [1, 2, 3, 4], any: [0, 1, 2, 3, -1, -2] };
+const PATTERNS = [(c, r) => r(), (c) => c, (c, r, i, j) => r(j), (c, r, i) => r(i), (c, r, i, j) => r(Math.min(i, j), Math.max(i, j)), (c, r, i, j) => (i === j ? c : 0)];
+const patterned = (one, value, random, pattern) => {
+  const some = POOLS[one.kind], drawn = new Map(), any = () => some[Math.floor(random() * some.length)], c = any();
+  const number = (...key) => (key.length ? (drawn.has(key.join()) ? drawn : drawn.set(key.join(), any())).get(key.join()) : any());
+  const make = (x, places) => (x.column ? { column: make(x.column, places) } : Array.isArray(x) ? x.map((y, k) => make(y, [...places, k])) : PATTERNS[pattern](c, number, ...places.slice(-2)));
+  const fits = one.kind === "any" || one.kind === "set" || pattern < PATTERNS.length - 1;
+  return fits ? make(value, []) : value;
+};
+const others = (life, random, patterns) => Object.fromEntries(life.inputs.map((one) => [one.key, patterned(one, life.values[one.key], random, Math.floor(random() * patterns))]));
+const sound = (found) => {
+  const { all, fail, defined } = counted(found);
+  return all > 0 && !fail && defined;
+};
+const TRIES = 1500, SAMPLES = 24;
+// Numbers on which a wrong form agrees with the equation, or on which it does not, or null if none were found.
+const searched = (life, form, hidden) => {
+  const random = seeded(7);
+  for (let k = 0; k < TRIES; k++) {
+    const values = others(life, random, PATTERNS.length);
+    try {
+      const { $, found } = judged(life, life.forms[0], values);
+      if (sound(found) && sound(evaluated(life, form, $)) === hidden) return values;
+    } catch {
+      continue; // this form cannot be computed on these numbers
+    }
+  }
+  return null;
+};
+// Whether some number of a wrong form is off by the same amount, whatever the numbers are.
+const alwaysOff = (life, form) => {
+  const random = seeded(11);
+  let gaps = null;
+  for (let k = 0; k < SAMPLES; k++) {
+    const { $, found } = judged(life, life.forms[0], others(life, random, 1));
+    if (!sound(found)) continue;
+    const here = evaluated(life, form, $).map(({ chain, cases }) => (cases.includes(null) || chain.signs.some((sign) => sign !== "equal") ? [] : cases.flatMap((one) => one.sides[0].map((x, at) => one.sides[1][at] - x))));
+    gaps = gaps ? gaps.map((some, place) => some.map((gap, at) => (Math.abs(gap) > 1e-6 && same(gap, here[place][at]) ? gap : 0))) : here;
+  }
+  return (gaps ?? []).some((some) => some.some((gap) => Math.abs(gap) > 1e-6));
+};
+
+// One number of a side in words: what it is computed from, and where that stands.
+const keyed = (life, key) => [...life.derived, ...life.beside].find((one) => one.key === key.split(",")[0]);
+const picked = (value, places) => places.reduce((inner, place) => (inner.column ?? inner)[place], value);
+const worded = (life, $, chain, one, side, at) => {
+  const values = chain.sides.map((make, place) => (place === side || place === one.whole ? make(words, $, ...one.places) : null));
+  const word = words.both(values[side], values[one.whole])[0][at];
+  return opened(life, $, word);
+};
+// A number that stands for itself, and follows from others, is written out by what it follows from.
+const opened = (life, $, word) => {
+  const from = word.from.map((key) => based(life, key)), maker = from.length === 1 && word.text === shown(word.value) ? keyed(life, from[0]) : undefined;
+  if (!maker?.make) return { ...word, lit: from };
+  const inner = picked(maker.make(words, $), placesOf(from[0]));
+  return { ...inner, lit: [...from, ...inner.from.map((key) => based(life, key))] };
+};
+// Where a number of a symbol stands that is another one: the rows q of Q, or its columns.
+const placesOf = (key) => key.split(",").slice(1).map(Number);
+const based = (life, key) => {
+  const maker = keyed(life, key), places = placesOf(key);
+  return maker?.base ? based(life, [maker.base, ...(maker.turned ? places.reverse() : places)].join()) : key;
+};
+
+// ---- The card
+const TAGS = "mi mo mn mrow msub msup msubsup mfrac munder mover munderover mtd mtr mtable msqrt".split(" "), FIXED = "\u011e"; // the last: a bracket that does not grow
+const typeset = (text) => text.replaceAll(FIXED, '<mo stretchy="false">').replace(/[\u0100-\u011d]/g, (letter) => `<${letter.charCodeAt(0) % 2 ? "/" : ""}${TAGS[(letter.charCodeAt(0) - 256) >> 1]}>`);
+const cell = (value) => {
+  const size = Math.abs(value);
+  return size < 1e-12 ? "0" : shown(size < 1e-3 ? Number(value.toPrecision(1)) : value);
+};
+const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+const grid = (rows, caption) => `<table><caption>${typeset(caption)}</caption><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
+const start = (root) => {
+  longest = LONG;
+  const life = LIFE, values = structuredClone(life.values);
+  const find = (name) => root.querySelector(`.alv-${name}`);
+  const off = new Map(), never = () => (off.has(form) ? off : off.set(form, alwaysOff(life, life.forms[form]))).get(form);
+  let form = 0, at = null, lit = [], seen = 0;
+
+  // Tables: of an input with fields, of anything else with cells that can be pointed at. A table of more axes is several.
+  const layers = (value, place = []) => {
+    const inner = value.column ?? value;
+    if (!Array.isArray(inner)) return [{ place: [], rows: [[[...place]]] }];
+    const depth = (x) => (Array.isArray(x.column ?? x) ? 1 + depth((x.column ?? x)[0]) : 0);
+    if (depth(value) > 2) return inner.flatMap((one, k) => layers(one, [...place, k]).map((layer) => ({ ...layer, place: [k, ...layer.place] })));
+    if (depth(value) === 1) return [{ place: [], rows: value.column ? inner.map((_, k) => [[...place, k]]) : [inner.map((_, k) => [...place, k])] }];
+    return [{ place: [], rows: inner.map((row, i) => (row.column ?? row).map((_, j) => [...place, i, j])) }];
+  };
+  const numbersIn = (x) => (Array.isArray(x) ? x.reduce((sum, y) => sum + numbersIn(y), 0) : x.column ? x.column.length : 1);
+  const spoken = (name, places) => `${name}${places.length ? `, ${places.length > 1 ? "row " : "number "}${places.map((place) => place + 1).join(", column ")}` : ""}`;
+  const field = (one, places) => {
+    const value = picked(values[one.key], places), about = `data-at="${[one.key, ...places].join()}" aria-label="${escaped(spoken(one.spoken, places))}"`;
+    if (one.kind === "set") return `<td><button type="button" class="alv-member" ${about} aria-pressed="${value === 1}">${value === 1 ? "✓" : "–"}</button></td>`;
+    return `<td><input ${about} inputmode="decimal" autocomplete="off" value="${shown(value).replace("−", "-")}"></td>`;
+  };
+  const pointed = (about, text, extra = "") => `<td tabindex="-1" ${about} class="${extra}">${text}</td>`;
+  const small = (text) => (text ? ` <span class="alv-layer">${text}</span>` : "");
+  const numbered = (places) => places.map((place) => place + 1).join(", ");
+  const part = (one, value, make, look = "") => layers(value).map(({ place, rows }) =>
+    `<div class="alv-part ${look}">${grid(rows.map((row) => row.map(make)), one.label + small(place.length && `block ${numbered(place)}`))}</div>`).join("");
+  const beside = life.beside.filter(({ key }) => Array.isArray(flat(life.fixed[key])) && numbersIn(life.fixed[key]) <= 40);
+  const sizes = life.beside.filter(({ key }) => typeof life.fixed[key] === "number").map(({ key, label }) => `${typeset(label)} = ${shown(life.fixed[key])}`);
+  const inputs = () => (sizes.length ? `<p class="alv-layer">${sizes.join(", ")}</p>` : "") + life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")).join("");
+  const derived = ($) => ($ ? [...beside, ...life.derived.filter((one) => !one.side)].map((one) => part(one, $[one.key], (places) => pointed(`data-at="${[one.key, ...places].join()}"`, cell(picked($[one.key], places))))).join("") : "");
+
+  // A side as tables: its letters first, then the axes of its value. Marked are numbers that are not as claimed, on the sides that a mistake changes.
+  const sided = (number, { chain, cases }, side) => {
+    const open = cases.find(Boolean), shape = open?.shape ?? [], printed = life.forms[0].chains[number]?.sides ?? [];
+    const changes = (k) => chain.sides[k] !== printed[k], marked = changes(side) || !chain.sides.some((_, k) => changes(k));
+    const sizes = [...chain.runs.map((run) => run.length), ...shape], many = shape.reduce((a, b) => a * b, 1);
+    const columns = sizes[sizes.length - 1] ?? 1, rows = sizes[sizes.length - 2] ?? 1, total = cases.length * many, tables = [];
+    for (let first = 0; first < total; first += rows * columns) {
+      const lines = n.run(0, rows - 1).map((i) => n.run(0, columns - 1).map((j) => {
+        const flat = first + i * columns + j, place = Math.floor(flat / many), entry = flat % many, one = cases[place];
+        if (!one) return `<td class="alv-none" aria-label="not claimed">·</td>`;
+        return pointed(`data-cell="${[number, side, place, entry].join()}"`, cell(one.sides[side][entry]), marked && one.fits[entry].includes(false) ? "alv-bad" : "");
+      }));
+      const places = every(chain.runs)[Math.floor(first / many)].slice(0, Math.max(0, sizes.length - 2));
+      const layer = total > rows * columns ? places.map((place, k) => `${chain.letters[k]} = ${place}`).join(", ") : "";
+      tables.push(`<div class="alv-part">${grid(open?.stands ? lines[0].map((one) => [one]) : lines, chain.labels[side] + small(layer))}</div>`);
+    }
+    return tables.join("");
+  };
+  const relation = (number, one) => {
+    const parts = one.chain.sides.map((_, side) => (side ? `<span class="alv-sign">${SAID[one.chain.signs[side - 1]]}</span>` : "") + sided(number, one, side));
+    return `<div class="alv-chain">${parts.join("")}</div>`;
+  };
+
+  const verdict = (wrong, found, right) => {
+    const { all, fail, defined } = counted(found), own = counted(right), signs = new Set(found.flatMap(({ chain }) => chain.signs));
+    const word = signs.size === 1 && signs.has("equal") ? "differ" : "fail";
+    if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, or takes a root or a logarithm that does not exist. Change one."];
+    if (own.fail) return ["lost", `On these numbers the equation as printed does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
+    if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
+    if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. Point at a number to see what it is made of${life.inputs.length ? ", change what you like" : ""}, or try a mistake.`];
+    if (!defined) return ["shown", `This form is not defined on these numbers.`];
+    if (fail) {
+      seen = form;
+      const asks = !life.inputs.length ? " The numbers of this equation belong together, so that none can be changed alone." : never() ? " No numbers hide this mistake: the sides differ by the same amount, whatever the numbers are." : " Can you find numbers on which this mistake does not show?";
+      return ["shown", `<b>${fail} of ${all} ${fail === 1 && word === "differ" ? "differs" : fail === 1 ? "fails" : word}.</b>${asks}`];
+    }
+    return ["hidden", `<b>0 of ${all} ${word}.</b> On these numbers the mistake does not show: no test on them can tell it from the equation.${form === seen || !life.inputs.length ? "" : " Can you find numbers on which it shows?"}`];
+  };
+
+  const draw = (renewed, focus) => {
+    const wrong = form ? life.forms[form] : null;
+    find("formula").innerHTML = typeset(life.forms[form].math);
+    find("formula").classList.toggle("alv-wrong", Boolean(wrong));
+    find("named").textContent = wrong ? `Not the equation: ${wrong.name}` : "As printed";
+    find("named").classList.toggle("alv-wrong", Boolean(wrong));
+    for (const button of root.querySelectorAll("[data-form]")) button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
+    let $, right, found, problem = wrong?.problem;
+    try {
+      ({ $, found: right } = judged(life, life.forms[0], values));
+      if (!problem) found = evaluated(life, life.forms[form], $);
+    } catch (error) {
+      problem = error.message;
+    }
+    if (renewed) find("inputs").innerHTML = inputs(); // else a field would be taken away under the fingers
+    find("derived").innerHTML = derived($);
+    find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
+    const [state, text] = problem ? ["shown", `This form cannot be computed on these numbers: ${escaped(problem)}.`] : verdict(wrong, found, right);
+    find("verdict").innerHTML = text;
+    find("verdict").dataset.state = state;
+    find("again").hidden = !life.inputs.length;
+    find("some").hidden = !wrong || !life.inputs.length || Boolean(problem) || !(state === "hidden" ? form !== seen : state === "shown" && !never());
+    if (at && (!found || !explain($, found))) at = null;
+    if (!at) find("how").innerHTML = "";
+    root.alive = { $, found };
+    for (const table of root.querySelectorAll("table")) table.querySelector("td[tabindex]")?.setAttribute("tabindex", "0");
+    if (focus) root.querySelector(focus)?.focus();
+  };
+
+  // What one number is made of, and where it stands.
+  const line = (label, word) => {
+    const text = word.text === shown(word.value) ? "" : `<code>${escaped(word.text)}</code> = `;
+    return `<p>${label} = ${text}<b>${cell(word.value)}</b></p>`;
+  };
+  const explain = ($, found) => {
+    const lines = [];
+    lit = [];
+    if (at.cell) {
+      const [number, side, place, entry] = at.cell.split(",").map(Number), one = found[number]?.cases[place], chain = found[number]?.chain;
+      if (!one || entry >= one.sides[side]?.length) return false;
+      const where = (label) => chain.letters.reduce((text, letter, k) => text.replaceAll(`<mi>${letter}</mi>`, `<mn>${one.places[k]}</mn>`), typeset(label));
+      const width = one.shape[1], entryOf = small(one.shape.length && `number ${width ? numbered([Math.floor(entry / width), entry % width]) : entry + 1}`);
+      const said = new Set();
+      for (const k of [side, ...chain.sides.keys()]) {
+        const word = worded(life, $, chain, one, k, entry);
+        if (k === side) lit = word.lit;
+        if (said.has(k) || (said.size && word.text === shown(word.value) && same(word.value, one.sides[side][entry]))) continue;
+        said.add(k);
+        lines.push(line(where(chain.labels[k]) + entryOf, word));
+      }
+    } else {
+      const maker = keyed(life, at.key), places = placesOf(at.key), value = picked($[maker.key], places);
+      const word = opened(life, $, { text: shown(value), from: [at.key], value });
+      lit = word.lit;
+      lines.push(line(typeset(maker.label) + small(numbered(places)), word));
+    }
+    find("how").innerHTML = [...new Set(lines)].join("");
+    light();
+    return true;
+  };
+  const light = () => {
+    const from = new Set(at ? lit : []);
+    for (const one of root.querySelectorAll("[data-at]")) one.closest("td").classList.toggle("alv-source", from.has(one.dataset.at));
+    for (const one of root.querySelectorAll("td[data-cell], td[data-at]")) one.classList.toggle("alv-on", Boolean(at) && (one.dataset.cell ? one.dataset.cell === at.cell : one.dataset.at === at.key));
+  };
+  const point = (target) => {
+    const one = target.closest?.("td[data-cell], td[data-at]");
+    if (!one || !root.alive.found) return;
+    at = one.dataset.cell ? { cell: one.dataset.cell } : { key: one.dataset.at };
+    explain(root.alive.$, root.alive.found);
+  };
+
+  const change = (control, text) => {
+    const [key, ...places] = control.dataset.at.split(","), one = life.inputs.find((input) => input.key === key);
+    const value = Number(text.trim().replace("−", "-").replace(",", "."));
+    const wants = { whole: ["a whole number, 1 or more", Number.isInteger(value) && value > 0 && value <= 1e6], share: ["a number between 0 and 1", value >= 0 && value <= 1], positive: ["a number above 0", value > 0] }[one.kind] ?? ["a number", true];
+    if (text.trim() === "" || !Number.isFinite(value) || !wants[1]) {
+      control.setAttribute("aria-invalid", "true");
+      find("verdict").innerHTML = `${typeset(one.label)} takes ${wants[0]}.`;
+      return false;
+    }
+    control.removeAttribute("aria-invalid");
+    if (!places.length) values[key] = value;
+    else {
+      const inner = picked(values[key], places.slice(0, -1).map(Number));
+      (inner.column ?? inner)[places[places.length - 1]] = value;
+    }
+    return true;
+  };
+  root.addEventListener("change", (event) => {
+    const control = event.target.closest("input[data-at]");
+    if (control && change(control, control.value)) draw(false);
+  });
+  root.addEventListener("keydown", (event) => {
+    const one = event.target.closest("td, input[data-at]")?.closest("td");
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+    const field = event.target.tagName === "INPUT";
+    if (event.key === "Enter" && field) return change(event.target, event.target.value) && draw(false);
+    if (!one || down === undefined || (field && right)) return;
+    const next = one.closest("tbody").rows[one.parentNode.rowIndex - one.closest("tbody").rows[0].rowIndex + down]?.cells[one.cellIndex + right];
+    if (!next) return;
+    event.preventDefault();
+    (next.querySelector("input, button") ?? next).focus();
+  });
+  root.addEventListener("pointerover", (event) => point(event.target));
+  root.addEventListener("focusin", (event) => point(event.target));
+  root.addEventListener("click", (event) => {
+    const member = event.target.closest(".alv-member"), button = event.target.closest("[data-form]");
+    if (member) {
+      change(member, member.getAttribute("aria-pressed") === "true" ? "0" : "1");
+      draw(true, `[data-at="${member.dataset.at}"]`);
+    } else if (button) {
+      form = Number(button.dataset.form);
+      draw(false);
+    } else if (event.target.closest(".alv-some")) {
+      const answer = searched(life, life.forms[form], find("verdict").dataset.state === "shown");
+      if (answer) Object.assign(values, answer);
+      draw(true);
+      if (!answer) find("verdict").innerHTML += ` None were found in ${TRIES} tries, which does not mean that there are none.`;
+    } else if (event.target.closest(".alv-again")) {
+      Object.assign(values, structuredClone(life.values));
+      draw(true);
+    } else point(event.target);
+  });
+  const asked = new RegExp(`^#.*wrong=(\\d+)`).exec(location.hash);
+  if (asked && life.forms[asked[1]]) form = Number(asked[1]);
+  draw(true);
+};

@@ -1,0 +1,149 @@
+"""The card of a formula that is alive: pointed at, typed into, tried with a mistake, by mouse and by keys."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page
+
+from attn_course.game.alive import card, life_of
+from tests.browser.script import scripted
+
+LABELS = ("attention-weights", "attention", "causal-mask-in-columns", "log-softmax")
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Page]:
+    with scripted("") as page:
+        page.set_viewport_size({"width": 400, "height": 800})
+        yield page
+
+
+@pytest.fixture
+def page(browser: Page) -> Page:
+    browser.set_content(f"<!doctype html><html><body>{''.join(card(life_of(label)) for label in LABELS)}</body></html>")
+    return browser
+
+
+def of(label: str) -> str:
+    return f"#attn-alive-{label}"
+
+
+WEIGHTS = of("attention-weights")
+
+
+def text(page: Page, part: str, label: str = "attention-weights") -> str:
+    return page.locator(f"{of(label)} .alv-{part}").inner_text()
+
+
+def mistake(page: Page, name: str, label: str = "attention-weights") -> None:
+    page.locator(f"{of(label)} [data-form]", has_text=name).click()
+
+
+def test_every_card_of_a_page_has_its_own_formula_and_hides_its_words(page: Page):
+    assert page.locator("[data-alive=true] .alv-formula math").count() >= len(LABELS)
+    assert page.locator(".attn-words:visible").count() == 0
+    titles = page.locator(".attn-live .attn-title").all_inner_texts()
+    assert len({*titles}) == len(LABELS)
+
+
+def test_no_card_is_wider_than_a_phone(page: Page):
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_a_mistake_changes_the_formula_and_marks_what_differs(page: Page):
+    printed = page.locator(f"{WEIGHTS} .alv-formula").inner_html()
+    assert "agree in all 12 numbers" in text(page, "verdict")
+    mistake(page, "normalised over the queries")
+    assert page.locator(f"{WEIGHTS} .alv-formula").inner_html() != printed
+    assert text(page, "named") == "Not the equation: normalised over the queries"
+    assert text(page, "verdict").startswith("9 of 9 differ.")
+    assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 9
+    mistake(page, "as printed")
+    assert page.locator(f"{WEIGHTS} .alv-formula").inner_html() == printed
+    assert page.locator(f"{WEIGHTS} td.alv-bad").count() == 0
+
+
+def test_a_number_says_what_it_is_made_of_and_lights_where_that_stands(page: Page):
+    page.locator(f"{WEIGHTS} td[data-cell='0,1,1,0']").hover()
+    lit = page.locator(f"{WEIGHTS} td.alv-source [data-at], {WEIGHTS} td.alv-source[data-at]")
+    assert sorted({one.get_attribute("data-at") for one in lit.all()}) == ["s,0,0", "s,0,1", "s,0,2"]
+    said = text(page, "how")
+    assert "exp(−2) / (exp(2) + exp(−2) + exp(−1)) = 0.017" in said
+    mistake(page, "normalised over the queries")
+    page.locator(f"{WEIGHTS} td[data-cell='0,1,1,0']").hover()
+    assert sorted({one.get_attribute("data-at") for one in lit.all()}) == ["s,0,1", "s,1,1", "s,2,1"]
+    assert "exp(−2) / (exp(−2) + exp(3) + exp(−2))" in text(page, "how")  # and what is printed beside it
+    assert "exp(−2) / (exp(2) + exp(−2) + exp(−1))" in text(page, "how")
+
+
+def test_rows_light_in_the_matrix_they_are_the_rows_of(page: Page):
+    page.locator(f"{of('attention')} td[data-cell='0,2,0,0']").hover()
+    lit = {one.get_attribute("data-at")[0] for one in page.locator(f"{of('attention')} .alv-source [data-at]").all()}
+    assert lit == {"Q", "K", "V"}
+
+
+def test_a_number_that_is_typed_changes_what_follows(page: Page):
+    before = text(page, "sides")
+    page.locator(f"{WEIGHTS} [data-at='s,0,0']").fill("-3")
+    page.keyboard.press("Enter")
+    assert text(page, "sides") != before
+    assert page.evaluate("document.activeElement.dataset.at") == "s,0,0"
+    assert "agree" in text(page, "verdict")
+    page.locator(f"{WEIGHTS} [data-at='s,0,0']").fill("three")
+    page.keyboard.press("Enter")
+    assert text(page, "verdict").endswith("takes a number.")
+    assert page.locator(f"{WEIGHTS} [data-at='s,0,0']").get_attribute("aria-invalid") == "true"
+    page.locator(f"{WEIGHTS} .alv-again").click()
+    assert text(page, "sides") == before
+
+
+def test_numbers_that_hide_a_mistake_are_found_and_said_to_be_no_test(page: Page):
+    mistake(page, "normalised over the queries")
+    page.locator(f"{WEIGHTS} [data-at='s,0,0']").focus()
+    for row in range(3):
+        for column in range(3):
+            assert page.evaluate("document.activeElement.dataset.at") == f"s,{row},{column}"
+            page.keyboard.press("Control+A")
+            page.keyboard.type("2")
+            page.keyboard.press("Tab")
+    assert text(page, "verdict").startswith("0 of 12 differ. On these numbers the mistake does not show")
+    page.locator(f"{WEIGHTS} .alv-again").click()
+    assert text(page, "verdict").startswith("9 of 9 differ.")
+    page.locator(f"{WEIGHTS} .alv-some").click()
+    assert text(page, "verdict").startswith("0 of 12 differ.")
+
+
+def test_what_cannot_be_changed_asks_for_no_numbers(page: Page):
+    mistake(page, "divided by lse", "log-softmax")
+    assert "Can you find" in text(page, "verdict", "log-softmax")
+    mistake(page, "the diagonal hidden too", "causal-mask-in-columns")
+    assert "belong together" in text(page, "verdict", "causal-mask-in-columns")
+    assert page.locator(f"{of('causal-mask-in-columns')} :is(.alv-some, .alv-again):visible").count() == 0
+
+
+def test_keys_go_through_the_numbers(page: Page):
+    first = page.locator(f"{WEIGHTS} td[data-cell='0,1,0,0']")
+    assert first.get_attribute("tabindex") == "0"
+    first.focus()
+    assert "p" in text(page, "how")
+    for key, cell in (("ArrowRight", "0,1,1,0"), ("ArrowDown", "0,1,4,0"), ("ArrowLeft", "0,1,3,0"), ("ArrowUp", "0,1,0,0")):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.dataset.cell") == cell
+    page.locator(f"{WEIGHTS} [data-at='s,1,1']").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.at") == "s,2,1"
+
+
+def test_what_is_shown_has_names_for_a_screen_reader(page: Page):
+    assert page.locator(f"{WEIGHTS} [data-at='s,1,2']").get_attribute("aria-label") == "s, row 2, column 3"
+    assert page.locator(f"{WEIGHTS} table caption").count() == page.locator(f"{WEIGHTS} table").count()
+    assert page.locator(f"{WEIGHTS} section").get_attribute("aria-labelledby") == "attn-alive-attention-weights-title"
+    assert page.locator(f"{WEIGHTS} .alv-how").get_attribute("aria-live") == "polite"
+
+
+def test_a_link_opens_a_card_at_a_mistake(browser: Page):
+    browser.goto("about:blank#wrong=2")
+    browser.set_content(f"<!doctype html><html><body>{card(life_of('attention-weights'))}</body></html>")
+    assert text(browser, "named") == "Not the equation: normalised over the queries"
+    browser.goto("about:blank")

@@ -84,7 +84,8 @@ my_derivation = asked_formula(
         In one dimension ($d_k = d_v = 1$) the slope of attention is the covariance $\sum_j p_j (v_j - z)(k_j - \bar{k})$. For this sum $z$
         and $\bar{k}$ must be known first. A program that goes over the keys only **once** can sum $p_j v_j$, $p_j k_j$ and $p_j v_j k_j$ on
         the way, and take $\sum_j p_j v_j k_j - z \bar{k}$ at the end. Show that this is the covariance: a list of lines in LaTeX, each
-        equal to the one before. The first and the last stand below, and it takes two steps or more. You may use $\sum_j p_j = 1$, $\bar{k} = \sum_j p_j k_j$ and $z = \sum_j p_j v_j$.
+        equal to the one before. The first and the last stand below, and it takes two steps or more. You may use $\sum_j p_j = 1$,
+        $\bar{k} = \sum_j p_j k_j$ and $z = \sum_j p_j v_j$.
     """,
     equation="output-derivative-by-query",
     points=3,

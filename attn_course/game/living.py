@@ -138,9 +138,10 @@ class _Finder:
 
     def _form(self, name: str, latex: str) -> Form:
         try:
+            found = tuple(written(self._formula(latex), self.givens))
             with np.errstate(all="ignore"):
                 sides(self._formula(latex), self._named(self.givens))
-            return Form(name, latex, tuple(written(self._formula(latex), self.givens)))
+            return Form(name, latex, found)
         except Malformed as error:
             return Form(name, latex, problem=error.problem)
 
@@ -180,12 +181,11 @@ class _Finder:
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
                     found = drawn(self.equation.make, np.random.default_rng(7), 0, sizes)
-                givens = _plain(found)
-                judge(formula_with(self.equation.latex, givens, self.functions), givens)
+                judge(formula_with(self.equation.latex, {name: as_given(one) for name, one in found.items()}, self.functions), found)
             except BROKEN:
                 continue
             self.sizes = sizes
-            return givens
+            return _plain(found)
         raise StaysStill("it holds at no small sizes")
 
     def _sizes(self) -> Iterator[dict[str, int]]:

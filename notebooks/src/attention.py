@@ -95,6 +95,14 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #
 # with the softmax taken along each row. This is the first equation of the Transformer paper.
 #
+# The formula below is alive: change a number, point at a result, or press a mistake.
+
+# %% id="matrix-alive"
+from attn_course import alive
+
+alive("attention")
+
+# %% [markdown] id="matrix-predict"
 # Now let "sat" ask. It gives "cat" the score 4 and "because" the score 0. The query of "was" is half that of "sat". **Predict** how many
 # times as much weight "cat" gets as "because", once if "sat" asks and once if "was" asks.
 

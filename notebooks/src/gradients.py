@@ -118,6 +118,11 @@ print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 #
 # Each row is {eq}`softmax-vector-jacobian-product` of lesson {lesson}`softmax`, a covariance of costs with "1 at key $j$, else 0".
 
+# %% id="backward-softmax-alive"
+from attn_course import alive
+
+alive("gradient-of-scores")
+
 # %% [markdown] id="sevenths"
 # Here are the sevenths. The costs are $0, -2, 4, 0, 0, 2, 3$, and their mean is $\delta = 1$. Subtract 1 from each and divide by 7:
 # $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" has the cost 0, and that is *less than the mean*. When its score

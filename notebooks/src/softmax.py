@@ -52,6 +52,11 @@ figures.machine()
 #
 # Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$.
 
+# %% id="definition-alive"
+from attn_course import alive
+
+alive("softmax")
+
 # %% [markdown] id="met"
 # You may have met softmax before:
 #

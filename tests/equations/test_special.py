@@ -12,7 +12,7 @@ from attn_course.equations.special import bent, complain_of_special, special_dra
 from attn_course.equations.weaker import complain_of_weaker
 from attn_course.formulas import Malformed as MalformedFormula
 from attn_course.formulas import Refuted as RefutedFormula
-from attn_course.formulas import derivative
+from attn_course.formulas import derivative, rows, vector
 from attn_course.reference import softmax
 from tests.toy_numbers import toy_numbers
 
@@ -113,6 +113,40 @@ def test_numbers_are_bent():
     assert bent(table, "masked")[:, 0].tolist() == [-np.inf, -np.inf]
     assert not bent(table, "zero").any()
     assert bent(2.0, "negative") == -2.0
+    assert bent(table, "zero in a row").tolist() == [[0.0, 0.0, 0.0], [4.0, 0.0, 5.0]]
+    assert bent(0.4, "whole") == 0.0
+
+
+def scored(rng, T, d):
+    """Multiply each query with its key."""
+    Q, K = rng.normal(size=(T, d)), rng.normal(size=(T, d))
+    unit = K / np.linalg.norm(K, axis=1, keepdims=True)
+    return {"q": rows(Q), "k": rows(unit), "s": vector((Q * unit).sum(axis=1)), "T": T, "d": d, "N": len(Q.ravel())}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (r"\frac{T - 1}{T - 1}", "right nan for T = 1"),
+        (r"\frac{d - 1}{d - 1}", "right nan for T = 1, d = 1"),
+        (r"\frac{q_i \cdot q_i}{q_i \cdot q_i}", "right nan where something given is zero"),
+        (r"\frac{k_i \cdot k_i}{k_i \cdot k_i}", "right nan where k is 0"),
+        (r"\frac{q_{i,1} (T + d)}{q_{i,1} (T + d)}", "right nan where something given is"),
+        (r"\frac{q_i \cdot q_j - q_i \cdot q_i}{q_i \cdot q_j - q_i \cdot q_i}", "right nan"),
+    ],
+)
+def test_nothing_divided_by_nothing_is_no_number(toy: Registry, wrong, said):
+    """Where the registered sides are finite numbers."""
+    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = T d", scored, serves="A1")
+    drawn = special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3)
+    with pytest.raises(RefutedFormula, match=said):
+        complain_of_special(equation.read(rf"s_i = {wrong} q_i \cdot k_i, \qquad N = T d"), drawn)
+
+
+def test_an_index_that_reaches_nothing_at_an_edge_is_told(toy: Registry):
+    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = T d", scored, serves="A1")
+    with pytest.raises(Malformed, match="for T = 1, d = 1 the index reaches 0, beyond 1 to 1"):
+        equation.check(r"s_i = q_i \cdot k_r, \qquad r = i [T > 1], \qquad N = T d")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ r"""Draws that seldom come by themselves: sizes 1 and 2 and many others, ties, z
 
 A form other than the registered one is tried on them. A draw counts only where the registered formula holds on it: what the text
 forbids, that formula does not hold for, or its function cannot make it. Other sizes, ties, zeros, a row of zeros and whole numbers every
-equation meets, larger sizes where all givens are numbers. Where all sides of the registered formula are finite numbers, 0/0 refutes another, and so do
-an index that reaches nothing and an inverse that is none; else only finite numbers do, unless the equation says that its givens `may_be` such. Minus infinity and negative
-numbers are drawn where it says so.
+equation meets, larger sizes where all givens are numbers. Where all sides of the registered formula are finite numbers, 0/0 refutes
+another, and so do an index that reaches nothing and an inverse that is none; else only finite numbers do, unless the equation says that
+its givens `may_be` such. Minus infinity and negative numbers are drawn where it says so.
 """
 
 import itertools
@@ -144,7 +144,7 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
 
 
 def _made(make: Callable[..., Any], rng: np.random.Generator, sizes: Mapping[str, int], draw: int, latex: str) -> tuple[Any, bool]:
-    """Return the givens, None if they cannot be made or the registered formula does not hold for them; and whether all its sides are finite."""
+    """Return the givens, None if they cannot be made or the registered formula does not hold; and whether all its sides are finite."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

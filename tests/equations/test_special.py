@@ -117,36 +117,41 @@ def test_numbers_are_bent():
     assert bent(0.4, "whole") == 0.0
 
 
-def scored(rng, T, d):
+def scored(rng, n, d):
     """Multiply each query with its key."""
-    Q, K = rng.normal(size=(T, d)), rng.normal(size=(T, d))
+    Q, K = rng.normal(size=(n, d)), rng.normal(size=(n, d))
     unit = K / np.linalg.norm(K, axis=1, keepdims=True)
-    return {"q": rows(Q), "k": rows(unit), "s": vector((Q * unit).sum(axis=1)), "T": T, "d": d, "N": len(Q.ravel())}
+    return {"q": rows(Q), "k": rows(unit), "s": vector((Q * unit).sum(axis=1)), "n": n, "d": d, "N": len(Q.ravel())}
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (r"\frac{T - 1}{T - 1}", "right nan for T = 1"),
-        (r"\frac{d - 1}{d - 1}", "right nan for T = 1, d = 1"),
+        (r"\frac{n - 1}{n - 1}", "right nan for n = 1"),
+        (r"\frac{d - 1}{d - 1}", "right nan for n = 1, d = 1"),
         (r"\frac{q_i \cdot q_i}{q_i \cdot q_i}", "right nan where something given is zero"),
-        (r"\frac{k_i \cdot k_i}{k_i \cdot k_i}", "right nan where k is 0"),
-        (r"\frac{q_{i,1} (T + d)}{q_{i,1} (T + d)}", "right nan where something given is"),
+        (r"\frac{q_{i,1} (n + d)}{q_{i,1} (n + d)}", "right nan where something given is"),
         (r"\frac{q_i \cdot q_j - q_i \cdot q_i}{q_i \cdot q_j - q_i \cdot q_i}", "right nan"),
     ],
 )
 def test_nothing_divided_by_nothing_is_no_number(toy: Registry, wrong, said):
     """Where the registered sides are finite numbers."""
-    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = T d", scored, serves="A1")
+    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = n d", scored, serves="A1")
     drawn = special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3)
     with pytest.raises(RefutedFormula, match=said):
-        complain_of_special(equation.read(rf"s_i = {wrong} q_i \cdot k_i, \qquad N = T d"), drawn)
+        complain_of_special(equation.read(rf"s_i = {wrong} q_i \cdot k_i, \qquad N = n d"), drawn)
+
+
+def test_a_vector_of_zeros_is_given_where_the_registered_formula_allows_it(toy: Registry):
+    equation = toy.add("first", r"(q_i + k_i) \cdot k_i = q_i \cdot k_i + k_i \cdot k_i, \qquad N = n d", scored, serves="A1")
+    with pytest.raises(Refuted, match="right nan where k is 0"):
+        equation.check(r"(q_i + k_i) \cdot k_i = q_i \cdot k_i \frac{k_i \cdot k_i}{k_i \cdot k_i} + k_i \cdot k_i, \qquad N = n d")
 
 
 def test_an_index_that_reaches_nothing_at_an_edge_is_told(toy: Registry):
-    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = T d", scored, serves="A1")
-    with pytest.raises(Malformed, match="for T = 1, d = 1 the index reaches 0, beyond 1 to 1"):
-        equation.check(r"s_i = q_i \cdot k_r, \qquad r = i [T > 1], \qquad N = T d")
+    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = n d", scored, serves="A1")
+    with pytest.raises(Malformed, match="for n = 1, d = 1 the index reaches 0, beyond 1 to 1"):
+        equation.check(r"s_i = q_i \cdot k_r, \qquad r = i [n > 1], \qquad N = n d")
 
 
 @pytest.mark.parametrize(

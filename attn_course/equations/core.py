@@ -4,7 +4,7 @@ import functools
 import importlib
 import itertools
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import isfunction, signature
@@ -132,11 +132,27 @@ class Equation:
                 self._compare_measured()
             else:
                 formula = self.read(latex)
-                self.judge(formula)
-                self._complain_of_little(formula)
+                judged = self._without(formula)
+                formula = formula if judged is self else judged.read(latex)
+                judged.judge(formula)
+                judged._complain_of_little(formula)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
             raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
+
+    def _without(self, formula: Formula) -> "Equation":
+        """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
+        givens = self.draws()[0][0]
+        gone = frozenset(name for name in formula.given - formula.named if self._defines({name}, givens))
+        return replace(self, make=_making(self.make, gone)) if gone and self._defines(gone, givens) else self
+
+    def _defines(self, names: Set[str], givens: Givens) -> bool:
+        """Whether the registered formula is read without these givens, each of them being what it defines."""
+        left = {name: given for name, given in givens.items() if name not in names}
+        try:
+            return names <= formulas.formula_of(self.registered or self.latex, left).definitions.keys()
+        except FormulaError:
+            return False
 
     def _complain_of_little(self, formula: Formula) -> None:
         """Complain of what says nothing, and of what says less than the registered formula."""
@@ -152,7 +168,7 @@ class Equation:
         else:
             whole = self._with_what_is_known(formula)
             saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
-            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0])
+            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_weaker(formula, registered, _by_size(self.draws()))
             if not self.loose:
@@ -175,6 +191,15 @@ class Equation:
 def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
     seeds = ([zlib.crc32(label.encode()), number] for number in itertools.count())
     return [[drawn(make, np.random.default_rng(next(seeds)), draw, given) for draw in range(DRAWS)] for given in formulas.size_sets(sizes)]
+
+
+@lru_cache(maxsize=512)
+def _making(make: Maker, gone: frozenset[str]) -> Maker:
+    @functools.wraps(make)
+    def without(**sizes: Any) -> Givens:
+        return {name: given for name, given in make(**sizes).items() if name not in gone}
+
+    return without
 
 
 def _letters(make: Maker) -> list[str]:

@@ -115,7 +115,7 @@ def _own(node: Node) -> Iterator[Part]:
         case "bars" if _has_numbers(node):
             for one in (children[0], Node("neg", children)):
                 yield Part(node, f"with {write(one)} in the place of {write(node)}", [one])
-        case "call" if node.value in (r"\max", r"\min") and len(children) > 2:
+        case "call" if node.value in (r"\max", r"\min") and len(children) > 2 and not _is_size(children[1:]):
             for place in range(1, len(children)):
                 yield Part(node, f"without {write(children[place])} beneath {node.value}", [_with(node, place)])
         case "cases":
@@ -127,6 +127,11 @@ def _own(node: Node) -> Iterator[Part]:
             for place, item in enumerate(children):
                 if item.kind == "chain" and _has_numbers(item) and (letter := bound_in(item)):
                     yield Part(node, f"without the condition {write(item)}", [_with(node, place, Node("index", (), letter))])
+
+
+def _is_size(arguments: Sequence[Node]) -> bool:
+    """Whether they are a number and that number negated: the larger is its absolute value."""
+    return len(arguments) == 2 and any(one == Node("neg", (other,)) for one, other in (arguments, arguments[::-1]))
 
 
 def _has_numbers(node: Node) -> bool:

@@ -30,6 +30,7 @@ def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Ma
             which = "least" if side.value == r"\min" else "largest"
             raise _weaker(f"says it of each, and here it is said of the {which} only", side, formula)
     coarse = {side.value or side.kind for side in _coarse(registered)}
+    coarse |= {side.kind for chain, _ in relations(registered.tree) for side in chain.children[::2] if side.kind == "iverson"}  # 0 or 1
     for side in _coarse(formula):
         if (side.value or side.kind) not in coarse:
             raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)

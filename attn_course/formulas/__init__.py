@@ -38,7 +38,7 @@ from attn_course.formulas.givens import (
 )
 from attn_course.formulas.judge import Judged, formula_of, has_symbols, judge, judge_draws, parts, sides
 from attn_course.formulas.read import read, read_expression
-from attn_course.formulas.sizes import size_sets
+from attn_course.formulas.sizes import in_products, size_sets
 from attn_course.formulas.tree import Node, write
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "formula_of",
     "function",
     "has_symbols",
+    "in_products",
     "independent",
     "index",
     "is_range",

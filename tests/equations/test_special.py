@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attn_course import numbers
+from attn_course.equations import saying
 from attn_course.equations.core import Registry
 from attn_course.equations.errors import Malformed, Refuted
 from attn_course.equations.special import bent, complain_of_special, special_draws
@@ -143,15 +144,22 @@ def test_nothing_divided_by_nothing_is_no_number(toy: Registry, wrong, said):
 
 
 def test_a_vector_of_zeros_is_given_where_the_registered_formula_allows_it(toy: Registry):
-    equation = toy.add("first", r"(q_i + k_i) \cdot k_i = q_i \cdot k_i + k_i \cdot k_i, \qquad N = n d", scored, serves="A1")
+    latex, another = (
+        r"(q_i + k_i) \cdot k_i = q_i \cdot k_i + k_i \cdot k_i",
+        r"(q_i + k_i) \cdot k_i = q_i \cdot k_i + \frac{|k_i|^4}{|k_i|^2}",
+    )
+    equation = toy.add("first", latex, lambda rng, n, d: {name: scored(rng, n, d)[name] for name in "qk"}, serves="A1")
     with pytest.raises(Refuted, match="right nan where k is 0"):
-        equation.check(r"(q_i + k_i) \cdot k_i = q_i \cdot k_i \frac{k_i \cdot k_i}{k_i \cdot k_i} + k_i \cdot k_i, \qquad N = n d")
+        equation.check(another)
 
 
 def test_an_index_that_reaches_nothing_at_an_edge_is_told(toy: Registry):
     equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = n d", scored, serves="A1")
-    with pytest.raises(Malformed, match="for n = 1, d = 1 the index reaches 0, beyond 1 to 1"):
-        equation.check(r"s_i = q_i \cdot k_r, \qquad r = i [n > 1], \qquad N = n d")
+    with pytest.raises(MalformedFormula, match="for n = 1, d = 1 the index reaches 0, beyond 1 to 1"):
+        complain_of_special(
+            equation.read(r"s_i = q_i \cdot k_r, \qquad r = i [n > 1], \qquad N = n d"),
+            special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3),
+        )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +173,7 @@ def test_an_index_that_reaches_nothing_at_an_edge_is_told(toy: Registry):
         (r"\sin(J_{ij}) = \sin(s_i (\delta_{ij} - s_j))", "other numbers have too"),
         (r"s_1 \ne s_2: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
         (r"s_i < 1: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
-        (r"s_i > s_j: \qquad J_{ij} = - s_i s_j", "with another s"),
+        (r"s_i > s_j: \qquad J_{ij} = - s_i s_j", "fewer numbers"),
     ],
 )
 def test_what_follows_and_says_less_is_weaker(toy: Registry, wrong, said):
@@ -206,3 +214,35 @@ def test_another_wording_may_use_what_the_text_says_beside_it(toy: Registry):
 def test_what_is_said_beside_an_equation_must_hold(toy: Registry):
     with pytest.raises(Refuted, match="left"):
         toy.add("first", r"\sum_j J_{ij} = 0, \qquad \sum_i s_i = 1", jacobian, serves="A1", beside=[r"J_{ij} = s_i s_j"]).check()
+
+
+def weighted(rng, n):
+    """Pass a gradient back through a softmax."""
+    z, dP = rng.normal(size=n), rng.normal(size=n)
+    p = softmax(z)
+    return {"p": p, "dP": dP, r"\delta": sum(p * dP), "dS": (np.diag(p) - np.outer(p, p)) @ dP}
+
+
+def test_weights_stay_weights_and_a_definition_may_be_put_in(toy: Registry):
+    latex = r"dS_i = p_i\, (dP_i - \delta), \qquad \delta = \sum_l p_l\, dP_l"
+    equation = toy.add("first", latex, weighted, serves="A1")
+    equation.check(r"dS_i = p_i \sum_l p_l\, (dP_i - dP_l)")
+    equation.check(r"dS_i = p_i\, dP_i - p_i \sum_l p_l\, dP_l")
+    with pytest.raises(Malformed, match="with another dP this holds too"):
+        equation.check(r"dS_i^2 = p_i^2\, (dP_i - \sum_l p_l\, dP_l)^2")
+    draw = equation.draws()[0][0]
+    trial = next(one for one in saying.trials(equation.read(), [draw]) if one.name == "p")
+    kept = saying.kept_as_weights(trial, equation.read(), draw)
+    assert kept is not None and np.allclose(kept["p"].raw.sum(), 1)
+    assert saying.kept_as_weights(trial, equation.read(latex + r", \qquad \sum_i p_i = 1"), draw) is None
+
+
+def test_a_size_that_is_a_product_stays_it_and_the_larger_of_two_signs_is_a_size(toy: Registry):
+    def halves(rng, d, H, n, draw):
+        """Count."""
+        return {"N": sum(1 for _ in range(d) for _ in range(d)), "M": len(np.zeros((2 * d, n)).ravel()), "d": d, "n": n, "H": H}
+
+    equation = toy.add("first", r"N = d^2, \qquad M = 2 d n, \qquad \frac{N}{M} = \frac{H}{2}", halves, serves="A1", sizes="d H n, d = H n")
+    equation.check(r"N = d^2, \qquad M = 2 d n, \qquad \frac{N}{M} = \frac{d}{2 n}")
+    bound = toy.add("second", r"|x_i| \le b", lambda rng, n, draw: {"x": (x := rng.normal(size=n)), "b": abs(x).max()}, serves="A1")
+    bound.check(r"\max(x_i, -x_i) \le b")

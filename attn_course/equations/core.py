@@ -16,6 +16,7 @@ from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.opaque import complain_of_lost
 from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_weaker
@@ -171,6 +172,8 @@ class Equation:
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_weaker(formula, registered, _by_size(self.draws()))
+            for first, *_ in self.draws()[:3]:
+                complain_of_lost(formula, registered, first)
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
             complain_of_special(formula, special())

@@ -15,6 +15,7 @@ from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_d
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.tree import bound_in, relations
 
+EXACT = 6  # digits of a number with a point: more have been rounded, and no draw can tell
 ZERO = Node("number", (), "0")
 NUMBERS = [Node("number", (), "0"), Node("number", (), "1")]
 NO_NUMBER = Node("over", (NUMBERS[0], NUMBERS[0]), "/")  # falls wherever it counts
@@ -32,6 +33,9 @@ class Part(NamedTuple):
 def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
     """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too."""
     known = {*registered.tree.walk()}
+    for node in formula.tree.walk():
+        if node.kind == "number" and node not in known and len(node.value.replace(".", "").strip("0")) > EXACT and "." in node.value:
+            raise Malformed(f"{node.value} has more than {EXACT} digits, so it is rounded: write what it is", node.place, formula.latex)
     for part in _parts(formula.tree):
         if part.node in known or not all(_holds(other, formula, draws) for other in part.near):
             continue

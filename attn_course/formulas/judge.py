@@ -123,7 +123,7 @@ def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     found = []
     try:
         with np.errstate(all="ignore"):  # infinities and NaN show in the numbers
-            for here, chain in itertools.chain.from_iterable(_chains(evaluation, claim) for claim in formula.claims):
+            for here, chain in itertools.chain.from_iterable(chains(evaluation, claim) for claim in formula.claims):
                 here.notes.biggest = 0.0
                 for relation, left, right in links(here, chain):
                     compared = compare(here, relation, left, right, chain)
@@ -143,7 +143,7 @@ def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     return found
 
 
-def _chains(evaluation: Evaluation, claim: Node) -> Iterator[tuple[Evaluation, Node]]:
+def chains(evaluation: Evaluation, claim: Node) -> Iterator[tuple[Evaluation, Node]]:
     """Yield the relations of a claim, each with the cases in which it counts; a letter that ends a slice is tried value by value."""
     inner = evaluation.here()
     for letter in inner.ordered(claim.letters() - {r"\delta"}, claim):

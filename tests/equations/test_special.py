@@ -1,6 +1,7 @@
 """Draws that seldom come by themselves, and statements that follow from a registered one and say less."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from attn_course.equations.special import bent, complain_of_special, special_dra
 from attn_course.equations.weaker import complain_of_weaker
 from attn_course.formulas import Malformed as MalformedFormula
 from attn_course.formulas import Refuted as RefutedFormula
-from attn_course.formulas import derivative, rows, vector
+from attn_course.formulas import column, derivative, of, rows, vector
 from attn_course.reference import softmax
 from tests.toy_numbers import toy_numbers
 
@@ -144,13 +145,11 @@ def test_nothing_divided_by_nothing_is_no_number(toy: Registry, wrong, said):
 
 
 def test_a_vector_of_zeros_is_given_where_the_registered_formula_allows_it(toy: Registry):
-    latex, another = (
-        r"(q_i + k_i) \cdot k_i = q_i \cdot k_i + k_i \cdot k_i",
-        r"(q_i + k_i) \cdot k_i = q_i \cdot k_i + \frac{|k_i|^4}{|k_i|^2}",
-    )
-    equation = toy.add("first", latex, lambda rng, n, d: {name: scored(rng, n, d)[name] for name in "qk"}, serves="A1")
-    with pytest.raises(Refuted, match="right nan where k is 0"):
-        equation.check(another)
+    latex, another = (rf"(q_i + k_i) \cdot k_i = q_i \cdot k_i + {more}" for more in (r"k_i \cdot k_i", r"\frac{|k_i|^2}{|k_i|} |k_i|"))
+    drawn = {"whatever": {"k": "both are products"}, "serves": "A1"}
+    equation = toy.add("first", latex, lambda rng, n, d: {name: scored(rng, n, d)[name] for name in "qk"}, **drawn)
+    with pytest.raises(RefutedFormula, match="right nan where k is 0"):
+        complain_of_special(equation.read(another), special_draws(equation.make, equation.sizes, "first", latex, "", 3))
 
 
 def test_an_index_that_reaches_nothing_at_an_edge_is_told(toy: Registry):
@@ -233,16 +232,74 @@ def test_weights_stay_weights_and_a_definition_may_be_put_in(toy: Registry):
     draw = equation.draws()[0][0]
     trial = next(one for one in saying.trials(equation.read(), [draw]) if one.name == "p")
     kept = saying.kept_as_weights(trial, equation.read(), draw)
-    assert kept is not None and np.allclose(kept["p"].raw.sum(), 1)
+    assert kept is not None
+    assert np.allclose(kept["p"].raw.sum(), 1)
     assert saying.kept_as_weights(trial, equation.read(latex + r", \qquad \sum_i p_i = 1"), draw) is None
 
 
 def test_a_size_that_is_a_product_stays_it_and_the_larger_of_two_signs_is_a_size(toy: Registry):
-    def halves(rng, d, H, n, draw):
+    def halves(rng, d, h, n, draw):
         """Count."""
-        return {"N": sum(1 for _ in range(d) for _ in range(d)), "M": len(np.zeros((2 * d, n)).ravel()), "d": d, "n": n, "H": H}
+        return {"N": sum(1 for _ in range(d) for _ in range(d)), "M": len(np.zeros((2 * d, n)).ravel()), "d": d, "n": n, "h": h}
 
-    equation = toy.add("first", r"N = d^2, \qquad M = 2 d n, \qquad \frac{N}{M} = \frac{H}{2}", halves, serves="A1", sizes="d H n, d = H n")
+    equation = toy.add("first", r"N = d^2, \qquad M = 2 d n, \qquad \frac{N}{M} = \frac{h}{2}", halves, serves="A1", sizes="d h n, d = h n")
     equation.check(r"N = d^2, \qquad M = 2 d n, \qquad \frac{N}{M} = \frac{d}{2 n}")
     bound = toy.add("second", r"|x_i| \le b", lambda rng, n, draw: {"x": (x := rng.normal(size=n)), "b": abs(x).max()}, serves="A1")
     bound.check(r"\max(x_i, -x_i) \le b")
+
+
+@pytest.mark.parametrize(
+    ("weaker", "lost"),
+    [
+        (r"|\frac{\partial s_i}{\partial z_j}| = s_i |\delta_{ij} - s_j|", r"\frac{\partial s_{i}}{\partial z_{j}}"),
+        (r"\frac{\partial s_i}{\partial z_j} + \frac{\partial s_j}{\partial z_i} = 2 s_i (\delta_{ij} - s_j)", r"\frac{\partial s_{i}}"),
+        (r"\frac{\partial s_i}{\partial z_j} - \frac{\partial s_i}{\partial z_1} = s_i (\delta_{ij} - s_j - \delta_{i,1} + s_1)", r"\frac"),
+    ],
+)
+def test_what_a_side_may_be_besides_is_lost(toy: Registry, weaker, lost):
+    equation = toy.add("first", r"\frac{\partial s_i}{\partial z_j} = s_i (\delta_{ij} - s_j)", sloped, serves="A1")
+    equation.check(r"\frac{\partial s_j}{\partial z_i} = [i = j] s_j - s_j s_i")
+    equation.check(r"\frac{\partial s_j}{\partial z_i} - s_j [i = j] = -s_j s_i")
+    with pytest.raises(Malformed, match="with another value of " + re.escape(lost)):
+        equation.check(weaker)
+
+
+def sloped(rng, n):
+    """Give a softmax, to be differentiated."""
+    return {"z": rng.normal(size=n), "s": of(softmax, "z")}
+
+
+@pytest.mark.parametrize(
+    ("latex", "weaker", "said"),
+    [
+        (r"(q + k) \cdot q = q \cdot q + k \cdot q", r"(q + k) \cdot q = |q| - |q| + q \cdot (k + q)", "another value of"),
+        (
+            r"q \cdot k = \frac{1}{2} |q + k|^2 - \frac{1}{2} |q|^2 - \frac{1}{2} |k|^2",
+            r"q \cdot k + |q|^2 = k \cdot q + |q|^2",
+            "another value of",
+        ),
+        (
+            r"\sigma(q + c \mathbf{1}) = \sigma(q), \qquad |k| = |-k|",
+            r"\sigma(q + c \mathbf{1}) = \sigma(2 q + c \mathbf{1} - q), \qquad |k| = |-k|",
+            "softmax",
+        ),
+    ],
+)
+def test_what_holds_whatever_a_part_or_a_softmax_is_says_nothing(toy: Registry, latex, weaker, said):
+    given = {"q": column, "k": column, "c": lambda some: some[0]}
+
+    def pair(rng, n):
+        """Draw them."""
+        return {name: given[name](rng.normal(size=n)) for name in given if name != "c" or r"\sigma" in latex}
+
+    with pytest.raises(Malformed, match=said):
+        toy.add("first", latex, pair, serves="A1").check(weaker)
+
+
+def test_digits_are_kept_and_a_rounded_number_is_none(toy: Registry):
+    equation = toy.add(
+        "first", r"e^{x} = 2^{x \log_2 e}, \qquad y \approx 0.171", lambda rng, n: {"x": rng.normal(size=n)[0], "y": 0.1712}, serves="A1"
+    )
+    for weaker, said in ((r"y \approx 0.17", "says 0.171, and here stand fewer digits"), (r"y \approx 0.171", "so it is rounded")):
+        with pytest.raises(Malformed, match=said):
+            equation.check(rf"e^{{x}} = 2^{{{'1.44269504089' if 'rounded' in said else chr(92) + 'log_2(e)'} x}}, \qquad {weaker}")

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import itertools
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ Maker: TypeAlias = Callable[..., Givens]
 Kind: TypeAlias = Literal["claim", "definition", "transcribed"]
 
 DRAWS = 3  # of the givens, at each set of sizes
+_MISSING = re.compile(r"(?:the range of )?(\S+) is (?:not known|neither given|not given)")
 SAME = 1e-10  # by which the numbers of a side may differ that is always the same
 
 
@@ -132,14 +134,38 @@ class Equation:
             if self.kind == "transcribed":
                 self._compare_measured()
             else:
-                formula = self.read(latex)
-                judged = self._without(formula)
-                formula = formula if judged is self else judged.read(latex)
-                judged.judge(formula)
+                judged, formula = self._ready(latex)
                 judged._complain_of_little(formula)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
             raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
+
+    def _ready(self, latex: str | None) -> "tuple[Equation, Formula]":
+        """Read and judge a formula: with what it names besides, a size or P for the matrix of p_ij, and without what it puts in."""
+        try:
+            formula = self.read(latex)
+            judged = self._without(formula)
+            formula = formula if judged is self else judged.read(latex)
+            judged.judge(formula)
+        except formulas.Malformed as error:
+            named = _MISSING.match(error.problem)
+            larger = self._with_named(named[1]) if named and latex not in (None, self.registered) else None
+            if larger is None:
+                raise
+            return larger._ready(latex)
+        return judged, formula
+
+    def _with_named(self, name: str) -> "Equation | None":
+        """Return it with one more name, if that is a size of its arrays, or the matrix of entries that are given in small letters."""
+        givens, sizes = [*itertools.chain(*self.draws())], self.size_sets()
+        if name in givens[0]:
+            return None
+        if name in self.sizes.partition(",")[0].split():
+            known = [sizes[place // DRAWS][name] in _lengths(draw) for place, draw in enumerate(givens)]
+            return replace(self, make=_naming(self.make, name, "")) if all(known) else None
+        entries = name.swapcase()
+        matrix = [getattr(formulas.as_given(draw[entries]), "form", "") for draw in givens] if entries in givens[0] else []
+        return replace(self, make=_naming(self.make, name, entries)) if {*matrix} == {"matrix"} else None
 
     def _without(self, formula: Formula) -> "Equation":
         """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
@@ -151,7 +177,8 @@ class Equation:
         """Whether the registered formula is read without these givens, each of them being what it defines."""
         left = {name: given for name, given in givens.items() if name not in names}
         try:
-            return names <= formulas.formula_of(self.registered or self.latex, left).definitions.keys()
+            formula = formulas.formula_of(self.registered or self.latex, left)
+            return names <= formula.definitions.keys() and bool(formulas.judge(formula, left))
         except FormulaError:
             return False
 
@@ -203,6 +230,21 @@ def _making(make: Maker, gone: frozenset[str]) -> Maker:
         return {name: given for name, given in make(**sizes).items() if name not in gone}
 
     return without
+
+
+@lru_cache(maxsize=512)
+def _naming(make: Maker, name: str, entries: str) -> Maker:
+    @functools.wraps(make)
+    def more(**sizes: Any) -> Givens:
+        givens = make(**sizes)
+        return {**givens, name: givens[entries] if entries else formulas.Size(sizes[name])}
+
+    return more
+
+
+def _lengths(givens: Givens) -> set[int]:
+    """Return how long the axes of all arrays are."""
+    return {length for thing in givens.values() for length in np.shape(getattr(formulas.as_given(thing), "raw", 0))}
 
 
 def _letters(make: Maker) -> list[str]:

@@ -13,7 +13,9 @@ from attn_course.formulas.changes import Change, changes
 from attn_course.formulas.compiled import Formula
 from attn_course.formulas.errors import FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import (
+    Size,
     alike,
+    as_given,
     column,
     columns,
     count,
@@ -49,7 +51,9 @@ __all__ = [
     "Malformed",
     "Node",
     "Refuted",
+    "Size",
     "alike",
+    "as_given",
     "changes",
     "column",
     "columns",

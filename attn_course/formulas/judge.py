@@ -15,7 +15,7 @@ import numpy as np
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import aliases, is_range, names_of
+from attn_course.formulas.givens import Size, aliases, is_range, names_of
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import Value, lifted
@@ -116,7 +116,11 @@ def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[li
 def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     formula, givens = evaluation.formula, evaluation.givens
     used = formula.named | evaluation.needed(formula.named)
-    unused = {name for name in givens.keys() - used if not aliases(name, givens) & used} - formula.spare
+    unused = {
+        name
+        for name in givens.keys() - used
+        if not aliases(name, givens) & used and not isinstance(getattr(givens[name], "raw", None), Size)
+    } - formula.spare
     if unused:
         declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""
         raise Malformed(f"{min(unused)} is given and nowhere used{declared}", formula.tree.place, formula.latex)

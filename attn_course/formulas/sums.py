@@ -130,10 +130,10 @@ def integral(evaluation: Scope, node: Node) -> Value:
     return Value((value.data * weights.reshape(shape)).sum(axis=axis, keepdims=True) * factor)
 
 
-def running_softmax(evaluation: Scope, letter: str, body: Node) -> Value:
-    """Softmax over a running index: the body is evaluated for each of its values."""
+def running(evaluation: Scope, name: str, letter: str, body: Node) -> Value:
+    """Return what a function of a vector is taken of that stands behind its running index: the body for each of its values."""
     inner = evaluation.here()
     inner.enter(letter, body)
     value = inner.value(body)
-    check_form(f"softmax over {letter.rstrip(OWN)}", value, "scalar")
-    return softmax(inner.listed(value, (letter,)))
+    check_form(f"{name} over {letter.rstrip(OWN)}", value, "scalar")
+    return inner.listed(value, (letter,))

@@ -303,3 +303,22 @@ def test_digits_are_kept_and_a_rounded_number_is_none(toy: Registry):
     for weaker, said in ((r"y \approx 0.17", "says 0.171, and here stand fewer digits"), (r"y \approx 0.171", "so it is rounded")):
         with pytest.raises(Malformed, match=said):
             equation.check(rf"e^{{x}} = 2^{{{'1.44269504089' if 'rounded' in said else chr(92) + 'log_2(e)'} x}}, \qquad {weaker}")
+
+
+def test_a_size_that_shapes_tell_and_the_matrix_of_entries_may_be_named(toy: Registry):
+    def summed(rng, n, d):
+        """Add up the rows."""
+        p = rng.normal(size=(n, d))
+        return {"p": p, "y": p.T @ np.ones(n)}
+
+    equation = toy.add("first", r"y_j = \sum_i p_{ij}", summed, serves="A1")
+    equation.check(r"y_j = \sum_{i=1}^{n} p_{ij}")
+    equation.check(r"y_j = (P^\top \mathbf{1})_j")
+    equation.check(r"y_j = \sum_{i=1}^{n} P_{ij}")
+    for wrong, said in (
+        (r"y_j = \sum_{i=1}^{d} p_{ij}", "beyond"),
+        (r"y_j = \sum_{i=1}^{m} p_{ij}", "range of m"),
+        (r"y_j = Y_j", "Y is neither"),
+    ):
+        with pytest.raises(Malformed, match=said):
+            equation.check(wrong)

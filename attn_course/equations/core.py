@@ -175,7 +175,7 @@ class Equation:
 
     def _defines(self, names: Set[str], givens: Givens) -> bool:
         """Whether the registered formula is read without these givens, each of them being what it defines."""
-        left = {name: given for name, given in givens.items() if name not in names}
+        left = {name: formulas.Open() if name in names else given for name, given in givens.items()}
         try:
             formula = formulas.formula_of(self.registered or self.latex, left)
             return names <= formula.definitions.keys() and bool(formulas.judge(formula, left))
@@ -227,7 +227,7 @@ def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
 def _making(make: Maker, gone: frozenset[str]) -> Maker:
     @functools.wraps(make)
     def without(**sizes: Any) -> Givens:
-        return {name: given for name, given in make(**sizes).items() if name not in gone}
+        return {name: formulas.Open() if name in gone else given for name, given in make(**sizes).items()}
 
     return without
 

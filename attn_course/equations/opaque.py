@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, names_of, sides, write
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, sides, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, aliases, as_given
 from attn_course.formulas.judge import chains
@@ -28,16 +28,17 @@ Givens = Mapping[str, Any]
 
 def complain_of_lost(formula: Formula, registered: Formula, draw: Givens) -> None:
     """Complain of a form that holds with other numbers in the place of a side, or of a part of a side, where the registered one falls."""
-    own, other = (one.tree.map(_without_softmax) for one in (registered, formula))
-    if other != formula.tree and own != registered.tree and _held(registered, own, draw) is False and _held(formula, other, draw):
+    bare, bared = (one.tree.map(_without_softmax) for one in (formula, registered))
+    changed = bare != formula.tree and bared != registered.tree
+    if changed and _held(registered, bared, draw) is False and _held(formula, bare, draw):
         raise Malformed("this holds without the softmax too: it says nothing of it", formula.tree.place, formula.latex)
-    whole = {*_ends(registered)}
-    for side in dict.fromkeys([*whole, *_parts(registered)]):
+    whole = {side for side, first in _ends(registered) if first or side.kind in ("name", "entry")}  # others may be written in other ways
+    for side in dict.fromkeys([*(side for side, _ in _ends(registered)), *_parts(registered)]):
         for unknown, own, other in _unknowns(side, formula, registered, draw):
             if not _held(other, other.tree, unknown) or not _held(own, own.tree, unknown):
                 continue
-            for changed in _changes(other, unknown, side) if side in whole else _anything(unknown):
-                if _held(other, other.tree, changed) and _held(own, own.tree, changed) is False:
+            for moved in _changes(other, unknown, side) if side in whole else _anything(unknown):
+                if _held(other, other.tree, moved) and _held(own, own.tree, moved) is False:
                     raise _lost(side, formula)
 
 
@@ -69,16 +70,17 @@ def _held(formula: Formula, tree: Node, draw: Givens) -> bool | None:
         return None
 
 
-def _ends(formula: Formula) -> Iterator[Node]:
-    """Yield the sides of the equalities that are claimed outright, but for numbers."""
+def _ends(formula: Formula) -> Iterator[tuple[Node, bool]]:
+    """Yield the sides of the equalities that are claimed outright, but for numbers, and whether it is the first of them."""
     for claim in formula.claims:
         for chain, conditions in relations(claim):
             if not conditions and {sign.value for sign in chain.children[1::2]} == {"="}:
-                yield from (side for side in chain.children[::2] if any(one.kind in ("name", "call") for one in side.walk()))
+                ends = [side for side in chain.children[::2] if any(one.kind in ("name", "call") for one in side.walk())]
+                yield from ((side, side is chain.children[0]) for side in ends)
 
 
 def _parts(formula: Formula) -> Iterator[Node]:
-    for side in _ends(formula):
+    for side, _ in _ends(formula):
         yield from (node for node in side.walk() if node.kind in ("dot", "call", "operator", "derivative"))
 
 
@@ -88,22 +90,24 @@ def _unknowns(side: Node, formula: Formula, registered: Formula, draw: Givens) -
     if base.kind == "name" and base.value in draw:
         given = as_given(draw[base.value])
         if isinstance(given, Given) and given.form not in ("opaque", "set") and np.size(given.raw) <= MOST and _is_finite(given.raw):
+            for one in (registered, formula):
+                one.spare |= {UNKNOWN}
             yield {**draw, UNKNOWN: given, **dict.fromkeys(aliases(base.value, draw), given)}, registered, formula
         return
     letters = sorted(side.letters())
-    given = None if side.kind in PLAIN else _valued(side, letters, registered, draw)
+    valued = None if side.kind in PLAIN else _valued(side, letters, registered, draw)
     trees = [_with_unknown(one.tree, side, letters) for one in (registered, formula)]
-    if given is None or any(tree == one.tree for tree, one in zip(trees, (registered, formula), strict=True)):
+    if valued is None or any(tree == one.tree for tree, one in zip(trees, (registered, formula), strict=True)):
         return
     try:
-        found = [Formula(tree, [*names_of(draw), UNKNOWN], registered.ranges, " ") for tree in trees]
+        found = [Formula(tree, [*registered.given, UNKNOWN], registered.ranges, " ") for tree in trees]
     except Malformed as error:
         if error.problem == "both sides are the same":
             raise _lost(side, formula) from None
         return
     for one in found:
         one.spare = frozenset({*draw, UNKNOWN})
-    yield {**draw, UNKNOWN: given}, found[0], found[1]
+    yield {**draw, UNKNOWN: valued}, found[0], found[1]
 
 
 def _is_finite(raw: Any) -> bool:
@@ -232,8 +236,8 @@ def _unseen(formula: Formula, unknown: Givens, raw: np.ndarray) -> np.ndarray | 
         return None
     scale = max(float(np.abs(raw).max()), 1e-3)
     moves = scale * np.eye(raw.size).reshape(raw.size, *raw.shape)
-    gaps = [_gap(formula, _put(unknown, raw + move)) for move in (0 * raw, *moves)]
-    if any(gap is None or gap.shape != gaps[0].shape or not np.isfinite(gap).all() for gap in gaps) or not gaps[0].size:
+    gaps = [gap for move in (0 * raw, *moves) if (gap := _gap(formula, _put(unknown, raw + move))) is not None and np.isfinite(gap).all()]
+    if len(gaps) <= raw.size or not gaps[0].size or len({gap.shape for gap in gaps}) > 1:
         return None
     slopes = np.array([gap - gaps[0] for gap in gaps[1:]])
     values, directions = np.linalg.eigh(slopes @ slopes.T)

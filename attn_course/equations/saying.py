@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, parts, sides
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, parts, sides
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
 from attn_course.formulas.relations import ORDERS
@@ -226,7 +226,7 @@ def is_printed(formula: Formula, chain: Node) -> bool:
 
 def _matters(formula: Formula, chain: Node, plain: Givens, name: str) -> bool:
     """Whether other values of a function that every formula knows make an equality fall."""
-    other = Formula(formula.tree, [*names_of(plain), f"{name}()"], formula.ranges, formula.latex)
+    other = Formula(formula.tree, [*formula.given, name], formula.ranges, formula.latex)
     return Trial(name, {}, fallen(other, {**plain, name: Function(_otherwise(KNOWN[name], False, 1.0))})).matters_in(chain)
 
 

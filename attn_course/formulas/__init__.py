@@ -13,6 +13,7 @@ from attn_course.formulas.changes import Change, changes
 from attn_course.formulas.compiled import Formula
 from attn_course.formulas.errors import FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import (
+    Open,
     Size,
     alike,
     as_given,
@@ -50,6 +51,7 @@ __all__ = [
     "Judged",
     "Malformed",
     "Node",
+    "Open",
     "Refuted",
     "Size",
     "alike",

@@ -15,7 +15,7 @@ import numpy as np
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import Size, aliases, is_range, names_of
+from attn_course.formulas.givens import Open, Size, aliases, is_range, names_of
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import Value, lifted
@@ -61,7 +61,8 @@ class Judged:
 
 def formula_of(latex: str, givens: Mapping[str, Any]) -> Formula:
     """Read a formula of the symbols that are given; raises Malformed."""
-    return Formula.of(latex, names_of(givens), [name for name, given in givens.items() if is_range(given)])
+    open_names = [name for name, given in givens.items() if isinstance(given, Open)]
+    return Formula.of(latex, names_of(givens), [name for name, given in givens.items() if is_range(given)], open_names)
 
 
 def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
@@ -119,7 +120,7 @@ def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     unused = {
         name
         for name in givens.keys() - used
-        if not aliases(name, givens) & used and not isinstance(getattr(givens[name], "raw", None), Size)
+        if not aliases(name, givens) & used and not isinstance(getattr(givens[name], "raw", None), Size | Open)
     } - formula.spare
     if unused:
         declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""

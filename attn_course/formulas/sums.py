@@ -11,7 +11,7 @@ from attn_course.formulas.errors import Malformed, Place
 from attn_course.formulas.relations import holds
 from attn_course.formulas.scope import MOST_ENTRIES, Scope
 from attn_course.formulas.tree import Node, bound_in, is_between
-from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted, softmax
+from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted
 
 LINE = 128  # points of an integral over the whole line
 

@@ -7,6 +7,7 @@ signs, whole numbers, factors and constants of rows and columns are tried. A par
 do not matter holds whatever that part is, as `q \cdot k = x - x + k \cdot q` does.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,7 +38,7 @@ def complain_of_lost(formula: Formula, registered: Formula, draw: Givens) -> Non
         for unknown, own, other in _unknowns(side, formula, registered, draw):
             if not _held(other, other.tree, unknown) or not _held(own, own.tree, unknown):
                 continue
-            for moved in _changes(other, unknown, side) if side in whole else _anything(unknown):
+            for moved in itertools.chain(_anything(unknown), _signed(unknown, side), _changes(other, unknown) if side in whole else ()):
                 if _held(other, other.tree, moved) and _held(own, own.tree, moved) is False:
                     raise _lost(side, formula)
 
@@ -201,16 +202,20 @@ def _anything(unknown: Givens) -> Iterator[dict[str, Any]]:
     yield _put(unknown, raw * np.exp(0.3 * rng.normal(size=raw.shape)) + 0.2 * rng.uniform(size=raw.shape))
 
 
-def _changes(formula: Formula, unknown: Givens, side: Node) -> Iterator[dict[str, Any]]:
-    """Yield the givens with numbers for the unknown that a form may not tell from those it has."""
+def _signed(unknown: Givens, side: Node) -> Iterator[dict[str, Any]]:
+    """Yield the givens with other signs of the unknown, unless it is a size."""
     raw, rng = _raw(unknown), np.random.default_rng(3)
-    yield from _anything(unknown)
-    yield _put(unknown, 1.7 * raw)
-    yield _put(unknown, 0 * raw)
     if side.kind not in POSITIVE and (side.kind == "derivative" or raw.min(initial=0) < 0):
         yield _put(unknown, -raw)
         for signs in (rng.choice([-1, 1], raw.shape), np.where(np.indices(raw.shape)[-1] % 2, 1, -1) if raw.ndim else -1, _last(raw.shape)):
             yield _put(unknown, raw * signs)
+
+
+def _changes(formula: Formula, unknown: Givens) -> Iterator[dict[str, Any]]:
+    """Yield the givens with numbers for the unknown that a form may not tell from those it has."""
+    raw, rng = _raw(unknown), np.random.default_rng(3)
+    yield _put(unknown, 1.7 * raw)
+    yield _put(unknown, 0 * raw)
     yield _put(unknown, raw + rng.integers(1, 4, raw.shape))
     for axis in range(min(raw.ndim, 3)):
         yield _put(unknown, raw + rng.normal(size=[1 if place == axis else size for place, size in enumerate(raw.shape)]))

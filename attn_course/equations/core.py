@@ -149,7 +149,7 @@ class Equation:
             judged.judge(formula)
         except formulas.Malformed as error:
             named = _MISSING.match(error.problem)
-            larger = self._with_named(named[1]) if named and latex not in (None, self.registered) else None
+            larger = self._with_named(named[1]) if named and (latex or self.latex) != self.registered else None
             if larger is None:
                 raise
             return larger._ready(latex)

@@ -3,8 +3,9 @@
 import functools
 import importlib
 import itertools
+import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import isfunction, signature
@@ -16,6 +17,7 @@ from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.opaque import complain_of_lost
 from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_weaker
@@ -28,6 +30,7 @@ Maker: TypeAlias = Callable[..., Givens]
 Kind: TypeAlias = Literal["claim", "definition", "transcribed"]
 
 DRAWS = 3  # of the givens, at each set of sizes
+_MISSING = re.compile(r"(?:the range of )?(\S+) is (?:not known|neither given|not given)")
 SAME = 1e-10  # by which the numbers of a side may differ that is always the same
 
 
@@ -131,12 +134,53 @@ class Equation:
             if self.kind == "transcribed":
                 self._compare_measured()
             else:
-                formula = self.read(latex)
-                self.judge(formula)
-                self._complain_of_little(formula)
+                judged, formula = self._ready(latex)
+                judged._complain_of_little(formula)
         except (FormulaError, EquationError) as error:
             kind = Refuted if isinstance(error, formulas.Refuted | Refuted) else Malformed
             raise kind(f"{numbers.eq(self.label)} is not confirmed: {error}") from error
+
+    def _ready(self, latex: str | None) -> "tuple[Equation, Formula]":
+        """Read and judge a formula: with what it names besides, a size or P for the matrix of p_ij, and without what it puts in."""
+        try:
+            formula = self.read(latex)
+            judged = self._without(formula)
+            formula = formula if judged is self else judged.read(latex)
+            judged.judge(formula)
+        except formulas.Malformed as error:
+            named = _MISSING.match(error.problem)
+            larger = self._with_named(named[1]) if named and (latex or self.latex) != self.registered else None
+            if larger is None:
+                raise
+            return larger._ready(latex)
+        return judged, formula
+
+    def _with_named(self, name: str) -> "Equation | None":
+        """Return it with one more name, if that is a size of its arrays, or the matrix of entries that are given in small letters."""
+        givens, sizes = [*itertools.chain(*self.draws())], self.size_sets()
+        if name in givens[0]:
+            return None
+        if name in self.sizes.partition(",")[0].split():
+            known = [sizes[place // DRAWS][name] in _lengths(draw) for place, draw in enumerate(givens)]
+            return replace(self, make=_naming(self.make, name, "")) if all(known) else None
+        entries = name.swapcase()
+        matrix = [getattr(formulas.as_given(draw[entries]), "form", "") for draw in givens] if entries in givens[0] else []
+        return replace(self, make=_naming(self.make, name, entries)) if {*matrix} == {"matrix"} else None
+
+    def _without(self, formula: Formula) -> "Equation":
+        """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
+        givens = self.draws()[0][0]
+        gone = frozenset(name for name in formula.given - formula.named if self._defines({name}, givens))
+        return replace(self, make=_making(self.make, gone)) if gone and self._defines(gone, givens) else self
+
+    def _defines(self, names: Set[str], givens: Givens) -> bool:
+        """Whether the registered formula is read without these givens, each of them being what it defines."""
+        left = {name: formulas.Open() if name in names else given for name, given in givens.items()}
+        try:
+            formula = formulas.formula_of(self.registered or self.latex, left)
+            return names <= formula.definitions.keys() and bool(formulas.judge(formula, left))
+        except FormulaError:
+            return False
 
     def _complain_of_little(self, formula: Formula) -> None:
         """Complain of what says nothing, and of what says less than the registered formula."""
@@ -152,9 +196,11 @@ class Equation:
         else:
             whole = self._with_what_is_known(formula)
             saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
-            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0])
+            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_weaker(formula, registered, _by_size(self.draws()))
+            for first, *_ in self.draws()[:3]:
+                complain_of_lost(formula, registered, first)
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
             complain_of_special(formula, special())
@@ -175,6 +221,30 @@ class Equation:
 def _draws(make: Maker, sizes: str, label: str) -> list[list[Givens]]:
     seeds = ([zlib.crc32(label.encode()), number] for number in itertools.count())
     return [[drawn(make, np.random.default_rng(next(seeds)), draw, given) for draw in range(DRAWS)] for given in formulas.size_sets(sizes)]
+
+
+@lru_cache(maxsize=512)
+def _making(make: Maker, gone: frozenset[str]) -> Maker:
+    @functools.wraps(make)
+    def without(**sizes: Any) -> Givens:
+        return {name: formulas.Open() if name in gone else given for name, given in make(**sizes).items()}
+
+    return without
+
+
+@lru_cache(maxsize=512)
+def _naming(make: Maker, name: str, entries: str) -> Maker:
+    @functools.wraps(make)
+    def more(**sizes: Any) -> Givens:
+        givens = make(**sizes)
+        return {**givens, name: givens[entries] if entries else formulas.Size(sizes[name])}
+
+    return more
+
+
+def _lengths(givens: Givens) -> set[int]:
+    """Return how long the axes of all arrays are."""
+    return {length for thing in givens.values() for length in np.shape(getattr(formulas.as_given(thing), "raw", 0))}
 
 
 def _letters(make: Maker) -> list[str]:

@@ -21,10 +21,10 @@ class Watched(np.random.Generator):
         found = super().__getattribute__(name)
         if name.startswith("_") or not callable(found) or not hasattr(np.random.Generator, name):
             return found
-        return lambda *arguments, **named: self._drew(found(*arguments, **named), methodcaller(name, *arguments, **named))
+        return lambda *arguments, **named: self._drew(name, found(*arguments, **named), methodcaller(name, *arguments, **named))
 
-    def _drew(self, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
-        """Return what to hand on in the place of a drawn value; `again` draws the same of another generator."""
+    def _drew(self, name: str, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
+        """Return what to hand on in the place of a value drawn by the method `name`; `again` draws the same of another generator."""
         raise NotImplementedError
 
 

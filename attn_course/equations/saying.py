@@ -7,14 +7,14 @@ knows. `Equation.whatever` names the few givens for which an identity holds for 
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from attn_course.equations.drawing import Watched
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, names_of, parts, sides
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, has_symbols, parts, sides
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, aliases, as_given
 from attn_course.formulas.relations import ORDERS
@@ -91,7 +91,7 @@ class _Tape(Watched):
         self.drawn: list[np.ndarray] = []
         self._anew, self._half, self._other = anew, half, np.random.default_rng(1)
 
-    def _drew(self, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
+    def _drew(self, name: str, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
         if len(self.drawn) == self._anew:
             other, first = again(self._other), np.arange(np.size(value)) < np.size(value) / 2
             kept = first.reshape(np.shape(value)) if self._half else ~first.reshape(np.shape(value))
@@ -219,7 +219,7 @@ def is_printed(formula: Formula, chain: Node) -> bool:
 
 def _matters(formula: Formula, chain: Node, plain: Givens, name: str) -> bool:
     """Whether other values of a function that every formula knows make an equality fall."""
-    other = Formula(formula.tree, [*names_of(plain), f"{name}()"], formula.ranges, formula.latex)
+    other = Formula(formula.tree, [*formula.given, name], formula.ranges, formula.latex)
     return Trial(name, {}, fallen(other, {**plain, name: Function(_otherwise(KNOWN[name], False, 1.0))})).matters_in(chain)
 
 
@@ -231,18 +231,25 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 # ---- Another wording of a registered formula
 
 
-def complain_of_less(formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens) -> None:
+def complain_of_less(
+    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset()
+) -> None:
     r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
     `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
-    other places, and negated.
+    other places, and negated. Weights that sum to 1 stay such, unless the registered formula says that they do, and a size that is a
+    product of others stays it: `products` names them.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
     if conditions and _left_out(formula, draw) - max(0, more) > _left_out(registered, draw) + ALIKE:
         raise Malformed("the condition leaves out cases of the registered formula", conditions[0].place, formula.latex)
     for trial in tried:
+        if trial.whole and trial.name in products:
+            continue
         if trial.matters and fallen(whole, trial.givens) == frozenset() and trial.fallen is not None:
+            if (kept := kept_as_weights(trial, registered, draw)) and not (fallen(registered, kept) and fallen(whole, kept) == frozenset()):
+                continue
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
             )
@@ -258,6 +265,25 @@ def complain_of_less(formula: Formula, whole: Formula, registered: Formula, trie
     for remark, names in _remarks(registered).items():
         if remarks.get(remark) != names:
             raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
+
+
+def kept_as_weights(trial: Trial, registered: Formula, draw: Givens) -> Givens | None:
+    """Return the givens of a trial with weights that sum to 1 again; None if they did not, or the registered formula says that they do."""
+    one, other = as_given(draw[trial.name]), as_given(trial.givens[trial.name])
+    if not isinstance(one, Given) or not isinstance(other, Given) or not _are_weights(one.raw):
+        return None
+    ends = {(side.kind, side.value) for chain, _ in relations(registered.tree) for side in chain.children[::2]}
+    if ends & {("number", "1"), ("constant", "1")}:
+        return None
+    sizes = np.abs(np.asarray(other.raw))
+    again = replace(other, raw=sizes / sizes.sum(axis=-1, keepdims=True))
+    return {**trial.givens, **dict.fromkeys(aliases(trial.name, draw), again)}
+
+
+def _are_weights(raw: Any) -> bool:
+    data = np.asarray(raw)
+    fits = data.dtype.kind == "f" and data.ndim > 0 and data.shape[-1] > 1 and bool((data >= 0).all())
+    return fits and bool(np.allclose(data.sum(axis=-1), 1, rtol=0, atol=ALIKE))
 
 
 def complain_of_another(formula: Formula, registered: Formula, tried: Iterable[Trial], draws: Sequence[Givens]) -> None:

@@ -1,15 +1,17 @@
 r"""Draws that seldom come by themselves: sizes 1 and 2 and many others, ties, zeros, nothing where something could be.
 
 A form other than the registered one is tried on them. A draw counts only where the registered formula holds on it: what the text
-forbids, that formula does not hold for, or its function cannot make it. Other sizes, ties and zeros every equation meets, larger sizes
-where all givens are numbers. A right form may divide there by 0 that the registered one does not divide by, so only finite numbers
-refute it, unless the equation says that its givens `may_be` such; minus infinity and negative numbers are drawn where it says so.
+forbids, that formula does not hold for, or its function cannot make it. Other sizes, ties, zeros, a row of zeros and whole numbers every
+equation meets, larger sizes where all givens are numbers. Where all sides of the registered formula are finite numbers, 0/0 refutes
+another, and so do an index that reaches nothing and an inverse that is none; else only finite numbers do, unless the equation says that
+its givens `may_be` such. Minus infinity and negative numbers are drawn where it says so.
 """
 
 import itertools
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,10 +20,14 @@ import numpy as np
 from attn_course import formulas
 from attn_course.equations.drawing import Watched, drawn
 from attn_course.formulas import Formula, FormulaError
-from attn_course.formulas.givens import Outcomes
+from attn_course.formulas.givens import Given, Outcomes, aliases, as_given
 from attn_course.formulas.sizes import in_order, parsed, with_products
+from attn_course.formulas.values import FLAT
 
 KINDS = ("tied", "zero", "masked", "empty", "negative")  # what may_be names; "empty": minus infinity all over
+EDGES = ("tied", "zero", "zero in a row", "whole")  # what every equation meets; "whole": a number near it, so often 0 or orthogonal
+UNBOUNDED = ("normal", "standard_normal")  # draws that may be any number: others are rates and shares, which need not be whole
+EVERYWHERE = ("tied", "whole")  # in all the arrays that are drawn
 PLACES = 3  # which of the arrays that are drawn is bent
 OTHERS = (1, 2, 4, 8, 9, 10, 12, 15)  # sizes that the registry does not draw: a polynomial has as many zeros as its degree at most
 SMALL = 4  # sizes up to here are drawn of every equation
@@ -36,17 +42,17 @@ class Special(NamedTuple):
 
 
 class Bent(Watched):
-    """A generator that bends one of the arrays it draws; ties it makes in all of them."""
+    """A generator that bends one of the arrays it draws, or all of them."""
 
     def __init__(self, seed: Sequence[int], kind: str, place: int) -> None:
         super().__init__(np.random.PCG64(seed))
         self._kind, self._place, self._count, self._bent = kind, place, 0, False
 
-    def _drew(self, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
-        if np.asarray(value).dtype.kind != "f":
+    def _drew(self, name: str, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
+        if np.asarray(value).dtype.kind != "f" or (self._kind == "whole" and name not in UNBOUNDED):
             return value
         self._count += 1
-        if self._kind != "tied" and self._count != self._place + 1:
+        if self._kind not in EVERYWHERE and self._count != self._place + 1:
             return value
         other = bent(value, self._kind)
         self._bent = self._bent or not np.array_equal(other, value)
@@ -58,9 +64,11 @@ class Bent(Watched):
 
 
 def bent(value: Any, kind: str) -> Any:
-    """Return drawn numbers with the largest twice in each row, all 0, the first of each row or all of them minus infinity, or negative."""
+    """Return drawn numbers with the largest twice in each row, all 0 or in one row, whole, the first of each or all minus infinity."""
     if kind == "negative":
         return -np.abs(value) if np.ndim(value) else -abs(value)
+    if kind == "whole":
+        return np.rint(value)
     if not np.ndim(value) or not np.size(value):
         return value
     other = np.array(value)
@@ -68,21 +76,23 @@ def bent(value: Any, kind: str) -> Any:
         np.put_along_axis(other, np.argmin(value, axis=-1, keepdims=True), np.max(value, axis=-1, keepdims=True), axis=-1)
     elif kind == "masked":
         other[..., 0] = -np.inf
+    elif kind == "zero in a row":
+        other[(0,) * (other.ndim > 1)] = 0.0
     else:
         other[...] = 0.0 if kind == "zero" else -np.inf
     return other
 
 
 def other_sizes(sizes: str, seed: int, large: bool) -> Iterator[dict[str, int]]:
-    """Yield sets of sizes that the registry does not draw: all 1, all 2, then mixed ones that fulfil what binds them, or `large` ones."""
+    """Yield sets of sizes that the registry does not draw: all 1, one of them 1, all 2, then mixed ones, `large` too, as they are bound."""
     others = [size for size in OTHERS if large or size <= SMALL]
     names, products, orders = parsed(sizes)
     free = [name for name in names if name not in products]
     rng = np.random.default_rng(seed)
     mixed = (rng.choice(others, size=len(free)).tolist() for _ in itertools.count())
-    drawn: Iterable[list[int]] = (
-        ([size] for size in others) if len(free) == 1 else itertools.chain(([size] * len(free) for size in others[:2]), mixed)
-    )
+    equal = [[size] * len(free) for size in others]
+    edges = [[1 if name == one else SMALL for name in free] for one in free]
+    drawn: Iterable[list[int]] = equal if len(free) == 1 else itertools.chain(equal[:1], edges, equal[1:2], mixed)
     for one in itertools.islice(drawn, 60):
         found = with_products(dict(zip(free, one, strict=True)), products)
         if in_order(found, orders):
@@ -99,35 +109,43 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
     usual = formulas.size_sets(sizes)[0]
     plain = drawn(make, np.random.default_rng(seed), 0, usual).values()
     numbers = all(np.ndim(getattr(thing, "raw", thing)) == 0 and not isinstance(thing, Outcomes) for thing in plain)
-    others = list(itertools.islice(other_sizes(sizes, seed, numbers), len(OTHERS) if numbers else SMALL)) if sizes else []
+    most = len(OTHERS) if numbers else SMALL + len(usual)
+    others = list(itertools.islice(other_sizes(sizes, seed, numbers), most)) if sizes else []
     for one, draw in zip(others, itertools.cycle(range(draws)), strict=False):
-        givens = _made(make, np.random.default_rng([seed, draw]), one, draw, latex)
+        givens, finite = _made(make, np.random.default_rng([seed, draw]), one, draw, latex)
         if givens is not None:
             said = ", ".join(f"{name} = {size}" for name, size in one.items())
-            found.append(Special(givens, f"for {said}", False))
-    for kind in dict.fromkeys([*KINDS[:2], *wanted]):
+            found.append(Special(givens, f"for {said}", finite))
+    for kind in dict.fromkeys([*EDGES, *wanted]):
         here = len(found)
-        for draw, place in itertools.product(range(draws), range(1 if kind == "tied" else PLACES)):  # something of each first
-            givens = _made(make, Bent([seed, draw], kind, place), usual, draw, latex)
+        for draw, place in itertools.product(range(draws), range(1 if kind in EVERYWHERE else PLACES)):  # something of each first
+            givens, finite = _made(make, Bent([seed, draw], kind, place), usual, draw, latex)
             if givens is not None and len(found) < here + draws:
-                found.append(Special(givens, f"where something given is {kind}", kind in wanted))
+                found.append(Special(givens, f"where something given is {kind}", finite or kind in wanted))
         if kind in wanted and here == len(found):
             raise formulas.Malformed(f"the givens may be {kind}, says the equation, and it holds for none that are", (0, 1), latex)
+    givens = drawn(make, np.random.default_rng([seed, 0]), 0, usual)
+    for name, thing in givens.items():
+        given = as_given(thing)
+        if isinstance(given, Given) and given.form in ("scalar", *FLAT) and np.asarray(given.raw).dtype.kind == "f":
+            other = {**givens, **dict.fromkeys(aliases(name, givens), replace(given, raw=np.zeros(np.shape(given.raw))))}
+            holds, finite = _judged(other, latex)
+            if holds:
+                found.append(Special(other, f"where {name} is 0", finite))
     return found
 
 
-def _made(make: Callable[..., Any], rng: np.random.Generator, sizes: Mapping[str, int], draw: int, latex: str) -> Any:
-    """Return the givens if they can be made and the registered formula holds for them, else None."""
+def _made(make: Callable[..., Any], rng: np.random.Generator, sizes: Mapping[str, int], draw: int, latex: str) -> tuple[Any, bool]:
+    """Return the givens, None if they cannot be made or the registered formula does not hold; and whether all its sides are finite."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             givens = drawn(make, rng, draw, sizes)
         if isinstance(rng, Bent) and not rng:
-            return None
-        judged = formulas.judge(formulas.formula_of(latex, givens), givens)
-        return givens if any(one.counted for one in judged) else None
+            return None, False
+        holds, finite = _judged(givens, latex)
+        return givens if holds else None, finite
     except (
-        FormulaError,
         ValueError,
         TypeError,
         IndexError,
@@ -138,7 +156,17 @@ def _made(make: Callable[..., Any], rng: np.random.Generator, sizes: Mapping[str
         KeyError,
         np.linalg.LinAlgError,
     ):
-        return None
+        return None, False
+
+
+def _judged(givens: Mapping[str, Any], latex: str) -> tuple[bool, bool]:
+    """Return whether the registered formula holds for some givens, and whether all its sides are finite there."""
+    try:
+        judged = formulas.judge(formulas.formula_of(latex, givens), givens)
+    except FormulaError:
+        return False, False
+    ends = [side for one in judged for side in (one.left, one.right) if side.dtype.kind in "fc"]
+    return any(one.counted for one in judged), all(np.isfinite(side).all() for side in ends)
 
 
 def complain_of_special(formula: Formula, draws: Sequence[Special]) -> None:
@@ -146,7 +174,10 @@ def complain_of_special(formula: Formula, draws: Sequence[Special]) -> None:
     for special in draws:
         try:
             judged = formulas.sides(formula, special.givens)
-        except FormulaError:  # at size 1 a product may lose its meaning, and says nothing
+        except formulas.Malformed as error:  # at size 1 a product may lose its meaning, and says nothing
+            singular = "the matrix has no inverse" * ("whole" not in special.said)  # a product of such may have one by round-off
+            if special.strict and error.problem.startswith(("the index reaches", singular or "the index reaches")):
+                raise formulas.Malformed(f"{special.said} {error.problem}", error.place, formula.latex) from None
             continue
         for one in judged:
             wrong = one.counts & ~one.fulfilled

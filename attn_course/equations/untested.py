@@ -15,6 +15,7 @@ from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_d
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.tree import bound_in, relations
 
+EXACT = 6  # digits of a number with a point: more have been rounded, and no draw can tell
 ZERO = Node("number", (), "0")
 NUMBERS = [Node("number", (), "0"), Node("number", (), "1")]
 NO_NUMBER = Node("over", (NUMBERS[0], NUMBERS[0]), "/")  # falls wherever it counts
@@ -32,6 +33,9 @@ class Part(NamedTuple):
 def complain_of_untested(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
     """Complain of a part of a formula that makes no difference in any draw, unless the registered formula has it too."""
     known = {*registered.tree.walk()}
+    for node in formula.tree.walk():
+        if node.kind == "number" and node not in known and len(node.value.replace(".", "").strip("0")) > EXACT and "." in node.value:
+            raise Malformed(f"{node.value} has more than {EXACT} digits, so it is rounded: write what it is", node.place, formula.latex)
     for part in _parts(formula.tree):
         if part.node in known or not all(_holds(other, formula, draws) for other in part.near):
             continue
@@ -115,7 +119,7 @@ def _own(node: Node) -> Iterator[Part]:
         case "bars" if _has_numbers(node):
             for one in (children[0], Node("neg", children)):
                 yield Part(node, f"with {write(one)} in the place of {write(node)}", [one])
-        case "call" if node.value in (r"\max", r"\min") and len(children) > 2:
+        case "call" if node.value in (r"\max", r"\min") and len(children) > 2 and not _is_size(children[1:]):
             for place in range(1, len(children)):
                 yield Part(node, f"without {write(children[place])} beneath {node.value}", [_with(node, place)])
         case "cases":
@@ -127,6 +131,11 @@ def _own(node: Node) -> Iterator[Part]:
             for place, item in enumerate(children):
                 if item.kind == "chain" and _has_numbers(item) and (letter := bound_in(item)):
                     yield Part(node, f"without the condition {write(item)}", [_with(node, place, Node("index", (), letter))])
+
+
+def _is_size(arguments: Sequence[Node]) -> bool:
+    """Whether they are a number and that number negated: the larger is its absolute value."""
+    return len(arguments) == 2 and any(one == Node("neg", (other,)) for one, other in (arguments, arguments[::-1]))
 
 
 def _has_numbers(node: Node) -> bool:

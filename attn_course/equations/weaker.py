@@ -30,15 +30,39 @@ def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Ma
             which = "least" if side.value == r"\min" else "largest"
             raise _weaker(f"says it of each, and here it is said of the {which} only", side, formula)
     coarse = {side.value or side.kind for side in _coarse(registered)}
+    coarse |= {side.kind for chain, _ in relations(registered.tree) for side in chain.children[::2] if side.kind == "iverson"}  # 0 or 1
     for side in _coarse(formula):
         if (side.value or side.kind) not in coarse:
             raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)
+    _complain_of_digits(formula, registered)
     wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
         wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
     pairs = zip(sorted(wanted.values()), sorted(found.values()), strict=False) if len(wanted) == len(found) else ()
     if not limited and (sum(found.values()) < max(wanted.values(), default=0) or any(some > own for some, own in pairs)):
         raise _weaker("says it entry by entry, and here it is said of fewer numbers", formula.tree, formula)
+
+
+def _complain_of_digits(formula: Formula, registered: Formula) -> None:
+    r"""Complain of a number behind \approx with fewer digits than the registered one that it could be."""
+    wanted = {*_printed(registered)}
+    for node in _printed(formula):
+        half, digits = 0.5 * 10.0 ** -_digits(node), _digits(node)
+        near = [one for one in wanted if abs(float(one.value) - float(node.value)) <= half and _digits(one) > digits]
+        if near and node not in wanted:
+            raise _weaker(f"says {near[0].value}, and here stand fewer digits", node, formula)
+
+
+def _printed(formula: Formula) -> Iterator[Node]:
+    r"""Yield the numbers behind \approx, without their signs."""
+    for chain, _ in relations(formula.tree):
+        for sign, side in zip(chain.children[1::2], chain.children[2::2], strict=True):
+            if sign.value == r"\approx":
+                yield from (node for node in side.walk() if node.kind == "number")
+
+
+def _digits(number: Node) -> int:
+    return len(number.value.partition(".")[2])
 
 
 def _complain_of_premises(formula: Formula, registered: Formula, limited: list[Node], draws: Sequence[Mapping[str, Any]]) -> None:

@@ -13,7 +13,10 @@ from attn_course.formulas.changes import Change, changes
 from attn_course.formulas.compiled import Formula
 from attn_course.formulas.errors import FormulaError, Malformed, Refuted
 from attn_course.formulas.givens import (
+    Open,
+    Size,
     alike,
+    as_given,
     column,
     columns,
     count,
@@ -38,7 +41,7 @@ from attn_course.formulas.givens import (
 )
 from attn_course.formulas.judge import Judged, formula_of, has_symbols, judge, judge_draws, parts, sides
 from attn_course.formulas.read import read, read_expression
-from attn_course.formulas.sizes import size_sets
+from attn_course.formulas.sizes import in_products, size_sets
 from attn_course.formulas.tree import Node, write
 
 __all__ = [
@@ -48,8 +51,11 @@ __all__ = [
     "Judged",
     "Malformed",
     "Node",
+    "Open",
     "Refuted",
+    "Size",
     "alike",
+    "as_given",
     "changes",
     "column",
     "columns",
@@ -58,6 +64,7 @@ __all__ = [
     "formula_of",
     "function",
     "has_symbols",
+    "in_products",
     "independent",
     "index",
     "is_range",

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.functions import BENEATH, BUILT_IN
+from attn_course.formulas.functions import BENEATH, BUILT_IN, lse
 from attn_course.formulas.givens import BY_AXES, DIFFERENCES, STEP, Function, Given, Outcomes, called, difference
 from attn_course.formulas.scope import Scope
-from attn_course.formulas.sums import running_softmax
+from attn_course.formulas.sums import running
 from attn_course.formulas.tree import Node, write
-from attn_course.formulas.values import FLAT, Value, entrywise, outer
+from attn_course.formulas.values import FLAT, Value, entrywise, outer, softmax
 
 MOST_CALLS = 20_000  # of one Python function, one for each value of the indices
 
@@ -33,8 +33,9 @@ def call(evaluation: Scope, node: Node) -> Value:
         return _moment(evaluation, name, under, arguments)
     if name == "std" and evaluation.notes.weights and evaluation.value(arguments[0]).form == "scalar":
         return entrywise("sqrt", _moment(evaluation, "Var", under, arguments))
-    if name == r"\sigma" and under.kind == "index":
-        return running_softmax(evaluation, under.value, arguments[0])
+    if name in (r"\sigma", "lse") and under.kind == "index":
+        along = running(evaluation, "softmax" if name != "lse" else name, under.value, arguments[0])
+        return softmax(along) if name == r"\sigma" else lse(along)
     if len(arguments) != (2 if name == "KL" else 1) and name not in (r"\max", r"\min"):
         raise Malformed("KL wants two distributions" if name == "KL" else f"{name} has one argument")
     values = [evaluation.value(argument) for argument in arguments]

@@ -63,7 +63,7 @@ def _within(node: Node, likes: Callable[[str], Iterable[str]], letters: Iterable
 
 def _binds(node: Node, place: int) -> bool:
     """Whether a child is a letter that its parent binds."""
-    return place == 0 and (node.kind in ("range", "set", "integral") or (node.kind == "call" and node.value == r"\sigma"))
+    return place == 0 and (node.kind in ("range", "set", "integral") or (node.kind == "call" and node.value in (r"\sigma", "lse")))
 
 
 def _with(children: tuple[Node, ...], place: int, *new: Node) -> tuple[Node, ...]:

@@ -1,7 +1,7 @@
 """A formula made ready for evaluation: what it defines and claims, an axis for each letter, and what is wrong before any number."""
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from attn_course.formulas.errors import Malformed
@@ -49,11 +49,11 @@ class Formula:
             raise error.of(self.latex) from None
 
     @classmethod
-    def of(cls, latex: str, names: Iterable[str], ranges: Iterable[str] = ()) -> "Formula":
-        """Read a formula and make it ready."""
+    def of(cls, latex: str, names: Iterable[str], ranges: Iterable[str] = (), open_names: Sequence[str] = ()) -> "Formula":
+        """Read a formula and make it ready; `open_names` of the names are read as such, and not given."""
         listed = list(names)
         try:
-            return cls(read(latex, listed), listed, ranges, latex)
+            return cls(read(latex, listed), [name for name in listed if name not in open_names], ranges, latex)
         except RecursionError:
             raise Malformed("the formula is nested too deeply") from None
 

@@ -16,7 +16,9 @@ RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin",
 ARROWS = frozenset([r"\Rightarrow", r"\iff"])
 OPERATIONS = {r"\cdot": "dot", r"\odot": "odot", r"\times": "times", r"\cap": "intersection", r"\cup": "union"}
 OPERATIONS |= dict.fromkeys((r"\oplus", r"\uplus", r"\otimes", "*", r"\circ"), "operator")
-FUNCTIONS = {name: name for name in (r"\ln", r"\exp", r"\log", r"\cos", r"\sin", r"\tan", r"\tanh", r"\max", r"\min", r"\sigma")}
+FUNCTIONS = {
+    name: name for name in (r"\ln", r"\exp", r"\log", r"\cos", r"\sin", r"\tan", r"\tanh", r"\sinh", r"\cosh", r"\max", r"\min", r"\sigma")
+}
 FUNCTIONS |= {r"\text{" + name + "}": name for name in ("softmax", "lse", "diag", "tr", "rank", "KL", "Var", "Cov", "Re", "strictly lower")}
 FUNCTIONS |= {r"\text{E}": "E", r"\mathbb{E}": "E", r"\mathbb{V}": "Var", r"\text{std}": "std", r"\text{logit}": "logit"}
 BIG = frozenset([r"\sum", r"\prod", r"\max", r"\min", r"\arg\max", r"\arg\min", r"\lim"])
@@ -31,7 +33,9 @@ SPELLED = {name.removeprefix("\\"): name for name in (*FUNCTIONS, *BIG, r"\sqrt"
 SPELLED |= {name.removeprefix("\\"): name for name in LETTERS if len(name) > 4}
 SPELLED |= {name: rf"\mathrm{{{name}}}" for name in {*FUNCTIONS.values()} - {"std"} if re.fullmatch("[a-z]+", name)}
 _ONES = (Node("constant", (), "1"), Node("number", (), "1"))
-_COMMANDS = sorted(name for name in (*LETTERS, *FUNCTIONS, *BIG, *KNOWN, *CONSTANTS, r"\sqrt", r"\frac") if name.startswith("\\"))
+_COMMANDS = sorted(
+    name for name in (*LETTERS, *FUNCTIONS, *BIG, *KNOWN, *CONSTANTS, r"\sqrt", r"\frac", r"\binom") if name.startswith("\\")
+)
 _FIRST_LETTERS = {word[0] for word in SPELLED}
 
 
@@ -441,6 +445,13 @@ class Expressions(Brackets):
         exponent = Node("over", (Node("number", (), "1"), degree), "/")
         return Node("power", (self.argument(), exponent), "", self.since(start))
 
+    def binomial(self) -> Node:
+        r"""n over k, which is n! / (k! (n - k)!)."""
+        self.take()
+        above, below = self.argument(), self.argument()
+        rest = Node("factorial", (Node("sum", (above, Node("neg", (below,)))),))
+        return Node("over", (Node("factorial", (above,)), Node("product", (Node("factorial", (below,)), rest))), r"\frac")
+
     def fraction(self) -> Node:
         """a fraction, or a derivative."""
         self.take()
@@ -512,6 +523,7 @@ _PRIMARIES: dict[str, Callable[[Expressions], Node]] = {
     **dict.fromkeys((r"\lfloor", r"\lceil"), Expressions.rounded),
     r"\langle": Expressions.angles,
     r"\frac": Expressions.fraction,
+    r"\binom": Expressions.binomial,
     r"\sqrt": Expressions.root,
     r"\nabla": Expressions.gradient,
     r"\int": Expressions.integral,

@@ -9,7 +9,18 @@ from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import FLAT, Value, check_form, entrywise, fitted, oriented, rank, softmax
 
-ENTRYWISE = {r"\ln": "ln", r"\exp": "exp", r"\cos": "cos", r"\sin": "sin", r"\tan": "tan", r"\tanh": "tanh", r"\sqrt": "sqrt", "Re": "Re"}
+ENTRYWISE = {
+    r"\ln": "ln",
+    r"\exp": "exp",
+    r"\cos": "cos",
+    r"\sin": "sin",
+    r"\tan": "tan",
+    r"\tanh": "tanh",
+    r"\sinh": "sinh",
+    r"\cosh": "cosh",
+    r"\sqrt": "sqrt",
+    "Re": "Re",
+}
 
 
 def _largest(*values: Value) -> Value:
@@ -42,7 +53,7 @@ def _softmax(value: Value, along: Node) -> Value:
     return softmax(value, columns=along.value == "columns")
 
 
-def _lse(value: Value) -> Value:
+def lse(value: Value) -> Value:
     """Return the logarithm of the sum of the exponentials of a vector, or of each row of a matrix as a column."""
     check_form("lse", value, *FLAT, "matrix")
     data = value.indexed
@@ -94,7 +105,7 @@ BUILT_IN: dict[str, Callable[..., Value] | None] = {
     r"\min": _smallest,
     r"\log": _log,
     **dict.fromkeys(("softmax", r"\sigma"), _softmax),
-    "lse": _lse,
+    "lse": lse,
     "diag": _diagonal,
     "tr": _trace,
     "rank": rank,

@@ -104,6 +104,14 @@ Start: TypeAlias = int | tuple[int, ...]
 _KNOWN: dict[tuple[Any, ...], AnyGiven] = {}  # by an `Of` and its arguments
 
 
+class Size(int):
+    """A whole number that a formula may name, or not: how long the arrays are that it is of."""
+
+
+class Open:
+    """A name that is cut out of a formula as that of a given is, and not given: the formula may define it."""
+
+
 def _given(entries: Any, form: str, start: Start = 1, states: bool = False) -> Given:
     return Given(entries.raw, form, start, states, entries.noise) if isinstance(entries, Given) else Given(entries, form, start, states)
 

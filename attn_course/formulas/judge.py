@@ -15,7 +15,7 @@ import numpy as np
 from attn_course.formulas.compiled import OWN, Formula
 from attn_course.formulas.errors import Malformed, Place, Refuted
 from attn_course.formulas.evaluate import Evaluation
-from attn_course.formulas.givens import aliases, is_range, names_of
+from attn_course.formulas.givens import Open, Size, aliases, is_range, names_of
 from attn_course.formulas.relations import Comparison, compare, holds, links
 from attn_course.formulas.tree import Node
 from attn_course.formulas.values import Value, lifted
@@ -61,7 +61,8 @@ class Judged:
 
 def formula_of(latex: str, givens: Mapping[str, Any]) -> Formula:
     """Read a formula of the symbols that are given; raises Malformed."""
-    return Formula.of(latex, names_of(givens), [name for name, given in givens.items() if is_range(given)])
+    open_names = [name for name, given in givens.items() if isinstance(given, Open)]
+    return Formula.of(latex, names_of(givens), [name for name, given in givens.items() if is_range(given)], open_names)
 
 
 def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
@@ -116,14 +117,18 @@ def judge_draws(formula: Formula, draws: Iterable[Mapping[str, Any]]) -> list[li
 def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     formula, givens = evaluation.formula, evaluation.givens
     used = formula.named | evaluation.needed(formula.named)
-    unused = {name for name in givens.keys() - used if not aliases(name, givens) & used} - formula.spare
+    unused = {
+        name
+        for name in givens.keys() - used
+        if not aliases(name, givens) & used and not isinstance(getattr(givens[name], "raw", None), Size | Open)
+    } - formula.spare
     if unused:
         declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""
         raise Malformed(f"{min(unused)} is given and nowhere used{declared}", formula.tree.place, formula.latex)
     found = []
     try:
         with np.errstate(all="ignore"):  # infinities and NaN show in the numbers
-            for here, chain in itertools.chain.from_iterable(_chains(evaluation, claim) for claim in formula.claims):
+            for here, chain in itertools.chain.from_iterable(chains(evaluation, claim) for claim in formula.claims):
                 here.notes.biggest = 0.0
                 for relation, left, right in links(here, chain):
                     compared = compare(here, relation, left, right, chain)
@@ -143,7 +148,7 @@ def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     return found
 
 
-def _chains(evaluation: Evaluation, claim: Node) -> Iterator[tuple[Evaluation, Node]]:
+def chains(evaluation: Evaluation, claim: Node) -> Iterator[tuple[Evaluation, Node]]:
     """Yield the relations of a claim, each with the cases in which it counts; a letter that ends a slice is tried value by value."""
     inner = evaluation.here()
     for letter in inner.ordered(claim.letters() - {r"\delta"}, claim):

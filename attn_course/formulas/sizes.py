@@ -57,6 +57,12 @@ def parsed(letters: str, relations: Iterable[str] = ()) -> Parsed:
     return names, products, orders
 
 
+def in_products(letters: str) -> set[str]:
+    """Return the letters that are products of others, and those others."""
+    products = parsed(letters)[1] if letters else {}
+    return {name for whole, factors in products.items() for name in (whole, *factors)}
+
+
 def with_products(sizes: dict[str, int], products: dict[str, list[str]]) -> dict[str, int]:
     """Return sizes and those that are products of them."""
     sizes, left = dict(sizes), dict(products)

@@ -11,7 +11,7 @@ from attn_course.formulas.errors import Malformed, Place
 from attn_course.formulas.relations import holds
 from attn_course.formulas.scope import MOST_ENTRIES, Scope
 from attn_course.formulas.tree import Node, bound_in, is_between
-from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted, softmax
+from attn_course.formulas.values import FLAT, Value, check_form, floats, lifted
 
 LINE = 128  # points of an integral over the whole line
 
@@ -130,10 +130,10 @@ def integral(evaluation: Scope, node: Node) -> Value:
     return Value((value.data * weights.reshape(shape)).sum(axis=axis, keepdims=True) * factor)
 
 
-def running_softmax(evaluation: Scope, letter: str, body: Node) -> Value:
-    """Softmax over a running index: the body is evaluated for each of its values."""
+def running(evaluation: Scope, name: str, letter: str, body: Node) -> Value:
+    """Return what a function of a vector is taken of that stands behind its running index: the body for each of its values."""
     inner = evaluation.here()
     inner.enter(letter, body)
     value = inner.value(body)
-    check_form(f"softmax over {letter.rstrip(OWN)}", value, "scalar")
-    return softmax(inner.listed(value, (letter,)))
+    check_form(f"{name} over {letter.rstrip(OWN)}", value, "scalar")
+    return inner.listed(value, (letter,))

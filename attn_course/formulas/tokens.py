@@ -49,7 +49,7 @@ _SAME = r"""
 \widehat=\hat \overline=\bar \widetilde=\tilde \cfrac=\frac \sup=\max \inf=\min \not\in=\notin −=- ·=\cdot ×=\times ≤=\le ≥=\ge ≠=\ne
 """
 SAME = dict(pair.split("=") for pair in _SAME.split()) | {r"\not=": r"\ne", "<=": r"\le", ">=": r"\ge"}
-COMMANDS = {name: rf"\{name}" for name in ("max", "min", "exp", "ln", "log", "cos", "sin", "tan", "tanh", "lim")}
+COMMANDS = {name: rf"\{name}" for name in ("max", "min", "exp", "ln", "log", "cos", "sin", "tan", "tanh", "sinh", "cosh", "lim")}
 COMMANDS |= {"argmax": r"\arg\max", "argmin": r"\arg\min"}
 _GROUPS = {name: name for name in _LEXEMES.groupindex} | {"inside": "word", "styled": "style", "bare": "style", "extreme": "arg"}
 

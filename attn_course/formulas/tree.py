@@ -79,7 +79,7 @@ def bound_by(node: Node) -> frozenset[str]:
     r"""Return the letters that the node binds: those of \sum_j, \sigma_l(...), a set builder, an integral."""
     if node.kind == "big":
         return frozenset(bound_in(item) for item in node.children[0].children) - {""}
-    if node.kind in ("set", "integral") or (node.kind == "call" and node.value == r"\sigma"):
+    if node.kind in ("set", "integral") or (node.kind == "call" and node.value in (r"\sigma", "lse")):
         return frozenset([node.children[0].value] if node.children[0].kind == "index" else [])
     return frozenset()
 

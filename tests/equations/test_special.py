@@ -1,18 +1,20 @@
 """Draws that seldom come by themselves, and statements that follow from a registered one and say less."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 
 from attn_course import numbers
+from attn_course.equations import saying
 from attn_course.equations.core import Registry
 from attn_course.equations.errors import Malformed, Refuted
 from attn_course.equations.special import bent, complain_of_special, special_draws
 from attn_course.equations.weaker import complain_of_weaker
 from attn_course.formulas import Malformed as MalformedFormula
 from attn_course.formulas import Refuted as RefutedFormula
-from attn_course.formulas import derivative
+from attn_course.formulas import column, derivative, of, rows, vector
 from attn_course.reference import softmax
 from tests.toy_numbers import toy_numbers
 
@@ -113,6 +115,50 @@ def test_numbers_are_bent():
     assert bent(table, "masked")[:, 0].tolist() == [-np.inf, -np.inf]
     assert not bent(table, "zero").any()
     assert bent(2.0, "negative") == -2.0
+    assert bent(table, "zero in a row").tolist() == [[0.0, 0.0, 0.0], [4.0, 0.0, 5.0]]
+    assert bent(0.4, "whole") == 0.0
+
+
+def scored(rng, n, d):
+    """Multiply each query with its key."""
+    Q, K = rng.normal(size=(n, d)), rng.normal(size=(n, d))
+    unit = K / np.linalg.norm(K, axis=1, keepdims=True)
+    return {"q": rows(Q), "k": rows(unit), "s": vector((Q * unit).sum(axis=1)), "n": n, "d": d, "N": len(Q.ravel())}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (r"\frac{n - 1}{n - 1}", "right nan for n = 1"),
+        (r"\frac{d - 1}{d - 1}", "right nan for n = 1, d = 1"),
+        (r"\frac{q_i \cdot q_i}{q_i \cdot q_i}", "right nan where something given is zero"),
+        (r"\frac{q_{i,1} (n + d)}{q_{i,1} (n + d)}", "right nan where something given is"),
+        (r"\frac{q_i \cdot q_j - q_i \cdot q_i}{q_i \cdot q_j - q_i \cdot q_i}", "right nan"),
+    ],
+)
+def test_nothing_divided_by_nothing_is_no_number(toy: Registry, wrong, said):
+    """Where the registered sides are finite numbers."""
+    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = n d", scored, serves="A1")
+    drawn = special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3)
+    with pytest.raises(RefutedFormula, match=said):
+        complain_of_special(equation.read(rf"s_i = {wrong} q_i \cdot k_i, \qquad N = n d"), drawn)
+
+
+def test_a_vector_of_zeros_is_given_where_the_registered_formula_allows_it(toy: Registry):
+    latex, another = (rf"(q_i + k_i) \cdot k_i = q_i \cdot k_i + {more}" for more in (r"k_i \cdot k_i", r"\frac{|k_i|^2}{|k_i|} |k_i|"))
+    drawn = {"whatever": {"k": "both are products"}, "serves": "A1"}
+    equation = toy.add("first", latex, lambda rng, n, d: {name: scored(rng, n, d)[name] for name in "qk"}, **drawn)
+    with pytest.raises(RefutedFormula, match="right nan where k is 0"):
+        complain_of_special(equation.read(another), special_draws(equation.make, equation.sizes, "first", latex, "", 3))
+
+
+def test_an_index_that_reaches_nothing_at_an_edge_is_told(toy: Registry):
+    equation = toy.add("first", r"s_i = q_i \cdot k_i, \qquad N = n d", scored, serves="A1")
+    with pytest.raises(MalformedFormula, match="for n = 1, d = 1 the index reaches 0, beyond 1 to 1"):
+        complain_of_special(
+            equation.read(r"s_i = q_i \cdot k_r, \qquad r = i [n > 1], \qquad N = n d"),
+            special_draws(equation.make, equation.sizes, equation.label, equation.latex, "", 3),
+        )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +172,7 @@ def test_numbers_are_bent():
         (r"\sin(J_{ij}) = \sin(s_i (\delta_{ij} - s_j))", "other numbers have too"),
         (r"s_1 \ne s_2: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
         (r"s_i < 1: \qquad J_{ij} = s_i (\delta_{ij} - s_j)", "without this premise"),
-        (r"s_i > s_j: \qquad J_{ij} = - s_i s_j", "with another s"),
+        (r"s_i > s_j: \qquad J_{ij} = - s_i s_j", "fewer numbers"),
     ],
 )
 def test_what_follows_and_says_less_is_weaker(toy: Registry, wrong, said):
@@ -167,3 +213,112 @@ def test_another_wording_may_use_what_the_text_says_beside_it(toy: Registry):
 def test_what_is_said_beside_an_equation_must_hold(toy: Registry):
     with pytest.raises(Refuted, match="left"):
         toy.add("first", r"\sum_j J_{ij} = 0, \qquad \sum_i s_i = 1", jacobian, serves="A1", beside=[r"J_{ij} = s_i s_j"]).check()
+
+
+def weighted(rng, n):
+    """Pass a gradient back through a softmax."""
+    z, dP = rng.normal(size=n), rng.normal(size=n)
+    p = softmax(z)
+    return {"p": p, "dP": dP, r"\delta": sum(p * dP), "dS": (np.diag(p) - np.outer(p, p)) @ dP}
+
+
+def test_weights_stay_weights_and_a_definition_may_be_put_in(toy: Registry):
+    latex = r"dS_i = p_i\, (dP_i - \delta), \qquad \delta = \sum_l p_l\, dP_l"
+    equation = toy.add("first", latex, weighted, serves="A1")
+    equation.check(r"dS_i = p_i \sum_l p_l\, (dP_i - dP_l)")
+    equation.check(r"dS_i = p_i\, dP_i - p_i \sum_l p_l\, dP_l")
+    with pytest.raises(Malformed, match="with another dP this holds too"):
+        equation.check(r"dS_i^2 = p_i^2\, (dP_i - \sum_l p_l\, dP_l)^2")
+    draw = equation.draws()[0][0]
+    trial = next(one for one in saying.trials(equation.read(), [draw]) if one.name == "p")
+    kept = saying.kept_as_weights(trial, equation.read(), draw)
+    assert kept is not None
+    assert np.allclose(kept["p"].raw.sum(), 1)
+    assert saying.kept_as_weights(trial, equation.read(latex + r", \qquad \sum_i p_i = 1"), draw) is None
+
+
+def test_a_size_that_is_a_product_stays_it_and_the_larger_of_two_signs_is_a_size(toy: Registry):
+    def halves(rng, d, h, n, draw):
+        """Count."""
+        return {"N": sum(1 for _ in range(d) for _ in range(d)), "M": len(np.zeros((2 * d, n)).ravel()), "d": d, "n": n, "h": h}
+
+    equation = toy.add("first", r"N = d^2, \qquad M = 2 d n, \qquad \frac{N}{M} = \frac{h}{2}", halves, serves="A1", sizes="d h n, d = h n")
+    equation.check(r"N = d^2, \qquad M = 2 d n, \qquad \frac{N}{M} = \frac{d}{2 n}")
+    bound = toy.add("second", r"|x_i| \le b", lambda rng, n, draw: {"x": (x := rng.normal(size=n)), "b": abs(x).max()}, serves="A1")
+    bound.check(r"\max(x_i, -x_i) \le b")
+
+
+@pytest.mark.parametrize(
+    ("weaker", "lost"),
+    [
+        (r"|\frac{\partial s_i}{\partial z_j}| = s_i |\delta_{ij} - s_j|", r"\frac{\partial s_{i}}{\partial z_{j}}"),
+        (r"\frac{\partial s_i}{\partial z_j} + \frac{\partial s_j}{\partial z_i} = 2 s_i (\delta_{ij} - s_j)", r"\frac{\partial s_{i}}"),
+        (r"\frac{\partial s_i}{\partial z_j} - \frac{\partial s_i}{\partial z_1} = s_i (\delta_{ij} - s_j - \delta_{i,1} + s_1)", r"\frac"),
+    ],
+)
+def test_what_a_side_may_be_besides_is_lost(toy: Registry, weaker, lost):
+    equation = toy.add("first", r"\frac{\partial s_i}{\partial z_j} = s_i (\delta_{ij} - s_j)", sloped, serves="A1")
+    equation.check(r"\frac{\partial s_j}{\partial z_i} = [i = j] s_j - s_j s_i")
+    equation.check(r"\frac{\partial s_j}{\partial z_i} - s_j [i = j] = -s_j s_i")
+    with pytest.raises(Malformed, match="with another value of " + re.escape(lost)):
+        equation.check(weaker)
+
+
+def sloped(rng, n):
+    """Give a softmax, to be differentiated."""
+    return {"z": rng.normal(size=n), "s": of(softmax, "z")}
+
+
+@pytest.mark.parametrize(
+    ("latex", "weaker", "said"),
+    [
+        (r"(q + k) \cdot q = q \cdot q + k \cdot q", r"(q + k) \cdot q = |q| - |q| + q \cdot (k + q)", "another value of"),
+        (
+            r"q \cdot k = \frac{1}{2} |q + k|^2 - \frac{1}{2} |q|^2 - \frac{1}{2} |k|^2",
+            r"q \cdot k + |q|^2 = k \cdot q + |q|^2",
+            "another value of",
+        ),
+        (
+            r"\sigma(q + c \mathbf{1}) = \sigma(q), \qquad |k| = |-k|",
+            r"\sigma(q + c \mathbf{1}) = \sigma(2 q + c \mathbf{1} - q), \qquad |k| = |-k|",
+            "softmax",
+        ),
+    ],
+)
+def test_what_holds_whatever_a_part_or_a_softmax_is_says_nothing(toy: Registry, latex, weaker, said):
+    given = {"q": column, "k": column, "c": lambda some: some[0]}
+
+    def pair(rng, n):
+        """Draw them."""
+        return {name: given[name](rng.normal(size=n)) for name in given if name != "c" or r"\sigma" in latex}
+
+    with pytest.raises(Malformed, match=said):
+        toy.add("first", latex, pair, serves="A1").check(weaker)
+
+
+def test_digits_are_kept_and_a_rounded_number_is_none(toy: Registry):
+    equation = toy.add(
+        "first", r"e^{x} = 2^{x \log_2 e}, \qquad y \approx 0.171", lambda rng, n: {"x": rng.normal(size=n)[0], "y": 0.1712}, serves="A1"
+    )
+    for weaker, said in ((r"y \approx 0.17", "says 0.171, and here stand fewer digits"), (r"y \approx 0.171", "so it is rounded")):
+        with pytest.raises(Malformed, match=said):
+            equation.check(rf"e^{{x}} = 2^{{{'1.44269504089' if 'rounded' in said else chr(92) + 'log_2(e)'} x}}, \qquad {weaker}")
+
+
+def test_a_size_that_shapes_tell_and_the_matrix_of_entries_may_be_named(toy: Registry):
+    def summed(rng, n, d):
+        """Add up the rows."""
+        p = rng.normal(size=(n, d))
+        return {"p": p, "y": p.T @ np.ones(n)}
+
+    equation = toy.add("first", r"y_j = \sum_i p_{ij}", summed, serves="A1")
+    equation.check(r"y_j = \sum_{i=1}^{n} p_{ij}")
+    equation.check(r"y_j = (P^\top \mathbf{1})_j")
+    equation.check(r"y_j = \sum_{i=1}^{n} P_{ij}")
+    for wrong, said in (
+        (r"y_j = \sum_{i=1}^{d} p_{ij}", "beyond"),
+        (r"y_j = \sum_{i=1}^{m} p_{ij}", "range of m"),
+        (r"y_j = Y_j", "Y is neither"),
+    ):
+        with pytest.raises(Malformed, match=said):
+            equation.check(wrong)

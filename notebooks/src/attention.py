@@ -4,7 +4,7 @@
 # You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
 # right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 35 minutes, without
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 55 minutes, without
 # *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"

@@ -404,7 +404,7 @@ for looks, seed in product((True, False), (0, 1, 2)):
     tables, losses = train(seed, looks)
     right = [how_many(tables, part) for part in (read, held_out)]
     name = "attention learns" if looks else "equal weights"
-    print(f"{name:16} (seed {seed}): loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
+    print(f"{name:16} seed {seed}: loss {losses[0]:.1f} to {losses[-1]:.1g}", end=", ")
     print(f"right {right[0]} of 168 read, {right[1]} of 24 held out")
 
 # %% [markdown] id="train-answer" tags=["answer"]

@@ -7,7 +7,7 @@
 
 # %% [markdown] id="needs"
 # **Afterwards you can** tell how far a new layer's scores spread, and choose a scale. **You need** lesson {lesson}`softmax`,
-# expectations, variances and gradients. **Time:** 44 minutes, without *Deeper* sections and
+# expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="hook"
@@ -70,8 +70,8 @@ figures.machine()
 # **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible scores one is $-3$, three
 # are $-1$, three are $1$ and one is $3$. Their mean square is $(9 + 3 + 3 + 9) / 8 = 3$, which is $\|q\|^2$.
 #
-# Such a sum is a walk of equal steps, forwards or backwards. In 1905 Karl Pearson asked in *Nature* how far a man gets in $n$ steps in
-# random directions. Typically $\sqrt n$ steps, answered Lord Rayleigh, who had solved the problem 25 years before, for sound waves.
+# Such a sum is a walk of $n$ equal steps, forwards or backwards, and typically gets $\sqrt n$ steps far. Lord Rayleigh found that for sound
+# waves in 1880.
 
 # %% [markdown] id="usual"
 # Now let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
@@ -89,7 +89,8 @@ for d_k in (64, 1024):
 # $d_k$ terms has the mean 1.
 
 # %% [markdown] id="all-scores"
-# As the keys have mean 0, every row is centred at 0, and this is the variance of all scores. Each entry adds 1:
+# As the keys have mean 0, every row is centred at 0, and this is the variance of all scores. A term $q_i k_i$ has mean 0 and
+# mean square $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1$, and two terms have covariance 0. So each entry adds 1:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -228,7 +229,7 @@ for cosine in (0, 0.5, 0.9):
 # ## What the scale is not
 #
 # Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
-# into the dot product, because $c = 1 / \sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$ their scores are ours. T5 did this: it left the division out and started $W_Q$ smaller.
+# into the dot product, because $c = 1 / \sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$ their scores are ours. (T5 did this.)
 #
 # Does such a **twin** learn in the same way? A step of gradient descent subtracts the step size $\eta$ times the gradient.
 
@@ -239,7 +240,7 @@ for cosine in (0, 0.5, 0.9):
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# The twin moves its $W'$ without the $c^2$: with the same step size, at $d_k = 64$, its steps are 64 times as long. So under gradient
+# The twin moves its $W'$ without the $c^2$: with the same step size, at $d_k = 64$, its steps are 64 times as long. ($W_K$ sees the same scores in both.) So under gradient
 # descent the scale changes where $W_Q$ starts and how far it moves, and nothing else.
 
 # %% [markdown] id="slow"
@@ -254,8 +255,8 @@ for cosine in (0, 0.5, 0.9):
 
 # %% [markdown] id="slow-predict"
 # We train three layers by gradient descent (SGD) on 32 new examples a step: **scaled**, with scores of variance 1; **unscaled**, from the
-# same matrices, with variance 64; and the twin. Each gets the best of eight step sizes. **Predict** their order, and by what factor the
-# slowest is behind.
+# same matrices, with variance 64; and the twin. Each gets the best of eight step sizes. **Predict**: does the twin keep up with
+# the scaled layer, or with the unscaled one?
 
 # %% id="task-code" tags=["predicted"]
 from attn_course.lessons.scaling import experiments
@@ -264,15 +265,16 @@ task = experiments.Lookups(seed=0)
 data = [task.batch() for _ in range(100)], task.batch(512)
 for kind in experiments.LAYERS:
     needed = experiments.steps_to_learn(64, kind, "SGD", data, seed=0)
-    print(f"{kind:14s} steps until learnt {min(needed):3d}")
+    name = "twin" if kind == "factor in W_Q" else kind
+    print(f"{name:9s} steps until learnt {min(needed):3d}")
 
 # %% [markdown] id="task-answer" tags=["answer"]
-# The scaled layer and the twin, here called "factor in W_Q", need 4 steps, and the unscaled one needs 24. (Over three
+# The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. (Over three
 # seeds its mean is 29, and the others need 4 or 5.) The twin does not divide either, so it is the start that slows the unscaled layer.
 
 # %% [markdown] id="silent"
 # Why is that start bad? A query changes $W_Q$ and $W_K$ only through $g = J a$, where $a$ and $g$ are the gradients of its loss by its
-# weights $w$ and by its scores, and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian`. Where one key has nearly all the
+# weights $w$ and by its scores, and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian` (there the weights were $s$). Where one key has nearly all the
 # weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 of them before the first step:
 
 # %% id="silent-code"
@@ -284,15 +286,15 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
     print("{:18s} {:6.2f} {:9.2f}".format(what, *pair))
 
 # %% [markdown] id="silent-notice"
-# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. Against it speaks that the mean norm of $J$, the largest factor by which it stretches a change, falls only a little (on the card, with 64 keys, it even rises), and
+# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. Against it speaks that the mean norm of $J$, the largest factor by which it stretches a change, falls only a little (on the card, at $d_k = 64$, it even rises), and
 # the mean length of $g$ by a third.
 
 # %% [markdown] id="ways"
 # So we intervene, and train the unscaled layer anew, in three ways. In the first, *silent raised*, every silent $g$ gets the mean length
-# of its batch, in its own direction. The other two are controls: *others lengthened*, where as many other queries get the same length in
-# all, and *exchanged*, where the silent ones get that length, but each in the direction of another.
+# of its batch, in its own direction. The other two are controls: *others lengthened*, where the length that these gained in all is shared
+# among as many queries that are not silent, and *exchanged*, where a silent $g$ gets it in the direction of another.
 #
-# **Predict** which of the three helps most, and whether the controls help at all.
+# **Predict** which of the three helps most. If length alone mattered, what would the controls do?
 
 # %% id="slow-code" tags=["predicted"]
 figures.steps_of_ways(record.results)
@@ -385,7 +387,7 @@ for w in (w_query, unit_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="limits"
-# **Limits.** We have not shown that unit variance is the *best* start, only that in one small task a variance of 64 is a bad one.
+# **Limits.** We have not shown that unit variance is the *best* start; in one small task a variance of 64 is a bad one.
 
 # %% id="verify-lesson"
 verify_lesson("scaling")

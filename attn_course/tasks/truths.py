@@ -78,7 +78,7 @@ def _function(task: Task, outcomes: Sequence[Outcome], at: int) -> Iterator[str]
     if pairs and not (like or digits):
         yield _sums(pairs[0])
     if not (like or digits or nan or place or rows):
-        yield _signs(pairs, "entry")
+        yield _signs(pairs, "entry" if it == "it" else f"entry of {it.removesuffix(' of the tuple')}")
 
 
 def _item_name(task: Task, outcome: Outcome, item: int) -> str:

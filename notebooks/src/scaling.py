@@ -1,7 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# In lesson {lesson}`softmax` every score was half a dot product. The 2 is the root of $d_k = 4$, the number of entries in a query. **Why
+# In lesson {lesson}`softmax` every score was half a dot product. The 2 is the root of $d_k = 4$. (A fourth
+# number here changes no score of "it".) **Why
 # the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we ask how far
 # chance alone drives the scores of one query apart.
 
@@ -54,7 +55,7 @@ figures.machine()
 # %% [markdown] id="row"
 # ## How far chance spreads a row
 #
-# Take one query $q$, whatever it is, and draw its keys at random. Let the entries of a key be uncorrelated, each with variance
+# Take one query $q$, whatever it is, and draw its keys independently of $q$ and of each other. Let the entries of a key be uncorrelated, each with variance
 # $\sigma_k^2$ and with any mean. Split the key into its mean and the part that varies, $k = m + \tilde k$, so that
 # $q \cdot k = q \cdot m + q \cdot \tilde k$. The first term is the same for all keys of the row, and no lead contains it.
 #
@@ -70,8 +71,7 @@ figures.machine()
 # **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible scores one is $-3$, three
 # are $-1$, three are $1$ and one is $3$. Their mean square is $(9 + 3 + 3 + 9) / 8 = 3$, which is $\|q\|^2$.
 #
-# Such a sum is a walk of $n$ equal steps, forwards or backwards, and typically gets $\sqrt n$ steps far. Lord Rayleigh found that for sound
-# waves in 1880.
+# Such a sum is a walk of $n$ equal steps, forwards or backwards, and typically gets $\sqrt n$ steps far.
 
 # %% [markdown] id="usual"
 # Now let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
@@ -89,7 +89,7 @@ for d_k in (64, 1024):
 # $d_k$ terms has the mean 1.
 
 # %% [markdown] id="all-scores"
-# As the keys have mean 0, every row is centred at 0, and this is the variance of all scores. A term $q_i k_i$ has mean 0 and
+# As the keys have mean 0, this is also the variance of all scores. A term $q_i k_i$ has mean 0 and
 # mean square $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1$, and two terms have covariance 0. So each entry adds 1:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
@@ -203,7 +203,7 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # | how $W_Q$ and $W_K$ are drawn | $d\, \sigma_w^2$ | product of both |
 # |---|---|---|
 # | `nn.Linear`: uniform in $\pm 1 / \sqrt d$ | $1/3$ | $1/9$ |
-# | `nn.MultiheadAttention`: uniform in $\pm \sqrt{6 / 4d}$ | $1/2$ | $1/4$ |
+# | `nn.MultiheadAttention` (default sizes): uniform in $\pm \sqrt{6 / 4d}$ | $1/2$ | $1/4$ |
 # | normal, deviation 0.02 | $0.2$ | $0.04$ |
 #
 # Suppose the product is 1, so that only the third factor is left. **Predict** $v$ for 64 tokens of which any two different ones
@@ -229,7 +229,7 @@ for cosine in (0, 0.5, 0.9):
 # ## What the scale is not
 #
 # Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
-# into the dot product, because $c = 1 / \sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$ their scores are ours. (T5 did this.)
+# into the dot product and has no bias, because $c = 1 / \sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$ their scores are ours. (T5 did this.)
 #
 # Does such a **twin** learn in the same way? A step of gradient descent subtracts the step size $\eta$ times the gradient.
 
@@ -240,8 +240,8 @@ for cosine in (0, 0.5, 0.9):
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# The twin moves its $W'$ without the $c^2$: with the same step size, at $d_k = 64$, its steps are 64 times as long. ($W_K$ sees the same scores in both.) So under gradient
-# descent the scale changes where $W_Q$ starts and how far it moves, and nothing else.
+# The twin moves its $W'$ without the $c^2$: with the same step size, at $d_k = 64$, its steps are 64 times as long. ($W_K$ sees the same scores in both.) So under plain
+# gradient descent the scale changes where $W_Q$ starts and how far it moves, and nothing else.
 
 # %% [markdown] id="slow"
 # ## Does the start matter?
@@ -292,7 +292,7 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
 # %% [markdown] id="ways"
 # So we intervene, and train the unscaled layer anew, in three ways. In the first, *silent raised*, every silent $g$ gets the mean length
 # of its batch, in its own direction. The other two are controls: *others lengthened*, where the length that these gained in all is shared
-# among as many queries that are not silent, and *exchanged*, where a silent $g$ gets it in the direction of another.
+# among as many queries that are not silent, and *exchanged*, where a silent $g$ gets it in the direction of another in its batch.
 #
 # **Predict** which of the three helps most. If length alone mattered, what would the controls do?
 
@@ -405,8 +405,8 @@ verify_lesson("scaling")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Why the root? Softmax sees the leads within a row. By chance their squares grow like $\|q\|^2$, which is $d_k$ on average. A divisor
-#   acts on the leads themselves, so the root of $d_k$ brings their spread back to 1.
+# - Why the root? Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, on average $d_k$. A
+#   divisor acts on scores, so the root of $d_k$ brings it back to 1.
 # - In a new layer the spread also depends on how the matrices are drawn and how alike the tokens are. So measure it.
 # - The scale is no new ability. It changes where $W_Q$ starts and how far a step moves it. In our task a start of variance 64 took SGD
 #   seven times the steps, and silent queries were a part of the reason.
@@ -471,7 +471,7 @@ scaled = {name: s / np.sqrt(d_k) for name, s in drawn.items()}
 figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer"
-# Related entries in $q$ alone change nothing, because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
+# Related entries in $q$ alone do not change the variance (but the tails get heavier), because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
 # $1 + 15 \cdot 0.25 = 4.75$. Deviations of 1.5 give $1.5^4 \approx 5$. Means of 0.5 move the mean to $16 \cdot 0.25 / 4 = 1$ and the variance to $1 + 2 \cdot 0.25$. The last
 # query has $\|q\|^2 = 3 \cdot 16$, so its row has the variance 3.
 
@@ -595,7 +595,7 @@ assert all(all(claims.values()) for claims in concluded)
 # Is it the queries that are sure and wrong? Raising only the silent ones whose largest score is the wrong item's helps less, everywhere,
 # than raising only those that are right already.
 #
-# With the other loss the unscaled layer is hardly behind at all, as one expects if the factor $J$ does the harm; but this loss is told the
+# With the other loss the unscaled layer is at most four steps behind, as one expects if the factor $J$ does the harm; but this loss is told the
 # right item, so it is another task too.
 #
 # **Step sizes.** Here are the steps at $d_k = 64$ for each of them, as medians of three seeds; a line stands for more than 100. Where the best
@@ -632,7 +632,7 @@ for optimizer in ("SGD", "Adam"):
 #
 # - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1: the scale, the suspicion, and in a
 #   footnote the variance.
-# - K. Pearson, *Nature* 72, page 294, and Lord Rayleigh, page 318 (1905): the random walk.
+# - Lord Rayleigh, *Nature* 72, page 318 (1905): the random walk.
 # - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
 # - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5. Its Mesh TensorFlow code starts $W_Q$ smaller. A
 #   comment in transformers says "to avoid scaling before softmax"

@@ -2,11 +2,11 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are positive
-# and sum to 1. There are countless ways to make such weights. Yet attention, chess ratings and the physics of heat all use the same one.
+# and sum to 1. There are countless ways to make such weights. Yet attention, chess ratings of one kind and the physics of heat all use the same one.
 # What is special about it?
 #
 # **Afterwards you can** derive softmax in two ways, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 50 minutes, without *Deeper* sections and the
+# and logarithms, partial derivatives, NumPy. **Time:** 80 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -34,15 +34,8 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="by-hand"
-# Each token gets an amount, $e$ to the power of its score. Its weight is its share of the sum of all amounts. With $e \approx 2.7$ and
-# $e^2 \approx 7.4$ this sum is $55 + 2 \cdot 1 + 2 \cdot 0.4 + 2 \cdot 0.1 = 58$:
-#
-# | token | score | amount | weight |
-# |---|---|---|---|
-# | cat | 4 | $7.4 \cdot 7.4 \approx 55$ | $55 / 58 \approx 0.95$ |
-# | because, tired | 0 | 1 | $1 / 58 \approx 0.02$ |
-# | the, was | $-1$ | $1 / 2.7 \approx 0.4$ | $0.4 / 58 \approx 0.01$ |
-# | sat, it | $-2$ | $1 / 7.4 \approx 0.1$ | $0.1 / 58 \approx 0.00$ |
+# Each token gets an amount, $e$ to the power of its score, and its weight is its share of the sum of all amounts. For "cat" that is
+# $55 / 58 \approx 0.95$.
 
 # %% [markdown] id="definition"
 # "Cat" is 4 points ahead of "tired" and gets 55 times its weight, because each point multiplies the amount by $e$. In the same way,
@@ -61,9 +54,9 @@ alive("softmax")
 # You may have met softmax before:
 #
 # - For the two scores $x$ and 0, the first weight is $1 / (1 + e^{-x})$, the logistic function.
-# - In chess, a player $d$ rating points ahead is expected to score $1 / (1 + 10^{-d / 400})$: the same, with $x = d \ln(10) / 400$.
-# - The states of a gas in equilibrium with a heat bath have softmax probabilities, with minus the energy over the temperature for the
-#   score.
+# - In the logistic form of chess ratings, a player $d$ points ahead is expected to score $1 / (1 + 10^{-d / 400})$: the same, with
+#   $x = d \ln(10) / 400$.
+# - The states of a gas in equilibrium with a heat bath have softmax probabilities. Their scores are minus the energy over the temperature.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
@@ -73,8 +66,8 @@ alive("softmax")
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. To choose it for the reward is the one
-# assumption of this road.
+# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. That doubt is measured by entropy is the
+# one assumption we make here.
 #
 # **Predict** for the scores $(0, 1, 2)$ which of these has the largest $p \cdot z + H(p)$: everything on the best, equal
 # weights, or $(0.1, 0.3, 0.6)$.
@@ -95,9 +88,11 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
 # The graph of $\ln$ bends downwards, so an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
-# equal only if all the numbers are the same. In this average $p_i$ cancels: it is the sum of $e^{z_i}$ over all $i$ with $p_i > 0$, at
-# most the sum over all $i$. The logarithm of that sum is called **log-sum-exp**, $\mathrm{lse}(z) = \ln \sum_j e^{z_j}$. So
-# $p \cdot z + H(p)$ is at most $\mathrm{lse}(z)$.
+# equal only if all the numbers are the same:
+#
+# $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_{p_i > 0} p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_{p_i > 0} e^{z_i} \le \ln \sum_i e^{z_i}$$
+#
+# The last expression is called **log-sum-exp**, $\mathrm{lse}(z)$.
 
 # %% [markdown] id="winner"
 # When are both equal? No $p_i$ may be 0, or a term is missing in the sum, and all $e^{z_i} / p_i$ must be the same number $N$.
@@ -117,7 +112,7 @@ print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
 # %% [markdown] id="envelope"
 # For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ is a straight line in $x$, with the slope $p_1$. No line rises above
-# log-sum-exp, and each touches it where this $p$ is the softmax:
+# log-sum-exp, and each with $0 < p_1 < 1$ touches it where this $p$ is the softmax:
 
 # %% id="envelope-figure"
 x, first = np.linspace(-4.0, 4.0, 161), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -146,8 +141,8 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
-# to continue *The capital of France is*, with a score for each of 49,152 tokens. **Predict** how many of them hold 90 percent of the
-# weight, at $T = 0.5$, 1 and 2. Does "Paris" stay first?
+# to continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights reach 90 percent.
+# **Predict** for $T = 0.5$ and $T = 2$: are as many needed, fewer, or thousands? Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -163,10 +158,10 @@ for temperature in ("0.5", "1", "2"):
 # of scores. But at $T = 2$ its weight is only 0.05, because the other tokens, with little each, are so many.
 
 # %% [markdown] id="multiplier"
-# The price can also be what we look for. Which weights with a given average score $\mu$ have the largest entropy? By
+# Sometimes an average is given and the price is unknown. Which weights with a given average score $\mu$ have the largest entropy? By
 # {eq}`lse-is-best-compromise` for the scores $\beta z$, all of them have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$, for every $\beta$.
-# If $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. The number $\beta$ is the *Lagrange multiplier* of the
-# condition, and $1 / T$ where it is positive.
+# If some $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. Here $\beta$ is called a *Lagrange multiplier*; where it is
+# positive, it is $1 / T$.
 
 # %% [markdown] id="odds"
 # ## A second road: odds
@@ -183,8 +178,8 @@ for temperature in ("0.5", "1", "2"):
 # $$g(x + y) = g(x)\, g(y)$$
 
 # %% [markdown] id="cauchy"
-# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(2x) = 2 L(x)$ and so on:
-# $L(\tfrac{m}{n}) = \tfrac{m}{n} L(1)$ for every fraction. Every number is a limit of fractions, so by continuity $L(x) = \beta x$ with
+# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(m x) = m\, L(x)$, and with
+# $n\, L(\tfrac{1}{n}) = L(1)$ also $L(\tfrac{m}{n}) = \tfrac{m}{n} L(1)$ for every fraction. Every number is a limit of fractions, so by continuity $L(x) = \beta x$ with
 # $\beta = L(1)$. Hence
 # $w_i / w_j = e^{\beta (z_i - z_j)}$. Weights sum to 1, and a larger score should get a larger weight, so $\beta > 0$:
 #
@@ -217,14 +212,15 @@ for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
 
 # %% [markdown] id="lemma-proof"
 # In the last sum $f_j$ is multiplied by the deviation of $\dot z_j$ from its average. These deviations average to 0, so we may subtract the
-# average of $f$ from every $f_j$. What we get is the **covariance** of $f$ and $\dot z$ under the weights $p$:
+# average $\bar f$ from every $f_j$. What we get is the **covariance** $\mathrm{Cov}_p(f, \dot z) = \sum_j p_j (f_j - \bar f)(\dot z_j -
+# \bar{\dot z})$, which is also the average of the product less the product of the averages:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance"
 # **Predict.** Three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$. Their scores change at the rates
-# $\dot z = (1, 0, -1)$, so the first token gains, and the others lose. Does the average of $f$ rise or fall?
+# $\dot z = (1, 0, -1)$, so the first gains weight. Does the average of $f$ rise or fall?
 
 # %% id="covariance-figure" tags=["predicted"]
 p, f = np.array([0.5, 0.3, 0.2]), np.array([2.0, 4.0, 0.0])
@@ -235,7 +231,7 @@ print(f"covariance {p @ areas:.4f}, slope of the average {slope:.4f}")
 figures.covariance(p, rate, f)
 
 # %% [markdown] id="covariance-answer" tags=["answer"]
-# It rises, by 0.34 for each unit of $\theta$. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the
+# It rises, at first at the rate 0.34. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the
 # cross of the two averages. The covariance is the weighted average of the areas, and areas at the upper left and the lower right count as
 # negative. The third token decides: it loses weight, and its $f$ lies far below the average.
 
@@ -274,12 +270,12 @@ check("softmax-derivative", my_formula)
 # $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
 
 # %% [markdown] id="spot-elementwise"
-# **Spot the mistake.** It is tempting to take $s_i\,(1 - s_i)$ for the derivative, as for the logistic function. Which experiment
-# with two scores refutes it?
+# **Spot the mistake.** "As for the logistic function, each weight moves with its own score alone, at the rate $s_i\,(1 - s_i)$." Which
+# experiment with two scores refutes it?
 #
 # <details><summary>What is wrong</summary>
 #
-# Take two equal scores and raise both. By this formula both weights grow. But two weights that sum to 1 cannot both grow. The formula is
+# Take two equal scores and raise both. By this rule both weights grow. But two weights that sum to 1 cannot both grow. The formula is
 # only the diagonal of $J$.
 #
 # </details>
@@ -341,7 +337,7 @@ print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)).round(4)
 #
 # When do small changes of the scores hardly reach the weights? In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so
 # those with respect to $z$ are $J / T$. The *spectral norm* of a matrix is the largest factor by which it stretches a vector. Find two very
-# different temperatures at which that of $J / T$ is below 0.02. Then press "+100 to all".
+# different temperatures at which that of $J / T$ is below 0.02.
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -360,10 +356,10 @@ figures.softmax_explorable()
 
 # %% id="overflow-code"
 for dtype in (np.float16, np.float32, np.float64):
-    scores = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
+    large = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
     with np.errstate(all="ignore"):  # keep NumPy quiet
-        plain = np.exp(scores) / np.exp(scores).sum()
-    shifted = np.exp(scores - scores.max())
+        plain = np.exp(large) / np.exp(large).sum()
+    shifted = np.exp(large - large.max())
     limit = np.log(np.finfo(dtype).max)
     print(f"{dtype.__name__}: e^x up to x = {limit:.1f}, plain {plain},", end=" ")
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
@@ -381,7 +377,7 @@ for dtype in (np.float16, np.float32, np.float64):
 # In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis.
 
 # %% [markdown] id="masked"
-# A mask puts $-\infty$ in the place of a score, and its weight is $e^{-\infty} = 0$; a row of nothing else gives NaN (lesson
+# A mask puts $-\infty$ in the place of a score, and its weight is $e^{-\infty} = 0$; where all scores of a row are $-\infty$ this is 0 / 0 (lesson
 # {lesson}`masking`). As weights sum to 1, a query that needs nothing still has to look somewhere: trained models often use the first
 # token, then called a sink.
 

@@ -4,7 +4,7 @@
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
 # In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
-# work first. The language model SmolLM2 has 270 *heads*, and in each of them every word shares out its attention among itself and
+# work first. The smallest language model SmolLM2 has 270 *heads*, and in each of them every word shares out its attention among itself and
 # the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and run the cell below it, too. (If
 # you see a `ModuleNotFoundError`, start the course with `make lab`.)
 
@@ -177,7 +177,7 @@ print("the output of it:", output.round(2))
 
 # %% [markdown] id="average-notice"
 # This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model multiplies the outputs of its
-# heads by one more learned matrix, adds the result to the numbers of the word that asked, and hands the sum to the next layer.
+# heads by one more learned matrix, adds the result to the numbers of the word that asked, and hands the sum on.
 #
 # None of these steps mentions pronouns. We chose the numbers so that the head finds the cat, and a model learns its own. The authors of
 # the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out
@@ -374,7 +374,7 @@ for i in (6, 8):  # the pronouns
 # ## The lessons
 #
 # Your exercises lie in `work/` and your copies of the lessons in `work/lessons/`, where nothing overwrites them. *Deeper* sections are
-# folded; nothing else needs them. The last cell of every lesson checks its formulas.
+# folded; nothing else needs them. A cell near the end of every lesson checks its formulas.
 
 # %% id="map-table"
 from IPython.display import Markdown, display

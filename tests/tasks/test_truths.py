@@ -113,6 +113,9 @@ def test_items_of_a_tuple_that_are_right_are_told():
 
 def test_items_that_are_all_wrong_or_in_another_order_are_told():
     assert "Neither of its 2 results is right in every case." in told(PAIR, lambda blocks: (7.0, np.concatenate(blocks)[::-1]))
+    two = _of(lambda x: (x, x + 1.0), WIDE)
+    said = told(two, lambda x: (x - np.abs(x) - 1.0, x + 1.5 + np.sin(x)))  # only of the item that is shown: the other is too large
+    assert "Every wrong entry of item 0 is too small." in said
     four = _of(lambda x: (x, x + 1.0, x + 2.0, x.T), TABLE)
     for order in ([1, 0, 2, 3], [3, 0, 1, 2]):
         words = told(four, lambda x, order=order: tuple(four.answer(x)[n] for n in order))

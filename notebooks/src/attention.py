@@ -240,7 +240,7 @@ for name, f in functions.items():
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # Only `one` fails the first test. It takes the softmax over the queries, while in the others each row of weights still sums to 1. In `two`
-# the keys ask, so other scores stand in the fraction, and the second test finds it as well as `one`. Only `three` passes both. It joins
+# the keys ask, so other scores stand in the fraction, and the second test finds it as well as `one`. Of the three, only `three` passes both. It joins
 # batch and positions, and in a batch of one there is nothing to join.
 
 # %% [markdown] id="spot-alone"
@@ -256,7 +256,7 @@ for name, f in functions.items():
 # %% [markdown] id="spot-story"
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and two of the tests find it. "That's a typo and a big
 # bug!" was the author's answer. Yet the reader had trained a model with each axis, and reported pictures that were about equally good. If
-# that is right, such a mistake need not even spoil a training run, and only a test will find it.
+# that is right, such a mistake need not show in a training run at all, so one has to read the line, or test it.
 
 # %% [markdown] id="slope"
 # ## How does an output follow its query?
@@ -269,8 +269,8 @@ for name, f in functions.items():
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
 
 # %% [markdown] id="slope-read"
-# So the slope is the **covariance of values and keys under the weights**, divided by the root. Where one key has all the weight, nothing is
-# left to vary, and the output stands still whatever the query does. This flat region is what the division by $\sqrt{d_k}$ is meant to
+# So the slope is the **covariance of values and keys under the weights**, divided by the root. Where one key has nearly all the weight, little is
+# left to vary, and a small change of the query hardly moves the output. This flat region is what the division by $\sqrt{d_k}$ is meant to
 # avoid. We compare the formula with nudges of the query:
 
 # %% id="slope-code"
@@ -290,7 +290,7 @@ print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# if all pairs are computed. Numbers have to travel too. If scores, softmax and output are three separate steps, the first reads $Q$ and $K$
+# if all pairs are computed. Numbers have to travel too. If scores, softmax and output are three separate steps, the first reads $Q$ and $K$ once
 # and writes scores, the second reads scores and writes weights, and the third reads weights and values and writes the output:
 #
 # $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
@@ -319,8 +319,8 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 # %% [markdown] id="layer"
 # ## A layer of your own
 #
-# A Transformer's layer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what the heads
-# return with a fourth one. This is all that it computes for three sentences of five words:
+# The attention layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what
+# the heads return with a fourth one. This is all that it computes (without biases) for three sentences of five words:
 
 # %% id="layer-drawn"
 figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
@@ -397,7 +397,7 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 # model write again. (It is small, so do not trust its facts.)
 
 # %% [markdown] id="limits"
-# **Limits.** An output is an average of values. It cannot say that nothing fits, unless the context holds a token for that. And it has
+# **Limits.** An output is an average of values. Its weights sum to 1 even if nothing fits, unless the context holds a token for that. And it has
 # $d_v$ numbers, however long the context is; section {section}`hold` shows what is lost.
 
 # %% id="verify-lesson"
@@ -418,7 +418,7 @@ verify_lesson("attention")
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
 # - Three tests tell the right lines from the wrong ones shown here: equal values, a number by hand, sentences alone.
-# - The slope of an output in its query is a covariance of values and keys. It vanishes where one key has all the weight.
+# - The slope of an output in its query is a covariance of values and keys. It is near 0 where one key has nearly all the weight.
 # - Operations grow with both lengths. A single new token does about two for each number that it reads.
 
 # %% [markdown] id="summary-next"
@@ -484,7 +484,8 @@ for name, silent in (("none", []), ("first head", [0]), ("second head", [1])):
     print(f"{name:11} silent: {right:2} of 28 sentences end right")
 
 # %% [markdown] id="writer-try"
-# So both heads are needed. But a map alone would not have told you. If a clock sat, "was" gives "clock" only 0.08 in the first head, and
+# So the model needs both heads. What each of them is for, this does not say: most of these sentences fail already at "was", before the
+# ending. Nor would a map alone have told you. If a clock sat, "was" gives "clock" only 0.08 in the first head, and
 # the sentence still ends as it should, with "heavy"; without that head it would not. The keys and values that are kept here are the
 # **KV cache** of large models, and in exercise {task}`step-with-kept-keys` you write such a step.
 
@@ -512,7 +513,7 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 
 # %% [markdown] id="inner"
 # The left map has no region for $k_1$ at all. Since $k_1 = (3 k_2 + k_3 + 3 k_4) / 7$, it is a mixture of the others with
-# $c = (3, 1, 3) / 7$, and by {eq}`weight-of-mixed-key` **no query** gives it more than $1 / (1 + e^{H(c)})$, here 0.268:
+# $c = (3, 1, 3) / 7$, and by {eq}`weight-of-mixed-key` **no query** gives it more than $1 / (1 + e^{H(c)})$, here 0.268. (Its score is a mixture of theirs, so it is never the only largest.)
 
 # %% id="inner-code"
 anywhere = 3 * rng.normal(size=(10_000, 2))
@@ -533,9 +534,9 @@ print(f"at most {1 / (1 + np.exp(-c @ np.log(c))):.3f}, found {given[:, 0].max()
 # \label{lead-of-own-key}$$
 
 # %% [markdown] id="own-key-lead"
-# With keys of **equal length** the last bracket is 0, and the own key has the largest weight. But each other key still has $e^{-\text{lead}}$
-# times as much. Keys of norm 1 with $d_k = 64$ are at most 2 apart, so no lead exceeds $4 / 16$, and each other key has at least
-# $e^{-1/4} \approx 0.78$ times the weight of $k_i$. Henry et al. (2020), who give all keys and queries the norm 1, do not divide by the
+# With keys of **equal length** the last bracket is 0, and the own key has the largest weight, if no other key equals it. But a key that trails
+# by a lead $\ell$ of dot products still has $e^{-\ell / \sqrt{d_k}}$ times as much. Keys of norm 1 are at most 2 apart, so no lead exceeds 2,
+# and with $d_k = 64$ each other key has at least $e^{-2/8} \approx 0.78$ times the weight of $k_i$. Henry et al. (2020), who give all keys and queries the norm 1, do not divide by the
 # root, but multiply by a number that the model learns.
 
 # %% [markdown] id="explorable-question"
@@ -570,7 +571,7 @@ bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
 print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 
 # %% [markdown] id="deeper-lipschitz"
-# In self-attention the input moves queries, keys and values together, and then there need be no bound for all inputs. **Assume** $d_k = 1$
+# In self-attention the input moves queries, keys and values together, and then there need be no bound for all inputs. **Assume** $d_k = 1$, $n \ge 2$
 # and all three equal to $x_1, \ldots, x_n$. A token at $x_1 = 0$ has the scores $x_1 x_j = 0$, so each weight is $1/n$. By the lemma its
 # slope is what it adds as a value, $1/n$, and the covariance of the values with the slopes of the scores, here the variance of the tokens:
 #
@@ -607,7 +608,7 @@ check("same-output-other-values", my_values)
 #     return other
 # ```
 #
-# Another query weights the two values in another ratio, and notices. Bahdanau's program made use of this and asked anew for every word that
+# A query that weights the two values in another ratio notices, if the first one was not 0. Bahdanau's program made use of this and asked anew for every word that
 # it wrote.
 
 # %% [markdown] id="counting"
@@ -667,7 +668,7 @@ for name in shares:
 
 # %% [markdown] id="experiment-notice"
 # This is what training found, and it is no law: in exact arithmetic one number can hold any count of bits in its digits. The second model
-# has $T\,d_v$ numbers to answer with, not $d_v$.
+# has $T\,d_v$ numbers to answer with, not $d_v$, and another network.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

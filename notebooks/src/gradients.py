@@ -116,7 +116,7 @@ print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 #
-# Each row is {eq}`softmax-vector-jacobian-product` of lesson {lesson}`softmax`, a covariance of costs with "1 at key $j$, else 0".
+# Each row is {eq}`softmax-vector-jacobian-product` of lesson {lesson}`softmax`.
 
 # %% id="backward-softmax-alive"
 from attn_course import alive
@@ -157,7 +157,7 @@ figures.row_of_gains(TOKENS, cost, weights[0])
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 #
 # So each value is compared with the **present mixture** $z_i$. If moving the output from
-# $z_i$ a little towards $v_j$ lowers the loss, and $p_{ij} > 0$, then a small step of the scores against their gradient raises $s_{ij}$.
+# $z_i$ a little towards $v_j$ lowers the loss to first order, and $p_{ij} > 0$, then a small step of the scores against their gradient raises $s_{ij}$.
 # For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
 # %% [markdown] id="gradient-turn"
@@ -318,7 +318,7 @@ for name, suspect in zip("AB", suspects, strict=False):
     print(f"{name}: wrong in the line of {suspect.line}: {suspect.mistake}")
 
 # %% [markdown] id="check-answer" tags=["answer"]
-# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So the mistake lies in what $dQ$ and $dK$ share and $dV$ does not, which is $dP$ or $dS$,
+# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So the mistake lies in what $dQ$ and $dK$ share and $dV$ does not, of these five $dP$ or $dS$,
 # and here it is $dP$. In B only $dQ$ is wrong, so it can only be the line of `d_query`.
 
 # %% [markdown] id="check-inputs"
@@ -430,7 +430,7 @@ print(labelled(np.round(maps, 2), names, context))
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And what gets no
-# weight gets no gradient. If every query gives a key weight 0, by a mask or by rounding, neither the key nor its value can learn.
+# weight gets no gradient. While every query gives a key weight 0, by a mask or by rounding, neither the key nor its value gets a gradient from this attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -455,8 +455,8 @@ verify_lesson("gradients")
 # - Compare every stage with another program, and differences with both, on inputs without any symmetry.
 
 # %% [markdown] id="summary-next"
-# We asked how the loss reacts to each number, and what attention then learns to look at. It learns to look at the values that beat its
-# present mixture. Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
+# We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
+# value beats the present mixture; the queries and keys, which many scores share, decide how far these follow. Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
 # Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
@@ -496,7 +496,7 @@ figures.steps_explorable()
 #
 # From 0, $-1$, $-2$ and $-3$ it takes 3, 8, 54 and 1108 steps: the last number is almost 370 times the first. The score of the best value
 # rises in every one of these steps, and yet from $-3$ its weight *falls* in all steps from the second to the 346th, from .016 to .0012. A
-# weight grows only if its score rises by more than the mean of its row, and the value 1, with its large weight, keeps that mean higher.
+# weight grows only if its score rises by more than the mean of its row under the weights, and the value 1, with its large weight, keeps that mean higher.
 #
 # </details>
 

@@ -75,6 +75,6 @@ def measured_findings(book: NotebookNode, lesson: Lesson, minutes_of: Callable[[
         if not low <= found[what] <= high:
             yield None, f"wanted {f'{low} to' if low else 'at most'} {high} {what}, got {found[what]}"
     said = [int(told) for cell in book.cells for told in _TIME.findall(cell.source)][:1]
-    if not found["minutes"] <= lesson.minutes <= BOUNDS["minutes"][1] or said != [lesson.minutes]:
+    if lesson.minutes < found["minutes"] or said != [lesson.minutes]:
         told = f"{lesson.minutes} in the list of lessons, {' '.join(map(str, said)) or 'nothing'} behind **Time:**"
-        yield None, f"wanted one number from {found['minutes']}, the minutes counted, to {BOUNDS['minutes'][1]}, got {told}"
+        yield None, f"wanted the minutes of a reader, at least {found['minutes']} as counted, got {told}"

@@ -121,7 +121,7 @@ const cell = (value) => {
   return size < 1e-12 ? "0" : shown(size < 1e-3 ? Number(value.toPrecision(1)) : value);
 };
 const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-const grid = (rows, caption) => `<table><caption>${typeset(caption)}</caption><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
+const grid = (rows, caption) => `<table role="grid"><caption>${typeset(caption)}</caption><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
 const start = (root) => {
   longest = LONG;
   const life = LIFE, values = structuredClone(life.values);
@@ -145,7 +145,7 @@ const start = (root) => {
     if (one.kind === "set") return `<td><button type="button" class="alv-member" ${about} aria-pressed="${value === 1}">${value === 1 ? "✓" : "–"}</button></td>`;
     return `<td><input ${about} inputmode="decimal" autocomplete="off" value="${shown(value).replace("−", "-")}"></td>`;
   };
-  const pointed = (about, text, extra = "") => `<td tabindex="-1" ${about} class="${extra}">${text}</td>`;
+  const pointed = (about, text, extra = "") => `<td role="gridcell" tabindex="-1" ${about} class="${extra}">${text}</td>`;
   const small = (text) => (text ? ` <span class="alv-layer">${text}</span>` : "");
   const numbered = (places) => places.map((place) => place + 1).join(", ");
   const part = (one, value, make, look = "") => layers(value).map(({ place, rows }) =>

@@ -4,7 +4,7 @@
 # You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
 # right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 55 minutes, without
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 75 minutes, without
 # *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
@@ -255,15 +255,16 @@ for name, f in functions.items():
 
 # %% [markdown] id="spot-story"
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and two of the tests find it. "That's a typo and a big
-# bug!" was the author's answer. Yet the reader had trained a model with each axis, and reported pictures that were about equally good. If
+# bug!" was the author's answer. Yet the layer belonged to a model that draws pictures. The reader had trained it with each axis, and reported pictures about equally good. If
 # that is right, such a mistake need not show in a training run at all, so one has to read the line, or test it.
 
 # %% [markdown] id="slope"
 # ## How does an output follow its query?
 #
 # A loss can tell a query which way to change only through the slope of the output. Keep keys and values and move $q$. The scores move by
-# $\partial s_j / \partial q = k_j / \sqrt{d_k}$, and the values stand still, so lemma {eq}`weighted-mean-derivative` leaves the covariance
-# alone, once for each number of the value and each number of the query. With single vectors as columns, and the **mean key** $\bar{k}$:
+# $\partial s_j / \partial q = k_j / \sqrt{d_k}$, and the values stand still, so of lemma {eq}`weighted-mean-derivative` only the covariance
+# remains. (Its $z$ are the scores, our $s$; here $z$ is the output.) Entry $a$ of the output has $\partial z_a / \partial q_b = \sum_j p_j
+# (v_{ja} - z_a)(k_{jb} - \bar k_b) / \sqrt{d_k}$, with the **mean key** $\bar{k}$. All entries together, with single vectors as columns:
 #
 # $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
 #  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
@@ -310,7 +311,7 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 # %% [markdown] id="cost-notice" tags=["answer"]
 # The second case takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter. The third case takes about 2 operations for
 # each number, because it uses each number of the keys and values once, for one multiplication and one addition. A processor
-# that can do hundreds of operations while one number arrives will mostly wait.
+# that can do hundreds of operations while one number arrives will mostly wait here, and even at 60 it waits.
 
 # %% [markdown] id="cost-book"
 # And a book? Its 100,000 tokens make $10^{10}$ pairs. Their scores take 20 GB at 2 bytes each, for one head of one layer. Lesson
@@ -326,7 +327,8 @@ for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
 figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
 
 # %% [markdown] id="layer-module"
-# In PyTorch such a layer is a `Module`. We follow the drawing from left to right, with your function in the middle:
+# In PyTorch such a layer is a `Module`. We follow the drawing from top to bottom, with your function in the middle. `unflatten` and `flatten`
+# are its reshapes, with axes counted from the end, and a buffer is a stored array that is not trained:
 
 # %% id="layer-code"
 import torch
@@ -363,7 +365,7 @@ expected = theirs(x, x, x)[0].detach()  # it also returns weights
 print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 
 # %% [markdown] id="layer-notice"
-# The matrices are buffers here and not parameters, because NumPy keeps no gradients. In lesson {lesson}`gradients` you write the backward
+# NumPy keeps no gradients, so this layer cannot learn yet. In lesson {lesson}`gradients` you write the backward
 # pass yourself, and then such a layer learns.
 
 # %% [markdown] id="real"
@@ -393,7 +395,7 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
 # If the model is here (else this compares nothing), your lines were called 330 times for the first sentence, in each of 30 layers for each
-# of 11 tokens. Then break them: hand over `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and let the
+# of 11 tokens (7 given and 4 of the 5 written; the last never asks). Then break them: set `model.attend` to `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and let the
 # model write again. (It is small, so do not trust its facts.)
 
 # %% [markdown] id="limits"
@@ -541,7 +543,8 @@ print(f"at most {1 / (1 + np.exp(-c @ np.log(c))):.3f}, found {given[:, 0].max()
 
 # %% [markdown] id="explorable-question"
 # The card below lets you move the query. Choose "On key 1", then "Keys of equal length": which key wins now, and does the output come near
-# its value? The arrow points where the output grows fastest. Where is it longest?
+# its value? The arrow points where the output grows fastest, and is the longer, the
+# steeper the output. Where does the output follow the query most?
 
 # %% id="explorable"
 figures.query_explorable()

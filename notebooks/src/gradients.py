@@ -4,7 +4,7 @@
 # Training makes a loss fall by nudging the numbers that queries, keys and values are made of. **How does the loss react to each of them, and
 # what does attention then learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 80 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
@@ -53,7 +53,7 @@ figures.machine()
 # ## Three questions for every entry
 #
 # Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all
-# derivatives of the loss with respect to the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$. What comes after $Z$ gives us $dZ$.
+# derivatives of the loss with respect to the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$, and $dX_i$ for its row $i$. What comes after $Z$ gives us $dZ$.
 # For the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$.
 #
 # Now move any one number $x$ that goes into $Z$ by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
@@ -198,13 +198,14 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("14 dq:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
+# The score of "because" with itself should rise by a seventh, too, but its key is 0, and no query can raise it.
 # A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query begins to look for tokens that are alive and do not
 # tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$.
 
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Read from the output to the input, the key formulas are the program. Your function stands in the middle:
+# Read from the output to the input, the boxed formulas are the program. Your function stands in the middle:
 
 
 # %% id="whole-code"
@@ -236,8 +237,8 @@ def backward(query, key, value, d_output):
 
 
 # %% [markdown] id="compare"
-# PyTorch records every operation and goes back through its record. It keeps the gradient of every stage if we ask, so we can compare line by
-# line:
+# PyTorch records every operation and goes back through its record. It keeps the gradient of every stage if we ask. Its `backward` takes our
+# $dZ$:
 
 # %% id="compare-code"
 import torch
@@ -410,7 +411,7 @@ for looks, seed in product((True, False), (0, 1, 2)):
 # %% [markdown] id="train-answer" tags=["answer"]
 # With attention all held-out sentences come out right, in each of the three seeds, and the loss falls to 0.01. With equal weights the model
 # knows which two nouns stand in the sentence, but not which of them is meant, since the last word has no way to choose. So it gets 12 of 24
-# right. And what does each word look at now?
+# right. "Cat" and "clock" never stood together in what was read. What does each last word look at there?
 
 # %% id="train-map"
 context = ["the", "cat", "saw", "the", "clock"]
@@ -456,7 +457,7 @@ verify_lesson("gradients")
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
-# value beats the present mixture; the queries and keys, which many scores share, decide how far these follow. Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
+# value beats the present mixture; the queries and keys, which many scores share, decide whether and how far these follow. Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
 # Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"

@@ -8,7 +8,7 @@
 
 # %% [markdown] id="needs"
 # **Afterwards you can** tell how far a new layer's scores spread, and choose a scale. **You need** lesson {lesson}`softmax`,
-# expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
+# expectations, variances and gradients. **Time:** 65 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="hook"

@@ -4,7 +4,7 @@
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
 # In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
-# work first. The smallest language model SmolLM2 has 270 *heads*, and in each of them every word shares out its attention among itself and
+# work first. The language model SmolLM2, in its smallest size, has 270 *heads*, and in each of them every word shares out its attention among itself and
 # the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and run the cell below it, too. (If
 # you see a `ModuleNotFoundError`, start the course with `make lab`.)
 
@@ -31,7 +31,7 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# Other words look mostly at "cat", too. So does it matter which word asks? Put a colour in the place of the pronoun:
+# The words after "cat" look mostly at it, too: even "because" gives it 0.80. Is it only a popular word? Put a colour in the place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -41,8 +41,8 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}')
 
 # %% [markdown] id="where"
-# So it matters: "blue" hardly looks at the cat. (One word proves little; lesson {lesson}`self_attention` tries many, and what the model does
-# without this head.) The lit part of this drawing is what a head does. You need not understand it yet; each frame leads to a lesson.
+# So here the word that asks matters: "blue" hardly looks at the cat. (This is one pair, in a head that we picked; lesson
+# {lesson}`self_attention` tries many, and what the model does without this head.) The lit part of this drawing is what a head does. You need not understand it yet; each frame leads to a lesson.
 
 # %% id="machine"
 figures.machine()
@@ -50,7 +50,7 @@ figures.machine()
 # %% [markdown] id="how"
 # We are going to build one head, with numbers so small that you can do every product without paper.
 #
-# **You need** matrix products, $e^x$ and a little Python. **Time:** 50 minutes, then the
+# **You need** matrix products, $e^x$ and a little Python. **Time:** 65 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
 # At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. Formulas with a number in brackets have
 # been checked by machine.
@@ -146,8 +146,8 @@ print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="move"
 # Now turn the wish from somebody alive to what somebody does. The slider sets the query of "it" to $(2s, -s, -2)$, from $s = 2$ at
-# the left, the wish that you know, to $s = -2$ at the right, the wish $(-4, 2, -2)$. Guess first: which word leads at the right end, and
-# where does "it" look in the middle?
+# the left, the wish that you know, to $s = -2$ at the right, the wish $(-4, 2, -2)$. Guess first: which word leads at the right end?
+# Where does "it" look when it looks for neither?
 
 # %% id="move-card"
 figures.asks_explorable(key, query_of_it, TOKENS, asks=4)
@@ -179,7 +179,7 @@ print("the output of it:", output.round(2))
 # This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model multiplies the outputs of its
 # heads by one more learned matrix, adds the result to the numbers of the word that asked, and hands the sum on.
 #
-# None of these steps mentions pronouns. We chose the numbers so that the head finds the cat, and a model learns its own. The authors of
+# None of these steps is a rule about pronouns, but the numbers know: we chose them so that the head finds the cat. A model learns its own. The authors of
 # the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out
 # what a pronoun stands for (Vaswani et al., 2017, appendix).
 
@@ -215,7 +215,7 @@ check("output-of-one-query", my_answer)
 # ```
 
 # %% [markdown] id="needle"
-# ## What a query can find, and what none can
+# ## What can a query find?
 #
 # Change this query until "because" gets more than 0.9. Mind that its key is all zeros, so its score is 0 whatever you ask.
 
@@ -241,7 +241,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # between that of "sat", $(0, 2, 0)$, and that of "because", $(0, 0, 0)$. A score adds up multiples of the numbers in the key, so the
 # score of "was" lies halfway between theirs, whatever the query.
 #
-# Let $h$ be half a score and $N$ the sum of the seven powers. From
+# Recall $e^{(a + b) / 2} = \sqrt{e^a} \sqrt{e^b}$. Let $h$ be half a score and $N$ the sum of the seven powers. From
 # $h_\text{was} = \frac12 h_\text{sat} + \frac12 h_\text{because}$ and $N = \sqrt N\, \sqrt N$ follows
 #
 # $$p_\text{was} = \frac{e^{h_\text{was}}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N}}\; \sqrt{\frac{e^{h_\text{because}}}{N}}
@@ -261,7 +261,7 @@ for c in (2, 10, 20):
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# Let the words be the rows of a matrix $X$. Then the queries are the rows of
+# Let the words be the rows of a matrix $X$, in the code `words`. Then the queries are the rows of
 # $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$
 # drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how many
 # times its query takes each row of $W_Q$:

@@ -202,9 +202,7 @@ def card(name: str, slug: str) -> str:
     rows = [[10 * n, 90 - 10 * n, 5, 5] for n in range(10)]
     example = {"text": "9 May 98", "pieces": ["9", "May", "9", "8"], "written": "1998-05-09", "rows": rows}
     data = [{"name": translator, "examples": [example] * 6} for translator in ("a", "b", "c")]
-    numbers = [[1, 0], [0, 2], [2, 1]]
-    head = {"query": numbers, "key": numbers, "value": numbers, "scores": [[1, 0, 2], [0, 4, 2], [2, 2, 5]]}
-    looks = {"tokens": ["the", "cat", "it"], "first": 2, "heads": [head, head]}
+    looks = {"tokens": ["the", "cat", "it"], "first": 2, "weights": [[1, 0, 0], [0.3, 0.7, 0], [0.1, 0.7, 0.2]]}
     asks = {"tokens": ["the", "cat", "it"], "asks": 2, "still": [0, 0, -2], "moved": [0, 2, -1]}
     return card_html(name, slug, {"alignment": data, "asks": asks, "heads": sentence_heads(), "looks": looks}.get(name))
 

@@ -92,6 +92,11 @@ def living(equation: Equation) -> Life:
     return _Finder(equation).life()
 
 
+def _far(sizes: Sequence[int]) -> int:
+    """How far sizes are from what a card shows best; a larger one counts twice."""
+    return sum(abs(size - LARGEST) * (1 + (size > LARGEST)) for size in sizes)
+
+
 class _Finder:
     def __init__(self, equation: Equation) -> None:
         self.equation = equation
@@ -196,8 +201,7 @@ class _Finder:
         others = dict(zip((name for name in free if name not in self.shaping), (2, 3, 5, 7, 4, 6, 8, 9), strict=False))
         shaping = [name for name in free if name in self.shaping]
         every = itertools.product(range(1, 6), repeat=len(shaping))
-        far = lambda some: sum(abs(one - LARGEST) * (1 + (one > LARGEST)) for one in some)  # noqa: E731
-        for some in sorted(every, key=far)[:80]:
+        for some in sorted(every, key=_far)[:80]:
             for lift in (0, 4):
                 one = with_products({**dict(zip(shaping, some, strict=True)), **{k: v + lift for k, v in others.items()}}, products)
                 if in_order(one, orders):

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -122,7 +122,11 @@ def _without_common(left: Node, right: Node) -> tuple[Node, Node]:
         one.pop(), two.pop()
     while len(one) > 1 and len(two) > 1 and one[0] == two[0]:
         one.pop(0), two.pop(0)
-    return tuple(some[0] if len(some) == 1 else Node("product", tuple(some)) for some in (one, two))  # type: ignore[return-value]
+    return _product(one), _product(two)
+
+
+def _product(factors: Sequence[Node]) -> Node:
+    return factors[0] if len(factors) == 1 else Node("product", tuple(factors))
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ $(VENV)/.author: $(VENV)/.runtime
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.runtime
-	$(PIP) install -c constraints.txt -e '.[author,class,test]'
+	$(PIP) install -c constraints.txt -e '.[author,class,site,test]'
 	@touch $@
 
 # nbgrader in its own environment, which sees the course's packages behind its own.

@@ -1,12 +1,12 @@
-"""`attn-course notebooks build|check|pages`: from sources to notebooks, for authors."""
+"""`attn-course notebooks build|check`: from sources to notebooks, for authors."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attn_course.commands.course import find_course, shown
-from attn_course.commands.terminal import BadInput, Failure, console, option
+from attn_course.commands.course import find_course
+from attn_course.commands.terminal import BadInput, Failure, console
 
 if TYPE_CHECKING:
     from attn_course.authoring import Step
@@ -40,7 +40,7 @@ def build(
         attn-course notebooks build
         attn-course notebooks build softmax --force
     """
-    root = _course_with(names)
+    root = course_with(names)
     from attn_course.authoring import AuthoringError
     from attn_course.authoring import build as build_notebooks
 
@@ -76,7 +76,7 @@ def check(
         attn-course notebooks check softmax
         attn-course notebooks check --run
     """
-    root = _course_with(names)
+    root = course_with(names)
     from attn_course.authoring import check as check_notebooks
     from attn_course.authoring.course import units
     from attn_course.authoring.gates import RIGHT_ANSWERS, has_right_answers
@@ -100,34 +100,6 @@ def check(
     out.print("nothing is wrong")
 
 
-@app.command()
-def pages(
-    names: Names = None,
-    out: Annotated[Path, option("--out", "DIR", "Folder for the pages.")] = Path("pages"),
-) -> None:
-    """Write lessons and exercises as web pages, to read without Jupyter and without a network.
-
-    What answers a prediction is folded. Nothing is run: the pages show the outputs that are stored. Beside them lies break.html,
-    the page "Break the machine", which needs nothing else.
-
-    Exit code: 0 if all are written, 1 if a notebook has not been built, 2 if there is no such lesson.
-
-    Examples:
-
-        attn-course notebooks pages --out site
-        attn-course notebooks pages softmax
-    """
-    root = _course_with(names)
-    from attn_course.authoring import AuthoringError
-    from attn_course.authoring.pages import write_pages
-
-    try:
-        written = write_pages(root, out, only=names or None)
-    except AuthoringError as error:
-        raise Failure(str(error)) from error
-    console().print(f"{len(written)} pages in {shown(out)}", markup=False)
-
-
 def _run_problems(unit: "Unit") -> list[str]:
     """The cells whose output is not the stored one."""
     from attn_course.authoring.nbval import run_nbval
@@ -138,7 +110,7 @@ def _run_problems(unit: "Unit") -> list[str]:
     return [f"{unit.name} [{cell}]: it fails, or its output is not the stored one" for cell in cells] + broke_off
 
 
-def _course_with(names: list[str] | None) -> Path:
+def course_with(names: list[str] | None) -> Path:
     """The course's root, if it has these lessons."""
     from attn_course.authoring import AuthoringError
     from attn_course.authoring.course import chosen_lessons

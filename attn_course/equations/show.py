@@ -133,7 +133,8 @@ def _refuted(equation: Equation, name: str) -> Shown:
     rows, left, right = refuting(formula, small.givens, error)
     at = ", ".join(f"{place} = {value}" if place in OWN_AXES else f"${_name(place)} = {value}$" for place, value in error.at)
     end = f"left ${latex(left)}$, right ${latex(right)}$" + f" at {at}" * bool(at)
-    end += f"; claimed: left ${error.relation}$ right" if error.relation != EQUALS else ""
+    relation = error.relation.replace(r"\xrightarrow", r"\to")  # which is nothing without what stands below it
+    end += f"; claimed: left ${relation}$ right" if relation != EQUALS else ""
     listed = _listed(small.givens, {})
     return Shown(title, form.latex, write(formula.tree), list(_lines(rows)), f"For {listed}:" if listed else "", f"{end}.")
 

@@ -84,6 +84,14 @@ def joined_html(name: str, slug: str, controls: str, look: str, words: str, scri
     )
 
 
+def joined_parts(html: str) -> tuple[str, str, str]:
+    """Return a card in three parts, for a page that loads style and script from files: markup with its words, style, script."""
+    style, script = (re.search(rf"<{tag}>(.*?)</{tag}>\n?", html, re.DOTALL) for tag in ("style", "script"))
+    if style is None or script is None:
+        raise ValueError("html must be a card as joined_html returns it")
+    return html.replace(style[0], "").replace(script[0], ""), style[1], script[1]
+
+
 def _script_text(data: Any) -> str:
     """Return plain data as JavaScript. In a script, "</" would end it; "<\\/" is the same text."""
     return json.dumps(data, ensure_ascii=False).replace("</", "<\\/")

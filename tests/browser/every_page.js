@@ -139,6 +139,7 @@ var Page = (() => { // every fold is opened
   const reached = [];
   const passedOver = (one) => one.type === "radio" && !one.checked && document.querySelector(`[name="${one.name}"]:checked`); // Tab takes the chosen one
   const stops = () => interactive().filter((one) => one.tabIndex >= 0 && !passedOver(one));
+  const longer = (one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight;
   function listen() { // returns how many stops there are: a box that scrolls can be one too
     document.addEventListener("focusin", ({ target }) => {
       const style = getComputedStyle(target), width = parseFloat(style.outlineWidth);
@@ -146,7 +147,6 @@ var Page = (() => { // every fold is opened
       const ringed = style.outlineStyle === "auto" || (drawn && contrast(channels(style.outlineColor), ground(target.parentElement)) >= 3);
       reached.push([target, ringed]);
     });
-    const longer = (one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight;
     return stops().length + [...document.body.querySelectorAll("*")].filter((one) => scrolls(one) && longer(one)).length;
   }
   function focus() {
@@ -154,7 +154,7 @@ var Page = (() => { // every fold is opened
     const out = got.find((element, n) => n && !(got[n - 1].compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING));
     return [
       ...interactive().filter((one) => one.tabIndex < 0 && !one.matches("[tabindex]")).map((one) => `cannot be reached by Tab: ${where(one)}`),
-      ...wanted.filter((one) => !one.matches(`${NATIVE}, [role]`)).map((one) => `nothing to do at this stop of Tab: ${where(one)}`),
+      ...wanted.filter((one) => !one.matches(`${NATIVE}, [role]`) && !(scrolls(one) && longer(one))).map((one) => `nothing to do at this stop of Tab: ${where(one)}`),
       ...wanted.filter((one) => !got.includes(one)).map((one) => `Tab never came to ${where(one)}`),
       ...(out ? [`Tab came out of order to ${where(out)}`] : []),
       ...reached.filter(([, ringed]) => !ringed).map(([one]) => `no outline to be seen: ${where(one)}`),

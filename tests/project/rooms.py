@@ -52,7 +52,11 @@ ROOMS = {
             *("nbformat", "nbclient", "jupytext", "numpy"),
             *(f"{COURSE}.{room}" for room in ("formulas", "equations", "tasks", "figures", "game", "reference", "experiments")),
         ),
-        in_functions=("nbconvert",),
+    ),
+    "site": Room(
+        ("docutils", "sphinx", *(f"{COURSE}.{room}" for room in ("authoring", "equations", "tasks", "figures", "game", "notation"))),
+        exactly=(COURSE, f"{COURSE}.__version__"),
+        in_functions=("py_mini_racer",),
     ),
     "cli": Room(
         anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core", "jupyter_server.services"),  # lab's server

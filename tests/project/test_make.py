@@ -82,7 +82,7 @@ def test_a_python_that_will_not_do_gets_one_clear_line(course, python, message):
 
 RUNTIME = "python -m pip install -c constraints.txt -e ."
 AUTHOR = "python -m pip install -c constraints.txt -e .[author]"
-TEST = "python -m pip install -c constraints.txt -e .[author,class,test]"
+TEST = "python -m pip install -c constraints.txt -e .[author,class,site,test]"
 MODEL = "attn-course model"
 NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader/requirements.txt"
 

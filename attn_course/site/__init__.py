@@ -1,0 +1,99 @@
+"""The course as a site to publish: `attn-course site --out DIR`."""
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from attn_course import __version__
+from attn_course.authoring.course import units
+from attn_course.authoring.problems import AuthoringError
+from attn_course.site.sources import Sources
+
+HERE = Path(__file__).parent
+ROOM = "attn_course.site"
+SETTINGS: dict[str, Any] = {
+    "project": "Own attention",
+    "author": "The attn_course authors",
+    "copyright": "The attn_course authors",
+    "html_title": "Own attention",
+    "language": "en",
+    "extensions": ["myst_nb", f"{ROOM}.formulas", f"{ROOM}.references"],
+    "html_math_renderer": "built",
+    "nb_execution_mode": "off",
+    "nb_render_markdown_format": "myst",
+    "nb_ipywidgets_js": {},  # else require.js and the widget manager come from elsewhere
+    "nb_merge_streams": True,
+    "nb_code_prompt_show": "Show what came out",
+    "nb_code_prompt_hide": "Hide what came out",
+    "myst_enable_extensions": ["dollarmath", "amsmath"],
+    "myst_heading_anchors": 3,
+    "html_theme": "sphinx_book_theme",
+    "html_static_path": ["_static"],
+    "html_css_files": ["katex/katex.min.css", "alive.css", "site.css"],
+    "html_js_files": ["site.js"],
+    "html_show_sourcelink": False,
+    "html_copy_source": False,
+    "html_context": {"default_mode": "auto"},
+    "html_sidebars": {page: ["navbar-logo.html", "search-button-field.html"] for page in ("eq/*", "task/*")},  # hundreds of pages
+    "templates_path": [str(HERE / "templates")],
+    "exclude_patterns": [],
+}
+UNUSED = ("*.map", "*.po", "*.mo", "*webpack-macros.html")
+THEME: dict[str, Any] = {
+    "use_download_button": False,  # it would serve what Sphinx read; the page links the notebook itself
+    "use_fullscreen_button": False,
+    "navbar_persistent": [],  # a second search field, in a bar of its own
+    "show_toc_level": 1,
+    "pygments_light_style": "a11y-light",
+    "pygments_dark_style": "a11y-dark",
+}
+
+
+def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repository: str = "", branch: str = "main") -> int:
+    """Write the site into a folder and return the number of its pages.
+
+    `out`: made if it is not there; what an earlier build left in it is replaced. `only`: slugs ("softmax") or numbers ("2").
+    `repository`: "owner/name" on GitHub, for links to Binder and Colab.
+    Raises AuthoringError if a notebook has not been built, `only` matches nothing, `out` holds something else, or Sphinx complains.
+    """
+    chosen = [unit for unit in units(root, only) if unit.folder != "solutions"]
+    if missing := [unit.name for unit in chosen if not unit.path.is_file()]:
+        raise AuthoringError(f"wanted built notebooks, got none at {', '.join(missing)}; run attn-course notebooks build")
+    if out.is_dir() and any(out.iterdir()) and not (out / "searchindex.js").is_file():
+        raise AuthoringError(f"{out}: wanted an empty folder or an earlier site, got other files")
+    with tempfile.TemporaryDirectory() as folder:
+        sources = Sources(chosen, Path(folder, "src"), repository, branch)
+        sources.write()
+        _run_sphinx(sources, Path(folder, "doctrees"), Path(folder, "html"))
+        html = Path(folder, "html")
+        for unused in (found for kind in UNUSED for found in list(html.rglob(kind))):  # the theme's, for its own authors
+            unused.unlink()
+        (html / "notebooks").mkdir()
+        for unit in chosen:
+            shutil.copy(unit.path, html / "notebooks" / unit.path.name)
+        if out.is_dir():
+            shutil.rmtree(out)
+        shutil.move(html, out)
+    return sum(1 for _ in out.rglob("*.html"))
+
+
+def _run_sphinx(sources: Sources, doctrees: Path, html: Path) -> None:
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+    said = html.with_name("said.txt")
+    settings = SETTINGS | {
+        "course_numbers": sources.numbers,
+        "course_places": sources.places,
+        "html_theme_options": THEME | {"extra_footer": f"<p>attn_course {__version__}</p>"},
+    }
+    with said.open("w", encoding="utf-8") as log, patch_docutils(None), docutils_namespace():
+        app = Sphinx(
+            srcdir=sources.folder, confdir=None, outdir=html, doctreedir=doctrees, buildername="html",
+            confoverrides=settings, status=None, warning=log, freshenv=True,
+        )  # fmt: skip
+        app.build(force_all=True)
+    if complaints := said.read_text(encoding="utf-8").strip():
+        raise AuthoringError(f"the site has faults:\n{complaints.replace(str(sources.folder) + '/', '')}")

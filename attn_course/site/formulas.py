@@ -1,0 +1,115 @@
+r"""Sphinx: formulas typeset while the site is built, by KaTeX inside V8, so that they can be read when a page opens.
+
+A `\tag{2.1}` becomes the anchor of its equation in a column of its own, and a `\qquad` a place where a narrow page may break.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from sphinx.util import logging
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+LOGGER = logging.getLogger(__name__)
+SCRIPT = Path(__file__).with_name("katex") / "katex.min.js"
+LONG = 60  # characters of a formula in a line that may have to scroll by itself
+_TAG = re.compile(r"\s*\\tag\{([^}]*)\}\s*")
+_TOKEN = re.compile(r"\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\qquad(?![A-Za-z])|\\.|[{}]", re.DOTALL)
+
+
+class Typesetter:
+    """KaTeX, each formula once."""
+
+    def __init__(self) -> None:
+        from py_mini_racer import MiniRacer
+
+        self._made: dict[tuple[str, bool], str] = {}
+        self._engine = MiniRacer()
+        self._engine.eval(SCRIPT.read_text(encoding="utf-8"))
+
+    def __call__(self, latex: str, *, display: bool) -> str:
+        """Return a formula as HTML with MathML for screen readers; raises ValueError if KaTeX cannot read it."""
+        key = latex, display
+        if key not in self._made:
+            options: dict[str, Any] = {"displayMode": display, "throwOnError": True, "strict": "error"}
+            if "matrix}" in latex and ("aligned" in latex or not display):  # numbers put in: MathML alone is a fifth of the size
+                options["output"] = "mathml"
+            try:
+                self._made[key] = str(self._engine.call("katex.renderToString", latex, options))
+            except Exception as error:
+                said = next((line for line in str(error).splitlines() if line.startswith("ParseError")), str(error))
+                raise ValueError(f"cannot set {latex!r}: {said}") from error
+        return self._made[key]
+
+
+def pieces(latex: str) -> list[str]:
+    r"""Cut a formula at each \qquad that stands outside of every brace, environment and \left.
+
+    >>> pieces(r"a = b, \qquad \frac{c \qquad d}{e}")
+    ['a = b,', '\\frac{c \\qquad d}{e}']
+    """
+    depth, start, found = 0, 0, []
+    for match in _TOKEN.finditer(latex):
+        token = match[0]
+        if token in ("{", r"\left") or token.startswith(r"\begin"):
+            depth += 1
+        elif token in ("}", r"\right") or token.startswith(r"\end"):
+            depth -= 1
+        elif token == r"\qquad" and depth == 0:
+            found.append(latex[start : match.start()])
+            start = match.end()
+    return [piece.strip() for piece in (*found, latex[start:]) if piece.strip()]
+
+
+def block(latex: str, typeset: Typesetter, addresses: "dict[str, str]", up: str = "") -> str:
+    r"""Return a formula on lines of its own. `addresses`: number -> label, of equations that have a page; `up`: "../" below the top."""
+    found = _TAG.search(latex)
+    formula = _TAG.sub(" ", latex).strip()
+    parts = "".join(f'<div class="eq-part">{typeset(part, display=True)}</div>' for part in pieces(formula))
+    if not found:
+        return f'<div class="eq"><div class="eq-body">{parts}</div></div>\n'
+    number, label = escape(found[1]), addresses.get(found[1])
+    if label is None:
+        return f'<div class="eq"><div class="eq-body">{parts}</div><span class="eq-number">({number})</span></div>\n'
+    words = f"({number}), the page of this equation"
+    link = f'<a class="eq-number" href="{up}eq/{label}.html" data-label="{label}" aria-label="{words}">({number})</a>'
+    return f'<div class="eq" id="eq-{label}"><div class="eq-body">{parts}</div>{link}</div>\n'
+
+
+def _visit_inline(translator: Any, node: nodes.Element) -> None:
+    latex = node.astext()
+    long = " long" if len(latex) > LONG else ""
+    with _told(node):
+        translator.body.append(f'<span class="math{long}">{translator.builder.app.typeset(latex, display=False)}</span>')
+    raise nodes.SkipNode
+
+
+def _visit_block(translator: Any, node: nodes.Element) -> None:
+    app = translator.builder.app
+    up = "../" * translator.builder.current_docname.count("/")
+    with _told(node):
+        translator.body.append(block(node.astext(), app.typeset, app.config.course_numbers, up))
+    raise nodes.SkipNode
+
+
+@contextmanager
+def _told(node: nodes.Element) -> Iterator[None]:
+    """Let Sphinx tell what cannot be set, with its place."""
+    try:
+        yield
+    except ValueError as error:
+        LOGGER.warning("%s", error, location=node)
+
+
+def setup(app: "Sphinx") -> dict[str, bool]:
+    """Tell Sphinx of the renderer."""
+    app.add_config_value("course_numbers", {}, "html")
+    app.add_html_math_renderer("built", (_visit_inline, None), (_visit_block, None))
+    app.connect("builder-inited", lambda app: setattr(app, "typeset", Typesetter()))
+    return {"parallel_read_safe": True, "parallel_write_safe": False}

@@ -1,0 +1,82 @@
+"""Sphinx: "Eq. (2.5)", "section 2.12", "task 2.1" and "lesson 03" in the text become links; a deeper section becomes a fold."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+NUMBER = r"\((?P<{0}>\d+\.\d+)\)"
+REFERENCE = re.compile(
+    rf"(?<=Eq\. ){NUMBER.format('one')}|(?:(?<=Eqs\. )|(?<=\), )|(?<=\) and )){NUMBER.format('many')}"
+    r"|[Ss]ection (?P<section>\d+\.\d+)|[Tt]ask (?P<task>\d+\.\d+)|[Ll]esson (?P<lesson>\d\d)"
+)
+SECTION = re.compile(r"(\d+\.\d+) (Deeper: )?")
+KEPT = (nodes.reference, nodes.title, nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)
+FOLD = '<details class="deeper"><summary>Open this deeper section</summary>'
+
+
+class References(SphinxPostTransform):
+    """Find what the text refers to. `course_places`: "eq 2.5", "task 2.1", "lesson 02" -> (page, anchor)."""
+
+    default_priority = 900
+
+    def run(self, **kwargs: Any) -> None:
+        """Replace the words in each text."""
+        for section in list(self.document.findall(nodes.section)):
+            title = section.next_node(nodes.title)
+            if title is not None and (found := SECTION.match(title.astext())):
+                section["ids"].append(f"section-{found[1].replace('.', '-')}")
+                if found[2]:
+                    at = section.index(title) + 1
+                    section.insert(at, nodes.raw("", FOLD, format="html"))
+                    section.append(nodes.raw("", "</details>", format="html"))
+        for text in list(self.document.findall(nodes.Text)):
+            if not any(isinstance(around, KEPT) for around in _around(text)):
+                self._link(text)
+
+    def _link(self, text: nodes.Text) -> None:
+        words, parts, at = text.astext(), list[nodes.Node](), 0
+        for found in REFERENCE.finditer(words):
+            address = self._address(found)
+            if address:
+                kind = ["eq-ref"] if found["one"] or found["many"] else []
+                parts += [nodes.Text(words[at : found.start()]), nodes.reference("", found[0], refuri=address, internal=True, classes=kind)]
+                at = found.end()
+        if parts and text.parent is not None:
+            text.parent.replace(text, [*parts, nodes.Text(words[at:])])
+
+    def _address(self, found: "re.Match[str]") -> str:
+        places, here = self.config.course_places, self.env.docname
+        number = found["one"] or found["many"]
+        if number:
+            place = places.get(f"eq {number}")
+        elif found["section"]:
+            lesson = places.get(f"lesson {int(found['section'].split('.')[0]):02d}")
+            place = lesson and (lesson[0], f"section-{found['section'].replace('.', '-')}")
+        elif found["task"]:
+            place = places.get(f"task {found['task']}")
+        else:
+            place = places.get(f"lesson {found['lesson']}")
+        if place is None:
+            return ""
+        page, anchor = place
+        path = "" if page == here else str(self.app.builder.get_relative_uri(here, page))
+        return f"{path}#{anchor}" if anchor else path
+
+
+def _around(node: nodes.Node) -> Iterator[nodes.Node]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
+def setup(app: "Sphinx") -> dict[str, bool]:
+    """Tell Sphinx of the transform."""
+    app.add_config_value("course_places", {}, "html")
+    app.add_post_transform(References)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,76 @@
+// A number opens its formula in place; "Eq. (4.3)" shows it; the map marks what is joined; #wrong=2 opens a mistake.
+"use strict";
+(() => {
+  const root = document.documentElement.dataset.content_root || "./";
+  const folder = `${root}_static/alive/`;
+
+  function openMistake() {
+    const wanted = /wrong=(\d+)/.exec(location.hash);
+    const button = wanted && document.querySelector(`.attn-explorable [data-form="${wanted[1]}"]`);
+    if (button) button.click();
+  }
+
+  // ---- A number opens its formula in place, where that is alive
+  function open(link) {
+    const equation = link.closest(".eq");
+    const there = equation.nextElementSibling;
+    if (there && there.classList.contains("in-place")) { there.remove(); link.setAttribute("aria-expanded", "false"); return; }
+    const label = link.dataset.label;
+    const place = document.createElement("div");
+    place.className = "in-place";
+    place.innerHTML = `<div class="attn-explorable" id="attn-alive-${label}" data-explorable="alive-${label}"><div class="attn-words"></div></div>`;
+    const script = document.createElement("script");
+    script.src = `${folder}${label}.js`;
+    script.onerror = () => { location.href = link.href; }; // it is still: its page shows it
+    equation.after(place);
+    place.append(script);
+    link.setAttribute("aria-expanded", "true");
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a.eq-number");
+    if (!link || event.ctrlKey || event.metaKey || document.getElementById(`attn-alive-${link.dataset.label}`)?.closest(".in-place") === null) return;
+    event.preventDefault();
+    open(link);
+  });
+
+  // ---- A reference shows its equation
+  const shown = document.createElement("div");
+  shown.className = "eq-shown";
+  shown.setAttribute("role", "tooltip");
+  shown.id = "eq-shown";
+  function show(link) {
+    const name = decodeURIComponent(link.hash.slice(1));
+    const equation = document.getElementById(name) || document.querySelector(`template[data-eq="${name}"]`)?.content.firstElementChild;
+    if (!equation) return;
+    const copy = equation.cloneNode(true);
+    copy.removeAttribute("id");
+    for (const number of copy.querySelectorAll("a")) number.replaceWith(number.textContent);
+    shown.replaceChildren(copy);
+    link.after(shown);
+    link.setAttribute("aria-describedby", shown.id);
+    const space = link.getBoundingClientRect();
+    shown.style.top = `${space.bottom + scrollY + 4}px`;
+    shown.style.left = `${Math.max(8, Math.min(space.left, innerWidth - shown.offsetWidth - 8))}px`;
+    document.body.append(shown);
+  }
+  for (const kind of ["mouseover", "focusin"])
+    document.addEventListener(kind, (event) => { const link = event.target.closest?.("a.eq-ref"); if (link) show(link); });
+  for (const kind of ["mouseout", "focusout"])
+    document.addEventListener(kind, (event) => { if (event.target.closest?.("a.eq-ref")) shown.remove(); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") shown.remove(); });
+
+  // ---- The map
+  function mark(event) {
+    const chip = event.target.closest?.(".map-eq");
+    if (!chip) return;
+    const uses = chip.dataset.uses.split(" ");
+    for (const other of document.querySelectorAll(".map-eq")) {
+      other.classList.toggle("rests-on", uses.includes(other.dataset.label));
+      other.classList.toggle("used-by", other.dataset.uses.split(" ").includes(chip.dataset.label));
+    }
+  }
+  for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, mark);
+
+  addEventListener("hashchange", openMistake);
+  addEventListener("load", openMistake);
+})();

@@ -1,0 +1,311 @@
+"""What Sphinx builds the site from: the built notebooks under addresses that stay, and a page for each equation and each task."""
+
+import html
+import json
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from attn_course import numbers
+from attn_course.authoring.course import Unit
+from attn_course.equations.core import REGISTRY, Equation
+from attn_course.figures.explorable import joined_parts
+from attn_course.game.alive import card, life_of, still
+from attn_course.game.card import card_of_the_machine
+from attn_course.game.living import StaysStill
+from attn_course.notation.tables import letters, table
+from attn_course.tasks import all_tasks
+from attn_course.tasks.core import Task
+
+HERE = Path(__file__).parent
+NOTEBOOK = r"(?:\.\./(?:work/lessons|work|notebooks|exercises)/)?(?P<ex>ex_)?\d\d_(?P<slug>\w+)\.ipynb"
+IN_MARKDOWN = re.compile(rf"\[(?P<words>[^\]\[]*)\]\({NOTEBOOK}(?P<anchor>#[^)]*)?\)")
+IN_HTML = re.compile(rf'href="{NOTEBOOK}')
+NAMED = re.compile(r"\bEq\. ([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")  # as the sources of equations refer to each other
+SCRIPT = re.compile(r"(?<=[\w)|\]])([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, -]*\)|-?\w+)")  # x_i, e^{a + b}
+KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
+GLOSSARY = """# Glossary
+
+{words}
+
+## Letters of many meanings
+
+{letters}
+"""
+MAP = """# Which equation rests on which
+
+Point at an equation, or move to it with Tab: what it rests on is framed, what rests on it is filled."""
+INDEX = """# Own attention
+
+Derive attention, implement it, debug it and make it fast. {lessons} lessons, each a notebook; every numbered formula is computed with
+random numbers before it is printed, and most of them you can play with on their own page.
+
+{table}
+
+Beside the lessons: [attention on two pages](sheet.md) · [how the equations rest on each other](map.md) · [glossary](glossary.md) ·
+[Break the machine](break.md), a game.
+
+```{{toctree}}
+:caption: Lessons
+:hidden:
+
+{toc_lessons}
+```
+
+```{{toctree}}
+:caption: Exercises
+:hidden:
+
+{toc_exercises}
+```
+
+```{{toctree}}
+:caption: To look things up
+:hidden:
+
+sheet
+map
+glossary
+break
+```
+"""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The folder that Sphinx reads, filled by `write`. `repository`: where the course's files lie on GitHub, "owner/name", or ""."""
+
+    units: Sequence[Unit]
+    folder: Path
+    repository: str = ""
+    branch: str = "main"
+
+    @cached_property
+    def equations(self) -> list[Equation]:
+        """The equations of the lessons that are on the site, in their order."""
+        shown = {unit.slug for unit in self.units}
+        return [equation for equation in REGISTRY.all_equations() if equation.number and equation.lesson in shown]
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """The tasks of these lessons, in their order."""
+        return [task for slug in dict.fromkeys(unit.slug for unit in self.units) for task in all_tasks(slug)]
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The number of each equation, and its label."""
+        return {numbers.eq(equation.label)[5:-1]: equation.label for equation in self.equations}
+
+    @property
+    def places(self) -> dict[str, tuple[str, str]]:
+        """What the text refers to, and where it stands: a page and its anchor."""
+        found = {f"eq {number}": (numbers.lesson_of("labels", label) or "", f"eq-{label}") for number, label in self.numbers.items()}
+        found |= {f"task {task.number}": (f"task/{task.id}", "") for task in self.tasks}
+        return found | {f"lesson {int(numbers.lesson_number(unit.slug)):02d}": (unit.slug, "") for unit in self.units}
+
+    def write(self) -> None:
+        """Write all sources."""
+        for name in ("_static/alive", "_static/katex", "eq", "task"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True)
+        for name in ("site.css", "site.js"):
+            shutil.copy(HERE / name, self.folder / "_static" / name)
+        questions, keys = dict[str, str](), list[str]()
+        for unit in self.units:
+            book = json.loads(unit.path.read_text(encoding="utf-8"))
+            texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
+            questions |= {name.removesuffix("-text"): text for name, text in texts.items() if name.endswith("-text")}
+            keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
+            self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))
+        for equation in self.equations:
+            self._write(f"eq/{equation.label}.md", self._equation(equation))
+        for task in self.tasks:
+            if task.id in questions:
+                self._write(f"task/{task.id}.md", self._task(task, questions[task.id]))
+        self._write("sheet.md", self._sheet([self.numbers[number] for number in dict.fromkeys(keys)]))
+        self._write("map.md", self._map())
+        self._write("glossary.md", GLOSSARY.format(words=table(style="markdown"), letters=letters(style="markdown")))
+        self._write("break.md", f"# Break the machine\n\n{_raw(card_of_the_machine())}\n")
+        self._write("index.md", self._index())
+
+    def _write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    # ---- Notebooks
+    def _book(self, unit: Unit, book: dict[str, Any]) -> dict[str, Any]:
+        for cell in book["cells"]:
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                cell["source"] = self._links(text)
+            for output in cell.get("outputs", []):
+                data = output.get("data", {})
+                for kind in {"text/markdown", "text/html"} & set(data):
+                    data[kind] = self._links("".join(data[kind]))
+                if "image/png" in data:
+                    words = "".join(data.get("text/plain", "")).removeprefix("[figure] ")
+                    output.setdefault("metadata", {}).setdefault("image/png", {})["alt"] = words
+        title = book["cells"][0]
+        title["source"] = f"{title['source']}\n\n{self._take_away(unit)}"
+        return book
+
+    def _take_away(self, unit: Unit) -> str:
+        download = f'<a href="notebooks/{unit.path.name}" download>Download this notebook</a>'
+        links = [download]
+        if self.repository:
+            where = f"{self.repository}/{{}}{self.branch}"
+            path = f"{unit.folder}/{unit.path.name}"
+            binder = f"https://mybinder.org/v2/gh/{where.format('')}?urlpath=lab/tree/{path}"
+            colab = f"https://colab.research.google.com/github/{where.format('blob/')}/{path}"
+            links += [f'<a href="{binder}">Open in Binder</a>', f'<a href="{colab}">Open in Colab</a>']
+        return f'<p class="take-away">{" · ".join(links)}</p>'
+
+    def _links(self, text: str, up: str = "") -> str:
+        """Turn links to notebooks into links to their pages; those of lessons that are left out become their words."""
+
+        def in_markdown(found: re.Match[str]) -> str:
+            page = f"{found['slug']}{'-exercises' * bool(found['ex'])}"
+            return f"[{found['words']}]({up}{page}.ipynb{found['anchor'] or ''})" if page in self._pages else found["words"]
+
+        def in_html(found: re.Match[str]) -> str:
+            page = f"{found['slug']}{'-exercises' * bool(found['ex'])}"
+            return f'href="{up}{page}.html' if page in self._pages else 'data-left-out="'
+
+        return IN_HTML.sub(in_html, IN_MARKDOWN.sub(in_markdown, text))
+
+    @cached_property
+    def _pages(self) -> set[str]:
+        return {page_of(unit) for unit in self.units}
+
+    # ---- Pages of their own
+    def _equation(self, equation: Equation) -> str:
+        number, label = numbers.eq(equation.label), equation.label
+        where = f"{number} of lesson [{numbers.title(equation.lesson)}](../{equation.lesson}.ipynb)"
+        listed = [
+            ("Assumes", [self._said(each) for each in equation.assumes]),
+            ("Rests on", [_to(each) for each in equation.uses if each in self._labels]),
+            ("Used by", [_to(each) for each in self._used_by[label]]),
+            (
+                "Practised in",
+                [f"[Task {task.number}: {task.title}](../task/{task.id}.md)" for task in self.tasks if task.equation == label],
+            ),
+        ]
+        return "\n\n".join(
+            [
+                f"---\norphan: true\n---\n\n# {equation.name[:1].upper()}{equation.name[1:]}",
+                where + ".",
+                f"$${equation.latex}$$",
+                self._said(equation.why),
+                self._card(equation),
+                *(f"**{words}:** {'; '.join(found)}." for words, found in listed if found),
+                f"**Checked** {equation.checked}.",
+                f"**LaTeX**\n\n```latex\n{equation.latex}\n```",
+                f"Its name in code is `{label}`.",
+            ]
+        )
+
+    def _said(self, text: str, up: str = "../") -> str:
+        """Return what an equation's source says in plain text as Markdown."""
+        text = html.escape(numbers.cite(text), quote=False).replace("*", "\\*")
+        text = NAMED.sub(lambda found: f"[{numbers.eq(found[1])}]({up}eq/{found[1]}.md)" if found[1] in self._labels else found[0], text)
+        return _scripts(text)
+
+    def _card(self, equation: Equation) -> str:
+        try:
+            life = life_of(equation.label)
+        except StaysStill:
+            return still(equation)._repr_markdown_()
+        markup, style, script = joined_parts(card(life))
+        (self.folder / "_static" / "alive" / f"{equation.label}.js").write_text(script, encoding="utf-8")
+        (self.folder / "_static" / "alive.css").write_text(style, encoding="utf-8")
+        return _raw(f'{markup}\n<script src="../_static/alive/{equation.label}.js"></script>')
+
+    @cached_property
+    def _labels(self) -> set[str]:
+        return {equation.label for equation in self.equations}
+
+    @cached_property
+    def _used_by(self) -> Mapping[str, list[str]]:
+        found = defaultdict[str, list[str]](list)
+        for equation in self.equations:
+            for used in equation.uses:
+                found[used].append(equation.label)
+        return found
+
+    def _task(self, task: Task, question: str) -> str:
+        text = re.sub(r"\A## ", "# ", self._links(question, up="../"))
+        lesson = f"{task.lesson}.ipynb" if task.your_turn else f"{task.lesson}-exercises.ipynb"
+        kind = "the lesson" if task.your_turn else "the exercises of"
+        about = f"\n\nIt practises {_to(task.equation)}." if task.equation in self._labels and task.equation else ""
+        return f"---\norphan: true\n---\n\n{text}{about}\n\nTo answer it, open {kind} [{numbers.title(task.lesson)}](../{lesson}).\n"
+
+    def _sheet(self, keys: Sequence[str]) -> str:
+        parts, lesson = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], ""
+        for label in keys:
+            equation = REGISTRY.get_equation(label)
+            if equation.lesson != lesson:
+                lesson = equation.lesson
+                parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
+            parts.append(f"$${equation.latex} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}")
+        return "\n\n".join(parts)
+
+    def _map(self) -> str:
+        lines = [MAP]
+        for slug in dict.fromkeys(equation.lesson for equation in self.equations):
+            own = [equation for equation in self.equations if equation.lesson == slug]
+            chips = "\n".join(
+                f'<a class="map-eq" href="eq/{each.label}.html" data-label="{each.label}" data-uses="{" ".join(each.uses)}">{each.name}</a>'
+                for each in own
+            )
+            lines.append(f"## {numbers.title(slug)}\n\n{_raw(f'<div class=map-lesson>{chips}</div>')}")
+        return "\n\n".join(lines)
+
+    def _lessons(self) -> Iterator[tuple[str, str]]:
+        yield "lesson", "what it is about"
+        yield "---", "---"
+        for unit in self.units:
+            if unit.folder == "notebooks":
+                number, title = f"{int(numbers.lesson_number(unit.slug)):02d}", numbers.title(unit.slug)
+                exercises = f" · [exercises]({unit.slug}-exercises.ipynb)" if numbers.names("tasks", unit.slug) else ""
+                yield f"[{number} {title}]({unit.slug}.ipynb)", f"{unit.lesson.about}; {unit.lesson.minutes} minutes{exercises}"
+
+    def _index(self) -> str:
+        pages = [page_of(unit) for unit in self.units]
+        lessons = [page for page in pages if not page.endswith("-exercises")]
+        return INDEX.format(
+            lessons=len(lessons),
+            table="\n".join(f"| {' | '.join(row)} |" for row in self._lessons()),
+            toc_lessons="\n".join(lessons),
+            toc_exercises="\n".join(page for page in pages if page not in lessons),
+        )
+
+
+def page_of(unit: Unit) -> str:
+    """Return the address of a notebook's page: its slug, without the number that may change."""
+    return f"{unit.slug}-exercises" if unit.folder == "exercises" else unit.slug
+
+
+def _scripts(text: str) -> str:
+    """Return plain text with its low and high letters as HTML.
+
+    >>> _scripts("W_Q and e^{z_i - z_j}")
+    'W<sub>Q</sub> and e<sup>z<sub>i</sub> - z<sub>j</sub></sup>'
+    """
+    tags = {"_": "sub", "^": "sup"}
+    parts = re.split(r"(\]\([^)]*\))", text)  # addresses stay as they are
+    return "".join(
+        part if at % 2 else SCRIPT.sub(lambda found: f"<{tags[found[1]]}>{_scripts(found[3] or found[2])}</{tags[found[1]]}>", part)
+        for at, part in enumerate(parts)
+    )
+
+
+def _to(label: str) -> str:
+    return f"[{label.replace('-', ' ')}](../eq/{label}.md)"
+
+
+def _raw(markup: str) -> str:
+    return f"```{{raw}} html\n{markup}\n```"

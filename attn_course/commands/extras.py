@@ -1,7 +1,7 @@
 """What authors and teachers install beside the course, and what to say where it is missing."""
 
 EXTRAS = {"jupytext": "author", "nbclient": "author", "distributed": "class", "jinja2": "class"}  # package -> extra
-EXTRAS |= dict.fromkeys(("docutils", "sphinx", "myst_nb", "py_mini_racer", "sphinx_book_theme"), "site")
+EXTRAS["sphinx"] = "site"  # the first of them that is asked for
 
 
 def missing_extra(error: Exception) -> str | None:

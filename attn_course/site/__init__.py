@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,9 @@ def _run_sphinx(sources: Sources, doctrees: Path, html: Path) -> None:
         "course_places": sources.places,
         "html_theme_options": THEME | {"extra_footer": f"<p>attn_course {__version__}</p>"},
     }
-    with said.open("w", encoding="utf-8") as log, patch_docutils(None), docutils_namespace():
+    with said.open("w", encoding="utf-8") as log, patch_docutils(None), docutils_namespace(), warnings.catch_warnings():
+        for kind in (DeprecationWarning, PendingDeprecationWarning):  # of the theme, which uses what a later Sphinx will lack
+            warnings.simplefilter("ignore", kind)
         app = Sphinx(
             srcdir=sources.folder, confdir=None, outdir=html, doctreedir=doctrees, buildername="html",
             confoverrides=settings, status=None, warning=log, freshenv=True,

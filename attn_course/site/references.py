@@ -65,7 +65,7 @@ class References(SphinxPostTransform):
         if place is None:
             return ""
         page, anchor = place
-        path = "" if page == here else str(self.app.builder.get_relative_uri(here, page))
+        path = "" if page == here else f"{'../' * here.count('/')}{page}.html"
         return f"{path}#{anchor}" if anchor else path
 
 

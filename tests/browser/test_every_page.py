@@ -1,4 +1,4 @@
-"""Every page of the site at two widths and in both themes: nothing is cut off, faint, nameless, out of the reach of the keyboard, or dead."""
+"""Every page of the site at two widths and in both themes: nothing is cut off, faint, nameless, dead, or out of the keyboard's reach."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser

@@ -136,9 +136,9 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**. A gas strikes the same balance, with minus the energy for the score (in units where
-# Boltzmann's constant is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all weights are
-# nearly equal.
+# The price $T$ is called the **temperature**. A gas in equilibrium strikes the same balance, with minus the energy for the score (in
+# units where Boltzmann's constant is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all
+# weights are nearly equal.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is

@@ -2,11 +2,11 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are positive
-# and sum to 1. There are countless ways to make such weights. Yet attention, chess ratings of one kind and the physics of heat all use the same one.
-# What is special about it?
+# and sum to 1. There are countless ways to make such weights. Yet attention, some chess ratings and the physics of heat all use the same
+# one. What is special about it?
 #
-# **Afterwards you can** derive softmax in two ways, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 80 minutes, without *Deeper* sections and the
+# **Afterwards you can** derive softmax, differentiate whatever holds one, and compute it safely. **You need** exponentials
+# and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
@@ -33,13 +33,11 @@ from attn_course.lessons.softmax import figures
 
 figures.machine()
 
-# %% [markdown] id="by-hand"
-# Each token gets an amount, $e$ to the power of its score, and its weight is its share of the sum of all amounts. For "cat" that is
-# $55 / 58 \approx 0.95$.
-
 # %% [markdown] id="definition"
-# "Cat" is 4 points ahead of "tired" and gets 55 times its weight, because each point multiplies the amount by $e$. In the same way,
-# the *softmax* turns any scores $z = (z_1, \ldots, z_n)$ into weights:
+# Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts together. For "cat" this is
+# $55 / 58 \approx 0.95$. "Cat" is 4 points ahead of "tired" and gets $e^4 \approx 55$ times its weight.
+#
+# In the same way, the *softmax* turns any scores $z = (z_1, \ldots, z_n)$ into weights:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
@@ -56,7 +54,8 @@ alive("softmax")
 # - For the two scores $x$ and 0, the first weight is $1 / (1 + e^{-x})$, the logistic function.
 # - In the logistic form of chess ratings, a player $d$ points ahead is expected to score $1 / (1 + 10^{-d / 400})$: the same, with
 #   $x = d \ln(10) / 400$.
-# - The states of a gas in equilibrium with a heat bath have softmax probabilities. Their scores are minus the energy over the temperature.
+# - The states of a gas in a heat bath have softmax probabilities, once the two are in equilibrium. The scores are minus the energy over
+#   the temperature.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
@@ -66,11 +65,11 @@ alive("softmax")
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
-# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. That doubt is measured by entropy is the
-# one assumption we make here.
+# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. That entropy is the right measure
+# of doubt is the one assumption we make here.
 #
 # **Predict** for the scores $(0, 1, 2)$ which of these has the largest $p \cdot z + H(p)$: everything on the best, equal
-# weights, or $(0.1, 0.3, 0.6)$.
+# weights, or $(0.1, 0.3, 0.6)$. A guess is enough.
 
 # %% id="compromise-code" tags=["predicted"]
 z = np.array([0.0, 1.0, 2.0])
@@ -83,19 +82,20 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # The third one wins. It gives up half a point of average score, but gains 0.90 of entropy.
 
 # %% [markdown] id="jensen"
-# How large can it get? Both terms are averages under $p$, so we join them:
+# How large can it get? Suppose first that no $p_i$ is 0. Both terms are averages under $p$, so we join them:
 #
 # $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
 # The graph of $\ln$ bends downwards, so an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
 # equal only if all the numbers are the same:
 #
-# $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_{p_i > 0} p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_{p_i > 0} e^{z_i} \le \ln \sum_i e^{z_i}$$
+# $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
 #
-# The last expression is called **log-sum-exp**, $\mathrm{lse}(z)$.
+# The last expression is called **log-sum-exp**, $\mathrm{lse}(z)$. If some $p_i$ are 0, only the other terms are left, and so the
+# bound becomes smaller.
 
 # %% [markdown] id="winner"
-# When are both equal? No $p_i$ may be 0, or a term is missing in the sum, and all $e^{z_i} / p_i$ must be the same number $N$.
+# When is $\mathrm{lse}(z)$ reached? No $p_i$ may be 0, and all $e^{z_i} / p_i$ must be the same number $N$.
 # Then $p_i = e^{z_i} / N$, and as weights sum to 1, $N = \sum_j e^{z_j}$. So **softmax is the one best compromise** between score and
 # entropy, and log-sum-exp is its value:
 #
@@ -111,8 +111,8 @@ print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
 print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
 # %% [markdown] id="envelope"
-# For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ is a straight line in $x$, with the slope $p_1$. No line rises above
-# log-sum-exp, and each with $0 < p_1 < 1$ touches it where this $p$ is the softmax:
+# For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ makes $p \cdot z + H(p)$ a straight line in $x$, with the slope $p_1$. No line
+# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it where this $p$ is the softmax:
 
 # %% id="envelope-figure"
 x, first = np.linspace(-4.0, 4.0, 161), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -121,13 +121,9 @@ lines = first[:, None] * x + heights[:, None]
 figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
 # %% [markdown] id="gradient"
-# Where a smooth curve touches a line from above, it has the slope of the line. So it is with $n$ scores: keep $p = \sigma(z)$, and move the
-# scores to any $z'$. Then {eq}`lse-is-best-compromise` says
-#
-# $$\mathrm{lse}(z') \ge p \cdot z' + H(p) = \mathrm{lse}(z) + p \cdot (z' - z)$$
-#
-# So log-sum-exp, which is smooth, lies above this plane and touches it at $z$. Its slopes are those of the plane, and
-# **softmax is the gradient of log-sum-exp**:
+# Where a line touches a smooth curve from below, both have the same slope. So the slope of log-sum-exp at $x$ is the first softmax weight.
+# With $n$ scores the chain rule gives the same, $\partial \ln (\sum_j e^{z_j}) / \partial z_i = e^{z_i} / \sum_j e^{z_j}$:
+# **softmax is the gradient of log-sum-exp**.
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 
@@ -135,9 +131,14 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # ## Temperature is a price
 #
 # Why should a unit of entropy be worth just one point of score? Let it be worth $T > 0$ points, and maximise $p \cdot z + T\, H(p)$.
-# Divided by $T$, this is the old question with the scores $z / T$. So the best weights are $\sigma(z / T)$. This price is the
-# **temperature**, as it is in physics: a gas in a heat bath of temperature $T$ strikes this balance (in units where Boltzmann's constant
-# is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
+# Divided by $T$, this is the old question with the scores $z / T$. So the best weights are
+#
+# $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
+# \label{softmax-with-temperature}$$
+#
+# The price $T$ is called the **temperature**. A gas in equilibrium strikes the same balance, with minus the energy for the score (in
+# units where Boltzmann's constant is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all
+# weights are nearly equal.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
@@ -157,63 +158,28 @@ for temperature in ("0.5", "1", "2"):
 # One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
 # of scores. But at $T = 2$ its weight is only 0.05, because the other tokens, with little each, are so many.
 
-# %% [markdown] id="multiplier"
-# Sometimes an average is given and the price is unknown. Which weights with a given average score $\mu$ have the largest entropy? By
-# {eq}`lse-is-best-compromise` for the scores $\beta z$, all of them have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$, for every $\beta$.
-# If some $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. Here $\beta$ is called a *Lagrange multiplier*; where it is
-# positive, it is $1 / T$.
-
-# %% [markdown] id="odds"
-# ## A second road: odds
-#
-# If you do not believe in entropy, start from two wishes for the **odds** $w_i / w_j$ of two tokens:
-#
-# 1. They depend on the scores of these two alone. In 1959 the psychologist Duncan Luce made an axiom of this: how much more often you
-#    choose coffee than tea does not depend on whether there is lemonade.
-# 2. They stay the same if one number is added to all scores, because a score has no natural zero.
-#
-# Let one continuous rule give the odds of all pairs. Then they are a positive function of the difference, $w_i / w_j = g(z_i - z_j)$. If
-# there are three tokens or more, $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and both differences may be any numbers:
-#
-# $$g(x + y) = g(x)\, g(y)$$
-
-# %% [markdown] id="cauchy"
-# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(m x) = m\, L(x)$, and with
-# $n\, L(\tfrac{1}{n}) = L(1)$ also $L(\tfrac{m}{n}) = \tfrac{m}{n} L(1)$ for every fraction. Every number is a limit of fractions, so by continuity $L(x) = \beta x$ with
-# $\beta = L(1)$. Hence
-# $w_i / w_j = e^{\beta (z_i - z_j)}$. Weights sum to 1, and a larger score should get a larger weight, so $\beta > 0$:
-#
-# $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
-# \label{softmax-with-temperature}$$
-#
-# So we arrive at the same weights without entropy, and only the temperature is free. Are three tokens really needed? These weights of two
-# tokens fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
-
-# %% id="two-tokens-code"
-for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
-    cubed = 1 / (1 + np.exp(-((first - second) ** 3)))
-    plain = softmax(np.array([first, second]))[0]
-    print(f"scores {first:.0f}, {second:.0f}: {cubed:.4f}, softmax {plain:.4f}")
-
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
 # To learn, a model needs derivatives of whatever holds its weights. One lemma gives them all.
 #
 # Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, and let $p = \sigma(z)$. How fast does the average
-# $\sum_j p_j f_j$ change? A dot stands for the derivative with respect to $\theta$. First the weights: $\ln p_j = z_j - \mathrm{lse}(z)$,
-# and by {eq}`lse-gradient` and the chain rule
+# $\bar f = \sum_j p_j f_j$ change? We write a dot for the derivative with respect to $\theta$, and a bar for an average under $p$.
 #
-# $$\frac{\dot p_j}{p_j} = \dot z_j - \sum_l p_l\, \dot z_l$$
+# First the weights. As $\ln p_j = z_j - \mathrm{lse}(z)$, we need the derivative of $\mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain
+# rule it is $\sum_l p_l\, \dot z_l$, the average $\bar{\dot z}$. So
 #
-# So a weight grows if its score rises faster than the average score. Now the product rule:
+# $$\frac{\dot p_j}{p_j} = \dot z_j - \bar{\dot z}$$
 #
-# $$\frac{d}{d\theta} \sum_j p_j f_j = \sum_j p_j \dot f_j + \sum_j p_j \Bigl( \dot z_j - \sum_l p_l\, \dot z_l \Bigr) f_j$$
+# A weight grows if its score rises faster than the average score.
 
 # %% [markdown] id="lemma-proof"
-# In the last sum $f_j$ is multiplied by the deviation of $\dot z_j$ from its average. These deviations average to 0, so we may subtract the
-# average $\bar f$ from every $f_j$. What we get is the **covariance** $\mathrm{Cov}_p(f, \dot z) = \sum_j p_j (f_j - \bar f)(\dot z_j -
-# \bar{\dot z})$, which is also the average of the product less the product of the averages:
+# Now the product rule:
+#
+# $$\frac{d}{d\theta} \sum_j p_j f_j = \sum_j p_j \dot f_j + \sum_j p_j\, (\dot z_j - \bar{\dot z})\, f_j$$
+#
+# The last sum is the average of the product $f_j \dot z_j$ less the product of the averages, $\bar f\, \bar{\dot z}$. This is called the
+# **covariance** of $f$ and $\dot z$ under $p$:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
@@ -231,23 +197,25 @@ print(f"covariance {p @ areas:.4f}, slope of the average {slope:.4f}")
 figures.covariance(p, rate, f)
 
 # %% [markdown] id="covariance-answer" tags=["answer"]
-# It rises, at first at the rate 0.34. In the picture each token is a dot, as large as its weight. Its rectangle reaches to the
-# cross of the two averages. The covariance is the weighted average of the areas, and areas at the upper left and the lower right count as
-# negative. The third token decides: it loses weight, and its $f$ lies far below the average.
+# It rises, at first at the rate 0.34. In the picture each token is a dot, as large as its weight, and its rectangle reaches to the
+# cross of the two averages. The covariance is also the weighted average of these areas, $(f_j - \bar f)\, (\dot z_j - \bar{\dot z})$, which
+# are negative at the upper left and the lower right. The third token decides: it loses weight, and its $f$ lies far below the average.
 
 # %% [markdown] id="jacobian"
 # ### First use: who pays?
 #
-# If the score of "tired" rises, its weight grows, and the others have to pay. Let $s = \sigma(z)$, take $\theta = z_j$, and for $f$ the
-# list with 1 at place $i$ and 0 elsewhere, whose average is $s_i$. In $\dot z$ the 1 stands at place $j$. The covariance is the average of
-# the product, which is $s_i$ if $i = j$ and else 0, less the product of the averages, $s_i s_j$. With Kronecker's $\delta_{ij}$, 1 if
-# $i = j$ and else 0, and with $J_{ij} = \partial s_i / \partial z_j$:
+# If the score of "tired" rises, its weight grows, and the others have to pay. Who pays most?
+#
+# Let $s = \sigma(z)$, and raise only $z_j$, at the rate 1. The weight $s_i$ is an average, too: that of the list $f$ with 1 at place $i$ and 0
+# elsewhere. In the same way, $\dot z$ is the list with 1 at place $j$. The product of the two lists has the average $s_i$ if $i = j$,
+# and else 0, and the product of their averages is $s_i s_j$. With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and else 0,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
-# So each other token pays in proportion to its weight, and "cat" nearly all:
+# The second line holds the same numbers as a matrix, $J_{ij} = \partial s_i / \partial z_j$. So each other token pays in proportion to its
+# weight, and "cat" pays nearly all:
 
 # %% id="jacobian-code"
 s = softmax(scores)
@@ -266,7 +234,7 @@ my_formula = ...  # r"..."
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours" tags=["ours"]
-# It is `r"\beta s_i (\delta_{ij} - s_j)"`. Write $a_i = e^{\ln a_i}$: then $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
+# It is `r"\beta s_i (\delta_{ij} - s_j)"`. With $a_i = e^{\ln a_i}$, $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
 # $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
 
 # %% [markdown] id="spot-elementwise"
@@ -283,23 +251,21 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="which-beta"
 # ### Second use: colder weights score higher
 #
-# Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score $\mu$ of
-# $\sigma(\beta z)$ has the slope $d\mu / d\beta = \mathrm{Cov}_p(z, z) = \mathrm{Var}_p(z)$. Unless all scores are equal, this is positive,
-# so $\mu$ rises with $\beta$:
+# Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score of $\sigma(\beta z)$
+# has the slope $\mathrm{Cov}_p(z, z)$, which is the variance of the scores. If they are not all equal, it is positive. So a lower
+# temperature gives a higher average score:
 
 # %% id="which-beta-code"
 z = np.array([0.0, 1.0, 2.0])
-for beta in (0.5, 1.0, 2.0):
-    p, colder = softmax(beta * z), softmax((beta + 0.001) * z)
-    average, slope = p @ z, (colder @ z - p @ z) / 0.001
-    variance = p @ (z - average) ** 2
-    print(f"average {average:.3f}, slope {slope:.2f}, variance {variance:.2f}")
+for temperature in (2.0, 1.0, 0.5):
+    print(f"T = {temperature}: average score {softmax(z / temperature) @ z:.2f}")
 
 # %% [markdown] id="vjp"
 # ### Third use: the backward pass
 #
 # Must a model build $J$ to learn? It is given the gradient of its loss with respect to the weights, $g_i = \partial L / \partial s_i$, and
-# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$.
+# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the slope of the
+# average of $g$ when only $z_j$ moves. So the lemma says what it is.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -308,9 +274,8 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# The sum is the slope of the average of $g$, with $g$ held fixed: the covariance of $g$ with the list that has 1 at place $j$. This is
-# the average of the product, $s_j g_j$, less the product of the averages, $(s \cdot g)\, s_j$. The function returns
-# `weights * (gradient - weights @ gradient)`.
+# It is the covariance of $g$ with the list that has 1 at place $j$. The product of the two has the average $s_j g_j$, and their averages
+# have the product $(s \cdot g)\, s_j$. So the function returns `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="vjp-result"
 # With $\odot$ for multiplying entry by entry:
@@ -318,36 +283,23 @@ check("pull-back-one-row", my_pull)
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
 # No matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries. A step downhill lowers every score whose
-# $g_i$ lies above the average $s \cdot g$. Do the weights follow? **Predict** for $s = (0.8, 0.1, 0.1)$ and $g = (1, 1, 0)$ which
-# *weights* grow, if we subtract the gradient once from the scores.
-
-# %% id="step-code" tags=["predicted"]
-from attn_course.reference import softmax_vjp
-
-s, g = np.array([0.8, 0.1, 0.1]), np.array([1.0, 1.0, 0.0])
-print("gradient of the scores:", softmax_vjp(s, g).round(4))
-print("weights after the step:", softmax(np.log(s) - softmax_vjp(s, g)).round(4))
-
-# %% [markdown] id="step-answer" tags=["answer"]
-# The second and the third grow. The second score falls by 0.01, but the average score by about 0.06, because the first, which counts most,
-# falls by 0.08.
+# $g_i$ lies above the average $s \cdot g$, and raises every score whose $g_i$ lies below.
 
 # %% [markdown] id="card-question"
 # ### Saturation
 #
-# When do small changes of the scores hardly reach the weights? In $\sigma(z / T)$, $J$ holds the derivatives with respect to $z / T$, so
-# those with respect to $z$ are $J / T$. The *spectral norm* of a matrix is the largest factor by which it stretches a vector. Find two very
-# different temperatures at which that of $J / T$ is below 0.02.
+# If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of the
+# scores hardly reach the weights: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$. When it
+# gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures both matrices by
+# their *spectral norm*, the largest factor by which they stretch a vector.
 
 # %% id="explorable"
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# With the card's own scores this holds for all $T$ up to about 0.15, and from about 14 on. At high temperatures $J / T$ is small because we
-# divide by $T$. At low ones one weight is near 1, so every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, has a factor near 0: the softmax
-# is **saturated**. Dividing by $T$ does not make up for this, because a score that trails by $d$ has $e^{-d / T}$ times the largest
-# weight, which vanishes much faster than $T$. (If two tie for the first place, the norm of $J / T$ grows without bound as
-# $T \to 0$.)
+# It does not, in the end. If the best score leads by $d$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much faster
+# than $T$. (If two scores tie for the first place, $J / T$ grows instead: there is a button to try it.) At high temperatures $J / T$ is small
+# as well, because we divide by a large $T$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -377,17 +329,15 @@ for dtype in (np.float16, np.float32, np.float64):
 # In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis.
 
 # %% [markdown] id="masked"
-# A mask puts $-\infty$ in the place of a score, and its weight is $e^{-\infty} = 0$; where all scores of a row are $-\infty$ this is 0 / 0 (lesson
-# {lesson}`masking`). As weights sum to 1, a query that needs nothing still has to look somewhere: trained models often use the first
-# token, then called a sink.
+# A mask puts $-\infty$ in the place of a score, and the weight becomes $e^{-\infty} = 0$ (lesson {lesson}`masking`). As weights sum to 1, a
+# query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
 
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy and runs anywhere. It climbs $p \cdot z + T\, H(p)$ by moving the scores of $p$: `pull` carries the gradient
-# for $p$, $z - T\, (\ln p + 1)$, to these scores. It is told only what to climb, and arrives at $\sigma(z / T)$. Put in your own
-# `my_pull`, rewards $z$ and price $T$.
-
+# This cell needs only NumPy and runs anywhere. It starts from equal weights $p$ and climbs $p \cdot z + T\, H(p)$. The gradient of this with
+# respect to $p$ is $z - T\, (\ln p + 1)$, and `pull` carries it back to the scores of $p$. The loop is told only what to climb. Where does it
+# arrive? Put in your own `my_pull`, rewards $z$ and price $T$.
 
 # %% id="own-code"
 import numpy as np
@@ -428,8 +378,6 @@ verify_lesson("softmax")
 #
 # - It is the one best compromise between average score and entropy. Log-sum-exp is the value of this compromise and has softmax for its
 #   gradient; the temperature is the price of entropy.
-# - For three tokens or more, it is, with its temperature, the only continuous rule that prefers larger scores and whose odds ignore other
-#   scores and common shifts.
 # - An average under softmax weights changes by the average change plus a covariance, so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
 #
@@ -486,9 +434,45 @@ check("lse-over-blocks", my_lse)
 # Keep $m$ and $\ell$ as the loop above does, with a block's maximum and its sum $\sum_j e^{z_j - m'}$ in the place of a single score.
 # At the end return $m + \ln \ell$, by {eq}`shifted-lse`.
 
-# %% [markdown] id="contest"
-# ## Deeper: a third road, a contest with noise
+# %% [markdown] id="multiplier"
+# ## Deeper: more roads to the same weights
 #
+# Sometimes an average is given instead of a price. Which weights with a given average score $\mu$ have the largest entropy? By
+# {eq}`lse-is-best-compromise` for the scores $\beta z$, all of them have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$, for every $\beta$.
+# If some $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. Here $\beta$ is called a *Lagrange multiplier*; where it is
+# positive, it is $1 / T$.
+
+# %% [markdown] id="odds"
+# Those who do not believe in entropy can start from two wishes for the **odds** $w_i / w_j$ of two tokens:
+#
+# 1. They depend on the scores of these two alone. In 1959 the psychologist Duncan Luce made an axiom of this: how much more often you
+#    choose coffee than tea does not depend on whether there is lemonade.
+# 2. They stay the same if one number is added to all scores, because a score has no natural zero.
+#
+# Let one continuous rule give the odds of all pairs. Then they are a positive function of the difference, $w_i / w_j = g(z_i - z_j)$. If
+# there are three tokens or more, $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and both differences may be any numbers:
+#
+# $$g(x + y) = g(x)\, g(y)$$
+
+# %% [markdown] id="cauchy"
+# The logarithm $L = \ln g$ turns sums into sums, $L(x + y) = L(x) + L(y)$. So $L(-x) = -L(x)$, $L(m x) = m\, L(x)$, and with
+# $n\, L(\tfrac{1}{n}) = L(1)$ also $L(\tfrac{m}{n}) = \tfrac{m}{n} L(1)$ for every fraction. Every number is a limit of fractions, so by
+# continuity $L(x) = \beta x$ with $\beta = L(1)$, and the odds are
+#
+# $$\frac{w_i}{w_j} = e^{\beta (z_i - z_j)}$$
+#
+# Weights sum to 1, so they are $\sigma(\beta z)$. As a larger score should get a larger weight, $\beta$ is positive: it is $1 / T$ in
+# {eq}`softmax-with-temperature`.
+#
+# Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
+
+# %% id="two-tokens-code"
+for first, second in ((1.0, 0.0), (6.0, 5.0), (2.0, 0.0), (7.0, 5.0)):
+    cubed = 1 / (1 + np.exp(-((first - second) ** 3)))
+    plain = softmax(np.array([first, second]))[0]
+    print(f"scores {first:.0f}, {second:.0f}: {cubed:.4f}, softmax {plain:.4f}")
+
+# %% [markdown] id="contest"
 # In the 1970s the economist Daniel McFadden gave each way of travelling to work a score, added a random error, and assumed that people take
 # the largest. With the right error their shares are those of softmax. Which error is it? Let $z_j + \xi_j$ be the reading of score $j$,
 # where the errors $\xi_j$ are independent, with one continuous distribution of finite mean. The largest reading wins. In the figure the
@@ -506,7 +490,7 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 # %% [markdown] id="contest-slope"
 # The slope of the average is close to the share that $x$ wins of 10,000 other contests. Let $M(z)$ be the mean of $\max_j (z_j + \xi_j)$,
 # and raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading rises by $h$; where it loses even then, not at
-# all; where it wins thanks to the raise, by something between. With $u_i$ for the list with 1 at place $i$,
+# all; else by something between. With $u_i$ for the list with 1 at place $i$,
 #
 # $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
 #
@@ -524,9 +508,7 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 #
 # $$M(z) = \mathrm{lse}(z) + \gamma \label{expected-maximum}$$
 #
-# Its slope, the chance to win, is $\sigma(z)_i$ by {eq}`lse-gradient`. Gumbel's noise is a limit: the longest of $N$ independent waits,
-# exponential with mean 1, less $\ln N$, is at most $t$ with the chance $(1 - e^{-t} / N)^N$ if $t \ge -\ln N$, and this tends to
-# $\exp(-e^{-t})$ as $N \to \infty$.
+# Its slope, the chance to win, is $\sigma(z)_i$ by {eq}`lse-gradient`.
 
 # %% [markdown] id="odds-predict"
 # Does every contest obey Luce's wish? Let the scores 2 and 1 compete, then add a third score of 0. **Predict** whether with *normal* noise
@@ -574,8 +556,7 @@ given = softmax(queries @ keys.T)
 print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
 
 # %% [markdown] id="loss"
-# In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word that really came next: almost nothing if it was
-# nearly sure of $y$, and a lot if it was sure of another word. As
+# In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word that really came next. As
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
@@ -588,10 +569,8 @@ with np.errstate(divide="ignore"):  # keep NumPy quiet
 print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 
 # %% [markdown] id="log-softmax-safe"
-# The weight $e^{-800}$ is too small for a float64 and becomes 0. The second way never forms the weight. PyTorch's `cross_entropy`, for
-# example, takes the scores.
-#
-# The derivative of $\mathrm{lse}(z)$ is {eq}`lse-gradient`, that of $-z_y$ is $-\delta_{iy}$:
+# The weight $e^{-800}$ is too small for a float64 and becomes 0. The second way never forms the weight.
+# By {eq}`lse-gradient`,
 #
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #

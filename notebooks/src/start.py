@@ -4,8 +4,8 @@
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
 # In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
-# work first. The language model SmolLM2, in its smallest size, has 270 *heads*, and in each of them every word shares out its attention among itself and
-# the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and run the cell below it, too. (If
+# work first. The language model SmolLM2, in its smallest size, has 270 *heads*, and in each of them every word shares out its attention
+# among itself and the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and run the cell below it, too. (If
 # you see a `ModuleNotFoundError`, start the course with `make lab`.)
 
 # %% id="real-load" tags=["live"]
@@ -41,8 +41,10 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}')
 
 # %% [markdown] id="where"
-# So here the word that asks matters: "blue" hardly looks at the cat. (This is one pair, in a head that we picked; lesson
-# {lesson}`self_attention` tries many, and what the model does without this head.) The lit part of this drawing is what a head does. You need not understand it yet; each frame leads to a lesson.
+# So here the word that asks matters: "blue" hardly looks at the cat. This is only one pair, in a head that we picked. Lesson
+# {lesson}`self_attention` tries many pairs, and also what the model does without this head.
+#
+# The lit part of the next drawing is what a head does. You need not understand it yet; each frame leads to a lesson.
 
 # %% id="machine"
 figures.machine()
@@ -50,7 +52,7 @@ figures.machine()
 # %% [markdown] id="how"
 # We are going to build one head, with numbers so small that you can do every product without paper.
 #
-# **You need** matrix products, $e^x$ and a little Python. **Time:** 65 minutes, then the
+# **You need** matrix products, $e^x$ and a little Python. **Time:** 60 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
 # At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. Formulas with a number in brackets have
 # been checked by machine.
@@ -141,8 +143,8 @@ print("sum of the powers:", powers.sum().round(2))
 # The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
 # (SmolLM2 does not ask later words, so there their shares are exactly 0. Ours asks all seven; lesson {lesson}`masking` hides words.)
 #
-# Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has: by 8 in SmolLM2, whose queries have 64
-# (lesson {lesson}`scaling` says why). Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
+# Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has (lesson {lesson}`scaling` says why).
+# Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
 
 # %% [markdown] id="move"
 # Now turn the wish from somebody alive to what somebody does. The slider sets the query of "it" to $(2s, -s, -2)$, from $s = 2$ at
@@ -179,13 +181,12 @@ print("the output of it:", output.round(2))
 # This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model multiplies the outputs of its
 # heads by one more learned matrix, adds the result to the numbers of the word that asked, and hands the sum on.
 #
-# None of these steps is a rule about pronouns, but the numbers know: we chose them so that the head finds the cat. A model learns its own. The authors of
-# the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out
-# what a pronoun stands for (Vaswani et al., 2017, appendix).
+# None of these steps is a rule about pronouns, but the numbers know: we chose them so that the head finds the cat. A model learns its own.
+# The authors of the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means
+# finding out what a pronoun stands for (Vaswani et al., 2017, appendix).
 
 # %% [markdown] id="because"
-# **Predict.** The query of "because" is $(0, 0, 0)$, since it looks for nothing. Which weights does it give to the seven words, and what
-# is its output?
+# **Predict.** The query of "because" is $(0, 0, 0)$, since it looks for nothing. Which weights does it give to the seven words?
 
 # %% id="because-code" tags=["predicted"]
 powers = np.exp(key @ np.zeros(3) / 2)
@@ -234,29 +235,13 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # </details>
 
 # %% [markdown] id="single"
-# Now try the same with "was" for two minutes. How far do you get?
+# Now try the same with "was" for a minute. How far do you get?
 
 # %% [markdown] id="single-root"
-# No query gives it a third. Its key $(0, 1, 0)$ lies halfway
-# between that of "sat", $(0, 2, 0)$, and that of "because", $(0, 0, 0)$. A score adds up multiples of the numbers in the key, so the
-# score of "was" lies halfway between theirs, whatever the query.
-#
-# Recall $e^{(a + b) / 2} = \sqrt{e^a} \sqrt{e^b}$. Let $h$ be half a score and $N$ the sum of the seven powers. From
-# $h_\text{was} = \frac12 h_\text{sat} + \frac12 h_\text{because}$ and $N = \sqrt N\, \sqrt N$ follows
-#
-# $$p_\text{was} = \frac{e^{h_\text{was}}}{N} = \sqrt{\frac{e^{h_\text{sat}}}{N}}\; \sqrt{\frac{e^{h_\text{because}}}{N}}
-# = \sqrt{p_\text{sat}\; p_\text{because}}$$
-#
-# The root of a product is at most the mean of its factors, since $(\sqrt a - \sqrt b)^2 \ge 0$ says $2 \sqrt{ab} \le a + b$. So
-# $2\, p_\text{was} \le p_\text{sat} + p_\text{because}$. The seven weights sum to 1, and the other four are positive, so the right side is
-# less than $1 - p_\text{was}$. Together, $3\, p_\text{was} < 1$. With the query $(-c, 0, -c)$ these three words
-# score 0 and the other four at most $-c$, so you can come as close to a third as you like:
-
-# %% id="single-code"
-for c in (2, 10, 20):
-    powers = np.exp(key @ [-c, 0, -c] / 2)
-    p_sat, p_because, p_was = (powers / powers.sum())[[2, 3, 5]].round(5)
-    print(f'c = {c:2}: "sat" {p_sat}, "because" {p_because}, "was" {p_was}')
+# No query gives it even a third. Its key $(0, 1, 0)$ lies halfway between that of "sat", $(0, 2, 0)$, and that of "because",
+# $(0, 0, 0)$. A score adds up multiples of the numbers in the key, so the score of "was" lies halfway between theirs, whatever the
+# query. So one of these two words always gets at least as much as "was", and "was" gets at most half. A *Deeper* section of
+# lesson {lesson}`softmax` brings this down to a third.
 
 # %% [markdown] id="projections"
 # ## Where queries come from
@@ -295,17 +280,6 @@ powers = np.exp(key[order] @ query_of_it / 2)
 print("before:", output.round(2))
 print("after: ", (powers / powers.sum() @ value[order]).round(2))
 
-# %% [markdown] id="limits-predict"
-# **Predict.** Put a second cat at the end of the sentence. Which weight does "it" give to each cat? The power of one cat
-# is 54.60, and the sum without the second cat was 57.60.
-
-# %% id="limits-second" tags=["predicted"]
-powers = np.exp(np.vstack([key, key[1]]) @ query_of_it / 2)
-print(labelled([powers / powers.sum()], ["weight"], columns=(*TOKENS, "cat")))
-
-# %% [markdown] id="limits-answer" tags=["answer"]
-# Each cat gets 0.49. Both have the same key and so the same score, and the sum of the powers grows: $54.6 / (57.6 + 54.6) = 0.49$.
-
 # %% [markdown] id="formula"
 # ## All words at once
 #
@@ -313,16 +287,10 @@ print(labelled([powers / powers.sum()], ["weight"], columns=(*TOKENS, "cat")))
 # is $K_{ja}$. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so all scores are
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
-#
-# The frame marks a formula to keep. Formulas count from 1, code from 0. `show` puts in the fifth word, "it", and the second, "cat":
-
-# %% id="formula-code"
-from attn_course import show, verify_lesson
-
-show("score-entry-by-entry", Q=query, K=key, i=5, j=2)
 
 # %% [markdown] id="formula-weights"
-# Call this table $S$. Row $i$ belongs to the word that asks. Its weights, with a sum over all $T_k$ words that are asked, are
+# The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks. The weights of this word
+# are powers of $e$, divided by their sum over all words that are asked:
 #
 # $$P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}} \key{weight-entry-by-entry}$$
 #
@@ -348,6 +316,8 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 # words that ask a single one. Each must give it all its attention, a weight of 1, but a column adds up what *both* give to it:
 
 # %% id="formula-mistake"
+from attn_course import show, verify_lesson
+
 show("weight-entry-by-entry", wrong="summed over the queries")
 
 # %% [markdown] id="own"

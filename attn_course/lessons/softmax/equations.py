@@ -49,10 +49,10 @@ def _(normal, rng, n, draw):
     return {"z": z, "p": p, "H": function(entropy)}
 
 
-@claim("lse-gradient", serves="B1", rests_on="softmax lse-is-best-compromise")
+@claim("lse-gradient", serves="B1", rests_on="softmax")
 def _(normal, n):
     r"""\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i
-    Of all planes p . z + H(p), none of which is above lse, the one with p = softmax(z) touches it at z.
+    The chain rule for ln sum_j e^{z_j}; the line p . z + H(p) with p = softmax(z) touches it there, with the same slope.
         the inner derivative forgotten: \sigma(z)_i -> \frac{1}{\sum_j e^{z_j}}
         the logarithm of the weight: = -> = \ln
         multiplied by the score: = -> = z_i\,
@@ -60,11 +60,11 @@ def _(normal, n):
     return {"z": normal(n)}
 
 
-@claim("softmax-with-temperature", serves="B1", rests_on="softmax")
+@claim("softmax-with-temperature", serves="B1", rests_on="lse-is-best-compromise")
 def _(normal, rng, n):
     r"""w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
-    where T > 0: a larger score must not get a smaller weight
-    Continuous odds of three or more tokens that ignore other scores and shifts are e^{beta (z_i - z_j)}; beta is free.
+    where T > 0 ;; w: the weights p of the largest p . z + T H(p)
+    Divided by T, that is p . (z / T) + H(p): Eq. lse-is-best-compromise for the scores z / T.
         multiplied by T: \frac{1}{T} -> T
         weights divided by T: w_i = \frac{\beta\, e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} = \beta\, \sigma(z)_i, \qquad \beta = \frac{1}{T}
         the sign of an energy: \beta = -> \beta = -

@@ -26,9 +26,9 @@ my_formula = asked_formula(
     "The derivative with a factor for every entry",
     entry="my_formula",
     asks=r"""
-        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$. Write $\partial s_i / \partial z_j$ in
-        LaTeX between `r"` and `"`: only the right side. You may use `s` and `a` with their indices, `\beta` and `\delta_{ij}`; you need not
-        use all.
+        Let $s_i = a_i\, e^{\beta z_i} / \sum_k a_k\, e^{\beta z_k}$ with positive numbers $a_k$, which may be written as $e^{\ln a_k}$.
+        Write $\partial s_i / \partial z_j$ in LaTeX between `r"` and `"`: only the right side. You may use `s` and `a` with their indices,
+        `\beta` and `\delta_{ij}`; you need not use all.
     """,
     equation="softmax",
     points=1,
@@ -73,7 +73,7 @@ my_formula = asked_formula(
             the derivative of the sum by z_j is beta a_j e^{beta z_j}: over the sum that is beta s_j, not beta s_i
     """,
     hints=r"""
-        Write a_i as e to the power ln a_i. What are the scores of this softmax?
+        With e^{ln a_i} for a_i, every amount is one power of e. What are the scores of this softmax?
         In {eq}`softmax-derivative` score j changes at the rate 1. How fast does it change here, when z_j does?
         A factor, a weight, and a difference of `\delta_{ij}` and a weight.
     """,
@@ -138,7 +138,7 @@ def _one_weight(rng):
             the delta comes with a plus, and s_j with a minus
     """,
     hints="""
-        The sum is the slope of the average of g, with g held fixed. Which covariance is that, by {eq}`weighted-mean-derivative`?
+        Of which two lists is this the covariance, by {eq}`weighted-mean-derivative`? One of them has a single 1.
         Or put in {eq}`softmax-derivative`: what is left of the sum with the delta, and which single number is the other sum, but for s_j?
         An array minus a number, and an array times that: no loop, no matrix.
     """,

@@ -4,7 +4,7 @@
 # You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
 # right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 75 minutes, without
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
 # *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
@@ -161,7 +161,7 @@ check("all-scores", my_scores)
 # `@` multiplies the last two axes and carries leading ones along, so only these two axes of the keys are exchanged.
 
 # %% [markdown] id="batch-turn"
-# **Your turn: batched attention**, the milestone of this lesson. {turn}`attention-of-batches`
+# **Your turn: batched attention**, the milestone of this lesson, which may call your `my_scores`. {turn}`attention-of-batches`
 
 # %% id="batch-turn-code" tags=["your-turn"]
 my_batched_attention = ...  # your function
@@ -195,8 +195,7 @@ print(labelled(P[:, 4].round(3), ("it, first head", "it, second head"), columns=
 # %% [markdown] id="spot"
 # ## Three mistakes and the tests that find them
 #
-# Back to the line of 2022. Each of these three functions is meant to be batched attention, and each has one mistake. What does each compute
-# instead?
+# Back to the line of 2022. Each of these three functions is meant to be batched attention, and each has one mistake:
 
 
 # %% id="spot-code"
@@ -214,37 +213,27 @@ def three(q, k, v):
     return attention(*rows).reshape(*q.shape[:-1], v.shape[-1])
 
 
-# %% [markdown] id="spot-tests"
-# In the test `equal` all values are 1, so every average must be 1. The test `by_hand` knows the number from the beginning: "cat" must give
-# "sat" the weight 0.344. Both take our sentence as a batch of one.
-
-# %% id="spot-tests-code"
-sentence = QUERY[:1], KEY[:1]  # the first head, as a batch of one
-
-
-def equal(f):
-    return np.allclose(f(*sentence, np.ones((1, 7, 1))), 1)
-
-
-def by_hand(f):
-    return abs(f(*sentence, np.eye(7)[None])[0, 1, 2] - 0.344) < 0.001  # cat, sat
-
-
 # %% [markdown] id="spot-predict"
-# **Predict** which of the functions fail the first test, and which pass the second.
+# In `one` the softmax runs over the queries, in `two` the keys ask, and `three` joins batch and positions. The first test takes our sentence
+# as a batch of one: "cat" must give "sat" the weight 0.344. **Predict** which of the three fail it.
+
 
 # %% id="spot-table" tags=["predicted"]
+def by_hand(f):
+    P = f(QUERY[:1], KEY[:1], np.eye(7)[None])  # the first head, as a batch of one
+    return abs(P[0, 1, 2] - 0.344) < 0.001  # cat, sat
+
+
 functions = {"yours": attend, "one": one, "two": two, "three": three}
 for name, f in functions.items():
-    print(f"{name:5}  equal: {equal(f)!s:5}  by_hand: {by_hand(f)}")
+    print(f"{name:5}  by hand: {by_hand(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# Only `one` fails the first test. It takes the softmax over the queries, while in the others each row of weights still sums to 1. In `two`
-# the keys ask, so other scores stand in the fraction, and the second test finds it as well as `one`. Of the three, only `three` passes both. It joins
-# batch and positions, and in a batch of one there is nothing to join.
+# `one` and `two` fail: `one` divides by the sum of a column, and in `two` the key of "cat" asks. `three` passes, because in a batch of one
+# there is nothing to join.
 
 # %% [markdown] id="spot-alone"
-# A batch of one cannot show whether sentences stay apart. So the third test takes the sentence twice, changes the keys of the second copy,
+# A batch of one cannot show whether sentences stay apart. So the second test takes the sentence twice, changes the keys of the second copy,
 # and looks at the first:
 
 # %% id="spot-alone-code"
@@ -254,34 +243,10 @@ for name, f in functions.items():
     print(f"{name:5}  alone: {np.allclose(f(*twice)[0], f(*changed)[0])}")
 
 # %% [markdown] id="spot-story"
-# The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and two of the tests find it. "That's a typo and a big
-# bug!" was the author's answer. Yet the layer belonged to a model that draws pictures. The reader had trained it with each axis, and reported pictures about equally good. If
-# that is right, such a mistake need not show in a training run at all, so one has to read the line, or test it.
-
-# %% [markdown] id="slope"
-# ## How does an output follow its query?
-#
-# A loss can tell a query which way to change only through the slope of the output. Keep keys and values and move $q$. The scores move by
-# $\partial s_j / \partial q = k_j / \sqrt{d_k}$, and the values stand still, so of lemma {eq}`weighted-mean-derivative` only the covariance
-# remains. (Its $z$ are the scores, our $s$; here $z$ is the output.) Entry $a$ of the output has $\partial z_a / \partial q_b = \sum_j p_j
-# (v_{ja} - z_a)(k_{jb} - \bar k_b) / \sqrt{d_k}$, with the **mean key** $\bar{k}$. All entries together, with single vectors as columns:
-#
-# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
-#  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
-
-# %% [markdown] id="slope-read"
-# So the slope is the **covariance of values and keys under the weights**, divided by the root. Where one key has nearly all the weight, little is
-# left to vary, and a small change of the query hardly moves the output. This flat region is what the division by $\sqrt{d_k}$ is meant to
-# avoid. We compare the formula with nudges of the query:
-
-# %% id="slope-code"
-rng = np.random.default_rng(4)
-query, key, value = (rng.normal(size=size) for size in ((3, 4), (5, 4), (5, 2)))
-z, p = attention(query[:1], key, value, return_weights=True)
-slope = (value - z[0]).T @ np.diag(p[0]) @ (key - p[0] @ key) / math.sqrt(4)
-nudges = 1e-5 * np.eye(4)  # one query a row, each nudged along one axis
-up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges))
-print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 1e-8)
+# The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and the number by hand finds it. "That's a typo and a
+# big bug!" was the author's answer. Yet the layer belonged to a model that draws pictures. The reader had trained it with each axis, and
+# reported pictures about equally good. If that is right, such a mistake need not show in a training run at all, so one has to read the
+# line, or test it.
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -291,31 +256,26 @@ print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# if all pairs are computed. Numbers have to travel too. If scores, softmax and output are three separate steps, the first reads $Q$ and $K$ once
-# and writes scores, the second reads scores and writes weights, and the third reads weights and values and writes the output:
-#
-# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
+# if all pairs are computed.
 
 # %% [markdown] id="cost-cases"
-# Take $d_k = d_v = 64$. First 1024 tokens attend to one another, then 8192 do. Last, a **single new token** attends to 8192 tokens, as when
-# a model writes text and has kept the keys and values of what came before. **Predict** how many times as many operations the second case
-# takes as the first, and how many operations the third takes for each number that it moves, roughly.
+# Take $d_k = d_v = 64$. First 1024 tokens attend to one another, then 8192 do. **Predict** how many times as many operations the second
+# case takes as the first.
 
 # %% id="cost-code" tags=["predicted"]
-for q_len, kv_len in ((1024, 1024), (8192, 8192), (1, 8192)):
-    flops = 2 * q_len * kv_len * (64 + 64)
-    moved = (q_len + kv_len) * (64 + 64) + 4 * q_len * kv_len
-    print(f"T_q = {q_len:4}, T_k = {kv_len:4}: {flops / 1e9:8.4f} GFLOP", end=", ")
-    print(f"{flops / moved:4.1f} a number moved")
+for tokens in (1024, 8192):
+    scores = tokens * tokens
+    flops = 2 * scores * (64 + 64)
+    print(f"{tokens}: {flops / 1e9:5.2f} GFLOP, {scores / 1e6:2.0f} million scores")
 
 # %% [markdown] id="cost-notice" tags=["answer"]
-# The second case takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter. The third case takes about 2 operations for
-# each number, because it uses each number of the keys and values once, for one multiplication and one addition. A processor
-# that can do hundreds of operations while one number arrives will mostly wait here, and even at 60 it waits.
+# It takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter, and it has 64 times as many scores.
 
 # %% [markdown] id="cost-book"
 # And a book? Its 100,000 tokens make $10^{10}$ pairs. Their scores take 20 GB at 2 bytes each, for one head of one layer. Lesson
-# {lesson}`flash` shows how to do without storing them.
+# {lesson}`flash` shows how to do without storing them. When a model writes, a **single new token** attends to all that came before. This
+# takes few operations, about 2 for each number of the keys and values, so the processor mostly waits for these numbers to arrive (exercise
+# {task}`cost-of-new-tokens`).
 
 # %% [markdown] id="layer"
 # ## A layer of your own
@@ -328,7 +288,7 @@ figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
 
 # %% [markdown] id="layer-module"
 # In PyTorch such a layer is a `Module`. We follow the drawing from top to bottom, with your function in the middle. `unflatten` and `flatten`
-# are its reshapes, with axes counted from the end, and a buffer is a stored array that is not trained:
+# are its reshapes, with axes counted from the end:
 
 # %% id="layer-code"
 import torch
@@ -337,18 +297,16 @@ import torch
 class Layer(torch.nn.Module):
     def __init__(self, w_query, w_key, w_value, w_output, n_heads):
         super().__init__()
+        self.projections, self.w_output = (w_query, w_key, w_value), w_output
         self.n_heads = n_heads
-        roles = {"query": w_query, "key": w_key, "value": w_value, "output": w_output}
-        for role, matrix in roles.items():
-            self.register_buffer(role, matrix)
 
     def split(self, x):  # (..., T, d_model) to (..., heads, T, d_model / heads)
         return x.unflatten(-1, (self.n_heads, -1)).swapaxes(-2, -3)
 
     def forward(self, x):
-        q, k, v = (self.split(x @ w) for w in (self.query, self.key, self.value))
+        q, k, v = (self.split(x @ w) for w in self.projections)
         z = torch.from_numpy(attend(q.numpy(), k.numpy(), v.numpy()))
-        return z.swapaxes(-2, -3).flatten(-2) @ self.output
+        return z.swapaxes(-2, -3).flatten(-2) @ self.w_output
 
 
 # %% [markdown] id="layer-torch"
@@ -394,9 +352,9 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is here (else this compares nothing), your lines were called 330 times for the first sentence, in each of 30 layers for each
-# of 11 tokens (7 given and 4 of the 5 written; the last never asks). Then break them: set `model.attend` to `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and let the
-# model write again. (It is small, so do not trust its facts.)
+# If the model is here (else this compares nothing), your lines ran in each of the 30 layers for each token, 330 times for the first
+# sentence. Now break them: set `model.attend` to `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and
+# let the model write again. (It is small, so do not trust its facts.)
 
 # %% [markdown] id="limits"
 # **Limits.** An output is an average of values. Its weights sum to 1 even if nothing fits, unless the context holds a token for that. And it has
@@ -419,12 +377,11 @@ verify_lesson("attention")
 # ## Summary
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
-# - Three tests tell the right lines from the wrong ones shown here: equal values, a number by hand, sentences alone.
-# - The slope of an output in its query is a covariance of values and keys. It is near 0 where one key has nearly all the weight.
-# - Operations grow with both lengths. A single new token does about two for each number that it reads.
+# - Two tests find the three mistakes shown here: a number by hand, and a second sentence that changes.
+# - Operations grow with both lengths, so eight times the tokens take 64 times the operations.
 
 # %% [markdown] id="summary-next"
-# We began with a line that ran, could be trained, and was wrong. You now have the right one, three tests, a layer that agrees with
+# We began with a line that ran, could be trained, and was wrong. You now have the right one, two tests, a layer that agrees with
 # PyTorch's, and a language model that writes with your lines. How did its matrices learn? Lesson {lesson}`gradients` runs the machine
 # backwards to find out. First come the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
@@ -491,6 +448,23 @@ for name, silent in (("none", []), ("first head", [0]), ("second head", [1])):
 # the sentence still ends as it should, with "heavy"; without that head it would not. The keys and values that are kept here are the
 # **KV cache** of large models, and in exercise {task}`step-with-kept-keys` you write such a step.
 
+# %% [markdown] id="traffic"
+# **What does such a step cost?** Numbers have to travel. If scores, softmax and output are three separate steps, the first reads $Q$ and
+# $K$ once and writes scores, the second reads scores and writes weights, and the third reads weights and values and writes the output:
+#
+# $$\text{numbers moved} = (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \label{attention-traffic}$$
+
+# %% id="traffic-code"
+for q_len, kv_len in ((8192, 8192), (1, 8192)):
+    flops = 2 * q_len * kv_len * (64 + 64)
+    moved = (q_len + kv_len) * (64 + 64) + 4 * q_len * kv_len
+    print(f"T_q = {q_len:4}, T_k = {kv_len}: {flops / moved:4.1f} a number moved")
+
+# %% [markdown] id="traffic-notice"
+# A single new token takes about 2 operations for each number, because it uses each number of the keys and values once, for one
+# multiplication and one addition. A processor that can do hundreds of operations while one number arrives will mostly wait here, and even
+# at 60 it waits.
+
 # %% [markdown] id="near"
 # ## Deeper: when does a query find its value?
 #
@@ -518,6 +492,7 @@ figures.query_plane(axis, maps, plane_keys, plane_values[:, 0])
 # $c = (3, 1, 3) / 7$, and by {eq}`weight-of-mixed-key` **no query** gives it more than $1 / (1 + e^{H(c)})$, here 0.268. (Its score is a mixture of theirs, so it is never the only largest.)
 
 # %% id="inner-code"
+rng = np.random.default_rng(4)
 anywhere = 3 * rng.normal(size=(10_000, 2))
 _, given = attention(anywhere, plane_keys, plane_values, return_weights=True)
 c = np.array([3, 1, 3]) / 7
@@ -540,6 +515,30 @@ print(f"at most {1 / (1 + np.exp(-c @ np.log(c))):.3f}, found {given[:, 0].max()
 # by a lead $\ell$ of dot products still has $e^{-\ell / \sqrt{d_k}}$ times as much. Keys of norm 1 are at most 2 apart, so no lead exceeds 2,
 # and with $d_k = 64$ each other key has at least $e^{-2/8} \approx 0.78$ times the weight of $k_i$. Henry et al. (2020), who give all keys and queries the norm 1, do not divide by the
 # root, but multiply by a number that the model learns.
+
+# %% [markdown] id="slope"
+# **How does an output follow its query?** A loss can tell a query which way to change only through the slope of the output. Keep keys and
+# values and move $q$. The scores move by
+# $\partial s_j / \partial q = k_j / \sqrt{d_k}$, and the values stand still, so of lemma {eq}`weighted-mean-derivative` only the covariance
+# remains. (Its $z$ are the scores, our $s$; here $z$ is the output.) Entry $a$ of the output has $\partial z_a / \partial q_b = \sum_j p_j
+# (v_{ja} - z_a)(k_{jb} - \bar k_b) / \sqrt{d_k}$, with the **mean key** $\bar{k}$. All entries together, with single vectors as columns:
+#
+# $$\frac{\partial z}{\partial q} = \frac{1}{\sqrt{d_k}} \sum_{j=1}^{T_k} p_j\, (v_j - z)\,(k_j - \bar{k})^\top, \qquad
+#  \bar{k} = \sum_{j=1}^{T_k} p_j k_j \label{output-derivative-by-query}$$
+
+# %% [markdown] id="slope-read"
+# So the slope is the **covariance of values and keys under the weights**, divided by the root. Where one key has nearly all the weight, little is
+# left to vary, and a small change of the query hardly moves the output. This flat region is what the division by $\sqrt{d_k}$ is meant to
+# avoid. We compare the formula with nudges of the query:
+
+# %% id="slope-code"
+rng = np.random.default_rng(4)
+query, key, value = (rng.normal(size=size) for size in ((3, 4), (5, 4), (5, 2)))
+z, p = attention(query[:1], key, value, return_weights=True)
+slope = (value - z[0]).T @ np.diag(p[0]) @ (key - p[0] @ key) / math.sqrt(4)
+nudges = 1e-5 * np.eye(4)  # one query a row, each nudged along one axis
+up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges))
+print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 1e-8)
 
 # %% [markdown] id="explorable-question"
 # The card below lets you move the query. Choose "On key 1", then "Keys of equal length": which key wins now, and does the output come near

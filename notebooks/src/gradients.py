@@ -4,7 +4,7 @@
 # Training makes a loss fall by nudging the numbers that queries, keys and values are made of. **How does the loss react to each of them, and
 # what does attention then learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 80 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
@@ -40,8 +40,8 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 # nothing to this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time is slow. It takes two evaluations of the loss for each of the 77 numbers of queries, keys and values here. In
-# the machine below all arrows are turned round: the gradient comes in at the output, and one sweep back finds all the others.
+# Moving one number at a time is slow: it takes two evaluations of the loss for each number. In the machine below all arrows are turned
+# round. The gradient comes in at the output, and one sweep back finds all the others.
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -52,50 +52,43 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of all
-# derivatives of the loss with respect to the entries of $X$, $dX_{ia} = \partial L / \partial X_{ia}$, and $dX_i$ for its row $i$. What comes after $Z$ gives us $dZ$.
-# For the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$.
-#
-# Now move any one number $x$ that goes into $Z$ by a tiny $\varepsilon$. To first order, every entry $Z_{ia}$ moves by
-# $\varepsilon\, \partial Z_{ia} / \partial x$, that changes the loss by $dZ_{ia}$ times as much, and small changes add up:
+# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of the
+# derivatives of $L$ with respect to the entries of $X$, so $dX_{ia} = \partial L / \partial X_{ia}$. What comes after $Z$ gives us $dZ$: for
+# the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$. Now take any one number $x$ that goes into $Z$. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 
 # %% [markdown] id="collect-questions"
-# This is the chain rule. What $x$ does not touch has the derivative 0. So for each entry we ask three questions. Which outputs does it touch?
-# How fast does it move each of them? What is the sum over all that are touched?
-#
-# Any stage that all effects of $x$ must pass through can take the place of $Z$. Scores, for example, reach the loss only through the weights.
+# What $x$ does not touch has the derivative 0. So for each entry we ask three questions. **Which outputs does it touch? How fast does it
+# move each of them? What is the sum over all that are touched?** The same holds for every stage that all effects of $x$ pass through:
+# scores, for example, reach the loss only through the weights.
 
 # %% [markdown] id="backward-values"
-# ## Back through the average
+# ## Back through a product
 #
 # The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. **One entry of a value**, $V_{ja}$, touches entry $a$ of every
 # output $i$, and moves it at the rate $p_{ij}$. So the sum runs over $i$:
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# A matrix product sums over the *last* index of its left factor and the *first* of its right one. Here $i$ is the first index of both, so
-# $P$ has to be transposed:
+# A matrix product sums over the *last* index of its left factor. Here $i$ is the first index of $P$, so $P$ has to be transposed:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
-#
-# The summed index says so. The shapes do not: if $T_q = T_k$, then $P\, dZ$ fits as well.
 
 # %% [markdown] id="backward-weights"
 # **One weight**, $p_{ij}$, touches every feature of output $i$, nothing else, and moves $Z_{ia}$ at the rate $V_{ja}$. The sum runs over
-# $a$, so $dP_{ij}$ is a dot product, $dZ_i \cdot v_j$. This time the summed index is the last one of both factors:
+# $a$, so $dP_{ij}$ is the dot product of $dZ_i$ and $v_j$. For all pairs at once:
 #
 # $$dP = dZ\, V^\top \label{gradient-of-weights}$$
 #
 # We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight adds to the loss. For "because" it is
-# minus the first feature of $v_j$ plus twice the second, 0 for "the", $-2$ for "cat", $2 \cdot 2 = 4$ for "sat".
+# minus the first feature of $v_j$ plus twice the second, so 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
 
 # %% id="sevenths-weights-code"
 from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 
 np.set_printoptions(precision=3, suppress=True)
-weights, d_output = np.full((1, 7), 1 / 7), np.array([[-1.0, 2.0, 0.0]])
+d_output = np.array([[-1.0, 2.0, 0.0]])
 d_weights = d_output @ value.T
 print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 
@@ -110,13 +103,11 @@ print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 # Here $[l = j]$ is 1 if $l = j$, and else 0. Only $l = j$ meets the 1, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
 
 # %% [markdown] id="backward-softmax-mean"
-# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$, as papers do (no Kronecker's delta here). So
-# a score gets its weight times the cost of this weight, less the mean. For all entries at once, where $\mathbf{1}$ is a column of ones that
+# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$. So
+# the gradient of a score is its weight, times what this weight costs above the mean. For all entries at once, where $\mathbf{1}$ is a column of ones that
 # copies $\delta_i$ along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
-#
-# Each row is {eq}`softmax-vector-jacobian-product` of lesson {lesson}`softmax`.
 
 # %% id="backward-softmax-alive"
 from attn_course import alive
@@ -131,34 +122,26 @@ alive("gradient-of-scores")
 # %% id="sevenths-figure"
 cost = d_weights[0]
 d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
-print("7 dS:", *(7 * d_scores).round(9))
-figures.row_of_gains(TOKENS, cost, weights[0])
-
-# %% [markdown] id="zero-sum"
-# The seven numbers sum to 0, and so does every row of $dS$:
-#
-# $$\sum_{j=1}^{T_k} dS_{ij} = 0 \label{zero-sum-score-gradients}$$
-#
-# If all scores of a row rise by the same number, the weights do not change, {eq}`softmax-shift-invariance`, so neither does the loss.
+figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
 #
 # "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Take two keys with the same value 3, equal weights and
 # $dZ = 1$. Then $dP = (3, 3)$, and this says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. The
-# mistake forgets that one weight can only rise at the expense of the others.
+# mistake forgets that one weight can only rise at the expense of the others. Every row of the true $dS$ sums to 0, because raising all
+# scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
 #
-# The mean $\delta_i$ has a shorter form. The dot product is linear, so $\sum_l p_{il}\, (dZ_i \cdot v_l)$ is $dZ_i \cdot z_i$, and
+# The mean $\delta_i$ has a shorter form. The dot product is linear, so $\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot z_i$, and
 # {eq}`gradient-of-scores` becomes
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \key{score-gradient-against-mixture}$$
 #
 # So each value is compared with the **present mixture** $z_i$. If moving the output from
 # $z_i$ a little towards $v_j$ lowers the loss to first order, and $p_{ij} > 0$, then a small step of the scores against their gradient raises $s_{ij}$.
-# For "because", $z = (\frac37, \frac57, 0)$, and $dZ \cdot z = -\frac37 + \frac{10}7 = 1$, the mean found above.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -177,20 +160,17 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# A score is a scaled dot product, {eq}`scaled-score`: $s_{ij} = \frac{1}{\sqrt{d_k}} \sum_c Q_{ic} K_{jc}$. Now $S$ takes the place of $Z$
-# in {eq}`gradient-collects-all-outputs`:
-#
-# | | an entry of a query, $Q_{ic}$ | an entry of a key, $K_{jc}$ |
-# |---|---|---|
-# | touches | the scores of its row, $s_{ij}$ for every $j$ | the scores of its column, $s_{ij}$ for every $i$ |
-# | moves $s_{ij}$ at the rate | $K_{jc} / \sqrt{d_k}$ | $Q_{ic} / \sqrt{d_k}$ |
-# | so the sum runs over | $j$, the last index of $dS$ | $i$, the first index of $dS$ |
+# The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so we can use what we know about $Z = P V$. There $dP = dZ\, V^\top$: the
+# gradient of the left factor is the gradient of the product, times the right factor transposed. Now the left factor is $Q$, the right one
+# is $K^\top$, and the scale stays in front. So $dQ = dS\, K / \sqrt{d_k}$. For a key, ask again: $K_{jc}$ touches the scores $s_{ij}$ of
+# its column, at the rate $Q_{ic} / \sqrt{d_k}$, so the sum runs over $i$, the first index of $dS$.
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 
 # %% [markdown] id="sevenths-query"
-# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. For "because" the sum for the feature "alive" is
-# $-3 \cdot 2 + 2 \cdot 1 = -4$ sevenths, which the root $\sqrt 4$ turns into $-\frac4{14}$:
+# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. Take "because" again. Only the keys of "cat"
+# and "tired" have the feature "alive", 2 and 1, and their scores have the gradients $-\frac37$ and $\frac27$. So the sum for this feature
+# is $\frac{-3 \cdot 2 + 2 \cdot 1}{7} = -\frac47$, and the root $\sqrt 4$ makes it $-\frac4{14}$:
 
 # %% id="sevenths-keys"
 query, key = QUERY[0], KEY[0]
@@ -198,14 +178,26 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("14 dq:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
-# The score of "because" with itself should rise by a seventh, too, but its key is 0, and no query can raise it.
 # A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query begins to look for tokens that are alive and do not
-# tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$.
+# tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is its largest score.
+
+# %% [markdown] id="key-turn"
+# **Your turn.** {turn}`gradient-of-all-keys`
+
+# %% id="key-turn-code" tags=["your-turn"]
+my_d_key = ...  # your function
+check("gradient-of-all-keys", my_d_key)
+
+# %% [markdown] id="key-turn-ours" tags=["ours"]
+# ```python
+# def my_d_key(d_scores, query):
+#     return d_scores.T @ query / np.sqrt(query.shape[1])
+# ```
 
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Read from the output to the input, the boxed formulas are the program. Your function stands in the middle:
+# Read from the output to the input, the boxed formulas are the program, and your two functions do the work:
 
 
 # %% id="whole-code"
@@ -219,26 +211,24 @@ def forward(query, key, value):
     return weights @ value, weights
 
 
-def ours(weights, output, value, d_output):
-    of_mixture = (d_output * output).sum(axis=1, keepdims=True)
-    return weights * (d_output @ value.T - of_mixture)
+def backward(query, key, value, d_output):
+    output, weights = forward(query, key, value)
+    d_scores = my_d_scores(weights, output, value, d_output)
+    d_query = d_scores @ key / math.sqrt(query.shape[1])
+    return d_query, my_d_key(d_scores, query), weights.T @ d_output
 
 
 # %% id="backward-code"
-gain = ours if my_d_scores is ... else my_d_scores
+from attn_course.lessons.gradients import tasks_checking as checking
 
-
-def backward(query, key, value, d_output):
-    root = math.sqrt(query.shape[1])
-    output, weights = forward(query, key, value)
-    d_scores = gain(weights, output, value, d_output)
-    d_query, d_key = d_scores @ key / root, d_scores.T @ query / root
-    return d_query, d_key, weights.T @ d_output
-
+if my_d_scores is ...:  # not written yet: take ours
+    my_d_scores = checking.score_gradient
+if my_d_key is ...:
+    my_d_key = checking.key_gradient
 
 # %% [markdown] id="compare"
-# PyTorch records every operation and goes back through its record. It keeps the gradient of every stage if we ask. Its `backward` takes our
-# $dZ$:
+# PyTorch records every operation and goes back through its record. If we ask, it keeps the gradient of every stage. Its `backward` takes
+# our $dZ$:
 
 # %% id="compare-code"
 import torch
@@ -252,58 +242,22 @@ p.retain_grad()
 (p @ v).backward(torch.tensor(d_output))
 
 output, weights = forward(query, key, value)
-mine = backward(query, key, value, d_output)
-stages = {"dP": (p, d_output @ value.T)}
-stages["dS"] = s, gain(weights, output, value, d_output)
-stages |= {"dQ": (q, mine[0]), "dK": (k, mine[1]), "dV": (v, mine[2])}
-for name, (tensor, found) in stages.items():
-    print(f"{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
+d_p, d_s = d_output @ value.T, my_d_scores(weights, output, value, d_output)
+ours = d_p, d_s, *backward(query, key, value, d_output)
+for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
+    print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
 
 # %% [markdown] id="differences"
-# ## Checking a gradient by differences
+# ## Find the wrong line
 #
-# Where there is no PyTorch, **differences** need the forward pass only. As in the first cell, move one number $x$ a step $h$ up and a step
-# $h$ down, and look at the loss $f$:
+# Where there is no PyTorch, **differences** help, as in the first cell: move one number $x$ a step $h$ up and a step $h$ down, and divide
+# the change of the loss by $2h$. This needs nothing but the forward pass. With numbers of size 1 in float64, $h = 10^{-5}$ is a good step
+# (section {section}`deeper-step`).
 #
-# $$f'(x) \approx \frac{f(x + h) - f(x - h)}{2 h}$$
-#
-# As a rule, halving the step divides the error by about four, until rounding takes over. With numbers of size 1 in float64, $10^{-5}$ is a
-# good step (section {section}`deeper-step`). They can show that a gradient is wrong at the inputs we try, but not that it is right everywhere. As
-# a loss we take the sum of all $dZ_{ia} Z_{ia}$ with $dZ$ held fixed, so its gradient at the output is this $dZ$:
-
-
-# %% id="loss-code"
-def loss(query, key, value, d_output):
-    return (d_output * forward(query, key, value)[0]).sum()
-
-
-# %% [markdown] id="differences-turn"
-# **Your turn.** {turn}`key-gradient-by-differences`
-
-# %% id="differences-turn-code" tags=["your-turn"]
-my_differences = ...  # your function
-check("key-gradient-by-differences", my_differences)
-
-# %% [markdown] id="differences-turn-ours" tags=["ours"]
-# ```python
-# def my_differences(query, key, value, d_output, step):
-#     found = np.empty_like(key)
-#     for entry in np.ndindex(key.shape):
-#         up, down = key.copy(), key.copy()
-#         up[entry] += step
-#         down[entry] -= step
-#         rise = loss(query, up, value, d_output) - loss(query, down, value, d_output)
-#         found[entry] = rise / (2 * step)
-#     return found
-# ```
-
-# %% [markdown] id="check-gradient"
-# `check_gradient` runs such a loop over queries, keys and values, and reports for each gradient whether it agrees to within a millionth of
-# its largest entry. Here it checks `backward`, and then two passes in each of which we have planted one wrong line.
+# `check_gradient` does this for every entry of queries, keys and values, and compares. Here it checks our `backward`, and then two passes
+# in each of which we have planted one wrong line.
 
 # %% id="check-all"
-from attn_course.lessons.gradients import tasks_checking as checking
-
 rng = np.random.default_rng(3)
 arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
 d_z = rng.normal(size=(3, 2))
@@ -312,76 +266,72 @@ for name, each in (("ours", backward), ("A", suspects[0]), ("B", suspects[1])):
     print(f"{name:5}{checking.check_gradient(each, arrays, d_z)}")
 
 # %% [markdown] id="check-predict"
-# **Predict** for A and B which gradient is spoilt first on the way back, $dV$, $dP$, $dS$, $dQ$ or $dK$. Name all that fit.
+# **Predict** for A and for B which line may be the wrong one: that of $dV$, $dP$, $dS$, $dQ$ or $dK$. Name all that fit.
 
 # %% id="check-predict-code" tags=["predicted"]
 for name, suspect in zip("AB", suspects, strict=False):
     print(f"{name}: wrong in the line of {suspect.line}: {suspect.mistake}")
 
 # %% [markdown] id="check-answer" tags=["answer"]
-# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So the mistake lies in what $dQ$ and $dK$ share and $dV$ does not, of these five $dP$ or $dS$,
-# and here it is $dP$. In B only $dQ$ is wrong, so it can only be the line of `d_query`.
+# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So the mistake lies in what $dQ$ and $dK$ share and $dV$ does not use, which is $dP$ or
+# $dS$, and here it is $dP$. In B only $dQ$ is wrong, so it can only be the line of `d_query`.
 
 # %% [markdown] id="check-inputs"
-# Choose the inputs with care: sizes that all differ, so that no transposition fits by accident, and no symmetric matrices. In July 2026
-# somebody found that a backward pass in the library diffusers transposed keys and values that the forward pass had already transposed. With
-# as many heads as positions, all shapes fitted, and the gradients were wrong by more than their own size
-# ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
+# Choose inputs whose sizes all differ, so that no transposition fits by accident. In July 2026 somebody found that a backward pass in the
+# library diffusers transposed keys and values once too often. With as many heads as positions all shapes fitted, and the gradients
+# were wrong by more than their own size ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
 
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
 #
-# In *the cat saw the clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that with
-# your backward pass? Each word gets a query, a key and a value of its own, random numbers or zeros at the start. The last word asks in
-# the place of "it", the five words before "because" answer, and the output has one number for each word: a score for being meant.
+# In *cat saw clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. (We leave "the" out.) Can attention
+# learn that with your backward pass? Each word gets a query, a key and a value of its own. The last word asks in the place of "it", the
+# three words before "because" answer, and the output has one number for each word: a score for being meant.
 
 # %% id="train-data"
 from itertools import product
 
 ALIVE, THINGS = ("cat", "dog", "fox", "owl"), ("clock", "stone", "lamp", "cart")
-LAST = dict.fromkeys(("tired", "curious", "clumsy"), ALIVE)
-LAST |= dict.fromkeys(("heavy", "broken", "loose"), THINGS)
-words = ["the", "saw", *ALIVE, *THINGS, *LAST]
-number = {word: n for n, word in enumerate(words)}
+LAST = ("tired", "curious", "clumsy", "heavy", "broken", "loose")
+words = ["saw", *ALIVE, *THINGS, *LAST]
 
-sentences = []  # numbers of the words that answer, of who asks, and of who is meant
-for alive_one, thing, last in product(ALIVE, THINGS, LAST):
-    meant = alive_one if LAST[last] is ALIVE else thing
-    for a, b in ((alive_one, thing), (thing, alive_one)):
-        context = [number[word] for word in ("the", a, "saw", "the", b)]
-        sentences.append((context, [number[last]], number[meant]))
-never_together = ({number["cat"], number["clock"]}, {number["owl"], number["lamp"]})
-held_out = [s for s in sentences if any(pair <= {*s[0]} for pair in never_together)]
+sentences = []  # three words that answer, the word that asks, the word that is meant
+for one, thing, last in product(ALIVE, THINGS, LAST):
+    meant = one if last in ("tired", "curious", "clumsy") else thing
+    sentences.append((one, "saw", thing, last, meant))
+    sentences.append((thing, "saw", one, last, meant))
+
+never_together = {"cat", "clock"}, {"owl", "lamp"}
+held_out = [s for s in sentences if any(pair <= {*s[:3]} for pair in never_together)]
 read = [s for s in sentences if s not in held_out]
 
 # %% [markdown] id="train-loss"
-# The loss is minus the logarithm of the probability that a softmax over the output gives to the word meant, $\mathrm{lse}(z) - z_m$. The
-# gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is these probabilities, less 1 at the word meant. "The" stands in
-# the sentence twice, so its row gets two gradients, and `np.add.at` adds both:
+# A softmax turns the output $z$ into probabilities. The loss is minus the logarithm of the probability of the word meant, number $m$:
+# it is $\mathrm{lse}(z) - z_m$.
+# The gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities, less 1 at the word meant.
 
 
 # %% id="train-step"
-from attn_course.reference import softmax
-
-
-def step(tables, sentence, looks=True):
+def step(tables, sentence, looks):
+    *context, last, meant = (words.index(word) for word in sentence)
     queries, keys, values = tables
-    context, asks, meant = sentence
-    q, k, v = queries[asks], keys[context], values[context]
-    probabilities = softmax(forward(q, k, v)[0])
-    d_z = probabilities - np.eye(len(words))[[meant]]
+    q, k, v = queries[[last]], keys[context], values[context]
+    powers = np.exp(forward(q, k, v)[0])
+    d_z = powers / powers.sum()
+    loss = -math.log(d_z[0, meant])
+    d_z[0, meant] -= 1
     d_q, d_k, d_v = backward(q, k, v, d_z)
-    np.add.at(queries, asks, -d_q * looks)  # a step of size 1
-    np.add.at(keys, context, -d_k)
-    np.add.at(values, context, -d_v)
-    return -math.log(probabilities[0, meant])
+    queries[last] -= looks * d_q[0]  # a step of size 1
+    keys[context] -= d_k
+    values[context] -= d_v
+    return loss
 
 
 # %% id="train-code"
 def train(seed, looks=True, rounds=5):
     rng = np.random.default_rng(seed)
     queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
-    tables = queries * looks, keys, np.zeros((len(words), len(words)))
+    tables = looks * queries, keys, np.zeros((len(words), len(words)))
     losses = []
     for _ in range(rounds):
         order = rng.permutation(len(read))
@@ -396,9 +346,13 @@ def train(seed, looks=True, rounds=5):
 
 # %% id="train-run" tags=["predicted"]
 def how_many(tables, wanted):
-    queries, keys, values = tables
-    outputs = [forward(queries[a], keys[c], values[c])[0] for c, a, _ in wanted]
-    return sum(z.argmax() == s[2] for z, s in zip(outputs, wanted, strict=True))
+    right = 0
+    for sentence in wanted:
+        *context, last, meant = (words.index(word) for word in sentence)
+        queries, keys, values = tables
+        z = forward(queries[[last]], keys[context], values[context])[0]
+        right += z.argmax() == meant
+    return right
 
 
 for looks, seed in product((True, False), (0, 1, 2)):
@@ -409,29 +363,34 @@ for looks, seed in product((True, False), (0, 1, 2)):
     print(f"right {right[0]} of 168 read, {right[1]} of 24 held out")
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# With attention all held-out sentences come out right, in each of the three seeds, and the loss falls to 0.01. With equal weights the model
-# knows which two nouns stand in the sentence, but not which of them is meant, since the last word has no way to choose. So it gets 12 of 24
-# right. "Cat" and "clock" never stood together in what was read. What does each last word look at there?
+# With attention all 24 held-out sentences come out right, for each of the three seeds, and the loss falls to 0.01. With equal weights the
+# model knows which two nouns stand in the sentence, but not which of them is meant, since the last word has no way to choose. So it gets
+# 12 of the 24 right.
+
+# %% [markdown] id="train-map-question"
+# Does the last word look at the noun that is meant? "Cat" and "clock" never stood together in what was read. Here are the weights in two
+# sentences that hold both, before and after training:
 
 # %% id="train-map"
-context = ["the", "cat", "saw", "the", "clock"]
-at = [number[word] for word in context]
+context = ["cat", "saw", "clock"]
+at = [words.index(word) for word in context]
 maps = []
 for last in ("curious", "broken"):
     for (queries, keys, values), _ in (train(0, rounds=0), train(0)):
-        q = queries[[number[last]]]
+        q = queries[[words.index(last)]]
         maps.append(forward(q, keys[at], values[at])[1][0])
 names = ("curious, before", "after", "broken, before", "after")
 print(labelled(np.round(maps, 2), names, context))
 
 # %% [markdown] id="train-notice"
 # Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a score rises
-# where its value beats the mixture, {eq}`score-gradient-against-mixture`, and $dQ$ and $dK$ carry that to queries and keys. (These sentences follow a rule without an exception. A language does not, and no map is read so
-# easily there.)
+# where its value beats the mixture, {eq}`score-gradient-against-mixture`, and $dQ$ and $dK$ carry that to queries and keys. (These
+# sentences follow a rule without an exception. A language does not, and no map is read so easily there.)
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And what gets no
-# weight gets no gradient. While every query gives a key weight 0, by a mask or by rounding, neither the key nor its value gets a gradient from this attention.
+# weight gets no gradient. While every query gives a key weight 0, by a mask or by rounding, neither the key nor its value gets a gradient
+# from this attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -453,11 +412,12 @@ verify_lesson("gradients")
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row: each value is compared with the present
 #   mixture. Each row of $dS$ sums to 0.
 # - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
-# - Compare every stage with another program, and differences with both, on inputs without any symmetry.
+# - Compare every stage with another program, and the whole with differences, on inputs without any symmetry.
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
-# value beats the present mixture; the queries and keys, which many scores share, decide whether and how far these follow. Now the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
+# value beats the present mixture. The queries and keys, which many scores share, decide whether and how far these follow. Now come the
+# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
 # Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"

@@ -67,8 +67,8 @@ def test_a_slip_of_the_hand_is_answered_with_the_tasks_that_come_close():
 @pytest.mark.parametrize(
     ("task_id", "says"),
     [
-        ("5.10", "5.10 is a number, and numbers change: the name of task 5.10 is gain-over-mixture"),
-        ("task 5.10", "task 5.10 is a number, and numbers change: the name of task 5.10 is gain-over-mixture"),
+        ("5.11", "5.11 is a number, and numbers change: the name of task 5.11 is gain-over-mixture"),
+        ("task 5.11", "task 5.11 is a number, and numbers change: the name of task 5.11 is gain-over-mixture"),
         ("77.1", "no task has the number 77.1 today; tasks are asked for by name"),
     ],
 )

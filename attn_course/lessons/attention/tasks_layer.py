@@ -53,6 +53,34 @@ one sentence: 1 7 6 2
 """
 
 
+AROUND = """
+no output projection
+    ` @ w_out + b_out` ->
+    the merged heads are still to be multiplied by `w_out`, and `b_out` to be added
+b_in is missing
+    x @ w_in + b_in -> x @ w_in
+    `b_in` is missing: it is added to `x @ w_in`, before queries, keys and values are cut apart
+b_out is missing
+    ` + b_out` ->
+    `b_out` is missing: it is added to every row of the result
+no scale
+    ` / np.sqrt(d_model / n_heads)` ->
+    the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head
+divided by the root of d_model
+    d_model / n_heads -> d_model
+    a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model
+keys before queries
+    query, key, value = -> key, query, value =
+    queries and keys are exchanged: the first third of the columns are the queries, and row i of the scores belongs to query i
+the input added
+    return heads -> return x + heads
+    the layer returns what attention makes; the sum with its input, the residual, stands outside of it
+b_out added once a head
+    + b_out -> + n_heads * b_out
+    `b_out` belongs to the sum over the heads: it is added once, behind the output projection
+"""  # what may go wrong around attention, in the whole layer as in a step
+
+
 @asked(
     "layer-around-attention",
     "A whole causal layer",
@@ -77,7 +105,9 @@ one sentence: 1 7 6 2
         are 0, the result is `[[[1.0], [1.881]]]`. The first position sees only itself, and the second has the scores 2 and 4.
         """,
     ),
-    slips="""
+    slips=[
+        AROUND,
+        """
         no mask
             scores = np.where(position <= position[:, None], scores, -np.inf) ->
             every position sees the whole sentence here, and so the words that are still to come: their scores must be minus infinity
@@ -119,32 +149,14 @@ one sentence: 1 7 6 2
         merged feature by feature
             heads.swapaxes(1, 2).reshape -> np.moveaxis(heads, 1, -1).reshape
             a row holds all features of head 0, then all of head 1, and so on; yours holds feature 0 of all heads, then feature 1
-        no output projection
-            ` @ w_out + b_out` ->
-            the merged heads are still to be multiplied by `w_out`, and `b_out` to be added
-        b_in is missing
-            x @ w_in + b_in -> x @ w_in
-            `b_in` is missing: it is added to `x @ w_in`, before queries, keys and values are cut apart
-        b_out is missing
-            ` + b_out` ->
-            `b_out` is missing: it is added to every row of the result
         packed head by head
                 part.reshape(batch, length, n_heads, -1) -> part
                 ;;
                 np.split(x @ w_in + b_in, 3, axis=-1) -> np.moveaxis((x @ w_in + b_in).reshape(batch, length, n_heads, 3, -1), 3, 0)
             the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head
-        keys before queries
-            query, key, value = -> key, query, value =
-            queries and keys are exchanged: the first third of the columns are the queries, and row i of the scores belongs to query i
         values before keys
             query, key, value = -> query, value, key =
             keys and values are exchanged: the second third of the columns are the keys, the last third the values
-        no scale
-            ` / np.sqrt(d_model / n_heads)` ->
-            the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head
-        divided by the root of d_model
-            d_model / n_heads -> d_model
-            a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model
         softmax over the queries
             all axis=-1, keepdims -> axis=-2, keepdims
             the weights of a query sum to 1 over the keys, the last axis of the scores
@@ -152,18 +164,13 @@ one sentence: 1 7 6 2
             scores.max(axis=-1 -> scores.max(axis=-2
             what is subtracted from a row of scores must be one number for the whole row, its largest: take the maximum over the keys, the
             axis of the softmax
-        the input added
-            return heads -> return x + heads
-            the layer returns what attention makes; the sum with its input, the residual, stands outside of it
-        b_out added once a head
-            + b_out -> + n_heads * b_out
-            `b_out` belongs to the sum over the heads: it is added once, behind the output projection
         split and merged feature by feature
                 length, n_heads, -1).swapaxes(1, 2)  # -> length, -1, n_heads).transpose(0, 3, 1, 2)  #
                 ;;
                 heads.swapaxes(1, 2).reshape -> heads.transpose(0, 2, 3, 1).reshape
             a head is a block of neighbouring columns, both where heads are split and where they are put side by side; yours alternate
-    """,
+        """,
+    ],
     hints="""
         Write the shape after each step: (batch, T, 3 d_model), (batch, T, d_model), (batch, H, T, d_k), (batch, H, T, T), and back.
         Cut the last axis in two, then bring the heads in front of the positions. On the way back the same two steps come in reverse.
@@ -234,7 +241,9 @@ one token kept: 3 1 14 2
         next step, `(batch, n_heads, n + 1, d_k)`, in the order of the text.
         """,
     ),
-    slips="""
+    slips=[
+        AROUND,
+        """
         the token does not see itself
             @ keys.swapaxes -> @ keys[:, :, :-1].swapaxes ;; @ values -> @ values[:, :, :-1]
             the new token attends to itself too: append its key and its value before you attend
@@ -254,40 +263,17 @@ one token kept: 3 1 14 2
         key and value exchanged
             [keys, key] -> [keys, value] ;; [values, value] -> [values, key]
             the new key went to the values, and the new value to the keys
-        b_in is missing
-            x @ w_in + b_in -> x @ w_in
-            `b_in` is missing: it is added to `x @ w_in`, before query, key and value are cut apart
-        b_out is missing
-            ` + b_out` ->
-            `b_out` is missing from the output
-        no output projection
-            ` @ w_out + b_out` ->
-            the merged heads are still to be multiplied by `w_out`, and `b_out` to be added
         packed head by head
             np.split(x @ w_in + b_in, 3, axis=-1) -> np.moveaxis((x @ w_in + b_in).reshape(batch, n_heads, 3, -1), 2, 0)
             the columns of `w_in` are first all queries, then all keys, then all values; some other models pack them head by head
-        keys before queries
-            query, key, value = -> key, query, value =
-            query and key are exchanged: the first third of the columns is the query, the second the key
-        no scale
-            ` / np.sqrt(d_model / n_heads)` ->
-            the scores are to be divided by the root of d_k, {eq}`scaled-score`, the width of one head
-        divided by the root of d_model
-            d_model / n_heads -> d_model
-            a score is a dot product of d_k terms: the scale is the root of the width of one head, not of the model
-        the input added
-            return heads -> return x + heads
-            the layer returns what attention makes; the sum with its input, the residual, stands outside of it
-        b_out added once a head
-            + b_out -> + n_heads * b_out
-            `b_out` belongs to the sum over the heads: it is added once, behind the output projection
         every n-th column
             part.reshape(batch, n_heads, 1, -1) -> part.reshape(batch, 1, -1, n_heads).transpose(0, 3, 1, 2)
             head h is a block of neighbouring columns: yours takes every n_heads-th column
         merged feature by feature
             heads.reshape -> heads.transpose(0, 2, 3, 1).reshape
             the heads stand side by side, each as a block: yours alternate, one feature of each head after the other
-    """,
+        """,
+    ],
     hints="""
         First make query, key and value of the new token, each of shape (batch, H, 1, d_k). What is needed to attend, and what to
             return?

@@ -116,16 +116,6 @@ def _(normal, T_q, T_k, d_v):
     return {**some(found, "dS", "P", "dP"), "p": matrix(found["P"]), r"\delta": delta}
 
 
-@claim("zero-sum-score-gradients", rests_on="softmax-jacobian-annihilates-constants gradient-of-scores")
-def _(normal, T_q, T_k, d_v):
-    r"""\sum_{j=1}^{T_k} dS_{ij} = 0
-    Adding the same number to a whole row of scores changes nothing, so no gradient points that way.
-        each column sums to 0: j=1 -> i=1
-        the last key left out: T_k -> T_k - 1
-    """
-    return {"dS": backward(normal, T_q, T_k, 2, d_v, "dS")["dS"], "T_k": T_k}
-
-
 @claim("score-gradient-against-mixture", rests_on="gradient-of-weights gradient-of-scores")
 def _(normal, T_q, T_k, d_v):
     r"""\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i)

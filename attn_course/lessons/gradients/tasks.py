@@ -179,10 +179,11 @@ ORDER = [
     "gradient-through-the-softmax",
     "gradient-of-one-key",
     "from-jacobian-to-output",
+    "key-gradient-by-differences",
     "attention-backward",
     "repair-shared-backward",
     "memory-of-kept-weights",
     "batched-backward",
     "gain-over-mixture",
-    "key-gradient-by-differences",
+    "gradient-of-all-keys",
 ]

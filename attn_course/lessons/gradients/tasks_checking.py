@@ -21,6 +21,16 @@ MISTAKES = {  # a known wrong form of an equation, by its name there: the line o
 }
 
 
+def score_gradient(weights: np.ndarray, output: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> np.ndarray:
+    """The gradient at all scores, Eq. score-gradient-against-mixture: what the lesson goes on with if its reader has written none."""
+    return weights * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
+
+
+def key_gradient(d_scores: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """The gradient at all keys, Eq. query-and-key-gradients, likewise."""
+    return d_scores.T @ query / math.sqrt(query.shape[1])
+
+
 def by_differences(arrays: Sequence[np.ndarray], d_output: np.ndarray, step: float = 1e-5) -> list[np.ndarray]:
     """Central differences, by each entry of queries, keys and values, of a loss whose gradient at the output is `d_output`."""
 
@@ -76,7 +86,7 @@ class Suspect:
             delta = np.ones_like(delta) * delta.sum()
         d_scores = weights * (d_weights - delta)
         d_query = d_scores @ key / (1.0 if is_it("the scale forgotten in the backward pass") else root)
-        return d_query, d_scores.T @ query / root, d_value
+        return d_query, key_gradient(d_scores, query), d_value
 
 
 def suspects(seed: int, count: int = 3) -> list[Suspect]:

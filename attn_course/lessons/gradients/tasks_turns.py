@@ -64,6 +64,60 @@ def my_d_scores(weights, output, value, d_output):
     return weights * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
 
 
+def _scored(normal, q_len, kv_len, d_k):
+    """A gradient at the scores, whose rows sum to 0 as those of a softmax do, and the queries."""
+    d_scores = normal(q_len, kv_len)
+    return {"d_scores": d_scores - d_scores.mean(axis=1, keepdims=True), "query": normal(q_len, d_k)}
+
+
+SCORED = """
+fewer queries than keys: 3 5 2
+as many queries as keys: 4 4 3
+one query: 1 5 3
+queries of one number: 5 3 1
+"""
+
+
+@asked(
+    "gradient-of-all-keys",
+    "The gradient of all keys in one line",
+    kind="write",
+    equation="query-and-key-gradients",
+    points=1,
+    difficulty=1,
+    minutes=4,
+    trains="the summed index says what is transposed",
+    your_turn=True,
+    cases=tried(_scored, SCORED),
+    slips="""
+        the scale forgotten
+            ` / np.sqrt(query.shape[1])` ->
+            the scores are Q K^T / sqrt(d_k), so dK keeps the factor 1 / sqrt(d_k)
+        divided by d_k
+            np.sqrt(query.shape[1]) -> query.shape[1]
+            the scale passes through once, as 1 / sqrt(d_k)
+        the root of the number of queries
+            query.shape[1] -> query.shape[0]
+            d_k is the number of features of a query, the length of its last axis
+    """,
+    hints="""
+        A key touches the scores of its column: the sum runs over the queries.
+        The queries are the first index of dS and the first of Q. In a matrix product the last index of the left factor is summed.
+        One matrix is transposed, one product is taken, and the scale of the scores is still there.
+    """,
+    why=r"""
+        Key $j$ touches $s_{ij}$ for every $i$, at the rate $Q_i / \sqrt{d_k}$, so $dK_j = \sum_i dS_{ij}\, Q_i / \sqrt{d_k}$,
+        {eq}`query-and-key-gradients`. If there are as many queries as keys, `d_scores @ query` has the right shape too, and wrong numbers.
+    """,
+)
+def my_d_key(d_scores, query):
+    """The gradient at all keys, from the gradient at the scores and the queries.
+
+    Write `my_d_key(d_scores, query)`: $dK$ of {eq}`query-and-key-gradients`, from arrays of the shapes $(T_q, T_k)$ and $(T_q, d_k)$.
+    """
+    return d_scores.T @ query / np.sqrt(query.shape[1])
+
+
 def attention(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     """The output of attention."""
     scores = query @ key.T / np.sqrt(query.shape[1])
@@ -98,7 +152,6 @@ keys of one number: 0.1 3 7 1 2
     difficulty=2,
     minutes=6,
     trains="a check that shares no algebra with what it checks",
-    your_turn=True,
     given=(attention, loss),
     tolerance=1e-7,
     cases=tried(_steps, STEPS),

@@ -17,16 +17,6 @@ def attention_with_einsum(query, key, value, is_real):
     return np.einsum("bij,bja->bia", weights, value)
 
 
-def attention_without_the_padding(query, key, value, is_real):
-    # every example alone, its padding cut off; scores with keys in rows, so the softmax runs over the first axis
-    output = []
-    for q, k, v, own in zip(query, key, value, is_real, strict=True):
-        scores = k[own] @ q.T / np.sqrt(q.shape[1])
-        terms = np.exp(scores - scores.max(axis=0))
-        output.append((terms / terms.sum(axis=0)).T @ v[own])
-    return np.stack(output)
-
-
 def attention_key_by_key(query, key, value, is_real):
     # the softmax in one pass: when a new maximum comes, what has been summed shrinks; the first keys may be hidden, so it starts finite
     top = np.full((*query.shape[:-1], 1), -1e300)
@@ -54,13 +44,7 @@ def sums_row_by_row(query, key, value):
 
 def sums_in_torch(query, key, value):
     query, key, value = (torch.tensor(array, dtype=torch.float64) for array in (query, key, value))
-    return torch.einsum("ij,ja->ia", torch.softmax(query @ key.T / math.sqrt(query.shape[1]), 1), value)
-
-
-def sums_in_float32(query, key, value):
-    scores = (query @ key.T / np.sqrt(query.shape[1])).astype("float32")
-    terms = np.exp(scores - scores.max(1, keepdims=True))
-    return np.float32(terms @ value / terms.sum(1, keepdims=True))
+    return torch.einsum("ij,ja->ia", torch.softmax(query @ key.T / math.sqrt(query.shape[1]), 1), value).float()
 
 
 # --- examples that see each other ------------------------------------------------------------------
@@ -80,18 +64,7 @@ def packed_example_by_example(query, key, value, counts):
 def packed_with_a_block_diagonal(query, key, value, counts):
     own = torch.block_diag(*(torch.ones(count, count) for count in counts.tolist())).bool()
     scores = torch.tensor(query) @ torch.tensor(key).T / math.sqrt(query.shape[1])
-    return scores.where(own, torch.tensor(-torch.inf)).softmax(-1) @ torch.tensor(value)
-
-
-def packed_in_float32(query, key, value, counts):
-    query, key, value = (array.astype(np.float32) for array in (query, key, value))
-    parts = [np.split(array, np.cumsum(counts)[:-1]) for array in (query, key, value)]
-    output = []
-    for q, k, v in zip(*parts, strict=True):
-        scores = q @ k.T / np.float32(q.shape[1] ** 0.5)
-        terms = np.exp(scores - scores.max(axis=1, keepdims=True))
-        output.append(terms @ v / terms.sum(axis=1, keepdims=True))
-    return np.vstack(output)
+    return scores.where(own, torch.tensor(-torch.inf)).softmax(-1).float() @ torch.tensor(value).float()
 
 
 # --- a whole causal layer ---------------------------------------------------------------------------
@@ -147,15 +120,6 @@ def step_in_torch(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
     return (weights @ values).transpose(1, 2).flatten(2) @ w_out + b_out, keys, values
 
 
-def step_with_old_and_new_apart(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
-    # two partial softmaxes, over the kept keys and over the new one, joined by their sums
-    query, key, value = (np.moveaxis(p.reshape(len(x), 1, n_heads, -1), 2, 1) for p in np.split(x @ w_in + b_in, 3, axis=2))
-    query = query / keys.shape[-1] ** 0.5
-    old, new = np.exp(query @ keys.swapaxes(2, 3)), np.exp((query * key).sum(axis=-1, keepdims=True))
-    heads = (old @ values + new * value) / (old.sum(axis=-1, keepdims=True) + new)
-    return np.moveaxis(heads, 1, 2).reshape(x.shape) @ w_out + b_out, np.append(keys, key, axis=2), np.append(values, value, axis=2)
-
-
 # --- your turn, in the lesson -----------------------------------------------------------------------
 
 
@@ -198,28 +162,15 @@ def values_in_torch(weights, value):
 
 def attention_in_torch(query, key, value, is_real):
     query, key, value, is_real = (torch.from_numpy(array) for array in (query, key, value, is_real))
-    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~is_real[:, None], -torch.inf)
+    scores = (query @ key.mT / query.shape[-1] ** 0.5).masked_fill(~is_real[:, None], -torch.inf).float()
     terms = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
-    return terms @ value / terms.sum(dim=-1, keepdim=True)
-
-
-def attention_in_float32(query, key, value, is_real):
-    scores = (query @ np.swapaxes(key, -2, -1) / np.sqrt(query.shape[-1])).astype(np.float32)
-    scores[np.broadcast_to(~is_real[:, None], scores.shape)] = -np.inf
-    terms = np.exp(scores - scores.max(-1, keepdims=True))
-    return (terms @ value.astype(np.float32)) / terms.sum(-1, keepdims=True)
+    return terms @ value.float() / terms.sum(dim=-1, keepdim=True)
 
 
 RIGHT = {
-    "scaled-attention": [
-        attention_with_einsum,
-        attention_without_the_padding,
-        attention_key_by_key,
-        attention_in_torch,
-        attention_in_float32,
-    ],
-    "repair-transposed-weights": [sums_row_by_row, sums_in_torch, sums_in_float32],
-    "repair-mixed-batch": [packed_example_by_example, packed_with_a_block_diagonal, packed_in_float32],
+    "scaled-attention": [attention_with_einsum, attention_key_by_key, attention_in_torch],
+    "repair-transposed-weights": [sums_row_by_row, sums_in_torch],
+    "repair-mixed-batch": [packed_example_by_example, packed_with_a_block_diagonal],
     "read-attention-map": [
         lambda: [1, 2, 0.95],
         lambda: np.array([1.0, 2.0, 0.62 + 0.08 + 0.15 + 0.10]),
@@ -257,7 +208,7 @@ RIGHT = {
     ],
     "cost-of-new-tokens": [lambda: (600_000, 154_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 4000])],
     "layer-around-attention": [layer_by_loops, layer_with_einsum, layer_in_torch],
-    "step-with-kept-keys": [step_by_loops, step_in_torch, step_with_old_and_new_apart],
+    "step-with-kept-keys": [step_by_loops, step_in_torch],
     "attention-of-batches": [batches_by_loops, batches_in_torch],
     "same-output-other-values": [values_by_solving, values_in_torch],
     "all-scores": [scores_by_loops, scores_with_scaled_queries_in_torch],

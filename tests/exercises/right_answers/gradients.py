@@ -121,6 +121,18 @@ def batch_in_one_long_sequence(query, key, value, d_output):
 # --- your turn, in the lesson -----------------------------------------------------------------------
 
 
+def key_gradients_by_loops(d_scores, query):
+    found = np.zeros((d_scores.shape[1], query.shape[1]))
+    for i, j in np.ndindex(d_scores.shape):
+        found[j] += d_scores[i, j] * query[i] / math.sqrt(query.shape[1])
+    return found
+
+
+def key_gradients_in_torch(d_scores, query):
+    d_scores, query = (torch.tensor(array, dtype=torch.float32) for array in (d_scores, query))
+    return torch.einsum("ij,ic->jc", d_scores, query * query.shape[1] ** -0.5)
+
+
 def score_gradients_by_loops(weights, output, value, d_output):
     result = np.empty(weights.shape)
     for i, j in np.ndindex(weights.shape):
@@ -202,6 +214,7 @@ RIGHT = {
             r"p_{ij} \sum_l p_{il} \, dZ_i \cdot (v_j - v_l)",
         ],
     ],
+    "gradient-of-all-keys": [key_gradients_by_loops, key_gradients_in_torch],
     "gain-over-mixture": [score_gradients_by_loops, score_gradients_in_torch],
     "delta-without-weights": [
         r"\sum_j V_j \cdot dV_j",

@@ -26,6 +26,8 @@ def test_a_lesson_is_a_page_that_needs_no_network(root: Path, tmp_path: Path) ->
         assert [url for url in page.elsewhere if url.startswith("http")] == []
         assert page.page.get_by_text("Math Processing Error").count() == 0
         folds = page.page.locator("details.answer, details.outcome")
+        assert page.page.locator("details.outcome .why").count() > 10, "the explanation is in the fold of its result"
+        assert page.page.locator("details.answer:not(.ours)").count() == 0
         assert folds.count() > 20
         assert folds.evaluate_all(SHOWN) == 0
         folds.first.locator("summary").press("Enter")

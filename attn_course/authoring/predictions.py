@@ -1,7 +1,8 @@
 """What answers a question of a lesson is folded until the reader opens it.
 
 A text that says **Predict** asks. The code behind it, tagged `predicted`, is built with its output folded, which opens when the cell is
-run; the text behind that, tagged `answer`, is built into a fold of its own. So is a text tagged `ours` behind a cell tagged `your-turn`.
+run; the text behind that, tagged `answer`, is built into a fold of its own, which pages and the course's JupyterLab join to that of the
+output. A text tagged `ours` behind a cell tagged `your-turn` is folded too.
 """
 
 import re
@@ -15,7 +16,7 @@ from attn_course.authoring.problems import Finding
 from attn_course.authoring.source import Cell
 from attn_course.authoring.turns import YOUR_TURN
 
-SUMMARIES = {ANSWER: "What came out", OURS: "Our answer"}
+FOLDS = {ANSWER: ("answer", "What came out"), OURS: ("answer ours", "Our answer")}  # their class and their line
 _ASKS = re.compile(r"\*\*Predict\b")
 _TAG = re.compile(r"\(\d+\.\d+\)|\d{4}\.\d{5}|^#+ \d+\.\d+", re.MULTILINE)  # of equations, papers and sections
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
@@ -23,8 +24,9 @@ _NUMBER = re.compile(r"\d(?:[\d.,]*\d)+")
 
 def fold(cell: Cell) -> Cell:
     """Return the cell, an answer inside its fold."""
-    for tag in SUMMARIES.keys() & set(cell.tags):
-        return replace(cell, text=f'<details class="answer"><summary>{SUMMARIES[tag]}</summary>\n\n{cell.text}\n\n</details>')
+    for tag in FOLDS.keys() & set(cell.tags):
+        look, line = FOLDS[tag]
+        return replace(cell, text=f'<details class="{look}"><summary>{line}</summary>\n\n{cell.text}\n\n</details>')
     return cell
 
 

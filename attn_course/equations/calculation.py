@@ -11,6 +11,7 @@ from attn_course.equations.worked import WHOLE, Numbers, cases, in_force, number
 from attn_course.formulas import Formula, FormulaError, Node, Refuted, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given
+from attn_course.formulas.relations import is_space
 from attn_course.formulas.tree import relations
 
 Row: TypeAlias = tuple[Node | None, str, Node]  # left of the sign, the sign, right of it
@@ -33,7 +34,7 @@ def calculated(formula: Formula, question: Asked | Mapping[str, Any]) -> tuple[l
         if closed and not _lacking(formula, definition.body, givens):
             rows += _lines(Evaluation(formula, givens), [Node("name", value=name), definition.body], givens)
     for chain, conditions in sorted(chains, key=lambda ruled: not _defines(ruled[0], givens)):
-        sides = [side for side in chain.children[::2] if _has_symbols(side) and not _is_space(side)]
+        sides = [side for side in chain.children[::2] if _has_symbols(side) and not is_space(side)]
         able = [side for side in sides if not _lacking(formula, side, givens)]
         if not able or (len(able) < len(sides) and all(side.kind in SYMBOLS for side in able)):
             missing += [_lacking(formula, side, givens) for side in sides[len(sides) > 1 :] if side not in able]
@@ -59,7 +60,7 @@ def refuting(formula: Formula, givens: Mapping[str, Any], error: Refuted) -> tup
     for chain, conditions in (found for claim in formula.claims for found in relations(claim)):
         ends = [side for side in chain.children[::2] if side.place[0] == start or side.place[1] == end]
         if not rows and len(ends) == 2 and chain.place[0] <= start and end <= chain.place[1]:
-            sides = [side for side in ends if not _is_space(side)]
+            sides = [side for side in ends if not is_space(side)]
             here = _entered(Evaluation(formula, givens), chain, sides, conditions)
             for letter in at.keys() & here.letters.keys():
                 here.run_over(letter, np.array([float(at[letter])]))
@@ -85,11 +86,6 @@ def _has_value(here: Evaluation, side: Node) -> bool:
 def _has_symbols(side: Node) -> bool:
     """Whether an expression is more than numbers."""
     return any(node.kind in ("name", "index", "call") for node in side.walk())
-
-
-def _is_space(side: Node) -> bool:
-    """Whether a side is a space such as R^n, which has no value."""
-    return any(node == Node("constant", value=r"\mathbb{R}") for node in side.walk())
 
 
 def _entered(evaluation: Evaluation, chain: Node, able: Sequence[Node], conditions: Sequence[Node]) -> Evaluation:
@@ -140,7 +136,7 @@ def _chain_rows(here: Evaluation, chain: Node, givens: Mapping[str, Any]) -> lis
     rows, ends = list[Row](), list[Node]()
     for side in sides:
         worked = Numbers(here.formula.given - givens.keys())
-        if _is_space(side):
+        if is_space(side):
             ends.append(worked.put(here, side))
         elif _lacking(here.formula, side, givens):
             ends.append(in_force(here, side))

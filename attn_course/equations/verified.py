@@ -21,17 +21,21 @@ class Verified:
     def __str__(self) -> str:
         if self.own:
             return f"your formula holds with the numbers of {numbers.eq(self.equations[0].label)}"
-        mistakes = sum(len(equation.wrongs) for equation in self.equations)
-        return self._holds() + (f"; {mistakes} known mistake{' does' if mistakes == 1 else 's do'} not" if mistakes else "")
+        return f"{self._holds()}{self._fails(sum(len(equation.wrongs) for equation in self.equations))}"
 
     def _holds(self) -> str:
+        count = len(self.equations)
         if self.whole:
-            hold = "formula of this lesson holds" if len(self.equations) == 1 else "formulas of this lesson hold"
-            return f"{len(self.equations)} numbered {hold} as printed on random numbers"
-        if len(self.equations) == 1:
+            hold = "The formula of this lesson holds" if count == 1 else f"All {count} formulas of this lesson hold"
+            return f"{hold} on random numbers"
+        if count == 1:
             return self.equations[0].success_line
         first, *others = [numbers.eq(equation.label).removeprefix("Eq. ") for equation in self.equations]
         return f"Eqs. {', '.join([first, *others[:-1]])} and {others[-1]} hold as printed on random numbers"
+
+    def _fails(self, mistakes: int) -> str:
+        versions = "the wrong version" if mistakes == 1 else f"each of the {mistakes} wrong versions"
+        return f", and {versions} we know of fails" * bool(mistakes) + "." * self.whole
 
     __repr__ = __str__
 
@@ -72,7 +76,7 @@ def verify(*formulas: str, like: str = "") -> None:
     Raises EquationError with a counterexample, or with the place, if one does not hold; UnknownEquation if there is none of that name.
 
     >>> verify("softmax-derivative")  # doctest: +ELLIPSIS
-    Eq. (...) holds as printed (n = 3, 5, 6, 7); 3 known mistakes do not
+    Eq. (...) holds as printed (n = 3, 5, 6, 7), and each of the 3 wrong versions we know of fails
     >>> verify(r"\sigma(z)_i = 1 / \sum_{j=1}^{n} e^{z_j - z_i}", like="softmax")  # doctest: +ELLIPSIS
     your formula holds with the numbers of Eq. (...)
     """
@@ -102,7 +106,7 @@ def verify_lesson(slug: str) -> None:
     `slug`: the lesson's, such as "softmax". Raises EquationError if one does not hold, or the lesson has none.
 
     >>> verify_lesson("start")  # doctest: +ELLIPSIS
-    3 numbered formulas of this lesson hold as printed on random numbers; ... known mistakes do not
+    All 3 formulas of this lesson hold on random numbers, and each of the ... wrong versions we know of fails.
     """
     labels = numbers.names("labels", slug) if slug in numbers.lessons() else []
     if not labels:

@@ -7,8 +7,10 @@ class attn-title, and the controls; `NAME.js` a function ``start(root)``, `NAME.
 and `explorable.js` give sliders, and `play`, `onReset`, `speak`, `showBeside`, `drawAxis`, `svg`; see the comments there.
 """
 
+import base64
 import json
 import re
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ WITHOUT_SCRIPTS = (
     "<p>Scripts do not run here, so this card cannot move. In JupyterLab choose <em>Trust Notebook</em> in the command palette, "
     "or run the cell. This is what it shows:</p>\n"
 )
+SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+UNPACK = (HERE / "unpack.js").read_text(encoding="utf-8")
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -41,7 +45,18 @@ class Explorable:
         return f"[explorable] {self.alt}"
 
     def _repr_html_(self) -> str:
-        return self.html
+        """Return the card as a notebook stores it, with its script packed."""
+        return packed(self.html)
+
+
+def packed(card: str) -> str:
+    """Return a card whose script is deflated: about half as many bytes, and still nothing that it needs from elsewhere."""
+
+    def shorter(script: re.Match[str]) -> str:
+        text = base64.b64encode(zlib.compress(script[1].encode(), 9)).decode()
+        return f"<script>{compact_script(UNPACK)}('{text}');</script>"
+
+    return SCRIPT.sub(shorter, card)
 
 
 def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterable[str] = ()) -> str:

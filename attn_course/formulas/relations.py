@@ -35,7 +35,7 @@ def holds(evaluation: Scope, node: Node) -> np.ndarray:
 
 def links(evaluation: Scope, chain: Node) -> list[tuple[Node, Side, Side]]:
     """Return relation, left and right side of each link; each side is evaluated once; spaces such as \\mathbb{R}^n have no value."""
-    sides = [(node, None if _is_space(node) else evaluation.value(node)) for node in chain.children[::2]]
+    sides = [(node, None if is_space(node) else evaluation.value(node)) for node in chain.children[::2]]
     found = []
     for relation, left, right in zip(chain.children[1::2], sides, sides[1:], strict=False):
         if relation.children:
@@ -45,7 +45,8 @@ def links(evaluation: Scope, chain: Node) -> list[tuple[Node, Side, Side]]:
     return found
 
 
-def _is_space(node: Node) -> bool:
+def is_space(node: Node) -> bool:
+    """Whether a side is a space such as R^n, which has no value."""
     return (node.children[0] if node.kind == "power" else node) == Node("constant", (), r"\mathbb{R}")
 
 

@@ -37,6 +37,8 @@ const counted = (found) => {
   const numbers = found.flatMap(({ cases }) => cases.flatMap((one) => (one ? one.sides.flat() : [])));
   return { all: fits.length, fail: fits.filter((links) => links.includes(false)).length, defined: !numbers.some(Number.isNaN) };
 };
+// Relations that are the same for all values of their letters, such as those of Z beside those of each z_i: once.
+const shownOnce = (found) => found.map(({ chain, cases }) => (chain.once ? { chain: { ...chain, letters: [], runs: [] }, cases: [cases.find(Boolean) ?? null] } : { chain, cases }));
 const judged = (life, form, values) => {
   const $ = numbersOf(life, values);
   return { $, found: evaluated(life, form, $) };
@@ -204,7 +206,8 @@ const start = (root) => {
     let $, right, found, problem = wrong?.problem;
     try {
       ({ $, found: right } = judged(life, life.forms[0], values));
-      if (!problem) found = evaluated(life, life.forms[form], $);
+      right = shownOnce(right);
+      if (!problem) found = shownOnce(evaluated(life, life.forms[form], $));
     } catch (error) {
       problem = error.message;
     }

@@ -37,7 +37,7 @@ CONTROLS = """<p class="attn-title">{title}</p>
 <div class="alv-sides"></div>
 <p class="alv-verdict" role="status"></p>
 <div class="attn-buttons"><button type="button" class="alv-some" hidden>Show such numbers</button>
-<button type="button" class="alv-again">First numbers</button></div>
+<button type="button" class="alv-again">Back to the first numbers</button></div>
 <div class="alv-how" aria-live="polite"></div>
 """
 ALT = (
@@ -189,7 +189,14 @@ def chain_source(chain: Chain, sides: list[str]) -> str:
     made = [_placed(f"(o,{letters})=>{source}", sides) for source in chain.sides[::order]]
     where = f"({letters})=>{chain.where}" if chain.where else "null"
     labels = [packed(mathml(latex, display=False)) if len(plain(latex)) <= SHORT else said for latex, said in _sides(chain.nodes[::order])]
-    facts = {"letters": list(chain.letters), "runs": list(map(list, chain.runs)), "signs": list(chain.signs), "labels": labels}
+    facts: dict[str, Any] = {
+        "letters": list(chain.letters),
+        "runs": list(map(list, chain.runs)),
+        "signs": list(chain.signs),
+        "labels": labels,
+    }
+    if chain.letters and not any(re.search(rf"\b{letter}\b", source) for letter in chain.letters for source in chain.sides):
+        facts["once"] = True  # what is claimed of Z beside each z_i is the same for every i
     return f"{_json(facts)[:-1]},where:{where},sides:[{','.join(f'S[{place}]' for place in made)}]}}"
 
 

@@ -14,7 +14,7 @@ from attn_course.formulas import Formula, FormulaError, Malformed, Node
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.javascript import JavaScript, letter_of
 from attn_course.formulas.tree import write
-from attn_course.game.sides import defined_in, formula_with, made_of, named_by, runs_of, symbols_of
+from attn_course.game.sides import defined_in, formula_with, made_of, named_by, runs_of, symbols_of, without_space
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _recipes_in(equation: Equation) -> Iterator[Recipe]:
         formula = equation.read()
     except FormulaError:
         return
-    for statement in formula.tree.children:
+    for statement in map(without_space, formula.tree.children):
         if statement.kind != "chain" or {sign.value for sign in statement.children[1::2]} != {"="}:
             continue
         sides = statement.children[::2]

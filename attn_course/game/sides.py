@@ -13,6 +13,7 @@ from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.functions import BUILT_IN
 from attn_course.formulas.givens import Given, Of, Outcomes, Range
 from attn_course.formulas.javascript import JavaScript, Symbol, letter_of
+from attn_course.formulas.relations import is_space
 
 SIGNS = {"=": "equal", r"\ne": "unequal", "<": "less", ">": "more", r"\le": "most", r"\ge": "least"}
 SPELLED = str.maketrans({"'": "_prime", "+": "_plus", "-": "_minus", "~": "_tilde"})
@@ -103,7 +104,7 @@ def formula_with(latex: str, givens: Mapping[str, Any], functions: Mapping[str, 
 def _formula_with(latex: str, names: tuple[str, ...], ranges: tuple[str, ...], defined: tuple[tuple[str, str], ...]) -> Formula:
     functions = dict(defined)
     kept = [name for name in names if name.removesuffix("()") not in functions]
-    statements = list(read(latex, names).children)
+    statements = list(map(without_space, read(latex, names).children))
     used = {node.value for statement in statements for node in statement.walk()}
     texts = dict.fromkeys(text for name, text in defined if text and name in used)
     beside = [statement for text in texts for statement in read(text, names).children]
@@ -119,6 +120,12 @@ def _turned(statement: Node, functions: Iterable[str]) -> Node:
     signs = {sign.value for sign in statement.children[1::2]} if statement.kind == "chain" else set()
     defines = signs == {"="} and statement.children[0].kind == "call" and statement.children[0].value in functions
     return replace(statement, children=statement.children[::-1]) if defines and statement.children[0].value not in BUILT_IN else statement
+
+
+def without_space(statement: Node) -> Node:
+    """Return a relation without what it says at its end of shapes alone: that a side lies in R^n."""
+    *front, last = statement.children or (statement,)
+    return replace(statement, children=tuple(front[:-1])) if statement.kind == "chain" and len(front) > 2 and is_space(last) else statement
 
 
 def is_turned(formula: Formula, chain: Node) -> bool:

@@ -14,7 +14,7 @@
 import numpy as np
 import torch
 
-from attn_course import costs, show, verify_lesson
+from attn_course import alive, costs, show, verify_lesson
 from attn_course.lessons.absorption import figures
 from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
 from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
@@ -66,8 +66,8 @@ for name, per_token in by_way.items():
 # Only the product matters. $W$ is a **bilinear form**: a table in which feature $a$ of the token that asks meets feature $b$
 # of the token that answers; {eq}`bilinear-score` used it already.
 
-# %% id="one-matrix-verify"
-show("absorbed-score", x=[[1, 2], [0, 1]], W_Q=[[1], [1]], W_K=[[2], [1]], i=1, j=2)
+# %% id="one-matrix-alive"
+alive("absorbed-score")
 
 # %% id="one-matrix-code"
 rng = np.random.default_rng(10)

@@ -15,7 +15,7 @@
 import numpy as np
 import torch
 
-from attn_course import costs, show, verify_lesson
+from attn_course import alive, costs, show, verify_lesson
 from attn_course.lessons.additive import figures
 from attn_course.lessons.additive.experiments import LOOKUPS, TRANSLATIONS
 from attn_course.modules import AdditiveAttention
@@ -86,7 +86,13 @@ for name, asked in (("q", query), ("-3 q", -3 * query)):
 # $$e_{ij} = v^\top \tanh\bigl(W_Q^\top q_i + W_K^\top k_j\bigr)
 #  = \sum_{r=1}^{d_h} v_r \tanh\bigl( (q_i^\top W_Q)_r + (k_j^\top W_K)_r \bigr) \label{additive-score}$$
 #
-# (First with columns, as Bahdanau et al., 2014, write it; then with rows $q_i^\top$ and $k_j^\top$, as in our arrays.) The sum of two projections is one
+# (First with columns, as Bahdanau et al., 2014, write it; then with rows $q_i^\top$ and $k_j^\top$, as in our arrays.)
+
+# %% id="derive-alive"
+alive("additive-score")
+
+# %% [markdown] id="concatenate"
+# The sum of two projections is one
 # projection of the pair, written side by side:
 #
 # $$[\,q,\, k\,] \begin{pmatrix} W_Q \\ W_K \end{pmatrix} = q\,W_Q + k\,W_K \label{concatenation-adds-projections}$$
@@ -459,6 +465,9 @@ for claim in concluded[0]:
 # e_{ij} = v^\top \tanh\bigl(W_Q^\top s_{i-1} + W_K^\top h_j\bigr) \end{gathered} \label{additive-attention}$$
 #
 # The *old* state asks, for the new one is computed from $c_i$.
+
+# %% id="aligner-alive"
+alive("additive-attention")
 
 # %% [markdown] id="aligner-names"
 # Some texts write attention over pairs $(k_j, v_j)$ and call **that** Bahdanau's equation. It is not: here keys and values are

@@ -16,7 +16,7 @@
 import numpy as np
 import torch
 
-from attn_course import show, verify_lesson
+from attn_course import alive, show, verify_lesson
 from attn_course.lessons.cross_attention import figures
 from attn_course.lessons.cross_attention.experiments import DATES, KINDS
 from attn_course.lessons.cross_attention.experiments import alignment, pieces
@@ -66,6 +66,9 @@ for kind, name in (("fixed vector", "48 numbers"), ("additive", "looks again")):
 # Only one size must be shared, and the projections see to it: $W_Q$ is $d_x \times d_k$, $W_K$ is $d_y \times d_k$,
 # and $W_V$ is $d_y \times d_v$.
 
+# %% id="roles-alive"
+alive("cross-attention")
+
 # %% [markdown] id="roles-predict"
 # Nothing else changes: rows of weights belong to the target and sum to 1 over the *source*, the output has one row
 # for each row of $X$. **Predict** the shapes of weights and output below, and which of the six sizes appear in
@@ -91,7 +94,10 @@ print("weights", weights.shape, " output", output.shape)
 #
 # $$(x\, W_Q)\,(y\, W_K)^\top = x\, A\, y^\top, \qquad A = W_Q W_K^\top \in \mathbb{R}^{d_x \times d_y} \label{rectangular-bilinear-score}$$
 #
-# A *rectangular* matrix compares a vector of 4 features with one of 6. Without it there is nothing to compute.
+# A *rectangular* matrix compares a vector of 4 features with one of 6. Without it there is nothing to compute. (In the card both have 3.)
+
+# %% id="widths-alive"
+alive("rectangular-bilinear-score")
 
 # %% [markdown] id="spot-raw"
 # ### Spot the mistake: the raw product, and one length for both

@@ -17,7 +17,7 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, show, verify_lesson
+from attn_course import alive, costs, show, verify_lesson
 from attn_course.lessons.linear import figures
 from attn_course.lessons.linear.experiments import OVERWRITING, RECALL
 from attn_course.lessons.linear.experiments_speed import SPEED
@@ -483,7 +483,13 @@ figures.outer_products(keys, values)
 # $$S^\top k_i = |k_i|^2\, v_i + \sum_{j \ne i} (k_j \cdot k_i)\, v_j, \qquad S = \sum_j k_j v_j^\top
 # \label{recall-signal-and-interference}$$
 #
-# Signal plus **interference**. Orthonormal keys read back exactly, but there are at most $d_k$ of them. With more, overlap is
+# Signal plus **interference**:
+
+# %% id="interference-alive"
+alive("recall-signal-and-interference")
+
+# %% [markdown] id="overlap"
+# Orthonormal keys read back exactly, but there are at most $d_k$ of them. With more, overlap is
 # unavoidable: the Gram matrix of $n$ unit keys has trace $n$ and at most $d_k$ eigenvalues that are not 0, and by Cauchy and
 # Schwarz the sum of their squares is at least $n^2 / d_k$, so
 #
@@ -494,10 +500,6 @@ figures.outer_products(keys, values)
 #
 # $$\mathbb{E}\, \Bigl\| \sum_{j \ne i} (k_j \cdot k_i)\, v_j \Bigr\|^2 = \frac{n - 1}{d_k}\, \mathbb{E} \|v_i\|^2
 # \label{interference-of-random-keys}$$
-
-# %% id="interference-code"
-print("read with key 0:", (keys.T @ values).T @ keys[0], " wanted", values[0], end="  ")
-print("interference", 0.6 * values[2])
 
 # %% [markdown] id="interference-predict"
 # Now many random keys. **Predict** at how many pairs the noise is as large as the signal, for $d_k = 16$.
@@ -546,8 +548,8 @@ figures.reading_errors(counts, errors, d_k)
 # First erase along $k$, then write. At each position that is three products with the state (ask, correct, read) where sums
 # take two: $6\, d_k d_v$ FLOPs against $4\, d_k d_v$.
 
-# %% id="delta-example"
-show("erase-then-write", S_t_minus_1=[[2, 0], [1, 1]], beta=0.5, k=[1, 0], v=[4, 2])
+# %% id="delta-alive"
+alive("erase-then-write")
 
 # %% [markdown] id="delta-reads"
 # Multiply from the left by $k^\top$ to see what is read afterwards:

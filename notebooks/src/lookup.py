@@ -14,7 +14,7 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import show, verify_lesson
+from attn_course import alive, show, verify_lesson
 from attn_course.lessons.lookup import figures
 from attn_course.lessons.lookup.experiments import RECALL
 from attn_course.reference import attention
@@ -450,14 +450,20 @@ for name, f in (("Fahrenheit", lambda t: 1.8 * t + 32), ("square", np.square)):
 #
 # $$z_i = \sum_{j=1}^{T_{in}} p_{ij}\, v_j \;\Longleftrightarrow\; Z = P\,V, \qquad P\,\mathbf{1} = \mathbf{1}
 # \label{weights-times-values}$$
+#
+# The formula below is alive. You can change its values, and the scores $s$ of which the weights are made; you can point at a number to
+# see what it is made of; and you can press a mistake to see which numbers it changes.
+
+# %% id="queries-alive"
+alive("weights-times-values")
 
 # %% [markdown] id="queries-rows"
 # $P$ has a row for each query and a column for each pair, so the output is as long as the list of the $T_{out}$
 # **queries**. Entries lie in $[0, 1]$, and each *row* sums to 1 (such a matrix is called row-stochastic); columns need
 # not. So $p_{ij}$ is the weight of input $j$ in output $i$, and what is averaged is the **values**, not the inputs and
-# not the keys. **Predict** the shapes of $P$ and $Z$ for 3 queries and 5 pairs with values of 2 numbers.
+# not the keys. Here are 3 queries and 5 pairs with values of 2 numbers:
 
-# %% id="queries-code" tags=["predicted"]
+# %% id="queries-code"
 corners = np.array([[0.0, 0.0], [4.0, 0.0], [5.0, 3.0], [2.0, 5.0], [-1.0, 3.0]])
 queries, corner_keys = rng.normal(size=(3, 4)), rng.normal(size=(5, 4))
 similarity = np.exp(queries @ corner_keys.T)
@@ -465,10 +471,6 @@ p = similarity / similarity.sum(axis=1, keepdims=True)
 z = p @ corners
 print("P", p.shape, " Z", z.shape)
 print("rows sum to", p.sum(axis=1), " columns to", p.sum(axis=0))
-
-# %% [markdown] id="queries-answer" tags=["answer"]
-# $P$ has the shape (3, 5), because it has a row for each query and a column for each pair, and $Z$ has the shape (3, 2),
-# because it has a row for each query and a column for each number of a value. The rows of $P$ sum to 1, its columns do not.
 
 # %% [markdown] id="hull"
 # Where can an output lie? Take any direction $a$. Along it, $a \cdot z$ is an average of the numbers $a \cdot v_j$ with weights in
@@ -545,14 +547,11 @@ figures.sides(left, right, features=2)
 # $$\bigl( X W_Q W_K^\top X^\top \bigr)\, X W_V = X\, \bigl( W_Q W_K^\top X^\top X W_V \bigr) \label{linear-attention-two-readings}$$
 #
 # On the left a $P(X)$ of size $m \times m$, on the right a $W(X)$ of size $v \times v'$: the same numbers. The sum over
-# positions is done inside $X^\top X$. With the exponential in between, the brackets are stuck: lesson {lesson}`linear`.
+# positions is done inside $X^\top X$. With the exponential in between, the brackets are stuck, as the second
+# mistake in the card shows: lesson {lesson}`linear`.
 
-# %% id="linear-code"
-x = rng.normal(size=(5, 3))
-a, b, c = rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.normal(size=(3, 2))
-positions, features = x @ a @ b.T @ x.T, a @ b.T @ x.T @ x @ c
-equal = np.allclose(positions @ (x @ c), x @ features)
-print("P(X)", positions.shape, " W(X)", features.shape, " equal:", equal)
+# %% id="linear-alive"
+alive("linear-attention-two-readings")
 
 # %% [markdown] id="flip"
 # Who decides how much of each? In a fixed layer, training did. Here the input does, and one input can turn the weights
@@ -580,6 +579,7 @@ for q in (np.array([1.0, -1.0]), np.array([-1.0, 1.0])):
 # factor for $c = 2$.
 
 # %% id="cubic-code" tags=["predicted"]
+x = rng.normal(size=(5, 3))
 print("factor:", ((2 * x) @ (2 * x).T @ (2 * x) / (x @ x.T @ x))[0])
 
 # %% [markdown] id="cubic-answer" tags=["answer"]

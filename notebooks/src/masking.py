@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from attn_course import show, verify_lesson
+from attn_course import alive, show, verify_lesson
 from attn_course.lessons.masking import figures
 from attn_course.lessons.masking.experiments import HONEST_LOSS, LEAKS, MASKS
 from attn_course.lessons.masking.experiments_smollm2 import SMOLLM2
@@ -65,7 +65,13 @@ for model, kind in (("A", MASKS[1]), ("B", MASKS[0])):
 #
 # $$\sigma(s + \ln a)_j = \frac{a_j\,e^{s_j}}{\sum_{l=1}^{n} a_l\,e^{s_l}} \label{score-bias-is-factor}$$
 #
-# What is **added** to a score **multiplies** its share before the normalisation. Now let $a_l \to 0$ for all keys
+# What is **added** to a score **multiplies** its share before the normalisation.
+
+# %% id="factor-alive"
+alive("score-bias-is-factor")
+
+# %% [markdown] id="limit"
+# Now let $a_l \to 0$ for all keys
 # outside a set $A$ of allowed keys, and keep $a_l = 1$ inside. Their terms leave the numerator *and the sum*:
 #
 # $$\lim_{a_l \to 0^+,\; l \notin A} \sigma(s + \ln a)_j = \frac{[\,j \in A\,]\,e^{s_j}}{\sum_{l \in A} e^{s_l}}
@@ -95,9 +101,6 @@ print("struck, normalised:", softmax(scores)[1:] / softmax(scores)[1:].sum())
 # %% [markdown] id="renormalise-answer" tags=["answer"]
 # The weights become 0, .731 and .269, because the two that are left, .245 and .090, are divided by their sum. The second key stays
 # $e$ times as heavy as the third.
-
-# %% id="renormalise-show"
-show("score-bias-is-factor", s=[0, 0, 0], a=[2, 1, 1], j=1)
 
 # %% [markdown] id="arithmetic"
 # The limit is attained, even in floating point: IEEE arithmetic has $s + (-\infty) = -\infty$ and $e^{-\infty} = 0$,
@@ -132,6 +135,9 @@ print("np.where:         ", np.where([True, False], 0.0, -np.inf))
 # \label{masked-attention}$$
 #
 # In code a mask is boolean, True = may attend, and $M$ is made from it.
+
+# %% id="masked-alive"
+alive("masked-attention")
 
 # %% id="masked-code"
 rng = np.random.default_rng(7)

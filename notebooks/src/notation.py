@@ -20,7 +20,7 @@
 # %% id="twice-code"
 import numpy as np
 
-from attn_course import check, show, verify_lesson
+from attn_course import alive, check, verify_lesson
 from attn_course.lessons.notation import figures
 from attn_course.reference import softmax
 from attn_course.sentence import KEY, QUERY, TOKENS, VALUE, W_KEY, W_QUERY, X
@@ -99,10 +99,10 @@ print("x W =", x @ w, "  W x =", w @ x)
 # $$\sum_{a=1}^{d_k} q_a k_a = q\, k^\top = q_c^\top k_c \label{dot-product-in-columns}$$
 #
 # The transpose stands on the key for rows, and on the query for columns. Put on the wrong one, $q^\top k$ of two rows is a whole table
-# of products. Every numbered equation carries such mistakes with it, and its check must reject them:
+# of products. Press this mistake in the card:
 
-# %% id="columns-dot"
-show("dot-product-in-columns", wrong="q^T k of two rows: a table of d_k x d_k products")
+# %% id="columns-alive"
+alive("dot-product-in-columns")
 
 # %% [markdown] id="scores-columns"
 # All scores together, with $Q_c = Q^\top$ and $K_c = K^\top$, are our table transposed, since $(Q K^\top)^\top = K\, Q^\top$. In it
@@ -130,6 +130,9 @@ check("output-in-columns", my_column_output)
 #  = \biggl( \mathrm{softmax}_{\text{rows}}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \biggr)^{\top} \key{attention-in-columns}$$
 #
 # On our sentence, the two ways agree:
+
+# %% id="attention-alive"
+alive("attention-in-columns")
 
 # %% id="columns-code"
 from attn_course.notation import columns_from_rows, rows_from_columns

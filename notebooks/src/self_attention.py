@@ -14,7 +14,7 @@
 # %% id="setup"
 import numpy as np
 
-from attn_course import costs, language_model, show, verify_lesson
+from attn_course import alive, costs, language_model, show, verify_lesson
 from attn_course.lessons.self_attention import figures
 from attn_course.lessons.self_attention.experiments import MODELS, PRONOUNS
 from attn_course.lessons.self_attention.experiments_pairs import KINDS, PAIRS
@@ -82,7 +82,7 @@ without_itself = attention(x, x, x, mask=~np.eye(6, dtype=bool))  # True: may be
 change = np.abs(without_itself - attention(x, x, x)).max()
 print("largest change if a token may not see itself:", change.round(2))
 
-# %% [markdown] id="asymmetry"
+# %% [markdown] id="transposed"
 # ## Do two tokens see each other alike?
 #
 # $x_i \cdot x_j = x_j \cdot x_i$, so the scores are symmetric. **Predict** whether the weights are: do two tokens look at
@@ -143,7 +143,13 @@ for name, row in (("plain:     ", plain[0]), ("projected: ", weights[0])):
 #
 # $$s_{ij} = \frac{x_i\, W_Q W_K^\top\, x_j^\top}{\sqrt{d_k}} \label{bilinear-score}$$
 #
-# a learned factor for each pair of a feature of $i$ and a feature of $j$. Transpose, and subtract:
+# a learned factor for each pair of a feature of $i$ and a feature of $j$. Point at a score to see the products:
+
+# %% id="bilinear-alive"
+alive("bilinear-score")
+
+# %% [markdown] id="asymmetry"
+# Transpose, and subtract:
 #
 # $$S - S^\top = \frac{1}{\sqrt{d_k}}\, X\, \bigl( W_Q W_K^\top - W_K W_Q^\top \bigr)\, X^\top \label{asymmetry-of-scores}$$
 #
@@ -322,7 +328,13 @@ figures.position_likeness(reach, likeness)
 #
 # $$(R_t\, q) \cdot (R_u\, k) = (q \cdot k) \cos(\omega(u - t)) + (q_2 k_1 - q_1 k_2) \sin(\omega(u - t)) \label{rotated-pair-score}$$
 #
-# The first part is even in the distance, the second odd: before and after are told apart. With $d_k / 2$ pairs (neighbours, or
+# The first part is even in the distance, the second odd: before and after are told apart.
+
+# %% id="relative-alive"
+alive("rotated-pair-score")
+
+# %% [markdown] id="relative-pairs"
+# With $d_k / 2$ pairs (neighbours, or
 # feature $m$ with $m + d_k/2$, as code has it), each read as a complex number, $\hat{q}_m$ of the query and $\hat{k}_m$ of the key,
 # with its own $\omega_m = 10000^{-2m/d_k}$, a turn is a factor $e^{i \omega_m t}$. With $\bar{k}_m$ for the conjugate of $\hat{k}_m$, and
 # for any common shift $c$:

@@ -31,7 +31,7 @@ def test_output_and_answer_are_folded():
     assert run.metadata == {"tags": ["predicted", "hide-output"], "jupyter": {"outputs_hidden": True}}
     first, *_, last = told.source.splitlines()
     assert (first, last) == ('<details class="answer"><summary>What came out</summary>', "</details>")
-    assert book(TURN, OURS).cells[1].source.startswith('<details class="answer"><summary>Our answer</summary>')
+    assert book(TURN, OURS).cells[1].source.startswith('<details class="answer ours"><summary>Our answer</summary>')
 
 
 @pytest.mark.parametrize(

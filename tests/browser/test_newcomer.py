@@ -18,7 +18,7 @@ LESSON, EXERCISES = "work/lessons/00_start.ipynb", "work/ex_02_softmax.ipynb"
 BUILT = "notebooks/00_start.ipynb"
 CHECK, CALL = "stable-softmax-check", 'check("stable-softmax", my_softmax)'
 STRIP = "[data-mime-type='application/vnd.jupyter.stderr']"
-PREDICTED = "hook-code"  # of the lesson
+PREDICTED, WHY = "hook-code", "hook-answer"  # of the lesson
 
 
 @pytest.fixture
@@ -62,6 +62,7 @@ def the_first_page_is_the_lesson_beside_its_table_of_contents(page: NotebookPage
     assert page.interruptions() == []
     assert not page.unsaved()
     assert page.folded(PREDICTED)
+    assert not page.in_sight(WHY, "details p")
     preview = page.page.locator(".jp-OutputPlaceholder .jp-PlaceholderText").first  # the beginning of what is folded, an answer
     assert preview.evaluate("element => getComputedStyle(element).fontSize") == "0px"
     deeper = [cell["id"] for cell in page.cells() if "jp-MarkdownHeadingCollapsed" in cell["metadata"]]
@@ -87,6 +88,8 @@ def the_lesson_runs_from_top_to_bottom_and_its_file_stays_as_it_was(page: Notebo
     counts = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
     assert counts == list(range(1, len(counts) + 1))
     assert not page.folded(PREDICTED)
+    assert page.in_sight(WHY, "details p")  # below the result, without another fold
+    assert not page.in_sight(WHY, "summary")
     page.save()
     assert page.interruptions() == []
     assert (course / BUILT).read_bytes() == (root / BUILT).read_bytes()

@@ -45,7 +45,7 @@ def test_a_true_equation_prints_one_fixed_line(toy: Registry):
 def test_several_equations_share_a_line_that_opens(toy: Registry):
     toy.add("freshman", f"{SQUARE}\nMultiply out.\n    no mixed term: 2 x y + ->", two_numbers)
     found = verified("binomial", "freshman", registry=toy)
-    assert str(found) == "Eqs. (7.1) and (7.2) hold as printed on random numbers; 1 known mistake does not"
+    assert str(found) == "Eqs. (7.1) and (7.2) hold as printed on random numbers, and the wrong version we know of fails"
     summary, _, first, second, wrong, *_ = found._repr_markdown_().splitlines()
     assert summary == f"<details><summary>✓ {found}</summary>"
     assert (first, second) == ("- Eq. (7.1) holds as printed (12 draws).", "- Eq. (7.2) holds as printed (12 draws). It rejects:")
@@ -70,7 +70,9 @@ def test_a_lesson_is_verified_in_one_line(capsys):
     equations = all_equations("start")
     verify_lesson("start")
     wrong = sum(len(equation.wrongs) for equation in equations)
-    line = f"{len(equations)} numbered formulas of this lesson hold as printed on random numbers; {wrong} known mistakes do not\n"
+    line = (
+        f"All {len(equations)} formulas of this lesson hold on random numbers, and each of the {wrong} wrong versions we know of fails.\n"
+    )
     assert capsys.readouterr().out == line
     for nothing in ("nowhere", ""):
         with pytest.raises(EquationError, match=f"wants the name of a lesson with equations, such as 'softmax'; got '{nothing}'$"):

@@ -1,10 +1,12 @@
 """The card of a formula that is alive: pointed at, typed into, tried with a mistake, by mouse and by keys."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page
 
+from attn_course.figures.explorable import Explorable
 from attn_course.game.alive import card, life_of
 from tests.browser.script import scripted
 
@@ -45,6 +47,23 @@ def test_every_card_of_a_page_has_its_own_formula_and_hides_its_words(page: Page
     assert page.locator(".attn-words:visible").count() == 0
     titles = page.locator(".attn-live .attn-title").all_inner_texts()
     assert len({*titles}) == len(LABELS)
+
+
+def test_a_notebook_stores_it_packed_in_24_kilobytes_and_it_lives(browser: Page):
+    stored = Explorable(card(life_of("attention")), "one card")._repr_html_()
+    assert len(stored.encode()) <= 24_000
+    assert not re.search(r"https?:|import\(|eval\(|new Function", stored)
+    browser.set_content(f"<!doctype html><html><body>{stored}</body></html>")
+    browser.wait_for_selector("#attn-alive-attention[data-alive=true]")
+    assert "agree" in text(browser, "verdict", "attention")
+    assert browser.locator("script").count() == 1  # the one it was stored with
+
+
+def test_a_browser_that_cannot_unpack_it_shows_its_words(browser: Page):
+    stored = Explorable(card(life_of("attention")), "one card")._repr_html_()
+    browser.set_content(f"<!doctype html><html><body><script>DecompressionStream = undefined;</script>{stored}</body></html>")
+    browser.wait_for_timeout(100)
+    assert browser.locator("#attn-alive-attention .attn-words").is_visible()
 
 
 def test_no_card_is_wider_than_a_phone(page: Page):

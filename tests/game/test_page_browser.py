@@ -466,6 +466,7 @@ def test_the_page_is_small_and_a_lesson_opens_its_own_level(page, machine, shown
         card = shown.pop()
         assert repr(card).startswith("[explorable] Two copies of a small attention")
         page.set_content(card._repr_html_())
+        page.wait_for_selector("[data-alive=true]")
         expect(page.get_by_role("button", name="Level 3:")).to_have_attribute("aria-pressed", "true")
 
 

@@ -184,7 +184,7 @@ def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     root, _ = built
     lesson = {cell.id: cell for cell in read(root, BUILT[0]).cells}
     (verified,) = lesson["verify-lesson"].outputs
-    assert verified.data["text/plain"] == "1 numbered formula of this lesson holds as printed on random numbers; 1 known mistake does not"
+    assert verified.data["text/plain"] == "The formula of this lesson holds on random numbers, and the wrong version we know of fails."
     printed, picture, _ = lesson["sum-code"].outputs
     assert printed.text == "0.0\n"
     assert lesson["sum-answer"].source.startswith("<details")

@@ -4,8 +4,9 @@ A `\tag{2.1}` becomes the anchor of its equation in a column of its own, and a `
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,16 +30,19 @@ class Typesetter:
     def __init__(self) -> None:
         from py_mini_racer import MiniRacer
 
-        self._made: dict[tuple[str, bool], str] = {}
+        self._made: dict[tuple[str, bool, bool], str] = {}
         self._engine = MiniRacer()
         self._engine.eval(SCRIPT.read_text(encoding="utf-8"))
 
-    def __call__(self, latex: str, *, display: bool) -> str:
-        """Return a formula as HTML with MathML for screen readers; raises ValueError if KaTeX cannot read it."""
-        key = latex, display
+    def __call__(self, latex: str, *, display: bool, small: bool = False) -> str:
+        """Return a formula as HTML with MathML for screen readers, or `small`, as MathML alone, a fifth of the size.
+
+        Raises ValueError if KaTeX cannot read it.
+        """
+        key = latex, display, small
         if key not in self._made:
             options: dict[str, Any] = {"displayMode": display, "throwOnError": True, "strict": "error"}
-            if "matrix}" in latex and ("aligned" in latex or not display):  # numbers put in: MathML alone is a fifth of the size
+            if small:
                 options["output"] = "mathml"
             try:
                 self._made[key] = str(self._engine.call("katex.renderToString", latex, options))
@@ -67,7 +71,7 @@ def pieces(latex: str) -> list[str]:
     return [piece.strip() for piece in (*found, latex[start:]) if piece.strip()]
 
 
-def block(latex: str, typeset: Typesetter, addresses: "dict[str, str]", up: str = "") -> str:
+def block(latex: str, typeset: Callable[..., str], addresses: dict[str, str], up: str = "") -> str:
     r"""Return a formula on lines of its own. `addresses`: number -> label, of equations that have a page; `up`: "../" below the top."""
     found = _TAG.search(latex)
     formula = _TAG.sub(" ", latex).strip()
@@ -86,7 +90,8 @@ def _visit_inline(translator: Any, node: nodes.Element) -> None:
     latex = node.astext()
     long = " long" if len(latex) > LONG else ""
     with _told(node):
-        translator.body.append(f'<span class="math{long}">{translator.builder.app.typeset(latex, display=False)}</span>')
+        typeset = translator.builder.app.typeset(latex, display=False, small=_puts_numbers_in(translator))
+        translator.body.append(f'<span class="math{long}">{typeset}</span>')
     raise nodes.SkipNode
 
 
@@ -94,8 +99,14 @@ def _visit_block(translator: Any, node: nodes.Element) -> None:
     app = translator.builder.app
     up = "../" * translator.builder.current_docname.count("/")
     with _told(node):
-        translator.body.append(block(node.astext(), app.typeset, app.config.course_numbers, up))
+        small = _puts_numbers_in(translator)
+        translator.body.append(block(node.astext(), partial(app.typeset, small=small), app.config.course_numbers, up))
     raise nodes.SkipNode
+
+
+def _puts_numbers_in(translator: Any) -> bool:
+    """Whether this is what follows an equation on its own page: numbers put in, and counterexamples."""
+    return translator.builder.current_docname.startswith("eq/") and any(piece.startswith('<div class="eq"') for piece in translator.body)
 
 
 @contextmanager

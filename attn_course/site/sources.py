@@ -14,7 +14,7 @@ from typing import Any
 from attn_course import numbers
 from attn_course.authoring.course import Unit
 from attn_course.equations.core import REGISTRY, Equation
-from attn_course.figures.explorable import joined_parts
+from attn_course.figures.explorable import joined_parts, packed
 from attn_course.game.alive import card, life_of, still
 from attn_course.game.card import card_of_the_machine
 from attn_course.game.living import StaysStill
@@ -219,7 +219,7 @@ class Sources:
             life = life_of(equation.label)
         except StaysStill:
             return still(equation)._repr_markdown_()
-        markup, style, script = joined_parts(card(life))
+        markup, style, script = joined_parts(packed(card(life)))
         (self.folder / "_static" / "alive" / f"{equation.label}.js").write_text(script, encoding="utf-8")
         (self.folder / "_static" / "alive.css").write_text(style, encoding="utf-8")
         return _raw(f'{markup}\n<script src="../_static/alive/{equation.label}.js"></script>')

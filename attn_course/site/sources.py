@@ -28,6 +28,7 @@ IN_MARKDOWN = re.compile(rf"\[(?P<words>[^\]\[]*)\]\({NOTEBOOK}(?P<anchor>#[^)]*
 IN_HTML = re.compile(rf'href="{NOTEBOOK}')
 NAMED = re.compile(r"\bEq\. ([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")  # as the sources of equations refer to each other
 SCRIPT = re.compile(r"(?<=[\w)|\]])([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, -]*\)|-?\w+)")  # x_i, e^{a + b}
+ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY = """# Glossary
 
@@ -149,6 +150,7 @@ class Sources:
                 if "image/png" in data:
                     words = "".join(data.get("text/plain", "")).removeprefix("[figure] ")
                     output.setdefault("metadata", {}).setdefault("image/png", {})["alt"] = words
+        book["cells"] = list(_in_one_fold(book["cells"]))
         title = book["cells"][0]
         title["source"] = f"{title['source']}\n\n{self._take_away(unit)}"
         return book
@@ -282,6 +284,17 @@ class Sources:
             toc_lessons="\n".join(lessons),
             toc_exercises="\n".join(page for page in pages if page not in lessons),
         )
+
+
+def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Put the explanation of what came out behind the output that it explains, into the same fold."""
+    for before, cell in zip((None, *cells), cells, strict=False):
+        found = ANSWER.fullmatch("".join(cell["source"])) if "answer" in cell["metadata"].get("tags", []) else None
+        if before and found and "predicted" in before["metadata"].get("tags", []):
+            explanation = {"output_type": "display_data", "data": {"text/markdown": found[1].strip()}, "metadata": {}}
+            before["outputs"].append(explanation)
+        else:
+            yield cell
 
 
 def page_of(unit: Unit) -> str:

@@ -165,9 +165,9 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # $\|x\|^2 = d$ (but for a tiny $\varepsilon$). The query's entries then have the variance $d\, \sigma_w^2$, which need not be 1.
 
 # %% [markdown] id="two-tokens"
-# The lead of $y_j$ over $y_l$ is the dot product of $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both are vectors of
-# independent entries, so {eq}`score-variance-from-deviations` gives the mean square of the lead over the draws. The $d_k$ cancels, and
-# what is left is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$.
+# The lead of $y_j$ over $y_l$ is the dot product of $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both have
+# independent entries, with the variances of {eq}`variance-after-projection`. So {eq}`score-variance-from-deviations` gives the mean square
+# of the lead over the draws. The $d_k$ cancels, and what is left is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$.
 #
 # For normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. Half the
 # mean squared lead is the variance $v$ of the row. So with $\bar c$, the mean cosine of all $n^2$ pairs,
@@ -266,7 +266,7 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
 # %% [markdown] id="ways"
 # So we intervene, and train the unscaled layer anew, in three ways. In *silent raised* every silent $g$ gets the mean length of its batch,
 # and keeps its direction. The other two are controls. In *others lengthened* as much length in all is given to as many queries that are not
-# silent. In *exchanged* a silent $g$ gets the length, but the direction of another query.
+# silent. In *exchanged* a silent $g$ gets the length, but the direction of another silent one.
 #
 # **Predict** which of the three helps most. If length alone mattered, what would the controls do?
 

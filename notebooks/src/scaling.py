@@ -35,8 +35,8 @@ for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
 # %% [markdown] id="leads"
-# Divided, "cat" is 4 ahead of "because" and gets $e^4 \approx 55$ times its weight. Not divided, it is 8 ahead and gets $e^8 \approx 2981$
-# times. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two scores in one row. If we shift
+# Divided by 2, "cat" leads "because" by 4 and gets $e^4 \approx 55$ times its weight. Not divided, it leads by 8 and gets
+# $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two scores in one row. If we shift
 # the whole row, no lead changes, and no weight. In the machine, the division stands between the scores and the softmax:
 
 # %% id="machine"
@@ -70,7 +70,7 @@ figures.machine()
 # **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible scores one is $-3$, three
 # are $-1$, three are $1$ and one is $3$. Their mean square is $(9 + 3 + 3 + 9) / 8 = 3$, which is $\|q\|^2$.
 #
-# Such a sum is a walk of $n$ equal steps, forwards or backwards, and typically gets $\sqrt n$ steps far.
+# Such a sum is a walk of $d_k$ equal steps, forwards or backwards, and typically gets $\sqrt{d_k}$ steps far.
 
 # %% [markdown] id="usual"
 # Now let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
@@ -249,7 +249,7 @@ for kind in experiments.LAYERS:
 # %% [markdown] id="silent"
 # Why is that start bad? A query changes $W_Q$ and $W_K$ only through the gradient $g$ of its loss by its scores. That is $g = J a$, where
 # $a$ is the gradient by its weights $w$ and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian`. Where one key has nearly all
-# the weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 of them before the first step:
+# the weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 queries before the first step:
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
@@ -260,8 +260,8 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
     print("{:18s} {:6.2f} {:9.2f}".format(what, *pair))
 
 # %% [markdown] id="silent-notice"
-# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. Against it speaks that the mean
-# norm of $J$, the largest factor by which it stretches a change, falls only a little, and the mean length of $g$ by a third.
+# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. But the mean norm of
+# $J$, the largest factor by which it stretches a change, falls only a little, and the mean length of $g$ by a third. This speaks against it.
 
 # %% [markdown] id="ways"
 # So we intervene, and train the unscaled layer anew, in three ways. In *silent raised* every silent $g$ gets the mean length of its batch,
@@ -300,7 +300,7 @@ for which in (np.min, np.median, np.max):
 # would undo the damage exactly. Nor does the division hold the variance of its rows at 1 once the matrices have been trained.
 
 # %% [markdown] id="holds"
-# Several large models hold their scores in other ways:
+# Several large models keep their scores in bounds in other ways:
 #
 # | way | what is done | in |
 # |---|---|---|
@@ -311,8 +311,8 @@ for which in (np.min, np.median, np.max):
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. So we can measure the one on some
-# tokens, and mend it with the other.
+# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. So we can measure that variance on some tokens, and mend it
+# with a factor.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -540,7 +540,7 @@ print("cosine         ", reference.cosine_scores(query, key)[0])
 print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * np.exp(-2)), 3))
 
 # %% [markdown] id="qk-norm"
-# **QK-norm** uses this. If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine times a fixed factor, whatever the matrices
+# **QK-norm** makes scores cosines, too. If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine times a fixed factor, whatever the matrices
 # become:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad

@@ -114,7 +114,7 @@ figures.scale_explorable()
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# PyTorch divides by $\sqrt{d_k}$, too. (Deeper section {section}`matrices` looks at two other divisors.)
+# PyTorch divides by $\sqrt{d_k}$, too. (Section {section}`matrices` has two other divisors.)
 
 # %% [markdown] id="deviations"
 # If the entries, still of mean 0, have the deviations $\sigma_q$ and $\sigma_k$, then $\|q\|^2$ is $d_k\, \sigma_q^2$ on average, and
@@ -428,7 +428,7 @@ scaled = {name: s / np.sqrt(d_k) for name, s in drawn.items()}
 figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer"
-# Related entries in $q$ alone do not change the variance (but the tails get heavier), because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
+# Related entries in $q$ alone do not change the variance, because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
 # $1 + 15 \cdot 0.25 = 4.75$. Deviations of 1.5 give $1.5^4 \approx 5$. Means of 0.5 move the mean to $16 \cdot 0.25 / 4 = 1$ and the variance to $1 + 2 \cdot 0.25$. The last
 # query has $\|q\|^2 = 3 \cdot 16$, so its row has the variance 3.
 

@@ -443,9 +443,9 @@ for name, silent in (("none", []), ("first head", [0]), ("second head", [1])):
     print(f"{name:11} silent: {right:2} of 28 sentences end right")
 
 # %% [markdown] id="writer-try"
-# So the model needs both heads. What each of them is for, this does not say: most of these sentences fail already at "was", before the
-# ending. Nor would a map alone have told you. If a clock sat, "was" gives "clock" only 0.08 in the first head, and
-# the sentence still ends as it should, with "heavy"; without that head it would not. The keys and values that are kept here are the
+# So the model needs both heads. This does not say what each of them is for, since most of these sentences fail already at "was", before
+# the ending. Nor does a map alone say it. In *the clock sat because it was*, "was" gives "clock" only 0.08 in the first head, and yet the
+# sentence ends as it should, with "heavy". Without that head it would not. The keys and values that are kept here are the
 # **KV cache** of large models, and in exercise {task}`step-with-kept-keys` you write such a step.
 
 # %% [markdown] id="traffic"

@@ -179,7 +179,7 @@ print("14 dq:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
 # A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query begins to look for tokens that are alive and do not
-# tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is its largest score.
+# tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -254,8 +254,8 @@ for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
 # the change of the loss by $2h$. This needs nothing but the forward pass. With numbers of size 1 in float64, $h = 10^{-5}$ is a good step
 # (section {section}`deeper-step`).
 #
-# `check_gradient` does this for every entry of queries, keys and values, and compares. Here it checks our `backward`, and then two passes
-# in each of which we have planted one wrong line.
+# `check_gradient` does this for every entry of queries, keys and values, and compares the results with those of a backward pass. Here it
+# checks our `backward`, and then two passes in each of which we have planted one wrong line.
 
 # %% id="check-all"
 rng = np.random.default_rng(3)
@@ -285,7 +285,7 @@ for name, suspect in zip("AB", suspects, strict=False):
 # ## Teach "it" whom it stands for
 #
 # In *cat saw clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. (We leave "the" out.) Can attention
-# learn that with your backward pass? Each word gets a query, a key and a value of its own. The last word asks in the place of "it", the
+# learn that with your backward pass? Each word gets a random query and key of its own, and a value of zeros. The last word asks in the place of "it", the
 # three words before "because" answer, and the output has one number for each word: a score for being meant.
 
 # %% id="train-data"
@@ -340,7 +340,7 @@ def train(seed, looks=True, rounds=5):
 
 
 # %% [markdown] id="train-predict"
-# Sentences with both "cat" and "clock", or both "owl" and "lamp", are held out. As a control we train once with queries that stay 0, so that
+# Sentences with both "cat" and "clock", or both "owl" and "lamp", are held out. As a control we also train with queries that stay 0, so that
 # all weights stay equal and only the values learn. **Predict** how many of the 24 held-out sentences each of the two gets right.
 
 
@@ -417,7 +417,7 @@ verify_lesson("gradients")
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
 # value beats the present mixture. The queries and keys, which many scores share, decide whether and how far these follow. Now come the
-# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): another softmax, and batches whose keys are shared.
+# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): the loop of differences, another softmax, and batches whose keys are shared.
 # Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"

@@ -1,14 +1,13 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# In lesson {lesson}`softmax` every score was half a dot product. The 2 is the root of $d_k = 4$. (A fourth
-# number here changes no score of "it".) **Why
-# the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we ask how far
-# chance alone drives the scores of one query apart.
+# In lesson {lesson}`softmax` every score was half a dot product. The 2 is the root of $d_k = 4$. (A fourth number here changes no score of
+# "it".) **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we
+# ask how far chance alone drives the scores of one query apart.
 
 # %% [markdown] id="needs"
-# **Afterwards you can** tell how far a new layer's scores spread, and choose a scale. **You need** lesson {lesson}`softmax`,
-# expectations, variances and gradients. **Time:** 65 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`,
+# expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="hook"
@@ -36,8 +35,8 @@ for row in zip(keys, dots, *weights, strict=True):
     print("{:8s} {:5d} {:16.4f} {:19.4f}".format(*row))
 
 # %% [markdown] id="leads"
-# Divided, "cat" is 4 ahead of "because" and gets $e^4 \approx 55$ times its weight. Not divided, it is 8 ahead and gets $e^8 \approx 2981$
-# times. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two scores in one row. If we shift
+# Divided by 2, "cat" leads "because" by 4 and gets $e^4 \approx 55$ times its weight. Not divided, it leads by 8 and gets
+# $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two scores in one row. If we shift
 # the whole row, no lead changes, and no weight. In the machine, the division stands between the scores and the softmax:
 
 # %% id="machine"
@@ -48,7 +47,7 @@ figures.machine()
 
 # %% [markdown] id="half-squares"
 # So a large score means nothing by itself; what counts is a large lead. How large are the leads as a whole? The variance of the row tells
-# us, for it is half the mean squared lead, over all pairs of its $n$ scores (multiply out the square on the left):
+# us, because it is half the mean squared lead over all pairs of its $n$ scores. To see this, multiply out the square on the left:
 #
 # $$\frac{1}{2 n^2} \sum_{j,\,l} (s_j - s_l)^2 = \frac{1}{n} \sum_j s_j^2 - \Bigl( \frac{1}{n} \sum_j s_j \Bigr)^2$$
 
@@ -71,7 +70,7 @@ figures.machine()
 # **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible scores one is $-3$, three
 # are $-1$, three are $1$ and one is $3$. Their mean square is $(9 + 3 + 3 + 9) / 8 = 3$, which is $\|q\|^2$.
 #
-# Such a sum is a walk of $n$ equal steps, forwards or backwards, and typically gets $\sqrt n$ steps far.
+# Such a sum is a walk of $d_k$ equal steps, forwards or backwards, and typically gets $\sqrt{d_k}$ steps far.
 
 # %% [markdown] id="usual"
 # Now let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
@@ -115,22 +114,7 @@ figures.scale_explorable()
 #
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
 #
-# Two other divisors turn up in code: $d_k$ itself, and the root of $d_{\text{model}} = h\, d_k$, where $h$ heads (lesson
-# {lesson}`heads`) share the features. The variance $c^2 d_k$ is then
-#
-# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
-# \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
-#
-# The first can be deliberate (Deeper section {section}`matrices`). The second is usually a slip. PyTorch divides by $\sqrt{d_k}$:
-
-# %% id="arrays-code"
-import torch
-
-Q, K = rng.normal(size=(2, 3, 7)), rng.normal(size=(2, 5, 7))  # 2 examples, d_k = 7
-exps = np.exp(Q @ K.swapaxes(-1, -2) / np.sqrt(7))
-V = np.stack([np.eye(5), np.eye(5)])  # with these values the output is the weights
-theirs = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, (Q, K, V)))
-print("the same weights:", np.allclose(exps / exps.sum(-1, keepdims=True), theirs))
+# PyTorch divides by $\sqrt{d_k}$, too. (Section {section}`matrices` has two other divisors.)
 
 # %% [markdown] id="deviations"
 # If the entries, still of mean 0, have the deviations $\sigma_q$ and $\sigma_k$, then $\|q\|^2$ is $d_k\, \sigma_q^2$ on average, and
@@ -150,14 +134,9 @@ check("divisor-for-sparse-entries", my_divisor)
 # %% [markdown] id="spot-total"
 # ### Spot the mistake: "`scores.var()` says how sharp the softmax is"
 #
-# Here are two layers with $d_k = 16$ and independent normal entries:
-#
-# | layer | entries of queries | entries of keys |
-# |---|---|---|
-# | A | mean 0, deviation 1 | mean 1, deviation 0.2 |
-# | B | mean 1, deviation 0.2 | mean 0, deviation 1 |
-#
-# After the scale, the variance of all scores is 1.04 in both. **Predict** the mean variance within a row for A and for B. Start from {eq}`row-variance-by-query`.
+# Here are two layers with $d_k = 16$ and independent normal entries. In layer A those of queries have mean 0 and deviation 1, and those of
+# keys mean 1 and deviation 0.2. In layer B it is the other way round. After the scale, the variance of all scores is 1.04 in both.
+# **Predict** the mean variance within a row for A and for B. Start from {eq}`row-variance-by-query`.
 
 # %% id="spot-total-code" tags=["predicted"]
 wide, narrow = rng.normal(size=(2000, 16)), 1 + 0.2 * rng.normal(size=(2000, 16))
@@ -170,7 +149,8 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # In A the mean of $\|q\|^2$ is 16 and $\sigma_k^2$ is 0.04, so after the scale the variance within a row is 0.04. The rest, 1, is how far
 # the rows lie apart. In B an entry of $q$ has the mean square $1 + 0.04$, and $\sigma_k^2 = 1$, so all of the 1.04 lies within the rows.
-# A's weights are nearly equal and B's are not, but `scores.var()` is the same. (Our sample gives 1.06.)
+# A's weights are nearly equal and B's are not, but `scores.var()` is the same. (In our
+# sample it is 1.06.)
 
 # %% [markdown] id="layer-norm"
 # ## A new layer
@@ -185,29 +165,23 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # $\|x\|^2 = d$ (but for a tiny $\varepsilon$). The query's entries then have the variance $d\, \sigma_w^2$, which need not be 1.
 
 # %% [markdown] id="two-tokens"
-# Two fixed tokens give a query and a key of independent entries, so by {eq}`score-variance-from-deviations` the $d_k$ cancels:
+# The lead of $y_j$ over $y_l$ is the dot product of $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both have
+# independent entries, with the variances of {eq}`variance-after-projection`. So {eq}`score-variance-from-deviations` gives the mean square
+# of the lead over the draws. The $d_k$ cancels, and what is left is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$.
 #
-# $$\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
-# \label{score-variance-at-initialisation}$$
-#
-# But softmax sees leads. The lead of $y_j$ over $y_l$ is the score of $x$ with $y_j - y_l$, so we put that in the place of $y$. For
-# normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. Half the mean
-# squared lead is the variance $v$ of the row. So over the draws, with $\bar c$, the mean cosine of all $n^2$ pairs,
+# For normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. Half the
+# mean squared lead is the variance $v$ of the row. So with $\bar c$, the mean cosine of all $n^2$ pairs,
 #
 # $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
 # \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d} \key{row-variance-at-initialisation}$$
 
 # %% [markdown] id="inits"
-# The first two factors come from the initialisation. With $d = 512$:
+# The first two factors come from the initialisation. Each is $1/3$ for `nn.Linear` (uniform in $\pm 1 / \sqrt d$), $1/2$ for
+# `nn.MultiheadAttention` (default sizes), and $0.2$ for normal entries of deviation 0.02 at $d = 512$. So their product is $1/9$, $1/4$
+# or $0.04$.
 #
-# | how $W_Q$ and $W_K$ are drawn | $d\, \sigma_w^2$ | product of both |
-# |---|---|---|
-# | `nn.Linear`: uniform in $\pm 1 / \sqrt d$ | $1/3$ | $1/9$ |
-# | `nn.MultiheadAttention` (default sizes): uniform in $\pm \sqrt{6 / 4d}$ | $1/2$ | $1/4$ |
-# | normal, deviation 0.02 | $0.2$ | $0.04$ |
-#
-# Suppose the product is 1, so that only the third factor is left. **Predict** $v$ for 64 tokens of which any two different ones
-# have the cosine 0, then 0.5, then 0.9.
+# Suppose it is 1, so that only the third factor is left. **Predict** $v$ for 64 tokens of which any two different ones have
+# the cosine 0, then 0.5, then 0.9.
 
 # %% id="inits-measured" tags=["predicted"]
 d, d_k, n = 512, 64, 64
@@ -229,7 +203,7 @@ for cosine in (0, 0.5, 0.9):
 # ## What the scale is not
 #
 # Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
-# into the dot product and has no bias, because $c = 1 / \sqrt{d_k}$ can be taken into the weights. With $W' = c\, W_Q$ their scores are ours. (T5 did this.)
+# into the dot product and has no bias: with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ their scores are ours. (T5 did this.)
 #
 # Does such a **twin** learn in the same way? A step of gradient descent subtracts the step size $\eta$ times the gradient.
 
@@ -273,9 +247,9 @@ for kind in experiments.LAYERS:
 # seeds its mean is 29, and the others need 4 or 5.) The twin does not divide either, so it is the start that slows the unscaled layer.
 
 # %% [markdown] id="silent"
-# Why is that start bad? A query changes $W_Q$ and $W_K$ only through $g = J a$, where $a$ and $g$ are the gradients of its loss by its
-# weights $w$ and by its scores, and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian` (there the weights were $s$). Where one key has nearly all the
-# weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 of them before the first step:
+# Why is that start bad? A query changes $W_Q$ and $W_K$ only through the gradient $g$ of its loss by its scores. That is $g = J a$, where
+# $a$ is the gradient by its weights $w$ and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian`. Where one key has nearly all
+# the weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 queries before the first step:
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
@@ -286,13 +260,13 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
     print("{:18s} {:6.2f} {:9.2f}".format(what, *pair))
 
 # %% [markdown] id="silent-notice"
-# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. Against it speaks that the mean norm of $J$, the largest factor by which it stretches a change, falls only a little (on the card, at $d_k = 64$, it even rises), and
-# the mean length of $g$ by a third.
+# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. But the mean norm of
+# $J$, the largest factor by which it stretches a change, falls only a little, and the mean length of $g$ by a third. This speaks against it.
 
 # %% [markdown] id="ways"
-# So we intervene, and train the unscaled layer anew, in three ways. In the first, *silent raised*, every silent $g$ gets the mean length
-# of its batch, in its own direction. The other two are controls: *others lengthened*, where the length that these gained in all is shared
-# among as many queries that are not silent, and *exchanged*, where a silent $g$ gets it in the direction of another in its batch.
+# So we intervene, and train the unscaled layer anew, in three ways. In *silent raised* every silent $g$ gets the mean length of its batch,
+# and keeps its direction. The other two are controls. In *others lengthened* as much length in all is given to as many queries that are not
+# silent. In *exchanged* a silent $g$ gets the length, but the direction of another silent one.
 #
 # **Predict** which of the three helps most. If length alone mattered, what would the controls do?
 
@@ -301,8 +275,8 @@ figures.steps_of_ways(record.results)
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # Raising the silent queries helps most: the mean falls from 29 steps to 13. Lengthening others leaves 22, and exchanged directions do not
-# help, with 35. So it is not length alone; what the silent queries have to say matters. So extremely small gradients are a
-# part of the cause in this task, but a third of the delay stays.
+# help, with 35. So it is not length alone, and extremely small gradients are a part of the cause in this task. But a third of the delay
+# stays.
 
 # %% [markdown] id="trained"
 # ## After training
@@ -323,44 +297,22 @@ for which in (np.min, np.median, np.max):
 
 # %% [markdown] id="trained-notice"
 # Without the scale this model is useless. That does not prove that models need one: it was trained with it, and dividing its $W_Q$ by 8
-# would undo the damage exactly. Nor does the division hold the variance of its
-# rows at 1: training may make the matrices large, and $q$ and $k$ dependent, so no fixed divisor bounds a score.
+# would undo the damage exactly. Nor does the division hold the variance of its rows at 1 once the matrices have been trained.
 
 # %% [markdown] id="holds"
-# Several large models hold their scores in other ways:
+# Several large models keep their scores in bounds in other ways:
 #
 # | way | what is done | in |
 # |---|---|---|
-# | QK-norm with gain | $q$ and $k$ are normalised and multiplied by learnt gains | ViT-22B, Qwen3, Gemma 3 |
+# | QK-norm with gain | $q$ and $k$ are normalised (section {section}`similar`) and multiplied by learnt gains | ViT-22B, Qwen3, Gemma 3 |
 # | clipping | if a head's largest score exceeds 100 after a step, its $W_Q$ and $W_K$ are made smaller | Kimi K2 |
 # | soft cap | $s$ becomes $50 \tanh(s / 50)$ | Gemma 2 |
-
-# %% [markdown] id="qk-norm"
-# If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine times a fixed factor, whatever the matrices
-# become:
-#
-# $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
-# \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
-# \label{query-key-normalisation}$$
-
-
-# %% id="qk-norm-code"
-def root_mean_square(x):
-    return np.sqrt((x**2).mean(axis=-1, keepdims=True))
-
-
-query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
-for factor in (1, 100):  # of W_Q
-    q, k = factor * query, key
-    plain = (q @ k.T / 8)[0].round(2)
-    normed = ((q / root_mean_square(q)) @ (k / root_mean_square(k)).T / 8)[0].round(2)
-    print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
 
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. So we can measure the one on some
-# tokens, and mend it with the other.
+# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. So we can measure that variance on some tokens, and mend it
+# with a factor.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -370,19 +322,24 @@ my_start = ...  # your function
 check("unit-row-variance", my_start)
 
 # %% [markdown] id="own-ours" tags=["ours"]
-# A divisor of $W_Q$ divides the scores, and their variance by its square. So we divide by the root of the mean variance.
+# A divisor of $W_Q$ divides the scores, and their variance by its square. So we divide by the root of the mean variance:
+#
+# ```python
+# def my_start(x, w_query, w_key):
+#     scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_query.shape[1])
+#     return w_query / np.sqrt(scores.var(axis=-1).mean())
+# ```
 
+# %% [markdown] id="own-try"
+# Let us try it on 64 tokens of cosine 0.5, with matrices as `nn.Linear` draws them:
 
 # %% id="own-code"
-def unit_start(x, w_query, w_key):
-    """W_Q times the factor that gives the rows of x a mean variance of 1."""
-    scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_query.shape[1])
-    return w_query / np.sqrt(scores.var(axis=-1).mean())
-
+if my_start is ...:  # not written yet: take ours
+    from attn_course.lessons.scaling.tasks_turns import unit_start as my_start
 
 tokens = np.sqrt(0.5) * (basis[0] + basis[1:])  # of cosine 0.5
-w_query, w_key = rng.uniform(-1, 1, size=(2, d, d_k)) / np.sqrt(d)  # as nn.Linear does
-for w in (w_query, unit_start(tokens, w_query, w_key)):
+w_query, w_key = rng.uniform(-1, 1, size=(2, d, d_k)) / np.sqrt(d)
+for w in (w_query, my_start(tokens, w_query, w_key)):
     rows = (tokens @ w) @ (tokens @ w_key).T / np.sqrt(d_k)
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
@@ -471,12 +428,12 @@ scaled = {name: s / np.sqrt(d_k) for name, s in drawn.items()}
 figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer"
-# Related entries in $q$ alone do not change the variance (but the tails get heavier), because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
+# Related entries in $q$ alone do not change the variance, because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
 # $1 + 15 \cdot 0.25 = 4.75$. Deviations of 1.5 give $1.5^4 \approx 5$. Means of 0.5 move the mean to $16 \cdot 0.25 / 4 = 1$ and the variance to $1 + 2 \cdot 0.25$. The last
 # query has $\|q\|^2 = 3 \cdot 16$, so its row has the variance 3.
 
 # %% [markdown] id="correlated"
-# **When $q$ and $k$ depend on each other.** Training aims at just that. Let standard normal entries be correlated,
+# **When $q$ and $k$ depend on each other.** Let standard normal entries be correlated,
 # $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, with $e_i$ standard normal and independent of all $q_i$, and different $i$ independent.
 # Then $q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i$ has the mean $\rho$. In its square the mixed term has mean 0, because $e_i$
 # has. The fourth moment of a standard normal number is 3: integrate $x^3 \cdot x\, e^{-x^2/2}$ by parts, and 3 times the variance is
@@ -484,8 +441,17 @@ figures.broken_assumptions(scaled)
 #
 # $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
 
+# %% [markdown] id="divisors"
+# **Two other divisors** turn up in code: $d_k$ itself, and the root of $d_{\text{model}} = h\, d_k$ with $h$ heads (lesson
+# {lesson}`heads`). Under the usual assumption,
+#
+# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
+# \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
+#
+# The second is usually a slip. The first can be deliberate, as we see now.
+
 # %% [markdown] id="mup"
-# After the scale the mean is $\rho \sqrt{d_k}$, which at the same $\rho$ grows with the width. **muP**, a set of rules for widening a model
+# Let $q$ and $k$ be correlated as above. After the scale the mean is $\rho \sqrt{d_k}$, which at the same $\rho$ grows with the width. **muP**, a set of rules for widening a model
 # (Yang et al., 2022), therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide models. The root keeps *random*
 # scores alike.
 #
@@ -556,7 +522,7 @@ for name, keys in (("equal keys", equal), ("third twice as long", longer)):
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="spot-cosine"
-# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Both divide a dot product by something. But take the query $(1, 0)$ and the keys $(1, 0)$ and
+# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Take the query $(1, 0)$ and the keys $(1, 0)$ and
 # $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and the cosine the first, 1 against
 # $1 / \sqrt{2}$.
 #
@@ -572,6 +538,27 @@ query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
 print("q.k / sqrt(d_k)", scaled_dot_scores(query, key)[0])
 print("cosine         ", reference.cosine_scores(query, key)[0])
 print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * np.exp(-2)), 3))
+
+# %% [markdown] id="qk-norm"
+# **QK-norm** makes scores cosines, too. If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine times a fixed factor, whatever the matrices
+# become:
+#
+# $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
+# \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
+# \label{query-key-normalisation}$$
+
+
+# %% id="qk-norm-code"
+def root_mean_square(x):
+    return np.sqrt((x**2).mean(axis=-1, keepdims=True))
+
+
+query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
+for factor in (1, 100):  # of W_Q
+    q, k = factor * query, key
+    plain = (q @ k.T / 8)[0].round(2)
+    normed = ((q / root_mean_square(q)) @ (k / root_mean_square(k)).T / 8)[0].round(2)
+    print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
 
 # %% [markdown] id="measured"
 # ## Deeper: the training, measured in full
@@ -591,7 +578,7 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
-# The picture is the same with Adam and at 256. At 16 the delay is smaller, and the controls come nearer to the silent queries raised.
+# The picture is the same with Adam and at 256. At 16 the delay is smaller, and lengthening others helps nearly as much as raising the silent ones.
 # Is it the queries that are sure and wrong? Raising only the silent ones whose largest score is the wrong item's helps less, everywhere,
 # than raising only those that are right already.
 #
@@ -610,7 +597,7 @@ for name, sizes in experiments.STEP_SIZES.items():
 
 # %% [markdown] id="steps-notice"
 # At small step sizes of SGD the scaled layer is slowest. Its gradients carry the factor $c$, and the twin's step for $W_Q$ is in effect 64
-# times as long. So at one small step size the scale can look like a brake.
+# times as long.
 #
 # **A twin under Adam.** Adam moves each entry by $-\eta\, m / (\sqrt v + \varepsilon)$, where $m$ and $v$ are the two averages. We train a
 # scaled layer with $d_k = 64$ for 20 steps, and its twin from $W' = W_Q / 8$, whose step for $W'$ is multiplied by a factor:
@@ -634,9 +621,8 @@ for optimizer in ("SGD", "Adam"):
 #   footnote the variance.
 # - Lord Rayleigh, *Nature* 72, page 318 (1905): the random walk.
 # - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
-# - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5. Its Mesh TensorFlow code starts $W_Q$ smaller. A
-#   comment in transformers says "to avoid scaling before softmax"
-#   ([issue 18284](https://github.com/huggingface/transformers/issues/18284)).
+# - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5. Its Mesh TensorFlow code starts $W_Q$ smaller
+#   (see [issue 18284](https://github.com/huggingface/transformers/issues/18284)).
 # - J. L. Ba, J. R. Kiros and G. E. Hinton (2016), [arXiv:1607.06450](https://arxiv.org/abs/1607.06450): layer normalisation.
 # - Scores held in training: query-key normalisation, A. Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245), in
 #   ViT-22B ([arXiv:2302.05442](https://arxiv.org/abs/2302.05442)), Qwen3 ([arXiv:2505.09388](https://arxiv.org/abs/2505.09388)) and Gemma 3

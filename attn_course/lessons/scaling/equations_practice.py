@@ -132,34 +132,18 @@ def _(normal, rng, d_model, d_k):
     return {"x": row(normal(d_model)), "W": weights_of_variance(normal, rng, (d_model, d_k), deviation, "W"), r"\sigma_w": deviation}
 
 
-@claim("score-variance-at-initialisation", serves="C3", rests_on="score-variance-from-deviations variance-after-projection")
-def _(normal, rng, d_model, d_k):
-    r"""\mathrm{Var}\Bigl[ \frac{x W_Q W_K^\top y^\top}{\sqrt{d_k}} \Bigr] = \sigma_Q^2\, \sigma_K^2\, \|x\|^2\, \|y\|^2
-    where x, y fixed ;; entries of W_Q, W_K independent, mean 0, variances sigma_Q^2 and sigma_K^2
-    Eq. score-variance-from-deviations after Eq. variance-after-projection.
-        X17: LayerNorm makes queries and keys unit-variance: 2\, \|x\|^2\, \|y\|^2 -> 2
-        the factor d_k left: = \sigma_Q^2 -> = d_k\, \sigma_Q^2
-        x . y: \|x\|^2\, \|y\|^2 -> (x \cdot y)^2
-
-    With |x|^2 = |y|^2 = d_model: 1/9 for nn.Linear, 1/4 for packed Xavier. A difference of two keys' tokens may stand for y.
-    """
-    (x, y), deviations = normal(2, d_model), {"Q": rng.uniform(0.3, 0.6), "K": rng.uniform(0.7, 0.9)}
-    random = {f"W_{name}": weights_of_variance(normal, rng, (d_model, d_k), deviation, name) for name, deviation in deviations.items()}
-    return {"x": row(x), "y": row(y), "d_k": d_k, **random, **{rf"\sigma_{name}": deviation for name, deviation in deviations.items()}}
-
-
 def alike(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
     """Return tokens with a squared length of d that share a part, and so have cosines of many sizes."""
     tokens = rng.normal(size=(n, d)) + 1.5 * rng.normal(size=d)
     return np.asarray(np.sqrt(d) * tokens / np.linalg.norm(tokens, axis=-1, keepdims=True))
 
 
-@claim("row-variance-at-initialisation", serves="C3", rests_on="score-variance-at-initialisation")
+@claim("row-variance-at-initialisation", serves="C3", rests_on="score-variance-from-deviations variance-after-projection")
 def _(normal, rng, n, d, d_k):
     r"""\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
         \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d}
     where v = variance of a row over n keys, after the scale ;; all tokens of squared length d
-        ;; entries of W_Q, W_K as in {eq}`score-variance-at-initialisation`
+        ;; entries of W_Q, W_K independent, mean 0, variances sigma_Q^2 and sigma_K^2
     v is half the mean squared lead, and the lead of j over l is the score of x with y_j - y_l, of squared length 2 d (1 - cos).
         X17: LayerNorm makes the row's variance 1: \mathbb{E}[v] = 1 - \bar c
         the tokens' likeness forgotten: (1 - \bar c) ->

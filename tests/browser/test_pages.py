@@ -49,3 +49,15 @@ def test_each_deeper_section_is_one_fold_with_its_heading_in_sight(root: Path, t
         own = re.sub(r"(?s)<(style|script)\b.*?</\1>", "", fold.partition('id="Sources')[0])
         assert own.count("</details>") == own.count("<details") + 1
     assert "Sources" not in "".join(fold for fold in folds[:-1])
+
+
+def test_a_page_has_its_title_its_sections_and_its_neighbours(root: Path, tmp_path: Path) -> None:
+    pages = [path for path in write_pages(root, tmp_path, only=["lookup", "softmax", "scaling"]) if path.stem[:2].isdigit()]
+    first, page, last = [path.read_text(encoding="utf-8") for path in pages]
+    assert "<title>02 Softmax: from scores to weights</title>" in page
+    contents = re.search(r'<nav aria-label="Contents">(.*?)</nav>', page)[1]
+    places = re.findall(r'<li><a href="#([^"]+)">', contents)
+    assert places == re.findall(r'<h2 id="([^"]+)"', page)
+    assert re.findall(r'rel="(\w+)" href="([^"]+)"', contents) == [("prev", pages[0].name), ("next", pages[2].name)]
+    assert ('<a rel="prev"' in first, '<a rel="next"' in last) == (False, False)
+    assert re.search(r'<a class="skip" href="#lesson">.*?<main id="lesson" tabindex="-1">', page, re.DOTALL)

@@ -56,7 +56,8 @@ def without_names(found: Class, marked: Sequence[Marked], aliases: Mapping[str, 
         )
         alias = aliases[each.student]
         shown = replace(each, student=alias, name="", assignment=each.lesson or "", notebook=chapter, notes=tuple(texts), decided=decided)
-        masked.append(replace(shown, place=f"{alias}/{chapter or each.lesson}"))
+        answers = {task: hidden(text) for task, text in each.answers.items()}
+        masked.append(replace(shown, place=f"{alias}/{chapter or each.lesson}", answers=answers))
     own_words = re.compile("|".join(rf"(?<!\w){re.escape(student)}(?!\w)" for student in short) or r"(?!)")
     notes = [own_words.sub(lambda name: short[name[0]], hidden(note)) for note in found.notes]  # these are ours, and list ids
     return replace(found, notes=tuple(notes)), masked

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from attn_course.classroom.feedback import SIGNS
 from attn_course.classroom.hand_ins import Class
-from attn_course.classroom.marks import Marked, percent, points_of, remarks
+from attn_course.classroom.marks import Marked, percent, points_of, remarks, status_of
 from attn_course.classroom.pages import page
 from attn_course.numbers import counted, lesson_number, place, task_number
 
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
 _URGENCY = ("not judged", "note", "late", "decision", "duplicate", "not asked for", "missing")
 
 
-def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any]) -> str:
-    """Return the report on the class as HTML; `about` holds seed, version, lessons, due date and sandbox."""
+def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any], pages: Mapping[str, Marked] = MappingProxyType({})) -> str:
+    """Return the report on the class as HTML.
+
+    `about` holds seed, version, lessons, due date and sandbox. `pages`: the feedback pages by their places beside this one.
+    """
     counting = [each for each in marked if each.counts]
     shares = [percent(*points_of(list(own))) for _, own in groupby(counting, key=lambda each: each.student)]
     return page(
@@ -28,6 +33,8 @@ def class_page(found: Class, marked: Sequence[Marked], about: Mapping[str, Any])
         n_graded=sum(each.status == "graded" for each in marked),
         middle=f"median {median(shares):.0f} % of the points" if shares else "no marks",
         figures=_figures(marked, shares),
+        grids=[_grid(lesson, counting, {id(each): name for name, each in pages.items()}) for lesson in about["lessons"]],
+        signs={word: text[0] for word, text in SIGNS.items()},
         notes=_notes(found, marked),
         levels=sorted(Counter(each.sandbox for each in marked if each.sandbox).items()),
         about=about,
@@ -79,6 +86,16 @@ def mistakes(marked: Sequence[Marked]) -> list[tuple[str, int]]:
     }
     students = Counter(key[1:] for key in made)
     return [(key[1], count) for key, count in sorted(students.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _grid(lesson: str, counting: Sequence[Marked], names: Mapping[int, str]) -> dict[str, Any]:
+    """Return who did what in a lesson: its tasks, and for each student the feedback page, the points and a word for each task."""
+    own = [each for each in counting if each.lesson == lesson]
+    rows = [
+        {"who": each.who, "page": names.get(id(each)), "points": each.points, "words": [status_of(one, each) for one in each.verdicts]}
+        for each in own
+    ]
+    return {"number": lesson_number(lesson), "tasks": own[0].verdicts if own else (), "rows": rows}
 
 
 def _figures(marked: Sequence[Marked], shares: Sequence[float]) -> dict[str, "Picture | None"]:

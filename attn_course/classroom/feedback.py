@@ -5,7 +5,7 @@ from attn_course.classroom.pages import page
 from attn_course.numbers import cite, lesson_number
 from attn_course.tasks.core import Verdict
 
-_SIGNS = {
+SIGNS = {
     "passed": "✓ passed",
     "partly": "◐ partly right",
     "failed": "✗ not right",
@@ -17,15 +17,22 @@ _SIGNS = {
 
 def feedback_page(marked: Marked) -> str:
     """Return the feedback on a notebook that was handed in, as HTML."""
+    judged = marked.verdicts if marked.status != "not judged" else ()
     return page(
         "feedback.html",
         title=f"{marked.assignment or marked.notebook}: feedback for {marked.who}",
         chapter=f"chapter {lesson_number(marked.lesson)}" if marked.lesson is not None else "no chapter of the course",
         marked=marked,
         remarks=remarks(marked),
-        signs=_SIGNS,
-        tasks=[_with_advice(verdict, marked) for verdict in marked.verdicts if marked.status != "not judged"],
+        signs=SIGNS,
+        tasks=[_with_advice(verdict, marked) for verdict in judged if not _is_settled(verdict, marked)],
+        settled=[verdict for verdict in judged if _is_settled(verdict, marked)],
     )
+
+
+def _is_settled(verdict: Verdict, marked: Marked) -> bool:
+    """Whether a line says all: the task is passed, and the teacher has decided nothing about it."""
+    return verdict.passed and marked.decided_on(verdict.task) is None
 
 
 def _with_advice(verdict: Verdict, marked: Marked) -> tuple[Verdict, str, str, str]:

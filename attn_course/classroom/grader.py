@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class Graded:
 
     `verdicts`: one for each task that is asked for, in order, whatever became of the submission. `notes`: what a teacher should
     know. `lesson`: the lesson; None if it cannot be told, and there are no verdicts then. `seconds`: time taken. `problem`: why
-    the file could not be judged at all; empty if it was.
+    the file could not be judged at all; empty if it was. `answers`: what was handed in for each task, by its id.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -52,6 +52,7 @@ class Graded:
     lesson: str | None
     seconds: float
     problem: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Grader:
@@ -134,7 +135,8 @@ class Grader:
             taken_s += sitting.seconds
         self._evaluate(sitting, time.monotonic() + within_s - taken_s)
         verdicts = tuple(sitting.verdicts[task.id] for task in submission.tasks)
-        return Graded(verdicts, (*submission.notes, *sitting.notes), submission.lesson, time.monotonic() - start)
+        notes = (*submission.notes, *sitting.notes)
+        return Graded(verdicts, notes, submission.lesson, time.monotonic() - start, answers=submission.answered)
 
     def _sit(self, submission: Submission, student: str, within_s: float) -> "tuple[_Sitting, int | None]":
         """Go through a submission once; return also how the worker ended, if by itself."""

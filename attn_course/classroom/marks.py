@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -51,6 +51,7 @@ class Marked:
     `late`: what a learning platform says of its lateness.
     `decided`: what the teacher decided about it.
     `handed_in`: when it came, by its timestamp.txt.
+    `answers`: what was handed in for each task, by its id.
     """
 
     student: str
@@ -67,6 +68,7 @@ class Marked:
     late: str = ""
     decided: tuple[Decided, ...] = ()
     handed_in: datetime | None = None
+    answers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def who(self) -> str:
@@ -279,7 +281,7 @@ def _marked(
         why = f"{hand_in.notebook}{'' if hand_in.problem else ':'} {problem}"
         marked = Marked(*who, "not judged", verdicts, (why, *hand_in.notes))
     else:
-        marked = Marked(*who, "graded", result.verdicts, result.notes, sandbox=result.sandbox)
+        marked = Marked(*who, "graded", result.verdicts, result.notes, sandbox=result.sandbox, answers=result.answers)
     return replace(marked, late_by=late_by, place=hand_in.place, late=late, handed_in=hand_in.handed_in)
 
 

@@ -50,7 +50,7 @@ def write_outputs(
     for name, each in pages.items():
         store.write(name, feedback_page(each), durable=False)
     store.tidy("feedback", pages)
-    store.write("class.html", class_page(*on_pages, about))
+    store.write("class.html", class_page(*on_pages, about, pages))
     store.write("report.json", as_json(report(found, marked, about) | {"times": dict(times)}))
 
 

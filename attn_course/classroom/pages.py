@@ -1,6 +1,6 @@
 """Pages that stand alone: one file, no scripts, nothing loaded from anywhere, light and dark, and fit for paper.
 
-Their HTML is in templates/, which escape all that they show: no code beside them makes HTML out of text.
+Their HTML is in templates/, which escape all that they show: no code beside them makes HTML out of text, but for `typeset`.
 """
 
 import base64
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from attn_course.numbers import counted, eq, task_number
 
@@ -36,8 +37,19 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
+    made.filters["typeset"] = typeset
     made.filters |= {"base64": lambda content: base64.b64encode(content).decode("ascii"), "split_at_code": _CODE.split}
     return made
+
+
+def typeset(latex: str) -> Markup:
+    """Return a formula as MathML, in which all that it quotes is escaped; one that the course does not know as code."""
+    from attn_course.game.mathml import mathml
+
+    try:
+        return Markup(mathml(latex))
+    except ValueError:
+        return Markup("<code>{}</code>").format(latex)
 
 
 def sentence(text: str, entry: str = "") -> str:

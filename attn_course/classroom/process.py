@@ -126,7 +126,10 @@ def grade_here(setup: Setup, hand_in: HandIn, within_s: float) -> NotebookResult
         result = NotebookResult(hand_in.place, hand_in.sha256, graded.verdicts, hand_in.notes, hand_in.lesson, problem=graded.problem)
     else:
         notes = tuple(dict.fromkeys([*hand_in.notes, *graded.notes]))
-        result = NotebookResult(hand_in.place, hand_in.sha256, tuple(graded.verdicts), notes, hand_in.lesson, str(grader.probe.level))
+        level = str(grader.probe.level)
+        result = NotebookResult(
+            hand_in.place, hand_in.sha256, tuple(graded.verdicts), notes, hand_in.lesson, level, answers=dict(graded.answers)
+        )
     return replace(result, seconds=seconds).cleaned()
 
 

@@ -2,8 +2,8 @@
 
 import contextlib
 import json
-from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class NotebookResult:
     `place`, `sha256`: which notebook, and which state of it. `verdicts`: one for each task of its chapter. `notes`: what the
     teacher should know. `lesson`: the lesson it was graded by. `sandbox`: what confined it: "full", "no network namespace",
     "limits only" or "none". `problem`: why it could not be judged; empty if it was. `seconds`: time it took.
+    `answers`: what was handed in for each task, by its id.
     """
 
     place: str
@@ -40,10 +41,13 @@ class NotebookResult:
     sandbox: str = ""
     problem: str = ""
     seconds: float = 0.0
+    answers: Mapping[str, str] = field(default_factory=dict)
 
     def cleaned(self) -> "NotebookResult":
         """Return it with texts that every file can hold: hostile code may have put anything into them."""
-        return replace(self, verdicts=tuple(_clean_verdict(verdict) for verdict in self.verdicts), notes=tuple(map(_clean, self.notes)))
+        verdicts = tuple(_clean_verdict(verdict) for verdict in self.verdicts)
+        answers = {task: _clean(text) for task, text in self.answers.items()}
+        return replace(self, verdicts=verdicts, notes=tuple(map(_clean, self.notes)), answers=answers)
 
 
 def _clean_verdict(verdict: Verdict) -> Verdict:

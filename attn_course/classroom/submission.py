@@ -61,6 +61,11 @@ class Submission:
         return [task.variant(self.key) for task in all_tasks(self.lesson) if task.id in self.answers]
 
     @property
+    def answered(self) -> dict[str, str]:
+        """What stands in the answer cells of each task."""
+        return {task: "\n\n".join(self.cells[at].source for at in places) for task, places in self.answers.items() if places}
+
+    @property
     def questions(self) -> dict[str, dict[str, Any]]:
         """The numbers of this notebook by name, for each task of its lesson that asks with such."""
         tasks = [task.variant(self.key) for task in all_tasks(self.lesson)]

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm, to_rgb
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
@@ -25,6 +25,7 @@ MOST_ANNOTATED_CELLS = 100
 LABEL_POINTS = 9.5
 SMALLEST_POINTS = 7.5
 POINTS_PER_INCH = 72
+PINK = LinearSegmentedColormap.from_list("weights", WEIGHTS_MAP)
 LEADER: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2)), "label": "_leader"}
 ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
     "color": DARK,
@@ -66,7 +67,7 @@ def each_of_shape(argument: str, arrays: Mapping[str, ArrayLike], *shape: int) -
 
 
 def colour_scale(visible: np.ndarray, signed: bool, limits: tuple[float, float] | None) -> Normalize:
-    """Return how numbers become colours: cividis from 0 or the minimum, or PuOr centred at zero."""
+    """Return how numbers become colours: pink from 0 or the minimum, or PuOr centred at zero."""
     finite = visible[~np.isnan(visible)]
     low, high = limits or (float(finite.min(initial=0.0)), float(finite.max(initial=0.0)))
     if signed:
@@ -97,7 +98,7 @@ def draw_heatmap(
         raise ValueError(f"matrix must be finite wherever the mask allows; got {matrix[row, column]} at row {row}, column {column}")
     visible = np.where(allowed, matrix, np.nan)
     scale = colour_scale(visible, signed, limits)
-    image = ax.imshow(visible, cmap=SIGNED_MAP if signed else WEIGHTS_MAP, norm=scale, interpolation="nearest")
+    image = ax.imshow(visible, cmap=SIGNED_MAP if signed else PINK, norm=scale, interpolation="nearest")
     ax.grid(False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)

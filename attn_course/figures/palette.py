@@ -44,7 +44,8 @@ ROLES = {
     "output": OUTPUT,
 }
 
-WEIGHTS_MAP = "cividis"
+# From 0 to the largest weight: dark like a dark page and not white on it, through the colour of weights, to nearly white.
+WEIGHTS_MAP = ("#2B1125", "#7A3A61", WEIGHTS, "#F9E3EF")
 SIGNED_MAP = "PuOr"
 
 # Curves without a role: colours that mean nothing else in the course, each with its own dash pattern.

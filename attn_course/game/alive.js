@@ -51,16 +51,18 @@ const seeded = (seed) => () => {
   t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
   return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
 };
-const POOLS = { set: [0, 1], share: [0.2, 0.4, 0.5, 0.6, 0.8], positive: [1, 2, 3, 0.5], whole: [1, 2, 3, 4], any: [0, 1, 2, 3, -1, -2] };
+const POOLS = { set: [0, 1], share: [0.2, 0.4, 0.5, 0.6, 0.8], positive: [1, 2, 3, 0.5], whole: [1, 2, 3, 4], any: [1, 2, 3, -1, -2, 0] };
 const PATTERNS = [(c, r) => r(), (c) => c, (c, r, i, j) => r(j), (c, r, i) => r(i), (c, r, i, j) => r(Math.min(i, j), Math.max(i, j)), (c, r, i, j) => (i === j ? c : 0)];
-const patterned = (one, value, random, pattern) => {
-  const some = POOLS[one.kind], drawn = new Map(), any = () => some[Math.floor(random() * some.length)], c = any();
+const patterned = (one, value, random, pattern, zeros = true) => {
+  const some = one.kind === "any" && !zeros ? POOLS.any.slice(0, -1) : POOLS[one.kind], drawn = new Map(), any = () => some[Math.floor(random() * some.length)], c = any();
   const number = (...key) => (key.length ? (drawn.has(key.join()) ? drawn : drawn.set(key.join(), any())).get(key.join()) : any());
   const make = (x, places) => (x.column ? { column: make(x.column, places) } : Array.isArray(x) ? x.map((y, k) => make(y, [...places, k])) : PATTERNS[pattern](c, number, ...places.slice(-2)));
   const fits = one.kind === "any" || one.kind === "set" || pattern < PATTERNS.length - 1;
   return fits ? make(value, []) : value;
 };
-const others = (life, random, patterns) => Object.fromEntries(life.inputs.map((one) => [one.key, patterned(one, life.values[one.key], random, Math.floor(random() * patterns))]));
+const others = (life, random, patterns, zeros = true) => Object.fromEntries(life.inputs.map((one) => [one.key, patterned(one, life.values[one.key], random, Math.floor(random() * patterns), zeros)]));
+// Numbers that tell most change one symbol, and none to 0. So these are tried first.
+const another = (life, random, one) => ({ ...structuredClone(life.values), [one.key]: patterned(one, life.values[one.key], random, Math.floor(random() * PATTERNS.length), false) });
 const sound = (found) => {
   const { all, fail, defined } = counted(found);
   return all > 0 && !fail && defined;
@@ -70,7 +72,7 @@ const TRIES = 1500, SAMPLES = 24;
 const searched = (life, form, hidden) => {
   const random = seeded(7);
   for (let k = 0; k < TRIES; k++) {
-    const values = others(life, random, PATTERNS.length);
+    const values = k < TRIES / 3 ? another(life, random, life.inputs[k % life.inputs.length]) : others(life, random, PATTERNS.length, k > (2 / 3) * TRIES);
     try {
       const { $, found } = judged(life, life.forms[0], values);
       if (sound(found) && sound(evaluated(life, form, $)) === hidden) return values;
@@ -128,7 +130,17 @@ const start = (root) => {
   longest = LONG;
   const life = LIFE, values = structuredClone(life.values);
   const find = (name) => root.querySelector(`.alv-${name}`);
-  const off = new Map(), never = () => (off.has(form) ? off : off.set(form, alwaysOff(life, life.forms[form]))).get(form);
+  // Whether numbers hide a mistake, which takes a moment to find out: they are found, none of many do, or none can.
+  const HIDING = { found: " Can you find numbers on which this mistake does not show?", none: " This page has tried many other numbers, and the mistake shows on all of them.", off: " No numbers hide this mistake: the sides differ by the same amount, whatever the numbers are." };
+  const hiding = new Map();
+  const hidden = () => {
+    const asked = form;
+    if (!hiding.has(asked)) setTimeout(() => {
+      hiding.set(asked, alwaysOff(life, life.forms[asked]) ? "off" : searched(life, life.forms[asked], true) ? "found" : "none");
+      if (asked === form) draw(false);
+    });
+    return hiding.get(asked);
+  };
   let form = 0, at = null, lit = [], seen = 0;
 
   // Tables: of an input with fields, of anything else with cells that can be pointed at. A table of more axes is several.
@@ -190,7 +202,7 @@ const start = (root) => {
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;
-      const asks = !life.inputs.length ? " The numbers of this equation belong together, so that none can be changed alone." : never() ? " No numbers hide this mistake: the sides differ by the same amount, whatever the numbers are." : " Can you find numbers on which this mistake does not show?";
+      const asks = !life.inputs.length ? " The numbers of this equation belong together, so that none can be changed alone." : HIDING[hidden()] ?? "";
       return ["shown", `<b>${fail} of ${all} ${fail === 1 && word === "differ" ? "differs" : fail === 1 ? "fails" : word}.</b>${asks}`];
     }
     return ["hidden", `<b>0 of ${all} ${word}.</b> On these numbers the mistake does not show: no test on them can tell it from the equation.${form === seen || !life.inputs.length ? "" : " Can you find numbers on which it shows?"}`];
@@ -218,7 +230,7 @@ const start = (root) => {
     find("verdict").innerHTML = text;
     find("verdict").dataset.state = state;
     find("again").hidden = !life.inputs.length;
-    find("some").hidden = !wrong || !life.inputs.length || Boolean(problem) || !(state === "hidden" ? form !== seen : state === "shown" && !never());
+    find("some").hidden = !wrong || !life.inputs.length || Boolean(problem) || !(state === "hidden" ? form !== seen : state === "shown" && hiding.get(form) === "found");
     if (at && (!found || !explain($, found))) at = null;
     if (!at) find("how").innerHTML = "";
     root.alive = { $, found };
@@ -314,7 +326,7 @@ const start = (root) => {
     } else if (event.target.closest(".alv-some")) {
       const answer = searched(life, life.forms[form], find("verdict").dataset.state === "shown");
       if (answer) Object.assign(values, answer);
-      draw(true);
+      draw(true, ".alv-again"); // its own button is out of sight now
       if (!answer) find("verdict").innerHTML += ` None were found in ${TRIES} tries, which does not mean that there are none.`;
     } else if (event.target.closest(".alv-again")) {
       Object.assign(values, structuredClone(life.values));

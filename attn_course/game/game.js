@@ -229,6 +229,7 @@ function drawNav(desk) {
     const level = MACHINE.levels[Number(button.dataset.id.split(" ")[1])];
     button.setAttribute("aria-pressed", String(button.dataset.id === now));
     button.toggleAttribute("data-solved", (level?.id ?? button.dataset.id) in desk.solved);
+    if (button.dataset.id === now) nav.scrollLeft = button.offsetLeft - nav.offsetLeft - nav.clientWidth / 2; // on a phone it is one row
   }
 }
 

@@ -69,7 +69,9 @@ class StandIn:
         verdicts = tuple(_verdict(task, f"right {task.id} " in text, said) for task in asked)
         if "partly" in text:
             verdicts = (replace(verdicts[0], points=1), *verdicts[1:])
-        return SimpleNamespace(verdicts=verdicts, notes=notes, lesson=lesson, seconds=0.0, problem="")
+        return SimpleNamespace(
+            verdicts=verdicts, notes=notes, lesson=lesson, seconds=0.0, problem="", answers=dict.fromkeys((task.id for task in asked), said)
+        )
 
 
 class Unsafe(StandIn):

@@ -4,6 +4,7 @@ import re
 import subprocess
 import tomllib
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
 
@@ -41,12 +42,13 @@ def is_inert(text):
     """Whether a page can neither run nor load anything."""
     page = Reader(text)
     allowed = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
-    allowed |= {"table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img"}
+    allowed |= {"table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img", "pre", "a", "span"}
+    allowed |= {"math", "mrow", "mi", "mo", "mn", "mtext", "msub", "msup", "msubsup", "mfrac", "munderover", "munder", "mover", "mspace"}
     sources = [value for name, value in page.attributes if name in ("src", "href", "data", "action", "srcset")]
     return (
         set(page.tags) <= allowed
         and not any(name.startswith("on") for name, _ in page.attributes)
-        and all(source.startswith("data:image/png;base64,") for source in sources)
+        and all(source.startswith("data:image/png;base64,") or re.fullmatch(r"feedback/[^:]*\.html", source) for source in sources)
         and "default-src 'none'" in text
     )
 
@@ -104,7 +106,36 @@ def test_feedback_says_everything_about_every_task(graded):
         assert (known.name.replace("`", "") in text) == failed
         assert (sentence(cite(known.hint), task.entry).replace("`", "") in text) == failed
     counts = [text.count(words) for words in ("less < more & more", "✗ not right", "✓ passed")]
-    assert counts == [len(tasks) - 2, len(tasks) - 2, 2]
+    assert counts == [2 * (len(tasks) - 2), len(tasks) - 2, 1]  # as the diagnosis, and as the answer that stands below it
+    assert text.count("Your answer") == len(tasks) - 2
+    assert text.rindex("✗ not right") < text.index("✓ passed"), "what is left to do comes first"
+
+
+def test_a_formula_is_typeset_and_what_it_quotes_is_escaped():
+    told = Verdict("stable-softmax", "Title", False, 0, 1, "it is wrong", formula=r"\frac{e^{z_i}}{\text{<script>}}")
+    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (told,)))
+    assert is_inert(text)
+    assert "<mfrac>" in text
+    assert "&lt;script&gt;" in text
+    assert pages.typeset(r"\unknown{<b>}") == r"<code>\unknown{&lt;b&gt;}</code>"
+
+
+def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(room):
+    room.with_students(2)
+    room.hand_in("s01", right="1")
+    (room / "in" / "zoe").mkdir()
+    room.grade()
+    grid = re.search(r'<table class="grid">(.*?)</table>', page(room, "class.html"), re.DOTALL)[1]
+    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in grid.split("<tr>")[1:]]
+    assert rows[0] == ["Student", *(task.number for task in all_tasks("softmax")), "Points"]
+    named = {re.sub("<.*?>", "", row[0]): row for row in rows[1:]}
+    assert named["s01"][1:3] == ["✓", "✗"]
+    assert {*named["zoe"][1:-1]} == {"–"}
+    for row in named.values():
+        for place in re.findall('href="(.*?)"', row[0]):
+            assert (room / "out" / unquote(place)).is_file()
+    assert "href" in named["s01"][0]
+    assert "href" not in named["zoe"][0]
 
 
 def test_no_two_pages_have_one_name_and_that_of_a_notebook_that_was_not_judged_says_why(graded):

@@ -55,8 +55,8 @@ def test_rows_run_downwards_and_columns_to_the_right():
     matrix = np.zeros((3, 5))
     matrix[2, 1] = 1.0
     bright, dark = cell_pixels(matrix, None, 2, 1, annotate=False), cell_pixels(matrix, None, 1, 2, annotate=False)
-    assert share_of(bright, "#FEE838") > 0.99  # upper end of cividis
-    assert share_of(dark, "#00224E") > 0.99  # lower end
+    assert share_of(bright, palette.WEIGHTS_MAP[-1]) > 0.99
+    assert share_of(dark, palette.WEIGHTS_MAP[0]) > 0.99
 
 
 def test_a_signed_matrix_is_white_at_zero_and_equally_strong_on_both_sides():

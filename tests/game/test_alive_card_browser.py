@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from attn_course.figures.explorable import Explorable
 from attn_course.game.alive import card, life_of
@@ -133,9 +133,12 @@ def test_numbers_that_hide_a_mistake_are_found_and_said_to_be_no_test(page: Page
     assert text(page, "verdict").startswith("0 of 12 differ.")
 
 
-def test_what_cannot_be_changed_asks_for_no_numbers(page: Page):
-    mistake(page, "divided by lse", "log-softmax")
-    assert "Can you find" in text(page, "verdict", "log-softmax")
+def test_a_question_is_asked_only_where_it_has_an_answer(page: Page):
+    mistake(page, "normalised over the queries")
+    expect(page.locator(f"{WEIGHTS} .alv-verdict")).to_contain_text("Can you find")
+    mistake(page, "divided by lse", "log-softmax")  # of scores whose lse is 1 there are none among whole numbers
+    expect(page.locator(f"{of('log-softmax')} .alv-verdict")).to_contain_text("has tried many other numbers, and the mistake shows on all")
+    assert not page.locator(f"{of('log-softmax')} .alv-some").is_visible()
     mistake(page, "the diagonal hidden too", "causal-mask-in-columns")
     assert "belong together" in text(page, "verdict", "causal-mask-in-columns")
     assert page.locator(f"{of('causal-mask-in-columns')} :is(.alv-some, .alv-again):visible").count() == 0

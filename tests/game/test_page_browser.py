@@ -419,6 +419,17 @@ def finger(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
+def test_the_first_screen_of_a_phone_holds_the_task_and_numbers_and_the_level_that_is_open(finger):
+    finger.set_content(PAGE)
+    expect(finger.locator("[data-task]")).to_be_in_viewport(ratio=1)
+    dock = finger.locator(".brk-dock").bounding_box()["y"]
+    for cell in ("X, the, alive", "X, cat, alive"):
+        box = finger.get_by_label(cell).bounding_box()
+        assert box["y"] + box["height"] <= dock
+    finger.get_by_role("button", name="Level 11:").tap()
+    expect(finger.get_by_role("button", name="Level 11:")).to_be_in_viewport(ratio=1)
+
+
 def test_a_finger_finds_targets_of_44_pixels_and_the_next_step_at_hand(finger):
     finger.set_content(PAGE)
     cell = finger.get_by_label("W_Q, open, q0")

@@ -39,7 +39,10 @@ class Formula:
         self.definitions: dict[str, Definition] = {}
         self._uses: dict[tuple[int, str], list[tuple[Node, int]]] = {}
         try:
-            tree = with_runners(_in_pairs(_with_entries(self._with_declared(tree), frozenset())), frozenset())
+            tree = self._with_declared(tree)
+            nodes = [*tree.walk()]
+            tree = _with_entries(tree, frozenset()) if any(node.value == r"\sigma" and bound_by(node) for node in nodes) else tree
+            tree = with_runners(_in_pairs(tree) if any(_is_pair(node) for node in nodes) else tree, frozenset())
             self.claims = [claim for statement in tree.children for claim in self._claimed(statement)]
             trees = [*self.claims, *(definition.body for definition in self.definitions.values())]
             own = {letter for definition in self.definitions.values() for letter in definition.own}
@@ -276,16 +279,23 @@ def _in_pairs(tree: Node) -> Node:
         return sum(one.kind == "index" and one.value == letter for one in node.walk())
 
     def paired(node: Node) -> Node:
-        items = node.children[0].children if node.kind == "big" else ()
-        if len(items) != 1 or items[0].kind != "chain" or [one.kind for one in items[0].children] != ["index", "relation", "index"]:
+        if not _is_pair(node):
             return node
-        first, sign, second = items[0].children
+        domain, body = node.children
+        first, _, second = domain.children[0].children
         alone = all(count(tree, one.value) == count(node, one.value) for one in (first, second))
-        if sign.value not in _TURNED or first.value >= second.value or not alone:
-            return node
-        return replace(node, children=(replace(node.children[0], children=(second, items[0])), node.children[1]))
+        return replace(node, children=(replace(domain, children=(second, *domain.children)), body)) if alone else node
 
     return tree.map(paired)
+
+
+def _is_pair(node: Node) -> bool:
+    r"""Whether a sum stands over i < j, or another relation of two letters in their order."""
+    item = node.children[0].children[0] if node.kind == "big" and len(node.children[0].children) == 1 else node
+    if item is node or [one.kind for one in item.children] != ["index", "relation", "index"]:
+        return False
+    first, sign, second = item.children
+    return sign.value in _TURNED and first.value < second.value
 
 
 def with_runners(node: Node, active: frozenset[str]) -> Node:

@@ -101,10 +101,10 @@ def tokens_of(latex: str, names: Iterable[str] = ()) -> list[Token]:
 
 def _plain(tokens: list[Token], names: Sequence[str]) -> list[Token]:
     r"""Return tokens with plain letters in the place of \mathbf{x}, \vec{x} and their like, where only x is given."""
-    settled = [_settled(_lexed(name)) for name in names]
-    known = {one.text for name in settled for one in name}
-    plain = [(token, _EMPHASISED.match(token.text) if token.kind == "letter" and token.text not in known else None) for token in tokens]
-    return [replace(token, text=match[1]) if match and match[1] in known else token for token, match in plain]
+    emphasised = {token.text: match[1] for token in tokens if token.kind == "letter" and (match := _EMPHASISED.match(token.text))}
+    known = {one.text for name in names for one in _settled(_lexed(name))} if emphasised else set()
+    plain = {text: letter for text, letter in emphasised.items() if letter in known and text not in known}
+    return [replace(token, text=plain.get(token.text, token.text)) for token in tokens] if plain else tokens
 
 
 def _lexed(latex: str) -> Iterator[Token]:

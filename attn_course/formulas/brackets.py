@@ -7,6 +7,8 @@ from attn_course.formulas.cursor import CLOSING, Cursor
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.tree import Node
 
+CONDITIONS = ("chain", "all", "any")
+
 
 class Brackets(Cursor, ABC):
     """Reads brackets; a subclass reads the expressions in them."""
@@ -19,6 +21,17 @@ class Brackets(Cursor, ABC):
     def chain(self) -> Node:
         """Read an expression, or a relation between several."""
 
+    def conditions_together(self, commas: bool = False) -> Node:
+        r"""chain { \lor | \land chain }, of one kind; a comma may stand for \land."""
+        first = self.chain()
+        for kind, signs in (("any", (r"\lor", r"\text{or}")), ("all", (r"\land", r"\text{and}", *[","] * commas))):
+            if self.text in signs:
+                parts = [first]
+                while self.taken(*signs):
+                    parts.append(self.chain())
+                return Node(kind, tuple(parts))
+        return first
+
     def parenthesis(self) -> Node:
         """( expression ), or ( entries, of, a vector )."""
         with self.inside("("):
@@ -29,7 +42,7 @@ class Brackets(Cursor, ABC):
         """Read [condition], 1 where it holds and else 0, or blocks: [A, B; C, D], a wide space standing for a comma."""
         with self.inside("[", stop="]"):
             rows = [[self.cell()]]
-            while rows[-1][-1].kind != "chain" and (self.text in (",", ";") or (self.token.wide and self.text != "]")):
+            while rows[-1][-1].kind not in ("all", "any") and (self.text in (",", ";") or (self.token.wide and self.text != "]")):
                 if self.taken(";"):
                     rows.append([])
                 else:
@@ -37,16 +50,18 @@ class Brackets(Cursor, ABC):
                 rows[-1].append(self.cell())
         first, *others = itertools.chain(*rows)
         if not others and first.kind != "run":
-            return Node("iverson", (first,)) if first.kind == "chain" else first
+            return Node("iverson", (first,)) if first.kind in CONDITIONS else first
+        if len(rows) == 1 and {cell.kind for cell in rows[0]} == {"chain"}:
+            return Node("iverson", (Node("all", tuple(rows[0])),))
         for cell in (first, *others):
-            if cell.kind == "chain":
+            if cell.kind in CONDITIONS:
                 raise Malformed("a condition stands among blocks", cell.place)
         return _blocks(rows, "[")
 
     def cell(self) -> Node:
         r"""one block, or first \cdots last."""
         start = self.token.place[0]
-        first = self.chain()
+        first = self.conditions_together()
         comma = self.taken(",")
         if self.taken(r"\cdots"):
             self.taken(",")
@@ -69,8 +84,8 @@ class Brackets(Cursor, ABC):
         if not self.taken("_"):
             return Node("norm", (inner,))
         which = self.take()
-        if which.text not in ("2", "F", "1", "op"):
-            raise self.wrong("expected one of the norms 1, 2, F", which)
+        if which.text not in ("2", "F", "1", "op", "*", r"\infty"):
+            raise self.wrong(r"expected one of the norms 1, 2, \infty, F, *", which)
         return Node("norm", (inner,), {"op": "2"}.get(which.text, which.text))
 
     def braces(self) -> Node:
@@ -81,7 +96,7 @@ class Brackets(Cursor, ABC):
                 raise self.wrong("a set wants a colon and a condition: as parentheses write ( and ), bounds as in \\sum_{j=1}^{n}")
             if variable.kind != "index":
                 raise Malformed("expected one index before the colon of a set", variable.place)
-            condition = self.chain()
+            condition = self.conditions_together(commas=True)
         return Node("set", (variable, condition))
 
     def group(self) -> Node:
@@ -139,7 +154,7 @@ class Brackets(Cursor, ABC):
             token = self.take()
             return Node("word", (), "otherwise", token.place)
         self.taken(r"\text{if}", r"\text{for}")
-        return self.chain()
+        return self.conditions_together()
 
 
 def _blocks(rows: list[list[Node]], value: str) -> Node:

@@ -1,6 +1,7 @@
 """Functions: those every formula knows, those that are given or defined, and moments of what is random."""
 
 import functools
+import inspect
 import itertools
 import math
 import re
@@ -15,7 +16,7 @@ from attn_course.formulas.functions import BENEATH, BUILT_IN, lse
 from attn_course.formulas.givens import BY_AXES, DIFFERENCES, STEP, Function, Given, Outcomes, called, difference
 from attn_course.formulas.scope import Scope
 from attn_course.formulas.sums import running
-from attn_course.formulas.tree import Node, write
+from attn_course.formulas.tree import Node, bound_by, without_under, write
 from attn_course.formulas.values import FLAT, Value, entrywise, outer, softmax
 
 MOST_CALLS = 20_000  # of one Python function, one for each value of the indices
@@ -33,6 +34,8 @@ def call(evaluation: Scope, node: Node) -> Value:
         return _moment(evaluation, name, under, arguments)
     if name == "std" and evaluation.notes.weights and evaluation.value(arguments[0]).form == "scalar":
         return entrywise("sqrt", _moment(evaluation, "Var", under, arguments))
+    if name == r"\sigma" and under.kind != "none" and under.value not in bound_by(node) and under.kind != "word":
+        return evaluation.value(Node("entry", (without_under(node), under), "", node.place))  # \sigma_i(z)
     if name in (r"\sigma", "lse") and under.kind == "index":
         along = running(evaluation, "softmax" if name != "lse" else name, under.value, arguments[0])
         return softmax(along) if name == r"\sigma" else lse(along)
@@ -62,11 +65,24 @@ def _call_given(evaluation: Scope, name: str, under: Node, arguments: list[Node]
     given = evaluation.given(plain)
     if not isinstance(given, Function):
         raise Malformed(f"{name} is no function")
+    if under.kind != "none" and not given.names and not _takes(given.call, 1 + len(arguments)) and _takes(given.call, len(arguments)):
+        return evaluation.value(Node("entry", (without_under(Node("call", (under, *arguments), name)), under)))  # f_i(x) is f(x)_i
     values = [evaluation.value(argument) for argument in ([] if under.kind == "none" else [under]) + arguments]
     for _ in range(len(name) - len(plain)):
         given = replace(given, call=functools.partial(_difference, given.call))
         evaluation.notes.noise = max(evaluation.notes.noise, DIFFERENCES)
     return applied(evaluation, name, given, values, beneath=under.kind != "none")
+
+
+def _takes(call: Callable[..., Any], count: int) -> bool:
+    """Whether a function takes so many arguments, as far as it says."""
+    try:
+        inspect.signature(call).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _difference(call: Callable[[Any], Any], at: Any) -> Any:

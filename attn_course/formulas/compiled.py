@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.functions import BUILT_IN
 from attn_course.formulas.read import read
-from attn_course.formulas.tree import Node, bound_by, write
+from attn_course.formulas.tree import Node, bound_by, without_under, write
 
 OWN = "`"  # behind the letters of a definition, which are its own
 
@@ -39,7 +39,10 @@ class Formula:
         self.definitions: dict[str, Definition] = {}
         self._uses: dict[tuple[int, str], list[tuple[Node, int]]] = {}
         try:
-            tree = with_runners(self._with_declared(tree), frozenset())
+            tree = self._with_declared(tree)
+            nodes = [*tree.walk()]
+            tree = _with_entries(tree, frozenset()) if any(node.value == r"\sigma" and bound_by(node) for node in nodes) else tree
+            tree = with_runners(_in_pairs(tree) if any(_is_pair(node) for node in nodes) else tree, frozenset())
             self.claims = [claim for statement in tree.children for claim in self._claimed(statement)]
             trees = [*self.claims, *(definition.body for definition in self.definitions.values())]
             own = {letter for definition in self.definitions.values() for letter in definition.own}
@@ -237,8 +240,10 @@ def _uses(letter: str, node: Node) -> Iterator[tuple[Node, int]]:
     if node.kind == "entry":
         base, indices = flattened(node)
         for position, index in enumerate(indices):
-            if index == wanted:
+            if index == wanted and base.kind != "constant":  # \mathbf{1}_i has any length
                 yield base, position
+    elif node.kind == "call" and node.children[0] == wanted and letter not in bound_by(node):
+        yield without_under(node), 0  # \sigma_i(z)
     elif node.kind == "chain" and node.children[1].value in (r"\in", r"\notin") and node.children[0] == wanted:
         yield node.children[2], -1
     for child in node.children:
@@ -250,6 +255,47 @@ def flattened(node: Node) -> tuple[Node, tuple[Node, ...]]:
     base, *indices = node.children
     inner, before = flattened(base) if base.kind == "entry" else (base, ())
     return inner, (*before, *indices)
+
+
+def _with_entries(node: Node, active: frozenset[str], indexed: bool = False) -> Node:
+    r"""Return a tree in which p_j = \sigma_j(s_j), with j in use around it, is an entry of the softmax: \sigma_l(s_l)_j."""
+    beside = [child.letters() for child in node.children]
+    others = [active | bound_by(node).union(*beside[:place], *beside[place + 1 :]) for place in range(len(beside))]
+    entered = (node.kind == "entry", *[False] * len(beside))
+    children = tuple(map(_with_entries, node.children, others if node.kind != "call" else [active] * len(beside), entered))
+    same = all(map(operator.is_, children, node.children))
+    found = node if same else replace(node, children=children)
+    letter = node.children[0].value if node.kind == "call" and node.value == r"\sigma" and node.children else ""
+    if indexed or letter not in active & bound_by(node):
+        return found
+    own = found.map(lambda one: replace(one, value=letter + OWN + OWN) if (one.kind, one.value) == ("index", letter) else one)
+    return Node("entry", (own, node.children[0]), "", node.place)
+
+
+def _in_pairs(tree: Node) -> Node:
+    r"""Return a tree in which \sum_{i < j} runs over both letters, where neither stands outside of it and they are in their order."""
+
+    def count(node: Node, letter: str) -> int:
+        return sum(one.kind == "index" and one.value == letter for one in node.walk())
+
+    def paired(node: Node) -> Node:
+        if not _is_pair(node):
+            return node
+        domain, body = node.children
+        first, _, second = domain.children[0].children
+        alone = all(count(tree, one.value) == count(node, one.value) for one in (first, second))
+        return replace(node, children=(replace(domain, children=(second, *domain.children)), body)) if alone else node
+
+    return tree.map(paired)
+
+
+def _is_pair(node: Node) -> bool:
+    r"""Whether a sum stands over i < j, or another relation of two letters in their order."""
+    item = node.children[0].children[0] if node.kind == "big" and len(node.children[0].children) == 1 else node
+    if item is node or [one.kind for one in item.children] != ["index", "relation", "index"]:
+        return False
+    first, sign, second = item.children
+    return sign.value in _TURNED and first.value < second.value
 
 
 def with_runners(node: Node, active: frozenset[str]) -> Node:

@@ -2,8 +2,9 @@
 
 import difflib
 import itertools
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from attn_course.formulas.brackets import Brackets
@@ -20,6 +21,9 @@ FUNCTIONS = {
     name: name for name in (r"\ln", r"\exp", r"\log", r"\cos", r"\sin", r"\tan", r"\tanh", r"\sinh", r"\cosh", r"\max", r"\min", r"\sigma")
 }
 FUNCTIONS |= {r"\text{" + name + "}": name for name in ("softmax", "lse", "diag", "tr", "rank", "KL", "Var", "Cov", "Re", "strictly lower")}
+FUNCTIONS |= {r"\text{sign}": "sign", r"\text{vec}": "vec"}
+_OTHERS = "Softmax=softmax LSE=lse logsumexp=lse LogSumExp=lse Diag=diag Tr=tr trace=tr rk=rank sgn=sign var=Var cov=Cov sd=std"
+FUNCTIONS |= {rf"\text{{{name}}}": known for name, known in (pair.split("=") for pair in _OTHERS.split())}
 FUNCTIONS |= {r"\text{E}": "E", r"\mathbb{E}": "E", r"\mathbb{V}": "Var", r"\text{std}": "std", r"\text{logit}": "logit"}
 BIG = frozenset([r"\sum", r"\prod", r"\max", r"\min", r"\arg\max", r"\arg\min", r"\lim"])
 SPLIT = (r"\sum", r"\prod", r"\max", r"\min")  # what may be taken over one index after the other
@@ -27,8 +31,13 @@ CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", 
     (r"\mathbf{1}", r"\mathbb{1}"), "1"
 )
 KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), r"\to", r"\top", r"\cdots", r"\partial", r"\qquad"])
+WRITTEN_OUT = (r"\text{ReLU}", r"\text{relu}", r"\text{sigmoid}", r"\text{Concat}", r"\text{concat}")  # by what the functions here say
+QUANTIFIERS = (r"\forall", r"\text{for all}", r"\text{for every}", r"\text{for each}", r"\text{for any}")
+CONDITIONALS = tuple(rf"\text{{{word}}}" for word in ("for", "if", "where", "when", "whenever"))
 TOGETHER = (r"\cos", r"\sin", r"\tan", "tr")  # what is taken of a product of symbols without parentheses too
 NONE = Node("none")
+ALL = Node("word", (), ":")  # beneath a matrix: all that there are
+EVERY = (r"\cdot", "*")  # what may stand for it
 SPELLED = {name.removeprefix("\\"): name for name in (*FUNCTIONS, *BIG, r"\sqrt", r"\frac") if re.fullmatch(r"\\[a-z]+", name)}
 SPELLED |= {name.removeprefix("\\"): name for name in LETTERS if len(name) > 4}
 SPELLED |= {name: rf"\mathrm{{{name}}}" for name in {*FUNCTIONS.values()} - {"std"} if re.fullmatch("[a-z]+", name)}
@@ -168,7 +177,16 @@ class Expressions(Brackets):
                     with self.inside("{"):
                         base, indexed = Node("iverson", (self.chain(),), "", self.since(start)), True
                     continue
+                if self.text == "+" and base.kind != "name":
+                    plus = self.take()
+                    base = Node("call", (NONE, Node("number", (), "0", plus.place), base), r"\max", self.since(start))
+                    continue
                 carrier, indices = base.children if indexed else (base,), self.indices()
+                if base == Node("constant", (), "e") and len(indices) == 1:
+                    carrier = (Node("constant", (), "1"),)
+                if ALL in indices:
+                    base, indexed, above = self.rows_or_column(carrier, indices, sign, start), True, False
+                    continue
                 if base == Node("index", (), r"\delta") and len(indices) == 1 and indices[0].kind == "product":
                     indices = indices[0].children  # \delta_{a_i b_j}
                 base, indexed, above = Node("entry", (*carrier, *indices), "", self.since(start)), True, False
@@ -224,14 +242,38 @@ class Expressions(Brackets):
         inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)]
         if not inside:
             raise self.wrong("expected an index")
-        if {inside[0].text, inside[-1].text} & {":", "*"}:
-            raise self.wrong(r"row i of A is A_i, column j is (A^\top)_j", inside[-1 if inside[-1].text in ":*" else 0])
         with self.inside("{"):
+            if _stands_for_all(inside):
+                return self.indices_with_all(inside)
             if len(inside) > 1 and all(token.kind == "name" for token in inside):
                 return (self.side_by_side(),)
             if inside[0].kind in ("letter", "name") and all(token.kind in ("letter", "name", "number") for token in inside):
                 return tuple([_as_index(self.primary()) for _ in inside])
             return tuple(map(_as_index, self.listed(self.index)))
+
+    def indices_with_all(self, inside: Sequence[Token]) -> tuple[Node, ...]:
+        r"""Read i,: or :,j or i\cdot or \cdot j, where a colon or a dot stands for all that there are."""
+        if not {",", *EVERY} & {one.text for one in inside}:
+            raise self.wrong(r"row i of A is A_i or A_{i,:}, column j is A_{:,j}", inside[0])
+        found = list[Node]()
+        while self.text != "}":
+            found.append(ALL if self.taken(":", *EVERY) else _as_index(self.factor()))
+            self.taken(",")
+        return tuple(found)
+
+    def rows_or_column(self, carrier: tuple[Node, ...], indices: tuple[Node, ...], sign: Token, start: int) -> Node:
+        """Return A_{i,:}, a row, or A_{:,j}, a column; others may stand before."""
+        *before, last = carrier + indices
+        while before and last == ALL:
+            *before, last = before
+        if ALL not in before:
+            return Node("entry", (*before, last), "", self.since(start)) if before else last
+        if before.count(ALL) > 1 or before[-1] != ALL:
+            raise self.wrong(r"row i of A is A_i or A_{i,:}, column j is A_{:,j}", sign)
+        *before, _ = before
+        table = before[0] if len(before) == 1 else Node("entry", tuple(before), "", self.since(start))
+        row = Node("entry", (Node("transpose", (table,), "", self.since(start)), last), "", self.since(start))
+        return Node("transpose", (row,), "", self.since(start))
 
     @placed
     def index(self) -> Node:
@@ -249,7 +291,10 @@ class Expressions(Brackets):
             inverse = Node("power", (base, minus_one), "", self.since(start))
             return Node("transpose", (inverse,), "", self.since(start))
         if (self.token.kind == "letter" and self.token.text == "T") or self.texts(3) == ["-", "T", "}"]:
-            raise self.wrong(r"T is not given here; for the transpose write ^\top")
+            if not self.has_transposes():
+                raise self.wrong(r"T is not given here; for the transpose write ^\top")
+            self.token_as_top()
+            return self.raised(base, start)
         if self.text in ("-", "+"):
             raise self.wrong("put the exponent in braces, as in x^{-1}")
         exponent = self.argument()
@@ -258,6 +303,17 @@ class Expressions(Brackets):
         if self.taken("_"):  # x^2_i is (x_i)^2
             base = Node("entry", (base, *self.indices()), "", self.since(start))
         return Node("power", (base, exponent), "", self.since(start))
+
+    def has_transposes(self) -> bool:
+        """Whether T, which is not given, stands in exponents only."""
+        places = [at for at, token in enumerate(self.tokens) if (token.kind, token.text) == ("letter", "T")]
+        around = [[one.text for one in self.tokens[max(at - 3, 0) : at]] for at in places]
+        return all(before[-1:] == ["^"] or before == ["^", "{", "-"] for before in around)
+
+    def token_as_top(self) -> None:
+        r"""Read the next T as \top."""
+        at = self.at + 2 * (self.text == "{")
+        self.tokens[at] = replace(self.tokens[at], kind="command", text=r"\top")
 
     def argument(self) -> Node:
         r"""Read one argument as TeX does: a group in braces, one digit, or one sign; a sign of a function takes its own argument."""
@@ -329,17 +385,21 @@ class Expressions(Brackets):
         while self.text in ("_", "^"):
             if under == NONE and self.taken("_"):
                 word = self.token.kind == "word" and self.text not in FUNCTIONS
-                under = self.leaf("word") if word else self.argument()
+                under = self.leaf("word") if word else self.drawn() if r"\sim" in self.texts(2) else self.argument()
             elif power is None and not given and self.taken("^"):
                 power = self.argument()
             else:
                 break
+        if under.kind == "drawn":
+            return self.weighted_mean(function, under, name)
         if self.text == "(" or (self.text == "[" and name in ("E", "Var", "Cov")):
             with self.inside(self.text, stop=r"\|" if name == "KL" else ""):
                 arguments = self.listed(self.expression, (",", r"\|", r"\rVert", r"\lVert") if name == "KL" else (",", ";"))
         elif given:
             raise self.wrong(f"{function.text} is a function: expected its argument in parentheses")
-        elif self.text == r"\{" and name in (r"\max", r"\min") and not self.is_set():
+        elif self.text == r"\{" and self.is_set() and name in (r"\max", r"\min"):
+            return self.extreme_of_set(function, name)
+        elif self.text == r"\{" and not self.is_set():
             with self.inside(r"\{"):
                 arguments = self.listed(self.expression)
         elif self.text == "{" or self.token.braced:
@@ -348,8 +408,39 @@ class Expressions(Brackets):
             if not self.starts_factor():
                 raise self.wrong(f"{function.text} wants its argument behind it, in parentheses")
             arguments = (self.plain_product(function),)
+        if name == "softmax" and not given and under.kind not in ("none", "word"):
+            name = r"\sigma"  # \mathrm{softmax}_j
         called = Node("call", (under, *arguments), name, self.since(start))
         return called if power is None else Node("power", (called, power))
+
+    def drawn(self) -> Node:
+        r"""Read j \sim p beneath an expectation: an index that comes with these weights."""
+        with self.inside("{"):
+            letter = self.leaf("index") if self.token.kind == "letter" else self.wrong_draw()
+            self.take(r"\sim")
+            return Node("drawn", (letter, self.expression()))
+
+    def wrong_draw(self) -> Node:
+        """Refuse what is no index before the sign of a draw."""
+        raise self.wrong(r"before \sim stands an index, as in \mathbb{E}_{j \sim p}[x_j]; what is random is given")
+
+    def weighted_mean(self, function: Token, under: Node, name: str) -> Node:
+        r"""Read what is taken on average with weights: \mathbb{E}_{j \sim p}[x_j] is \sum_j p_j x_j."""
+        start, (letter, weights) = function.place[0], under.children
+        base, indices = (weights.children[0], weights.children[1:]) if weights.kind == "entry" else (weights, ())
+        with self.inside(self.text if self.text in ("(", "[", r"\{") else "["):
+            body = self.expression()
+        chance = Node("entry", (base, *indices, letter), "", weights.place)
+
+        def mean(inner: Node) -> Node:
+            return Node("big", (Node("domain", (letter,)), Node("product", (chance, inner))), r"\sum", self.since(start))
+
+        if name == "E":
+            return mean(body)
+        if name != "Var":
+            raise self.wrong(f"beneath {name} stand weights alone, as in {name}_p")
+        two = Node("number", (), "2")
+        return Node("sum", (mean(Node("power", (body, two))), Node("neg", (Node("power", (mean(body), two)),))))
 
     def plain_product(self, function: Token) -> Node:
         r"""Read one factor behind a function without parentheses; behind a few symbols side by side are meant, as in \cos \omega t."""
@@ -369,7 +460,32 @@ class Expressions(Brackets):
 
     def is_set(self) -> bool:
         """Whether a set by a condition stands there in braces."""
-        return any(token.text in (":", "|") for token in self.tokens[self.at : matching(self.tokens, self.at)])
+        inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)]
+        return any(token.text == ":" for token in inside) or (inside[1:] and inside[0].kind == "letter" and inside[1].text == "|")
+
+    def extreme_of_set(self, function: Token, operator: str) -> Node:
+        r"""\max\{ expression : condition, ... }, taken of all for which the conditions hold."""
+        start = function.place[0]
+        with self.inside(r"\{"):
+            body = self.expression()
+            self.take(":")
+            items = self.listed(self.chain)
+        return Node("big", (Node("domain", items), body), operator, self.since(start))
+
+    def written_out(self) -> Node:
+        """Return what a function of programs says: ReLU, sigmoid, Concat."""
+        function = self.take()
+        with self.inside(self.text if self.text in ("(", "[") else "("):
+            if function.text in ("Concat", "concat"):
+                cells = [self.cell()]
+                while self.taken(",", ";"):
+                    cells.append(self.cell())
+                return Node("blocks", (Node("cells", tuple(cells)),), "[")
+            argument = self.expression()
+        if function.text == "sigmoid":
+            below = Node("sum", (Node("number", (), "1"), Node("power", (Node("constant", (), "e"), Node("neg", (argument,))))))
+            return Node("over", (Node("number", (), "1"), below), r"\frac")
+        return Node("call", (NONE, Node("number", (), "0"), argument), r"\max")
 
     def big(self) -> Node:
         r"""\sum and its like _ { domain } [ ^ last ] term."""
@@ -423,6 +539,8 @@ class Expressions(Brackets):
             with self.inside("{"):
                 return self.conditions()
         items = self.listed(self.chain, (",", r"\\"))
+        if all(item.kind == "index" for item in items) and self.taken(":", "|"):
+            return (*items, *self.listed(self.chain, (",", r"\\", r"\land")))
         if self.text in (":", ".", r"\cdots"):
             raise self.wrong(r"where it ends stands above, as in \sum_{j=1}^{n}")
         return items
@@ -449,6 +567,10 @@ class Expressions(Brackets):
         r"""n over k, which is n! / (k! (n - k)!)."""
         self.take()
         above, below = self.argument(), self.argument()
+        if below.kind == "number" and below.value.isdigit() and 0 < int(below.value) < 5:  # n (n - 1) / 2, for every n
+            less = [Node("sum", (above, Node("neg", (Node("number", (), str(one)),)))) for one in range(1, int(below.value))]
+            total = Node("number", (), str(math.factorial(int(below.value))))
+            return Node("over", (Node("product", (above, *less)) if less else above, total), r"\frac")
         rest = Node("factorial", (Node("sum", (above, Node("neg", (below,)))),))
         return Node("over", (Node("factorial", (above,)), Node("product", (Node("factorial", (below,)), rest))), r"\frac")
 
@@ -488,15 +610,27 @@ class Expressions(Brackets):
             raise self.wrong(f"the derivative above has order {order}, the one beneath {len(by)}", closing)
         return Node("derivative", (numerator or self.term(), *by), d.removeprefix(r"\text{").removesuffix("}"))
 
-    def gradient(self) -> Node:
-        r"""\nabla [ _ by ] factor, or a number and a term."""
-        self.take()
-        under, start = self.argument() if self.taken("_") else NONE, self.at
-        body = self.factor()
+    def partial(self) -> Node:
+        r"""\partial_by factor, or several."""
+        by = list[Node]()
+        while self.taken(r"\partial"):
+            self.take("_")
+            by.append(self.argument())
+        return Node("derivative", (self.differentiated(), *by), r"\partial")
+
+    def differentiated(self) -> Node:
+        """Read a factor, or a number and a term."""
+        start, body = self.at, self.factor()
         if all(leaf.kind == "number" for leaf in body.walk() if not leaf.children):
             self.at = start
             body = self.term()
-        return Node("nabla", (under, body))
+        return body
+
+    def gradient(self) -> Node:
+        r"""\nabla [ _ by ] factor, or a number and a term."""
+        self.take()
+        under = self.argument() if self.taken("_") else NONE
+        return Node("nabla", (under, self.differentiated()))
 
     def integral(self) -> Node:
         r"""\int [ _ low ^ high ] term d variable."""
@@ -526,9 +660,17 @@ _PRIMARIES: dict[str, Callable[[Expressions], Node]] = {
     r"\binom": Expressions.binomial,
     r"\sqrt": Expressions.root,
     r"\nabla": Expressions.gradient,
+    r"\partial": Expressions.partial,
+    **dict.fromkeys(WRITTEN_OUT, Expressions.written_out),
     r"\int": Expressions.integral,
     **dict.fromkeys((r"\begin{pmatrix}", r"\begin{bmatrix}", r"\begin{cases}"), Expressions.environment),
 }
+
+
+def _stands_for_all(tokens: Sequence[Token]) -> bool:
+    """Whether a colon or a dot stands there and not between two ends, as in K_{1:t}."""
+    texts = [",", *(one.text for one in tokens), ","]
+    return any(text in (":", *EVERY) and "," in (texts[at - 1], texts[at + 1]) for at, text in enumerate(texts))
 
 
 def _as_index(node: Node) -> Node:

@@ -20,6 +20,7 @@ ENTRYWISE = {
     r"\cosh": "cosh",
     r"\sqrt": "sqrt",
     "Re": "Re",
+    "sign": "sign",
 }
 
 
@@ -76,6 +77,13 @@ def _trace(value: Value) -> Value:
     return Value(np.trace(value.data, axis1=-2, axis2=-1))
 
 
+def _stacked(value: Value) -> Value:
+    """Return the columns of a matrix, one beneath the other."""
+    check_form("vec", value, "matrix")
+    turned = np.swapaxes(value.data, -1, -2)
+    return oriented(turned.reshape((*turned.shape[:-2], -1)), "column")
+
+
 def _strictly_lower(value: Value) -> Value:
     check_form("the strictly lower part", value, "matrix")
     return Value(np.where(np.tril(np.ones(value.shape), -1) > 0, value.data, 0), "matrix")
@@ -109,6 +117,7 @@ BUILT_IN: dict[str, Callable[..., Value] | None] = {
     "diag": _diagonal,
     "tr": _trace,
     "rank": rank,
+    "vec": _stacked,
     "strictly lower": _strictly_lower,
     "KL": _divergence,
     "logit": _logit,

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from attn_course.formulas.cursor import placed
 from attn_course.formulas.errors import Malformed
-from attn_course.formulas.expressions import ARROWS, CONSTANTS, FUNCTIONS, RELATIONS, Expressions
+from attn_course.formulas.expressions import ARROWS, CONDITIONALS, CONSTANTS, FUNCTIONS, QUANTIFIERS, RELATIONS, Expressions
 from attn_course.formulas.tokens import NESTING, argument_end, matching
 from attn_course.formulas.tree import Node
 
@@ -95,15 +95,32 @@ class _Parser(Expressions):
     @placed
     def clause(self) -> Node:
         remarks = self.remarks()
+        quantified = self.quantified() if self.text in QUANTIFIERS else []
         chain = self.chain()
         if chain.kind != "chain":
             raise self.wrong(r"expected a relation such as = or \le")
         children = chain.children[::-1] if chain.place[0] in self.turned else chain.children
         chain = replace(chain, children=children, value=" ".join([*remarks, *self.remarks()]))
+        if self.text in QUANTIFIERS:
+            quantified += self.quantified()
+        elif self.taken(*CONDITIONALS):
+            quantified.append(self.conditions_together())
+        if conditions := [one for one in quantified if one.kind != "index"]:
+            return Node("where", (chain, *conditions))
         if self.text != "(":
             return chain
         with self.inside("("):
             return Node("where", (chain, *self.listed(self.chain)))
+
+    def quantified(self) -> list[Node]:
+        r"""Read \forall i, j, or for which of them: what the letters run over follows from what they index."""
+        self.take()
+        found = [self.chain()]
+        while self.text == "," and self.tokens[self.at + 1].kind == "letter" and self.texts(2)[1] in (",", ":", ".", ""):
+            self.take()
+            found.append(self.chain())
+        self.taken(":")
+        return found
 
     def remarks(self) -> list[str]:
         r"""Pass over \text{(linear)} and \text{decode:}, which speak to the reader."""

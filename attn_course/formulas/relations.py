@@ -23,6 +23,8 @@ def holds(evaluation: Scope, node: Node) -> np.ndarray:
     """Return for which values of the letters a condition holds."""
     if node.kind == "all":
         parts = [holds(evaluation, child) for child in node.children]
+    elif node.kind == "any":
+        return functools.reduce(np.logical_or, [holds(evaluation, child) for child in node.children])
     elif node.kind == "chain":
         found = [compare(evaluation, relation, left, right, node).fulfilled for relation, left, right in links(evaluation, node)]
         parts = [np.asarray(fulfilled.all(axis=tuple(range(evaluation.axes, fulfilled.ndim)))) for fulfilled in found]

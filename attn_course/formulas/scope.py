@@ -249,9 +249,11 @@ class Scope:
         spans: dict[tuple[int, int], Node] = {}
         states: list[tuple[int, int]] = []
         for base, position in self.formula.uses(letter, scope):
-            if base.kind != "name" and (spans or states or not base.letters() <= self.letters.keys()):
+            if base.kind != "name" and (spans or states):
                 continue
-            value = self.value(base)
+            value = self._carrying(base, letter)
+            if value is None:
+                continue
             if position < 0:
                 if value.form == "set":
                     spans.setdefault((value.start(0), value.data.shape[-1]), base)
@@ -274,6 +276,21 @@ class Scope:
         self.run_over(letter, np.arange(first, first + count))
         if spans:
             self.whole[letter] = (first, count)
+
+    def _carrying(self, base: Node, letter: str) -> Value | None:
+        """Return the value of what an index stands at; of its other letters, those that are not in force yet are put in force for it."""
+        others = base.letters() - self.letters.keys()
+        if not others and (base.kind != "call" or base.value in self.formula.definitions):
+            return self.value(base)
+        if letter in others:
+            return None
+        inner = self.here()
+        try:
+            for other in inner.ordered(others, base):
+                inner.enter(other, base)
+            return inner.value(base)
+        except Malformed:
+            return None
 
     def run_over(self, letter: str, values: np.ndarray) -> None:
         """Put a letter in force, with its values along its own axis."""

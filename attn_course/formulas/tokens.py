@@ -21,21 +21,22 @@ NESTING |= {rf"\{end}{{{kind}}}": step for kind in ("cases", "pmatrix", "bmatrix
 _LEXEMES = re.compile(
     r"""(?P<qquad>\\qquad)
     |(?P<wide>\\[;:\ ]|\\quad\b|~)
-    |(?P<thin>\s+|\\[,!>]|\\(?:limits|displaystyle|textstyle)(?![A-Za-z]))
+    |(?P<thin>\s+|\\[,!>]|\\(?:limits|nolimits|displaystyle|textstyle|rm|sf|bf|it)(?![A-Za-z]))
     |(?P<size>\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z]))
     |(?P<word>\\(?:text|mathrm|operatorname\*?|textrm|mathit)\s*\{(?P<inside>[^{}]*)\})
-    |(?P<style>(?P<face>\\(?:mathcal|mathbb|mathbf|boldsymbol))\s*(?:\{\s*(?P<styled>\w)\s*\}|(?P<bare>\w)))
+    |(?P<style>(?P<face>\\(?:mathcal|mathbbm?|mathds|mathbf|mathsf|boldsymbol|bm)(?![A-Za-z]))\s*(?:\{\s*(?P<styled>\w)\s*\}|(?P<bare>\w)))
     |(?P<environment>\\(?:begin|end)\s*\{\w+\})
     |(?P<arg>\\arg(?:\\[,!])?\s*(?P<extreme>\\max|\\min))
     |(?P<command>\\not\s*(?:=|\\in(?![A-Za-z]))|\\[A-Za-z]+|\\[{}|\#%]|\\\\)
     |(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)
     |(?P<letter>[A-Za-z])
-    |(?P<mark>[<>]=|[-+*/=<>()\[\]{}|,;:_^'&!.−·×≤≥≠])""",
+    |(?P<mark>[<>:]=|[-+*/=<>()\[\]{}|,;:_^'&!.−·×≤≥≠])""",
     re.VERBOSE,
 )
 _INSTEAD = {"÷": "/", "√": r"\sqrt", "∑": r"\sum", "∏": r"\prod", "∞": r"\infty", "∂": r"\partial", "∈": r"\in", "‖": r"\|", "’": "'"}
 _POWER_OF_TEN = re.compile(r"[eE]([-+]?[0-9]+)")  # as programs write it
 _COMMAND = re.compile(r"\\[A-Za-z]+")
+_EMPHASISED = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathsf|vec)\{(\w|\\[a-z]+)\}$")
 LETTERS = frozenset(
     _COMMAND.findall(
         r"\alpha\beta\gamma\delta\epsilon\varepsilon\zeta\eta\theta\iota\kappa\lambda\mu\nu\xi\pi\rho\varrho\sigma\varsigma\tau\phi\varphi"
@@ -46,11 +47,14 @@ ACCENTS = frozenset(_COMMAND.findall(r"\bar\hat\tilde\vec\dot"))
 _SAME = r"""
 \leq=\le \geq=\ge \neq=\ne \lt=< \gt=> \Longrightarrow=\Rightarrow \implies=\Rightarrow \Longleftrightarrow=\iff \Leftrightarrow=\iff
 \intercal=\top \Vert=\| \vert=| \mid=| \ldots=\cdots \dots=\cdots \tfrac=\frac \dfrac=\frac \varnothing=\emptyset \ast=*
+\colon=: \leqslant=\le \geqslant=\ge \rightarrow=\to \leftrightarrow=\iff \wedge=\land \vee=\lor \lnot=\neg \bullet=\cdot
 \widehat=\hat \overline=\bar \widetilde=\tilde \cfrac=\frac \sup=\max \inf=\min \not\in=\notin −=- ·=\cdot ×=\times ≤=\le ≥=\ge ≠=\ne
 """
 SAME = dict(pair.split("=") for pair in _SAME.split()) | {r"\not=": r"\ne", "<=": r"\le", ">=": r"\ge"}
+SAME |= dict.fromkeys((":=", r"\coloneqq", r"\triangleq", r"\equiv"), "=")
 COMMANDS = {name: rf"\{name}" for name in ("max", "min", "exp", "ln", "log", "cos", "sin", "tan", "tanh", "sinh", "cosh", "lim")}
 COMMANDS |= {"argmax": r"\arg\max", "argmin": r"\arg\min"}
+_UPRIGHT = (("word", "T"), ("letter", r"\mathsf{T}"), ("letter", r"\mathbf{T}"))
 _GROUPS = {name: name for name in _LEXEMES.groupindex} | {"inside": "word", "styled": "style", "bare": "style", "extreme": "arg"}
 
 
@@ -91,11 +95,20 @@ def tokens_of(latex: str, names: Iterable[str] = ()) -> list[Token]:
     """Return the tokens of a formula in which the names are cut out."""
     if len(latex) > LONGEST:
         raise Malformed(f"a formula has at most {LONGEST:,} characters; this one has {len(latex):,}")
-    return [*_cut(_settled(_lexed(latex)), names), Token("end", "", (len(latex), len(latex) + 1))]
+    listed = [*names]
+    return [*_cut(_plain(_settled(_lexed(latex)), listed), listed), Token("end", "", (len(latex), len(latex) + 1))]
+
+
+def _plain(tokens: list[Token], names: Sequence[str]) -> list[Token]:
+    r"""Return tokens with plain letters in the place of \mathbf{x}, \vec{x} and their like, where only x is given."""
+    emphasised = {token.text: match[1] for token in tokens if token.kind == "letter" and (match := _EMPHASISED.match(token.text))}
+    known = {one.text for name in names for one in _settled(_lexed(name))} if emphasised else set()
+    plain = {text: letter for text, letter in emphasised.items() if letter in known and text not in known}
+    return [replace(token, text=plain.get(token.text, token.text)) for token in tokens] if plain else tokens
 
 
 def _lexed(latex: str) -> Iterator[Token]:
-    place, wide, side = 0, False, ""
+    place, wide, side, before = 0, False, "", [""]
     while place < len(latex):
         match = _LEXEMES.match(latex, place)
         if match is None:
@@ -117,7 +130,8 @@ def _lexed(latex: str) -> Iterator[Token]:
             if text.replace(" ", "") in COMMANDS:
                 kind, text = "command", COMMANDS[text.replace(" ", "")]
         elif kind == "style":
-            kind, text = "letter", f"{match['face']}{{{match['styled'] or match['bare']}}}"
+            face = r"\mathbb" if match["face"] in (r"\mathbbm", r"\mathds") else match["face"]
+            kind, text = "letter", f"{face}{{{match['styled'] or match['bare']}}}"
         elif kind == "arg":
             kind, text = "command", r"\arg" + match["extreme"]
         elif kind == "environment":
@@ -126,6 +140,9 @@ def _lexed(latex: str) -> Iterator[Token]:
             text = rf"\{side}{'vert' if text == '|' else 'Vert'}"
         elif text in LETTERS:
             kind = "letter"
+        if (kind, text) in _UPRIGHT and "^" in (before[-1], "".join(before[-2:]).removesuffix("{")):
+            kind, text = "command", r"\top"  # ^{\mathsf T}
+        before.append(text)
         yield Token(kind, text, at, wide=wide)
         wide, side = False, ""
 

@@ -5,7 +5,8 @@ formula                            statements: chain, where, all, implies, given
 chain         a remark at it       expression, relation, expression, ...
 relation      = \le \in ...        (\xrightarrow only: variable, target, as `to`)
 where                              clause, condition, ...             `p = q \quad (i \ne j)`
-all                                clauses of a premise or conclusion, joined by commas
+all                                clauses of a premise or conclusion, joined by commas; conditions
+any                                conditions, one of which holds     `[a \lor b]`
 implies       \Rightarrow \iff     premise, conclusion
 given                              premise, statement, ...            `premise: statement, \qquad statement`
 number        0.5
@@ -38,7 +39,7 @@ none                               nothing stands here
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from attn_course.formulas.errors import NOWHERE, Place
 
@@ -80,7 +81,9 @@ def bound_by(node: Node) -> frozenset[str]:
     if node.kind == "big":
         return frozenset(bound_in(item) for item in node.children[0].children) - {""}
     if node.kind in ("set", "integral") or (node.kind == "call" and node.value in (r"\sigma", "lse")):
-        return frozenset([node.children[0].value] if node.children[0].kind == "index" else [])
+        first, *inside = node.children
+        runs = first.kind == "index" and (node.kind != "call" or any(first.value in one.letters() for one in inside))  # or it is an entry
+        return frozenset([first.value] if runs else [])
     return frozenset()
 
 
@@ -91,6 +94,11 @@ def bound_in(item: Node) -> str:
     if is_between(item):
         return item.children[2].value
     return next((node.value for node in item.walk() if node.kind == "index"), "") if item.kind == "chain" else ""
+
+
+def without_under(call: Node) -> Node:
+    """Return a call without what stands beneath its function."""
+    return replace(call, children=(Node("none"), *call.children[1:]))
 
 
 def is_between(item: Node) -> bool:
@@ -115,13 +123,13 @@ def relations(node: Node, conditions: tuple[Node, ...] = ()) -> Iterator[tuple[N
 # Back to LaTeX. A level says how tightly a node binds; a child that binds less than its place asks for gets parentheses.
 RELATION, SUM, OPERATION, SIDE_BY_SIDE, FACTOR, ATOM, CLOSED, BASE = range(8)  # the last two: see _closed and _base
 LEVELS = {
-    **dict.fromkeys(("formula", "given", "where", "all", "implies", "chain", "relation", "slice", "to", "cells", "run"), RELATION),
+    **dict.fromkeys(("formula", "given", "where", "all", "any", "implies", "chain", "relation", "slice", "to", "cells", "run"), RELATION),
     **dict.fromkeys(("sum", "neg", "union"), SUM),
     **dict.fromkeys(("dot", "odot", "times", "operator", "intersection", "/"), OPERATION),
     **dict.fromkeys(("product", "big", "integral", "nabla"), SIDE_BY_SIDE),
     **dict.fromkeys(("power", "transpose", "factorial", "entry", "at"), FACTOR),
 }
-COMMANDS = {"Re", "Cov", "KL", "Var", "diag", "lse", "logit", "std", "rank", "softmax", "tr", "strictly lower"}
+COMMANDS = {"Re", "Cov", "KL", "Var", "diag", "lse", "logit", "sign", "std", "vec", "rank", "softmax", "tr", "strictly lower"}
 TEMPLATES: dict[str, tuple[str, tuple[int, ...]]] = {  # by value or kind: the text, and the levels of the children
     "none": ("", ()),
     **dict.fromkeys(("number", "index", "name", "constant", "relation"), ("{value}", ())),
@@ -151,7 +159,7 @@ TEMPLATES: dict[str, tuple[str, tuple[int, ...]]] = {  # by value or kind: the t
     "implies": (r"{} \; {value} \; {}", (RELATION, RELATION)),
     "to": (r"{} \to {}{value}", (RELATION, SUM)),
 }
-LISTS = {"formula": r", \qquad ", "all": r", \quad ", "domain": ", "}
+LISTS = {"formula": r", \qquad ", "all": r", \quad ", "any": r" \lor ", "domain": ", "}
 
 
 def write(node: Node, level: int = RELATION) -> str:
@@ -174,7 +182,7 @@ def _filled(node: Node) -> str:
             narrow = [child.kind == "given" and child is not children[-1] and len(child.children) == 2 for child in children]
             written = [_joined(r":\; ", child.children) if near else write(child) for child, near in zip(children, narrow, strict=True)]
             return LISTS["formula"].join(written)
-        case "all" | "domain":
+        case "all" | "any" | "domain":
             return _joined(LISTS[node.kind], children)
         case "call":
             return _written_call(value, *children)

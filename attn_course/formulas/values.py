@@ -121,6 +121,8 @@ def _same_form(value: Value, other: Value) -> Value:
         return oriented(value.data, other.form)
     if other.form == "vector" and value.form == "column" and value.stretch[0]:
         return Value(value.data[..., 0], "vector", stretch=(True, False))
+    if other.form in ("row", "column") and value.form == "vector" and not any(other.stretch):
+        return oriented(value.data, other.form)
     if other.form in FLAT and value.form == "unit":
         where, factor = value.data[..., :1], value.data[..., 1:]
         return oriented((where == np.arange(1, other.indexed.shape[-1] + 1)) * factor, other.form)
@@ -158,13 +160,13 @@ def scaled(scalar: Value, value: Value, by: np.ufunc = np.multiply) -> Value:
 def product(left: Value, right: Value) -> Value:
     """Return the product of two factors side by side: of numbers, of a number and anything, of rows, columns and matrices."""
     check_single(left, right)
-    if left.form == "unit":
-        left, right = right, left
-    if right.form == "unit" and left.form != "scalar":
-        raise Malformed("a unit vector stands in sums, and behind a number")
     for one, other in ((left, right), (right, left)):
         if one.form in ("scalar", "identity"):
             return scaled(one, other)
+    left, right, flat = _beside(left, right)
+    if flat:
+        found = product(left, right)
+        return Value(found.indexed, "vector") if found.form in ("row", "column") else found
     if FORM_AXES[left.form] != 2 or FORM_AXES[right.form] != 2:
         instead = r"write \cdot for the dot product, \odot entry by entry, or give them indices"
         raise Malformed(f"{left} times {right} has no meaning side by side: {instead}")
@@ -187,6 +189,23 @@ def product(left: Value, right: Value) -> Value:
     return Value(a @ b, "matrix", stretch=(left.stretch[0], right.stretch[1]))
 
 
+def _beside(left: Value, right: Value) -> tuple[Value, Value, bool]:
+    """Orient a unit vector, or a vector that is neither row nor column, as its neighbour wants it; and whether a vector was."""
+    if left.form == "unit" and right.form in ("matrix", "column"):
+        return transposed(_same_form(left, Value(right.data[..., :1], "column"))), right, False
+    if right.form == "unit" and left.form in ("matrix", "row"):
+        return left, _same_form(right, Value(np.swapaxes(left.data, -1, -2)[..., :1], "column")), False
+    if "unit" in (left.form, right.form):
+        raise Malformed("a unit vector stands in sums, behind a number, and beside a matrix")
+    if right.form == "vector" and left.form in ("matrix", "row"):
+        return left, Value(right.data[..., None], "column", stretch=(right.stretch[0], False)), True
+    if left.form == "vector" and right.form == "row":
+        return Value(left.data[..., None], "column", stretch=(left.stretch[0], False)), right, True
+    if left.form == "vector" and right.form == "matrix":
+        return Value(left.data[..., None, :], "row", stretch=(False, left.stretch[0])), right, True
+    return left, right, False
+
+
 def outer(left: Value, right: Value) -> Value:
     r"""Return the outer product of two vectors, a \otimes b, of two matrices Kronecker's."""
     check_single(left, right)
@@ -202,7 +221,10 @@ def dot(left: Value, right: Value) -> Value:
     """Return the dot product of two vectors of one orientation, or a product with a number."""
     if "scalar" in (left.form, right.form):
         return product(left, right)
-    if not (left.lists or right.lists) and ("matrix" in (left.form, right.form) or {left.form, right.form} == {"row", "column"}):
+    single = not (left.lists or right.lists)
+    if single and left.form in ("matrix", "row") and right.form in ("matrix", "column") and "matrix" in (left.form, right.form):
+        return product(left, right)
+    if single and ("matrix" in (left.form, right.form) or {left.form, right.form} == {"row", "column"}):
         raise Malformed(f"the dot product of {left} and {right} has no meaning: write them side by side, without \\cdot")
     try:
         a, b, fit = fitted(left, right)
@@ -235,8 +257,10 @@ def power(base: Value, exponent: Value) -> Value:
 
 def transposed(value: Value) -> Value:
     """Return the transpose of a row, a column or a matrix."""
-    if value.form == "identity":
+    if value.form in ("identity", "unit"):
         return value
+    if value.form == "vector" and not value.lists:  # it stands where a column would
+        return Value(value.data[..., None, :], "row", stretch=(False, value.stretch[0]))
     if value.lists or FORM_AXES[value.form] != 2:
         raise Malformed(
             f"{value} has no transpose" + r": it is neither row nor column; for a dot product write \cdot" * (value.form in FLAT)
@@ -256,14 +280,16 @@ def softmax(value: Value, columns: bool = False) -> Value:
 
 
 def length(value: Value, norm: str = "") -> Value:
-    """Return a norm of a vector (2 or 1) or of a matrix (F, or 2: the largest singular value)."""
+    """Return a norm of a vector (2, 1, infinity) or of a matrix (F, 2: the largest singular value, *: the sum of all)."""
     matrix = value.form == "matrix"
-    if value.lists or value.form not in (*FLAT, "matrix") or norm not in (("2", "F") if matrix else ("", "1", "2")):
+    if value.lists or value.form not in (*FLAT, "matrix") or norm not in (("2", "F", "*") if matrix else ("", "1", "2", r"\infty")):
         raise Malformed(f"the norm of {value} has no meaning" + r": write \|.\|_2 or \|.\|_F" * matrix)
     axes = tuple(range(-FORM_AXES[value.form], 0))
-    if matrix and norm == "2":
-        return Value(np.linalg.norm(value.data, ord=2, axis=axes))
+    if matrix and norm != "F":
+        return Value(np.linalg.norm(value.data, ord=2 if norm == "2" else "nuc", axis=axes))
     sizes = np.abs(value.data)
+    if norm == r"\infty":
+        return Value(sizes.max(axis=axes))
     return Value(sizes.sum(axis=axes)) if norm == "1" else entrywise("sqrt", Value((sizes**2).sum(axis=axes)))
 
 

@@ -76,8 +76,9 @@ def extended(inner):
         st.tuples(inner, NAME, NAME).map(lambda parts: node("derivative", *parts, value=r"\partial")),
         st.tuples(st.one_of(NONE, NAME), NAME).map(lambda pair: node("nabla", *pair)),
         st.tuples(st.sampled_from(["bars", "floor", "ceil"]), inner).map(lambda pair: node(pair[0], pair[1])),
-        st.tuples(st.sampled_from(["", "1", "2", "F"]), inner).map(lambda pair: node("norm", pair[1], value=pair[0])),
+        st.tuples(st.sampled_from(["", "1", "2", "F", "*", r"\infty"]), inner).map(lambda pair: node("norm", pair[1], value=pair[0])),
         chains(inner).map(lambda chain: node("iverson", chain)),
+        st.tuples(st.sampled_from(["all", "any"]), chains(inner), chains(inner)).map(lambda p: node("iverson", node(*p))),
         st.tuples(INDEX, chains(inner)).map(lambda pair: node("set", *pair)),
         several.map(lambda entries: node("tuple", *entries)),
         st.tuples(st.sampled_from(["[", "pmatrix"]), several, several).map(

@@ -1,4 +1,4 @@
-"""Figures of the lesson flash: a machine's roof, what tiles lose by rounding, two units at work, and what a GPU has measured, if one has."""
+"""Figures of the lesson flash: a machine's roof, what rounding costs, causal tiles, two units at work, and what a GPU has measured."""
 
 import html
 import json

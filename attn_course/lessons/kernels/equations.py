@@ -6,7 +6,6 @@ from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
 from attn_course.formulas import function, subset, vector
-from attn_course.lessons.flash.equations_backward import five_products
 
 claim = about("M1")
 
@@ -60,6 +59,11 @@ def _(rng, T, d_k, d_v, draw):
 
     counted = 2 * multiplications(attended, (T, d_k), (T, d_k), (T, d_v))
     return {r"F_{\mathrm{causal}}": counted, "A": subset(reference.causal_mask(T, T)), "T": T, "d_k": d_k, "d_v": d_v}
+
+
+def five_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray, tile: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return what a backward pass computes: S, dP, dV, dQ and dK (a tile stands for P and for dS)."""
+    return q @ k.T, d_o @ v.T, tile.T @ d_o, tile @ k, tile.T @ q
 
 
 def seven_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray, tile: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -43,7 +43,7 @@ def tiled_attention_bytes(
     (left, right) around position i + q_offset, move nothing.
 
     Dao (2023), FlashAttention-2, Algorithm 1, arXiv:2307.08691. Tiles that fill a fast memory of M numbers have about M / d
-    rows, hence T^2 d^2 / M in all, Eq. bytes-by-fast-memory. Eq. tiled-attention-bytes is the case without a mask, and
+    rows, hence T^2 d^2 / M in all. Eq. tiled-attention-bytes is the case without a mask, and
     statistics as wide as other numbers.
 
     >>> [tiled_attention_bytes(1024, 1024, 64, 64, block_q=block, block_kv=64) // 2**10 for block in (1, 16, 128, 1024)]

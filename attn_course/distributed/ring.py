@@ -122,7 +122,7 @@ class _RingAttention(torch.autograd.Function):
         query, key, value, output, lse = ctx.saved_tensors
         ring, width = ctx.ring, key.shape[-1]
         queries, d_out = query.to(output.dtype), d_output.to(output.dtype)
-        delta = (d_out * output).sum(dim=-1, keepdim=True)  # Eq. row-delta-from-output
+        delta = (d_out * output).sum(dim=-1, keepdim=True)  # Eq. score-gradient-against-mixture
         own = torch.cat([key, value], dim=-1)
         d_query, home, arrival = torch.zeros_like(queries), torch.zeros_like(own, dtype=output.dtype), None
         for step, owner, block in ring.visits(own):
@@ -146,7 +146,7 @@ def _gradients(
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient of queries and those of keys and values side by side, from the log-sum-exp over all blocks.
 
-    Eqs. block-weights-from-lse and score-gradient-by-entry.
+    Eqs. block-weights-from-lse and gradient-of-scores.
     """
     repeats = query.shape[-3] // key.shape[-3] if query.ndim > 2 else 1
     keys, values = (part.repeat_interleave(repeats, dim=-3) if repeats > 1 else part for part in (key, value))

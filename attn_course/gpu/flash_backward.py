@@ -72,7 +72,7 @@ def _gather_key_value(
                 shift, rest, delta = row_terms(shift_ptr, rest_ptr, delta_ptr, pair, start, q_len, BLOCK_Q, MASK, False)
                 p = weights_again(capped(products, slope, bound, CAPPED), shift[None, :], rest, MASK)
                 d_output = load_rows(head_d_output_ptr, start, q_len, d_output_strides[2], BLOCK_Q, D_V, D_V_PAD, False)
-                d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)  # Eq. gradients-through-weighted-sum
+                d_value = matmul(p.to(d_output.dtype), d_output, ACC, d_value)  # Eq. gradient-of-values
                 d_p = matmul(value, tl.trans(d_output), ACC)
                 d_scores = p * (d_p - delta[None, :]) * cap_slope(products, slope, CAPPED)  # Eq. score-gradient-with-lse
                 d_key = matmul(d_scores.to(query.dtype), query, ACC, d_key)  # Eq. key-gradient-in-blocks
@@ -158,7 +158,7 @@ def _gather_query(
 ):  # fmt: skip
     """Return d_query / scale of a block of rows. If CAREFUL, keys and values that a row may not see can hold NaN and infinity.
 
-    Invariant: after any set of key tiles it is the sum of d_scores times key over their columns, Eq. gradients-through-scaled-scores.
+    Invariant: after any set of key tiles it is the sum of d_scores times key over their columns, Eq. query-and-key-gradients.
     """
     WHOLE: tl.constexpr = MASK == "none" and not CAREFUL
     rows = row_start + tl.arange(0, BLOCK_Q)
@@ -169,7 +169,7 @@ def _gather_query(
             key = load_rows(key_ptr, start, kv_stop, key_stride, BLOCK_KV, D_K, D_K_PAD, False)
             products = matmul(query, tl.trans(key), ACC)
             value = load_rows(value_ptr, start, kv_stop, value_stride, BLOCK_KV, D_V, D_V_PAD, False)
-            d_p = matmul(d_output, tl.trans(value), ACC)  # Eq. gradients-through-weighted-sum
+            d_p = matmul(d_output, tl.trans(value), ACC)  # Eq. gradient-of-weights
             p = weights_again(capped(products, slope, bound, CAPPED), shift[:, None], rest, MASK)
             d_scores = p * (d_p - delta[:, None]) * cap_slope(products, slope, CAPPED)  # Eq. score-gradient-with-lse
             d_query = matmul(d_scores.to(key.dtype), key, ACC, d_query)

@@ -11,7 +11,7 @@ def flash_row_terms(output_ptr, d_output_ptr, lse_ptr, d_lse_ptr, shift_ptr, del
                     D_V: tl.constexpr, D_V_PAD: tl.constexpr, MASK: tl.constexpr, ACC: tl.constexpr, BLOCK_Q: tl.constexpr):  # fmt: skip
     """One program computes what every weight of BLOCK_Q rows of one head needs: shift, and delta - d_lse.
 
-    Eqs. weights-from-lse, row-delta-from-output and score-gradient-with-lse. The shift is lse in the units of the scores: natural
+    Eqs. weights-from-lse, score-gradient-against-mixture and score-gradient-with-lse. The shift is lse in the units of the scores: natural
     beside a float mask, else of ln 2; and +inf for a row that sees nothing, whose weights it makes 0.
 
     output, d_output (batch, n_heads, q_len, D_V); lse, d_lse (or None), shift, delta (batch, n_heads, q_len), contiguous, dtype ACC.

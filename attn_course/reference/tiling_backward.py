@@ -36,7 +36,7 @@ def flash_attention_backward(
 
     .. math:: P = e^{S - \ell}, \qquad \delta = \mathrm{rowsum}(dO \odot O) - d\ell, \qquad dS = P \odot (dO\,V^\top - \delta)
 
-    These are Eqs. weights-from-lse, row-delta-from-output and score-gradient-with-lse; each block adds its part as in Eq.
+    These are Eqs. weights-from-lse, score-gradient-against-mixture and score-gradient-with-lse; each block adds its part as in Eq.
     key-gradient-in-blocks.
 
     `block_q`, `block_kv`: queries and keys in a block; need not be those of the forward pass.

@@ -25,16 +25,8 @@ DRAWN = [
         ],
     ),
     (
-        partial(figures.eager_over_sdpa, [512, 4096], {"d = 16": [1.4, 6.9], "d = 64": [1.1, 3.0]}),
-        ["for 512 and 4096 positions", "d = 16: 1.4 and 6.9. d = 64: 1.1 and 3.0."],
-    ),
-    (
         partial(figures.float16_errors, {"float16, stored whole": [5.5e-4, 16.6e-4], "in tiles": [2.8e-4, 2.1e-4]}, [1, 8]),
         ["of standard deviation 1 and 8. stored whole: 5.5 and 16.6. in tiles: 2.8 and 2.1."],
-    ),
-    (
-        partial(figures.tile_savings, [8, 64], {"d = 64": [0.25, 2.0], "d = 128": [0.125, 1.0]}),
-        ["for 8 and 64 queries in a block", "d = 64: 0.25, 2. d = 128: 0.12, 1."],
     ),
     (partial(figures.schedule, 2, 1, tiles=3), ["With overlap: products from 0 to 2, 2 to 4, 4 to 6"]),
     (
@@ -46,9 +38,7 @@ DRAWN = [
 REFUSED = [
     (partial(ROOF, {}), "there must be a point"),
     (partial(ROOF, {"a": (0.0, 1.0)}), "must be positive"),
-    (partial(figures.eager_over_sdpa, [512], {}), "ratios must hold at least one"),
     (partial(figures.float16_errors, {"in tiles": [1e-4]}, [1, 8]), "must have shape"),
-    (partial(figures.tile_savings, [8, 64], {"d = 64": [1.0]}), "must have shape"),
     (partial(figures.schedule, 0, 1), "must be positive; got 0"),
     (partial(figures.causal_tiles, 3, 3, 0, 1), "sizes must be positive"),
 ]

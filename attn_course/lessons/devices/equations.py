@@ -32,7 +32,7 @@ def _(normal, n_A, n_B, d_k, d_v):
     return given
 
 
-@claim("merged-output-gradients", rests_on="merge-of-finished-outputs row-lse-gradient")
+@claim("merged-output-gradients", rests_on="merge-of-finished-outputs lse-gradient")
 def _(normal, n, d_v):
     r"""dz^{(c)} = e^{L^{(c)} - L}\, dz, \qquad dL^{(c)} = e^{L^{(c)} - L}\, dz \cdot (z^{(c)} - z)
     where z, L: merged from z^(c), L^(c) ;; the loss reads z

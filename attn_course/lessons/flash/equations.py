@@ -8,7 +8,7 @@ import numpy as np
 from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import Traced, by_size, multiplications, traced
-from attn_course.formulas import function, matrix, of, row, rows, vector
+from attn_course.formulas import matrix, of, row, rows, vector
 from attn_course.formulas.givens import Of
 
 claim = about("M1")
@@ -33,7 +33,7 @@ def three_kernels(query: Traced, key: Traced, value: Traced) -> Traced:
     return (query @ key.T).elementwise() @ value
 
 
-@claim("plain-attention-bytes", rests_on="attention-traffic attention-forward-flops")
+@claim("plain-attention-bytes", rests_on="attention-traffic")
 def _(rng, T_q, T_k, d_k, d_v, draw):
     r"""M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr)
     where three kernels, each of which reads its inputs and writes its result ;; b bytes for one number
@@ -149,27 +149,6 @@ def _(normal, n_A, n_B, d_v, draw):
     return given
 
 
-@claim("merging-is-commutative-monoid", rests_on="merge-of-attention-states")
-def _(normal, rng, draw):
-    r"""(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A
-    where states (m, l, a), not only those of scores; e^{-inf - (-inf)} is read as 0
-    Blocks may be merged in any order and grouping: one after the other, as a tree, or on several machines.
-        a state of zeros changes nothing: -\infty -> 0
-        the same keys twice change nothing: (A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus A = A
-        the later block wins: \oplus A, \qquad A \oplus (-\infty, 0, 0) = A ->
-    """
-
-    def merged(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        if any(np.isneginf(one[0]) and one[1:].any() for one in (first, second)):
-            raise ValueError("a state of no keys has sums of 0")
-        top = max(first[0], second[0])
-        factors = [0.0 if np.isneginf(one[0]) else np.exp(one[0] - top) for one in (first, second)]
-        return np.concatenate([[top], factors[0] * first[1:] + factors[1] * second[1:]])
-
-    states = [[3 * normal() - (0, 3e3, 3e9)[draw], rng.uniform(0.5, 3), normal()] for _ in "ABC"]
-    return {**{name: vector(one) for name, one in zip("ABC", states, strict=True)}, r"\oplus": function(merged, "vector")}
-
-
 @claim("tiled-attention-update", rests_on="online-softmax-update merge-of-attention-states")
 def _(normal, B_q, B_k, n, d_v, draw):
     r"""m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad a'_i
@@ -238,15 +217,3 @@ def _(normal, n, draw):
         top = max(m, score)
         m, row_sum = top, row_sum * np.exp(m - top) + np.exp(score - top)
     return {r"\ell": row_sum, "n": n}
-
-
-@claim("exponential-in-base-two")
-def _(normal):
-    r"""e^{s - m} = 2^{\,s \log_2 e - m \log_2 e}
-    Hardware computes powers of 2: fold log_2 e into the scale of the scores once, and save a product for every exponential.
-        2^(s - m), without the factor: all \log_2 e ->
-        ln 2 instead of log_2 e: e^{s - m} = 2^{\,s \ln 2 - m \ln 2}
-        only the score converted: m \log_2 e -> m
-    """
-    s, m = normal(2)
-    return {"s": s, "m": m + 1.3}

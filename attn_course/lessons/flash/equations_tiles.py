@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from attn_course import costs, reference
+from attn_course import reference
 from attn_course.equations.core import about
-from attn_course.equations.counting import by_size, multiplications
-from attn_course.formulas import function, of, subset
+from attn_course.equations.counting import by_size
+from attn_course.formulas import function, of
 from attn_course.formulas.givens import Of
-from attn_course.lessons.flash.equations import square_bytes, square_flops
+from attn_course.lessons.flash.equations import square_flops
 
 claim = about("M1")
 
@@ -60,21 +60,6 @@ def tiled_bytes(d: int, B_q: int, b: int) -> Of:
     return by_size(lambda T: b * sum(moved_by_tiles(T, T, d, d, B_q).values()), "T", "d", "B_q", "b", step=B_q)
 
 
-@claim("plain-to-tiled-bytes", rests_on="plain-attention-bytes tiled-attention-bytes")
-def _(rng, d, b):
-    r"""\lim_{T \to \infty} \frac{M_{\mathrm{plain}}}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{d}
-    where T_q = T_k = T, a multiple of B_q ;; d_k = d_v = d
-    4 T^2 numbers against 2 T^2 d / B_q: still quadratic in T, but blocks of 128 queries with d = 64 move a quarter of it.
-        it grows with T: tiling moves O(T) bytes:
-            2\, B_q -> T
-        the scores counted once, not four times: \frac{2\, B_q}{d} -> \frac{B_q}{2\, d}
-        wider heads gain more: \frac{2\, B_q}{d} -> 2\, B_q d
-    """
-    B_q = int(rng.integers(2, 9))
-    given = {"T": rng.uniform(3, 9), "d": d, "b": b, "B_q": B_q}
-    return given | {r"M_{\mathrm{plain}}": square_bytes(d, b), r"M_{\mathrm{tiled}}": tiled_bytes(d, B_q, b)}
-
-
 @claim("tiled-attention-intensity", rests_on="attention-forward-flops tiled-attention-bytes")
 def _(rng, d, b):
     r"""\lim_{T \to \infty} \frac{F}{M_{\mathrm{tiled}}} = \frac{2\, B_q}{b}
@@ -87,22 +72,6 @@ def _(rng, d, b):
     B_q = int(rng.integers(2, 9))
     given = {"T": rng.uniform(3, 9), "d": d, "b": b, "B_q": B_q}
     return given | {"F": square_flops(d), r"M_{\mathrm{tiled}}": tiled_bytes(d, B_q, b)}
-
-
-@claim("bytes-by-fast-memory", rests_on="tiled-attention-bytes")
-def _(rng, B, d, n, draw):
-    r"""4\, B d = N:\; M_{KV} = b\, \frac{2\, T^2 d}{B} = b\, \frac{8\, T^2 d^2}{N}
-    where fast memory holds N numbers: blocks of B queries, keys, values and outputs ;; B_q = B divides T
-        ;; M_KV: bytes of keys and values read, the rest is of order T d
-    Twice the fast memory, half the traffic: the T^2 d^2 / N of Theorem 2 (Dao et al. 2022, arXiv:2205.14135).
-        T^2 d / N: T^2 d^2 -> T^2 d
-        only the block of queries stays: 4\, B -> B
-        twice the fast memory, a quarter of the traffic: d^2}{N} -> d^2}{N^2}
-    """
-    numbers = (4 * B * d, 4 * B * d + (7 if d < B else -7), B * d)[draw]  # the blocks fill the memory, nearly do, or do not fit
-    T, b = n * B, int(rng.integers(2, 9))
-    moved = moved_by_tiles(T, T, d, d, B)
-    return {"M_{KV}": b * (moved["K"] + moved["V"]), "N": numbers, "B": B, "d": d, "T": T, "b": b}
 
 
 @claim("causal-tile-share", serves="M1 G1", rests_on="causal-pair-count tiled-attention-bytes")
@@ -124,51 +93,8 @@ def _(rng, n, B, draw):
     return {"T": T, "B": B, r"\text{tiles visited}": visited, r"\text{tiles}": tiles}
 
 
-@claim("causal-attention-flops", serves="M1 G1", rests_on="causal-pair-count attention-forward-flops")
-def _(rng, T, d_k, d_v, draw):
-    r"""F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v)
-    where p = 0 ;; only pairs that may attend are counted
-    What a benchmark divides by its time; taking T^2 / 2 pairs instead understates a short sequence.
-        half of the full count: T\, (T + 1)\, -> T^2\,
-        without the diagonal: + 1 -> - 1
-        the full count: T\, (T + 1)\, -> 2\, T^2\,
-    """
-    T += draw % 2
-
-    def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
-        return [v[j] * (q[i] @ k[j]) for i in range(T) for j in range(T) if j <= i]
-
-    counted = 2 * multiplications(attended, (T, d_k), (T, d_k), (T, d_v))
-    return {r"F_{\mathrm{causal}}": counted, "A": subset(reference.causal_mask(T, T)), "T": T, "d_k": d_k, "d_v": d_v}
-
-
 # ---- what limits a kernel
-@claim("exponential-to-matmul-time", rests_on="exponentials-per-flop attention-forward-flops")
-def _(rng, B_q, B_k, d):
-    r"""t_{\exp} = \frac{B_q B_k}{\rho_{\exp}}, \qquad t_{\mathrm{matmul}} = \frac{4\, B_q B_k d}{\rho_{\mathrm{matmul}}}, \qquad
-        \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{\rho_{\mathrm{matmul}}}{4\, d\, \rho_{\exp}}
-    where rho: FLOPs, or exponentials, for each clock and multiprocessor ;; d_k = d_v = d
-    At d = 64 the exponentials take as long as the products, at d = 128 half as long (Shah et al. 2024, arXiv:2407.08608).
-        X29: one exponential for 4 d FLOPs costs 1 / (4 d) of the time:
-            \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}} = \frac{1}{4\, d}
-        the same for every d:
-            \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k d / \rho_{\exp}}{4\, B_q B_k d / \rho_{\mathrm{matmul}}} =
-            \frac{\rho_{\mathrm{matmul}}}{4\, \rho_{\exp}}
-        one product counted:
-            \frac{t_{\exp}}{t_{\mathrm{matmul}}} = \frac{B_q B_k / \rho_{\exp}}{2\, B_q B_k d / \rho_{\mathrm{matmul}}} =
-            \frac{\rho_{\mathrm{matmul}}}{2\, d\, \rho_{\exp}}
-    """
-    products, exponentials = rng.uniform(20, 500), rng.uniform(2, 9)
-    flops = 2 * multiplications(lambda q, k, v: (q @ k.T) @ v, (B_q, d), (B_k, d), (B_k, d))
-    machine = {"peak_flops_per_s": products, "bandwidth_bytes_per_s": 1.0, "peak_exps_per_s": exponentials}
-    times = {
-        r"t_{\exp}": costs.roofline_time_s(0, 0, exps=np.exp(np.zeros((B_q, B_k))).size, **machine),
-        r"t_{\mathrm{matmul}}": costs.roofline_time_s(flops, 0, **machine),
-    }
-    return times | {"B_q": B_q, "B_k": B_k, "d": d, r"\rho_{\exp}": exponentials, r"\rho_{\mathrm{matmul}}": products}
-
-
-@claim("overlapped-tile-time", rests_on="exponential-to-matmul-time")
+@claim("overlapped-tile-time", rests_on="attention-forward-flops")
 def _(rng, n, draw):
     r"""t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2)
     where n > 1 tiles; t_1: products of one tile, t_2: its exponentials, on two units

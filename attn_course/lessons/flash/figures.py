@@ -1,4 +1,4 @@
-"""Figures of the lesson flash: a machine's roof, what tiles save and lose, two units at work, and what a GPU has measured, if one has."""
+"""Figures of the lesson flash: a machine's roof, what rounding costs, causal tiles, two units at work, and what a GPU has measured."""
 
 import html
 import json
@@ -20,7 +20,7 @@ from attn_course.figures.machines.memory import memory as memory
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, INK, NEUTRAL_STYLES, SCORES, WEIGHTS
 from attn_course.figures.ticks import tick_decades
-from attn_course.figures.words import each_listed, listed, number, short
+from attn_course.figures.words import each_listed, listed, number
 
 CARDS = Path(__file__).parent / "explorables"
 MEASUREMENTS = Path(__file__).parents[2] / "gpu" / "measurements"
@@ -60,27 +60,6 @@ def rooflines(points: Mapping[str, tuple[float, float]], *, peak_flops_per_s: fl
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9.5)
 
 
-def eager_over_sdpa(lengths: ArrayLike, ratios: Mapping[str, ArrayLike]) -> None:
-    """Show how many times as long attention takes if it stores its scores, against the length.
-
-    `lengths` (n,): numbers of positions, ascending. `ratios`, each (n,): time of eager attention over that of sdpa, by the width
-    of the head. Raises ValueError if a width has another number of ratios, or there is none.
-    """
-    positions = as_numbers("lengths", lengths, 1)
-    curves = each_of_shape("ratios", ratios, len(positions))
-    charts.lines(
-        positions,
-        curves,
-        title="Stored scores cost most at the longest text, and most for the narrowest head",
-        alt=f"Time of eager attention over that of sdpa for {listed(positions, 0)} positions, medians of three runs. "
-        f"{each_listed(curves, 1)}",
-        x_label="positions",
-        y_label="time of eager / time of sdpa",
-        x_log=True,
-        points=True,
-    )
-
-
 def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
     """Show the relative error of attention in float16, computed in several ways, as bars in units of 0.0001.
 
@@ -98,29 +77,6 @@ def float16_errors(errors: Mapping[str, ArrayLike], spreads: ArrayLike) -> None:
         x_label="standard deviation of the scores",
         y_label="relative error / 0.0001",
         digits=1,
-    )
-
-
-def tile_savings(blocks: ArrayLike, savings: Mapping[str, ArrayLike]) -> None:
-    """Show how many times fewer bytes tiles move than plain attention, against the queries in a block.
-
-    `blocks` (n,): queries in a block, ascending. `savings`, each (n,): bytes of plain attention over bytes in tiles, by the width
-    of the head. Raises ValueError if a width has another number of ratios, or there is none.
-    """
-    queries = as_numbers("blocks", blocks, 1)
-    curves = each_of_shape("savings", savings, len(queries))
-    charts.lines(
-        queries,
-        curves,
-        title="Tiles save traffic once a block holds more than d / 2 queries",
-        alt=f"Bytes of plain attention over bytes in tiles, for {listed(queries, 0)} queries in a block, logarithmic axes, dotted at 1. "
-        + " ".join(f"{name}: {', '.join(map(short, curve))}." for name, curve in curves.items()),
-        x_label="queries in a block",
-        y_label="plain bytes / tiled bytes",
-        x_log=True,
-        y_log=True,
-        points=True,
-        references={"equal": 1.0},
     )
 
 

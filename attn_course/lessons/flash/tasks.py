@@ -52,7 +52,8 @@ from attn_course.tasks.core import every
     """,
     why="""
         With 64 queries in a block and $d_v = 128$, nearly nothing is saved: what no longer moves as scores moves as keys and values that
-        pass by 64 times. Tiles pay when the block is large against the width, {eq}`plain-to-tiled-bytes`: $2 B_q / d_v$ is 1 and 4.
+        pass by 64 times. Tiles pay when the block is large against the width: for long sequences the factor tends to $2 B_q / d_v$, here
+        1 and 4.
     """,
 )
 def my_factors(T, d_v, B):
@@ -253,4 +254,7 @@ ORDER = [
     "update-of-divided-outputs",
     "gradient-of-tile-scores",
     "row-lse-kernel",
+    "fold-in-a-block",
+    "output-of-two-parts",
+    "gradient-of-a-tile",
 ]

@@ -188,7 +188,7 @@ my_gradient = asked_formula(
 
         $$dS_{ij} = \dots$$
     """,
-    equation="score-gradient-by-entry",
+    equation="weights-from-lse",
     points=3,
     difficulty=3,
     minutes=10,
@@ -201,13 +201,13 @@ my_gradient = asked_formula(
     slips=r"""
         delta summed over the tile
             dO_i \cdot z_i -> \sum_l e^{s_{il} - L_i} (dO_i \cdot v_l)
-            delta is a sum over all keys of the row, and a tile has only some of them; {eq}`row-delta-from-output` needs none
+            delta is a sum over all keys of the row, and a tile has only some of them; {eq}`score-gradient-against-mixture` needs none
         the normaliser forgotten
             - dO_i \cdot z_i ->
             raising one score also lowers every other weight of its row: delta is missing
         delta not weighted
             v_j - dO_i \cdot z_i) -> v_j) - dO_i \cdot z_i
-            the weight multiplies delta too, {eq}`score-gradient-by-entry`
+            the weight multiplies delta too, {eq}`gradient-of-scores`
         the weight forgotten
             e^{s_{ij} - L_i} ->
             the weight, recomputed from s and L, is missing in front
@@ -225,14 +225,14 @@ my_gradient = asked_formula(
             a larger score moves the output towards v_j and away from z_i, so v_j comes with the plus
     """,
     hints="""
-        Begin with {eq}`score-gradient-by-entry`. Which of its three symbols does the tile have to compute again, and from what?
-        {eq}`weights-from-lse` gives the weight, {eq}`row-delta-from-output` gives delta; dP is the product of a row of dO with one of
-            V.
+        Begin with {eq}`gradient-of-scores`, entry by entry. Which of its three symbols does the tile have to compute again, and from what?
+        {eq}`weights-from-lse` gives the weight, {eq}`score-gradient-against-mixture` gives delta; dP is the product of a row of dO
+            with one of V.
         It is one exponential, times a difference of two dot products with `dO_i`.
     """,
     why=r"""
-        In {eq}`score-gradient-by-entry` put $p_{ij} = e^{s_{ij} - L_i}$, $dP_{ij} = dO_i \cdot v_j$ and $\delta_i = dO_i
-        \cdot z_i$. Collected, it is $e^{s_{ij} - L_i}\, dO_i \cdot (v_j - z_i)$: the gradient asks how value $j$ differs from the
-        output, and a key whose value equals the output has none.
+        In $dS_{ij} = p_{ij} (dP_{ij} - \delta_i)$, {eq}`gradient-of-scores`, put $p_{ij} = e^{s_{ij} - L_i}$, $dP_{ij} = dO_i \cdot v_j$
+        and $\delta_i = dO_i \cdot z_i$. Collected, it is $e^{s_{ij} - L_i}\, dO_i \cdot (v_j - z_i)$: the gradient asks how value $j$
+        differs from the output, and a key whose value equals the output has none.
     """,
 )

@@ -52,7 +52,7 @@ def _tile_case(rng: np.random.Generator, name: str, sizes: tuple[int, int, int, 
             delta is missing: raising one score takes weight from all others
         delta from d_output alone
             (d_output * output).sum -> d_output.sum
-            delta_i is the dot product of dO_i with O_i, {eq}`row-delta-from-output`
+            delta_i is the dot product of dO_i with O_i, {eq}`score-gradient-against-mixture`
         d_lse added
             - d_lse -> + d_lse
             the bracket holds dP - (delta - dL): your sign of dL is the other one

@@ -108,6 +108,38 @@ def tile_in_torch(scores, value, d_output, output, lse, d_lse):
     return (scores - lse[:, None]).exp() * (d_output @ value.T - delta + d_lse[:, None])
 
 
+# --- the turns of the lesson ----------------------------------------------------------------------
+
+
+def step_with_stacked_scores(row_max, row_sum, acc, scores, value):
+    top = np.hstack([row_max, scores]).max(axis=1, keepdims=True)
+    shrink = np.where(np.isneginf(row_max), 0.0, np.exp(row_max - top))
+    return (
+        top,
+        shrink * row_sum + np.exp(scores - top) @ np.ones((len(value), 1)),
+        shrink * acc + np.einsum("ij,jc->ic", np.exp(scores - top), value),
+    )
+
+
+def step_in_torch(row_max, row_sum, acc, scores, value):
+    row_max, row_sum, acc, scores, value = (torch.tensor(x).float() for x in (row_max, row_sum, acc, scores, value))
+    top = torch.maximum(row_max, scores.amax(1, keepdim=True))
+    return (
+        top,
+        row_sum * (row_max - top).exp() + (scores - top).exp().sum(1, keepdim=True),
+        acc * (row_max - top).exp() + (scores - top).exp() @ value,
+    )
+
+
+def tile_against_the_mixture(scores, value, d_output, output, lse):
+    return np.exp(scores - lse) * np.einsum("ic,ijc->ij", d_output, value[None] - output[:, None])
+
+
+def tile_turn_in_torch(scores, value, d_output, output, lse):
+    scores, value, d_output, output, lse = (torch.tensor(x).float() for x in (scores, value, d_output, output, lse))
+    return (scores - lse).exp() * (d_output @ value.T) - (scores - lse).exp() * (d_output * output).sum(1, keepdim=True)
+
+
 # --- splits ---------------------------------------------------------------------------------------
 
 
@@ -202,6 +234,13 @@ RIGHT = {
         lambda: np.array([3.0, 2.0, 32.0, 50 / 32]),
         lambda: torch.tensor([3, 2, 32, 1.56]),
     ],
+    "fold-in-a-block": [step_with_stacked_scores, step_in_torch],
+    "output-of-two-parts": [
+        r"\frac{z_A + e^{L_B - L_A} z_B}{1 + e^{L_B - L_A}}",
+        r"z_A + \frac{z_B - z_A}{1 + e^{L_A - L_B}}",
+        r"\frac{\exp(L_A)}{\exp(L_A) + \exp(L_B)} z_A + \frac{\exp(L_B)}{\exp(L_A) + \exp(L_B)} z_B",
+    ],
+    "gradient-of-a-tile": [tile_against_the_mixture, tile_turn_in_torch],
     "row-lse-kernel": [lse_by_lanes, lse_in_two_passes],
     "merge-of-two-blocks": [
         [

@@ -1,0 +1,89 @@
+"""A ladder of kernels: states merged in any order, powers of two, the work of a causal pass, a backward pass without atomics."""
+
+import numpy as np
+
+from attn_course import reference
+from attn_course.equations.core import about
+from attn_course.equations.counting import multiplications
+from attn_course.formulas import function, subset, vector
+
+claim = about("M1")
+
+
+@claim("merging-is-commutative-monoid", rests_on="merge-of-attention-states")
+def _(normal, rng, draw):
+    r"""(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A
+    where states (m, l, a), not only those of scores; e^{-inf - (-inf)} is read as 0
+    Blocks may be merged in any order and grouping: one after the other, as a tree, or on several machines.
+        a state of zeros changes nothing: -\infty -> 0
+        the same keys twice change nothing: (A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus A = A
+        the later block wins: \oplus A, \qquad A \oplus (-\infty, 0, 0) = A ->
+    """
+
+    def merged(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        if any(np.isneginf(one[0]) and one[1:].any() for one in (first, second)):
+            raise ValueError("a state of no keys has sums of 0")
+        top = max(first[0], second[0])
+        factors = [0.0 if np.isneginf(one[0]) else np.exp(one[0] - top) for one in (first, second)]
+        return np.concatenate([[top], factors[0] * first[1:] + factors[1] * second[1:]])
+
+    states = [[3 * normal() - (0, 3e3, 3e9)[draw], rng.uniform(0.5, 3), normal()] for _ in "ABC"]
+    return {**{name: vector(one) for name, one in zip("ABC", states, strict=True)}, r"\oplus": function(merged, "vector")}
+
+
+@claim("exponential-in-base-two")
+def _(normal):
+    r"""e^{s - m} = 2^{\,s \log_2 e - m \log_2 e}
+    Hardware computes powers of 2: fold log_2 e into the scale of the scores once, and save a product for every exponential.
+        2^(s - m), without the factor: all \log_2 e ->
+        ln 2 instead of log_2 e: e^{s - m} = 2^{\,s \ln 2 - m \ln 2}
+        only the score converted: m \log_2 e -> m
+    """
+    s, m = normal(2)
+    return {"s": s, "m": m + 1.3}
+
+
+@claim("causal-attention-flops", serves="M1 G1", rests_on="causal-pair-count attention-forward-flops")
+def _(rng, T, d_k, d_v, draw):
+    r"""F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v)
+    where p = 0 ;; only pairs that may attend are counted
+    What a benchmark divides by its time; taking T^2 / 2 pairs instead understates a short sequence.
+        half of the full count: T\, (T + 1)\, -> T^2\,
+        without the diagonal: + 1 -> - 1
+        the full count: T\, (T + 1)\, -> 2\, T^2\,
+    """
+    T += draw % 2
+
+    def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+        return [v[j] * (q[i] @ k[j]) for i in range(T) for j in range(T) if j <= i]
+
+    counted = 2 * multiplications(attended, (T, d_k), (T, d_k), (T, d_v))
+    return {r"F_{\mathrm{causal}}": counted, "A": subset(reference.causal_mask(T, T)), "T": T, "d_k": d_k, "d_v": d_v}
+
+
+def five_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray, tile: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return what a backward pass computes: S, dP, dV, dQ and dK (a tile stands for P and for dS)."""
+    return q @ k.T, d_o @ v.T, tile.T @ d_o, tile @ k, tile.T @ q
+
+
+def seven_products(q: np.ndarray, k: np.ndarray, v: np.ndarray, d_o: np.ndarray, tile: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return what two kernels compute: S, dP, dV and dK; then S, dP and dQ."""
+    return (k @ q.T, v @ d_o.T, tile.T @ d_o, tile.T @ q, q @ k.T, d_o @ v.T, tile @ k)
+
+
+@claim("two-kernel-backward-flops", rests_on="key-gradient-in-blocks attention-backward-flops")
+def _(rng, T_q, T_k, d_k, d_v, draw):
+    r"""F_{\mathrm{two\ kernels}} = 2\, T_q T_k\, (4\, d_k + 3\, d_v), \qquad
+        d_k = d_v:\; \frac{F_{\mathrm{two\ kernels}}}{F_{\mathrm{backward}}} = \frac{7}{5}
+    where one kernel for dK and dV, one for dQ; each rebuilds S and dP ;; a multiply-add counts 2
+    Seven products where five are counted: the price of sums in a fixed order, the same to the last bit in every run.
+        five, as counted: 4\, -> 3\, ;; + 3\, -> + 2\, ;; \frac{7}{5} -> 1
+        dP rebuilt by one of them only: + 3\, -> + 2\, ;; 7 -> 6
+        everything twice: 4\, -> 6\, ;; + 3\, -> + 4\, ;; \frac{7}{5} -> 2
+    """
+    d_k, d_v = ((d_k, d_v), (d_k, d_k), (1, T_q))[draw]
+    T_k = T_q if draw == 2 else T_k  # neither a width equal to a length nor equal lengths are a reason for the ratio
+    shapes = (T_q, d_k), (T_k, d_k), (T_k, d_v), (T_q, d_v), (T_q, T_k)
+    kernels = {r"F_{\mathrm{backward}}": five_products, r"F_{\mathrm{two\ kernels}}": seven_products}
+    counted = {name: 2 * multiplications(products, *shapes) for name, products in kernels.items()}
+    return counted | {"T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v}

@@ -76,12 +76,6 @@ def batched_attention(query, key, value, counts):
     s = np.where(length[:, None] == length, query @ key.T / np.sqrt(query.shape[1]), -np.inf)
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True) @ value
-# %% repair-mixed-batch | wrong | a fill of -100
-def batched_attention(query, key, value, counts):
-    b = np.repeat(np.arange(len(counts)), counts)
-    s = np.where(b[:, None] == b, query @ key.T / np.sqrt(query.shape[1]), -100)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True) @ value
 # %% read-attention-map | wrong | looked along row 0 for the first
 my_reading = (2, 2, 0.95)
 # %% read-attention-map | right | computed

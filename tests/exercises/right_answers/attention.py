@@ -17,19 +17,6 @@ def attention_with_einsum(query, key, value, is_real):
     return np.einsum("bij,bja->bia", weights, value)
 
 
-def attention_key_by_key(query, key, value, is_real):
-    # the softmax in one pass: when a new maximum comes, what has been summed shrinks; the first keys may be hidden, so it starts finite
-    top = np.full((*query.shape[:-1], 1), -1e300)
-    total, output = np.zeros_like(top), np.zeros((*query.shape[:-1], value.shape[-1]))
-    for j in range(key.shape[1]):
-        score = (query * key[:, j : j + 1]).sum(-1, keepdims=True) / math.sqrt(query.shape[-1])
-        score = np.where(is_real[:, None, j : j + 1], score, -np.inf)
-        new = np.maximum(top, score)
-        old, term = np.exp(top - new), np.exp(score - new)
-        top, total, output = new, total * old + term, output * old + term * value[:, j : j + 1]
-    return output / total
-
-
 # --- weights that point the wrong way --------------------------------------------------------------
 
 
@@ -80,15 +67,6 @@ def layer_by_loops(x, w_in, b_in, w_out, b_out, n_heads):
             terms = np.exp((seen @ w_k[h] + b_k[h]) @ q / math.sqrt(len(q)))
             output[b, i] += terms @ (seen @ w_v[h] + b_v[h]) @ w_o / terms.sum()
     return output
-
-
-def layer_with_einsum(x, w_in, b_in, w_out, b_out, n_heads):
-    with_one = np.concatenate([x, np.ones_like(x[..., :1])], axis=-1)  # a bias is one more row of the matrix
-    w = np.vstack([w_in, b_in]).reshape(len(w_in) + 1, 3, n_heads, -1)
-    query, key, value = np.einsum("bia,arhk->rbhik", with_one, w)
-    terms = np.tril(np.exp(np.einsum("bhik,bhjk->bhij", query, key) * query.shape[-1] ** -0.5))  # only then divided
-    weights = terms / terms.sum(axis=-1, keepdims=True)
-    return np.einsum("bhij,bhjv,hvd->bid", weights, value, w_out.reshape(n_heads, -1, len(w_out)), optimize=True) + b_out
 
 
 def layer_in_torch(x, w_in, b_in, w_out, b_out, n_heads):
@@ -168,7 +146,7 @@ def attention_in_torch(query, key, value, is_real):
 
 
 RIGHT = {
-    "scaled-attention": [attention_with_einsum, attention_key_by_key, attention_in_torch],
+    "scaled-attention": [attention_with_einsum, attention_in_torch],
     "repair-transposed-weights": [sums_row_by_row, sums_in_torch],
     "repair-mixed-batch": [packed_example_by_example, packed_with_a_block_diagonal],
     "read-attention-map": [
@@ -207,7 +185,7 @@ RIGHT = {
         lambda p, g, n, d: -(d**0.5) * (sympy.log(1 - p) - sympy.log(p) - sympy.log(n - 1)) / g,
     ],
     "cost-of-new-tokens": [lambda: (600_000, 154_300), lambda: np.array([2.0 * 2 * 1000 * 150, 1002.0 * 150 + 4000])],
-    "layer-around-attention": [layer_by_loops, layer_with_einsum, layer_in_torch],
+    "layer-around-attention": [layer_by_loops, layer_in_torch],
     "step-with-kept-keys": [step_by_loops, step_in_torch],
     "attention-of-batches": [batches_by_loops, batches_in_torch],
     "same-output-other-values": [values_by_solving, values_in_torch],

@@ -32,7 +32,7 @@ def test_a_lesson_is_a_page_that_needs_no_network(root: Path, tmp_path: Path) ->
         assert folds.evaluate_all(SHOWN) == 0
         folds.first.locator("summary").press("Enter")
         assert folds.evaluate_all(SHOWN) == 1
-        for width in (1300, 700):
+        for width in (1300, 700, 400):
             page.page.set_viewport_size({"width": width, "height": 900})
             assert page.page.evaluate(TOO_WIDE) <= 0
 

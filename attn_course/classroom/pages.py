@@ -6,11 +6,11 @@ Their HTML is in templates/, which escape all that they show: no code beside the
 import base64
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from attn_course.numbers import counted, eq, task_number
 
@@ -42,14 +42,14 @@ def environment() -> Environment:
     return made
 
 
-def typeset(latex: str) -> Markup:
+def typeset(latex: str) -> str:
     """Return a formula as MathML, in which all that it quotes is escaped; one that the course does not know as code."""
-    from attn_course.game.mathml import mathml
+    from attn_course.figures.mathml import mathml
 
     try:
-        return Markup(mathml(latex))
+        return mathml(latex)
     except ValueError:
-        return Markup("<code>{}</code>").format(latex)
+        return f"<code>{escape(latex)}</code>"
 
 
 def sentence(text: str, entry: str = "") -> str:

@@ -74,11 +74,15 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
     given = "" if data is None else f"const DATA = {_script_text(data)};\n"
     common = [_read(HERE / f"explorable.{kind}") for kind in ("css", "js")]
     script = "\n".join([given, common[1], *scripts, script])
-    return joined_html(card.name, slug, controls, common[0] + look, words, script)
+    return joined_html(card.name, slug, controls, look, words, script, common=common[0])
 
 
-def joined_html(name: str, slug: str, controls: str, look: str, words: str, script: str) -> str:
-    """Return a card made of its parts; see `explorable_html`. `script` defines ``start(root)`` and holds no "</"."""
+def joined_html(name: str, slug: str, controls: str, look: str, words: str, script: str, common: str = "") -> str:
+    """Return a card made of its parts; see `explorable_html`.
+
+    `look`: CSS of its controls. `common`: CSS of its words too, which is there without scripts. `script` defines ``start(root)`` and
+    holds no "</".
+    """
     if not SLUG.fullmatch(slug):
         raise ValueError(f"slug must be lower-case words joined by hyphens, such as 'softmax-2'; got {slug!r}")
     if title := TITLE.match(controls):
@@ -89,11 +93,12 @@ def joined_html(name: str, slug: str, controls: str, look: str, words: str, scri
         )
     # The ids become final when the card is built.
     markup = _script_text(compact_markup(controls.replace("{{id}}", f"attn-{slug}")))
-    script = f"{_read(HERE / 'card.js')}\n{script}\nmountExplorables({json.dumps(name)}, {markup}, start);"
+    own = _script_text(compact_style(look))
+    script = f"{_read(HERE / 'card.js')}\n{script}\nmountExplorables({json.dumps(name)}, {markup}, {own}, start);"
     script = compact_script(f'(() => {{\n"use strict";\n{script}\n}})();')
     return (
         f'<div class="attn-explorable" id="attn-{slug}" data-explorable="{name}">\n'
-        f"<style>{compact_style(_read(HERE / 'card.css') + look)}</style>\n"
+        f"<style>{compact_style(_read(HERE / 'card.css') + common)}</style>\n"
         f'<div class="attn-words">{compact_markup(words)}</div>\n'
         f"<script>{script}</script>\n</div>"
     )

@@ -17,12 +17,12 @@ from attn_course.equations.latex import statements
 from attn_course.equations.publish import publish
 from attn_course.equations.show import ShowError, Shown, shown
 from attn_course.figures.explorable import Explorable, joined_html
+from attn_course.figures.mathml import mathml
 from attn_course.formulas import FormulaError, Node
 from attn_course.formulas.javascript import ALGEBRA, MORE
 from attn_course.formulas.plain import plain
 from attn_course.formulas.tree import write
 from attn_course.game.living import Derived, Form, Input, Life, StaysStill, living
-from attn_course.game.mathml import mathml
 from attn_course.game.sides import Chain, keys_of, values_of
 
 HERE = Path(__file__).parent

@@ -285,7 +285,11 @@ for name, option in options.items():
 # be bracketed at will:
 #
 # $$\bigl(P\,(X W_V)\bigr)\, W_O = P X\, (W_V W_O) \label{absorbed-value-projection}$$
-#
+
+# %% id="values-alive"
+alive("absorbed-value-projection")
+
+# %% [markdown] id="circuits"
 # With heads, each has its own block of columns of $W_V$ and of rows of $W_O$. All of multi-head attention is then two matrices
 # for each head:
 #

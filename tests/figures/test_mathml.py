@@ -5,7 +5,7 @@ from xml.dom import minidom
 import pytest
 
 from attn_course.equations.core import REGISTRY
-from attn_course.game.mathml import mathml
+from attn_course.figures.mathml import mathml
 
 
 def inside(latex: str) -> str:

@@ -135,7 +135,11 @@ def _(normal, T_q, T_k, d_k):
     return {"s": S, "L": of(lambda scores: np.log(np.exp(scores).sum(axis=1)), "s"), "p": matrix(weights)}
 
 
-@claim("score-gradient-with-lse", rests_on="score-gradient-by-entry row-delta-from-output row-lse-gradient")
+@claim(
+    "score-gradient-with-lse",
+    rests_on="score-gradient-by-entry row-delta-from-output row-lse-gradient",
+    beside=(r"\delta_i = \sum_l p_{il}\, dP_{il}",),
+)
 def _(normal, T_q, T_k, d_v):
     r"""dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr)
     where the loss reads O and L

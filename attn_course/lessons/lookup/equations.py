@@ -119,7 +119,12 @@ def _(rng, m, draw):
     return {r"\alpha": [s_i / sum(s) for s_i in s], "m": m}
 
 
-@claim("soft-lookup", serves="A2 A4", rests_on="exact-lookup normalised-similarities")
+@claim(
+    "soft-lookup",
+    serves="A2 A4",
+    rests_on="exact-lookup normalised-similarities",
+    beside=(r"\alpha(q, k_i) = \frac{s(q, k_i)}{\sum_{j=1}^{m} s(q, k_j)}",),
+)
 def _(normal, m, d_k, d_v):
     r"""\mathrm{Attention}(q, D) = \sum_{i=1}^{m} \alpha(q, k_i)\, v_i = \arg\min_{o} \sum_{i=1}^{m} s(q, k_i)\, \|v_i - o\|^2
     Eq. exact-lookup with weights for brackets: the one answer that is nearest to all values at once, similar pairs counting more.

@@ -164,6 +164,10 @@ class Equation:
         if latex == self.registered or not self.registered:
             return None
         given = self.draws()[0][0]
+        if problem.startswith("nothing is claimed"):  # S = ... of the matrix of s_ij
+            sides = [clause.partition("=")[0].strip() for clause in re.split(r",?\s*\\q?quad", latex)]
+            named = next((one for name in sides if len(name) == 1 and (one := self._with_named(name)) is not None), None)
+            return named._ready(latex) if named else None
         sizes = [name for name in self.sizes.partition(",")[0].split() if name not in given and _stands_in(name, latex)]
         larger: Equation | None = self
         for name in sizes:

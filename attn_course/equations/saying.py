@@ -328,7 +328,7 @@ def complain_of_less(
             if again and not (fallen(registered, again) and fallen(whole, again) == frozenset()):
                 continue
             again = _together(trial, draw)
-            if trial.name in shapes or (again and fallen(registered, again) == fallen(whole, again) == frozenset()):
+            if trial.name in shapes or (again and not (fallen(registered, again) and fallen(whole, again) == frozenset())):
                 continue
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
@@ -355,12 +355,12 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
     instead = entries[0] - entries[1]  # x_1 in its place, which may be anything too
     for trial in tried:
         given = as_given(draw[trial.name])
-        if (
-            trial.matters
-            or trial.name not in registered.named
-            or not isinstance(given, Given)
-            or np.asarray(given.raw).dtype.kind not in "fi"
-        ):
+        if trial.matters or trial.name not in registered.named:
+            continue
+        if isinstance(given, Function | Of) and trial.name not in named:
+            said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
+            raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
+        if not isinstance(given, Given) or np.asarray(given.raw).dtype.kind not in "fi":
             continue
         if trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come():
             said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"

@@ -70,16 +70,20 @@ def _complain_of_derivatives(formula: Formula, registered: Formula) -> None:
 
 def _complain_of_zeros(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
     """Complain of a division by something that may be 0, since it is negative here and positive there; the registered formula has none."""
-    below = [node for node in _divisors(formula.tree) if node not in {*_divisors(registered.tree)}]
-    if not below:
-        return
-    signs: dict[Node, set[float]] = {node: set() for node in below}
-    for draw in draws:
-        for node, numbers in values_of(formula, draw, below).items():
-            signs[node] |= {float(sign) for sign in np.sign(numbers[np.isfinite(numbers)]).ravel()}
-    for node in below:
-        if {-1.0, 1.0} <= signs[node]:
+    known = {*_divisors(registered.tree)}
+    below = [node for node in _divisors(formula.tree) if node not in known]
+    if below and not any(_with_both_signs(registered, [*known], draws)):
+        for node in _with_both_signs(formula, below, draws):
             raise Malformed(f"{write(node)} may be 0, and here something is divided by it", node.place, formula.latex)
+
+
+def _with_both_signs(formula: Formula, nodes: Sequence[Node], draws: Sequence[Mapping[str, Any]]) -> Iterator[Node]:
+    """Yield the nodes that are negative somewhere and positive elsewhere."""
+    signs: dict[Node, set[float]] = {node: set() for node in nodes}
+    for draw in draws:
+        for node, numbers in values_of(formula, draw, nodes).items():
+            signs[node] |= {float(sign) for sign in np.sign(numbers[np.isfinite(numbers)]).ravel()}
+    yield from (node for node in nodes if {-1.0, 1.0} <= signs[node])
 
 
 def _divisors(tree: Node) -> Iterator[Node]:
@@ -130,68 +134,6 @@ def _upwards(one: Judged) -> tuple[tuple[np.ndarray, np.ndarray], tuple[Node, No
     if one.relation in ("<", r"\le"):
         return (one.left, one.right), one.ends
     return (one.right, one.left), (one.ends[1], one.ends[0])
-
-
-def _complain_of_zeros(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
-    """Complain of a division by something that may be 0, since it is negative here and positive there; the registered formula has none."""
-    below = [node for node in _divisors(formula.tree) if node not in {*_divisors(registered.tree)}]
-    if not below:
-        return
-    signs: dict[Node, set[float]] = {node: set() for node in below}
-    for draw in draws:
-        for node, numbers in values_of(formula, draw, below).items():
-            signs[node] |= {float(sign) for sign in np.sign(numbers[np.isfinite(numbers)]).ravel()}
-    for node in below:
-        if {-1.0, 1.0} <= signs[node]:
-            raise Malformed(f"{write(node)} may be 0, and here something is divided by it", node.place, formula.latex)
-
-
-def _divisors(tree: Node) -> Iterator[Node]:
-    for node in tree.walk():
-        if node.kind == "over":
-            yield node.children[1]
-        elif node.kind == "power" and node.children[1].kind == "neg":
-            yield node.children[0]
-
-
-def _two_derivatives(chain: Node) -> bool:
-    """Whether derivatives stand on both sides of a relation, or two of them beside 0."""
-    counts = [sum(1 for _ in _outer_derivatives(side)) for side in chain.children[::2]]
-    zero = any(side == Node("number", (), "0") for side in chain.children[::2])
-    return sum(map(bool, counts)) > 1 or (zero and max(counts) > 1)
-
-
-def _outer_derivatives(node: Node) -> Iterator[Node]:
-    if node.kind in ("derivative", "nabla"):
-        yield node
-    else:
-        for child in node.children:
-            yield from _outer_derivatives(child)
-
-
-def _complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
-    """Complain of a bound of the same thing that is larger somewhere than the registered one, or smaller if it bounds from below."""
-    for draw in draws:
-        wanted = [one for one in sides(registered, draw) if one.relation in LESS]
-        found = sides(formula, draw) if wanted else []
-        for one in found:
-            low_and_high = any(two.ends[::-1] in ((one.ends[0], Node("neg", (one.ends[1],))),) for two in found)
-            for known in wanted if not low_and_high else ():
-                low, high = (one.left, one.right) if one.relation in ("<", r"\le") else (one.right, one.left)
-                least, most = (known.left, known.right) if known.relation in ("<", r"\le") else (known.right, known.left)
-                ends = [end if judged.relation in ("<", r"\le") else end[::-1] for judged in (one, known) for end in (judged.ends,)]
-                if (
-                    one.relation not in LESS
-                    or (one.relation in STRICT) != (known.relation in STRICT)
-                    or {low.shape, high.shape} != {least.shape, most.shape}
-                ):
-                    continue
-                counts = np.broadcast_to(one.counts & known.counts, low.shape)
-                gap = SLACK * np.maximum(np.abs(low), np.abs(high))
-                if (ends[0][0] == ends[1][0] and np.any(counts & (high > most + gap))) or (
-                    ends[0][1] == ends[1][1] and np.any(counts & (low < least - gap))
-                ):
-                    raise _weaker("has a closer bound", one.ends[0], formula)
 
 
 def _printed(formula: Formula) -> Iterator[Node]:

@@ -254,7 +254,9 @@ class Expressions(Brackets):
                 return self.indices_with_all(inside)
             if len(inside) > 1 and all(token.kind == "name" for token in inside):
                 return (self.side_by_side(),)
-            if inside[0].kind in ("letter", "name") and all(token.kind in ("letter", "name", "number") for token in inside):
+            if (inside[0].kind in ("letter", "name") or inside[0].text == "1") and all(
+                token.kind in ("letter", "name", "number") for token in inside
+            ):
                 return tuple([_as_index(self.primary()) for _ in inside])
             return tuple(map(_as_index, self.listed(self.index)))
 

@@ -18,12 +18,14 @@ from attn_course.equations import saying
 from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
 from attn_course.equations.opaque import complain_of_lost
+from attn_course.equations.same import complain_of_same
 from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_weaker
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
+from attn_course.formulas.givens import Given
 
 Givens: TypeAlias = Mapping[str, Any]
 Maker: TypeAlias = Callable[..., Givens]
@@ -148,12 +150,46 @@ class Equation:
             formula = formula if judged is self else judged.read(latex)
             judged.judge(formula)
         except formulas.Malformed as error:
+            if (reworded := self._reworded(latex or self.latex, error.problem)) is not None:
+                return reworded
             named = _MISSING.match(error.problem)
             larger = self._with_named(named[1]) if named and (latex or self.latex) != self.registered else None
             if larger is None:
                 raise
             return larger._ready(latex)
         return judged, formula
+
+    def _reworded(self, latex: str, problem: str) -> "tuple[Equation, Formula] | None":
+        """Read another wording again: with sizes it names, a definition of the registered formula, or without one that it does not use."""
+        if latex == self.registered or not self.registered:
+            return None
+        given = self.draws()[0][0]
+        if problem.startswith("nothing is claimed"):  # S = ... of the matrix of s_ij
+            sides = [clause.partition("=")[0].strip() for clause in re.split(r",?\s*\\q?quad", latex)]
+            named = next((one for name in sides if len(name) == 1 and (one := self._with_named(name)) is not None), None)
+            return named._ready(latex) if named else None
+        sizes = [name for name in self.sizes.partition(",")[0].split() if name not in given and _stands_in(name, latex)]
+        larger: Equation | None = self
+        for name in sizes:
+            larger = larger and larger._with_named(name)
+        if sizes and larger is not None:
+            return larger._ready(latex)
+        clauses = {
+            clause.partition("=")[0].strip(): clause.strip() for clause in re.split(r",?\s*\\q?quad", self.registered) if "=" in clause
+        }
+        unknown = _MISSING.match(problem)
+        solved = unknown and any(
+            left.strip() in given and unknown[1] in right
+            for left, _, right in (clause.partition("=") for clause in re.split(r",?\s*\\q?quad", latex))
+        )
+        if unknown and solved and (clause := clauses.get(unknown[1])) and clause not in latex:  # T = 1 / \beta for \beta = 1 / T
+            return self._ready(rf"{latex}, \qquad {clause}")
+        needless = re.match(r"(\S+) is defined and no claim uses it", problem)
+        if needless and (clause := clauses.get(needless[1])):
+            apart = r",?\s*(?:\\q?quad)?\s*"
+            shorter = re.sub(rf"^{apart}", "", re.sub(rf"{apart}{re.escape(clause)}", "", latex, count=1))
+            return self._ready(shorter) if shorter != latex else None
+        return None
 
     def _with_named(self, name: str) -> "Equation | None":
         """Return it with one more name, if that is a size of its arrays, or the matrix of entries that are given in small letters."""
@@ -165,7 +201,7 @@ class Equation:
             return replace(self, make=_naming(self.make, name, "")) if all(known) else None
         entries = name.swapcase()
         matrix = [getattr(formulas.as_given(draw[entries]), "form", "") for draw in givens] if entries in givens[0] else []
-        return replace(self, make=_naming(self.make, name, entries)) if {*matrix} == {"matrix"} else None
+        return replace(self, make=_naming(self.make, name, entries)) if {*matrix} in ({"matrix"}, {"row"}) else None
 
     def _without(self, formula: Formula) -> "Equation":
         """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
@@ -197,10 +233,15 @@ class Equation:
             whole = self._with_what_is_known(formula)
             saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
+            saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_weaker(formula, registered, _by_size(self.draws()))
             for first, *_ in self.draws()[:3]:
-                complain_of_lost(formula, registered, first)
+                complain_of_lost(whole, registered, first)
+            of_its_kind = _kept(self.make, self.sizes, self.label, registered.latex)
+            saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], formulas.in_products(self.sizes))
+            if whole is formula:
+                complain_of_same(formula, registered, draws[0])
             if not self.loose:
                 complain_of_untested(formula, registered, [*itertools.chain(*self.draws())])
             complain_of_special(formula, special())
@@ -232,12 +273,24 @@ def _making(make: Maker, gone: frozenset[str]) -> Maker:
     return without
 
 
+def _stands_in(name: str, latex: str) -> bool:
+    """Whether the name of a size stands in a formula."""
+    letter, _, below = name.partition("_")
+    spelled = rf"{letter}\s*_\s*\{{?\s*(?:\\(?:text|mathrm)\s*\{{\s*)?{below}(?![A-Za-z])" if below else rf"{letter}(?![A-Za-z_])"
+    return re.search(rf"(?<![A-Za-z\\]){spelled}", latex) is not None
+
+
 @lru_cache(maxsize=512)
 def _naming(make: Maker, name: str, entries: str) -> Maker:
     @functools.wraps(make)
     def more(**sizes: Any) -> Givens:
         givens = make(**sizes)
-        return {**givens, name: givens[entries] if entries else formulas.Size(sizes[name])}
+        if not entries:
+            return {**givens, name: formulas.Size(sizes[name])}
+        known = formulas.as_given(givens[entries])
+        if isinstance(known, Given) and np.ndim(known.raw) == 2:
+            known = replace(known, form="matrix")
+        return {**givens, entries: known, name: known}
 
     return more
 
@@ -274,6 +327,13 @@ def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formul
 
 
 @lru_cache(maxsize=512)
+def _kept(make: Maker, sizes: str, label: str, latex: str) -> list[saying.Trial]:
+    """Return what becomes of a registered formula with other numbers of the same kind in the place of each given."""
+    draws = _draws(make, sizes, label)
+    return saying.kept(formulas.formula_of(latex, draws[0][0]), _smallest(draws)[0])
+
+
+@lru_cache(maxsize=512)
 def _made(make: Maker, sizes: str) -> set[str]:
     return saying.made(lambda rng: drawn(make, rng, 0, formulas.size_sets(sizes)[0]))
 
@@ -299,6 +359,7 @@ def _complain_of_bounds(sets: Sequence[Sequence[Judged]], formula: Formula) -> N
         here = [links for links in here if not any(start <= links[0].place[0] < end for start, end in conditions)]
         bounds |= {links[0].place: links[0] for links in here}
         reached = [links[0] for links in here if any(link.attained for link in links)]
+        reached += [first for first, *_ in here if any(_are_mirrored(first, other) for other in reached)]
         attained |= {first.place for first in reached}
         for first, *others in here:
             if not any((one.relation, one.ends[0]) == (first.relation, first.ends[0]) for one in reached):
@@ -308,6 +369,12 @@ def _complain_of_bounds(sets: Sequence[Sequence[Judged]], formula: Formula) -> N
     for place, first in bounds.items():
         if place not in attained:
             raise _never_attained(first, formula)
+
+
+def _are_mirrored(one: Judged, other: Judged) -> bool:
+    r"""Whether they are the two bounds of -b \le a \le b, which say |a| \le b."""
+    (low, first), (second, high) = sorted((one.ends, other.ends), key=lambda ends: ends[0].kind != "neg")
+    return one.relation == other.relation and first == second and low == formulas.Node("neg", (high,))
 
 
 def _never_attained(first: Judged, formula: Formula) -> formulas.Malformed:

@@ -41,6 +41,9 @@ def complain_of_lost(formula: Formula, registered: Formula, draw: Givens) -> Non
             for moved in itertools.chain(_anything(unknown), _signed(unknown, side), _changes(other, unknown) if side in whole else ()):
                 if _held(other, other.tree, moved) and _held(own, own.tree, moved) is False:
                     raise _lost(side, formula)
+    signs = [one.tree.map(_with_other_sign) for one in (formula, registered)]
+    if signs[0] != formula.tree and _held(registered, signs[1], draw) is False and _held(formula, signs[0], draw):
+        raise Malformed("with another sign of the derivative this holds too", formula.tree.place, formula.latex)
 
 
 def _lost(side: Node, formula: Formula) -> Malformed:
@@ -58,6 +61,10 @@ def _without_softmax(node: Node) -> Node:
         return inside if call is node else node
     letters = {under.value: node.children[1]} if call is not node and len(node.children) == 2 else {}
     return inside.map(lambda one: letters.get(one.value, one) if one.kind == "index" else one) if letters else node
+
+
+def _with_other_sign(node: Node) -> Node:
+    return Node("neg", (node,)) if node.kind in ("derivative", "nabla") else node
 
 
 def _held(formula: Formula, tree: Node, draw: Givens) -> bool | None:
@@ -200,6 +207,9 @@ def _anything(unknown: Givens) -> Iterator[dict[str, Any]]:
     """Yield the givens with any other numbers for the unknown."""
     raw, rng = _raw(unknown), np.random.default_rng(5)
     yield _put(unknown, raw * np.exp(0.3 * rng.normal(size=raw.shape)) + 0.2 * rng.uniform(size=raw.shape))
+    if raw.ndim and raw.shape[-1] > 1 and (raw > 0).all() and np.allclose(raw.sum(axis=-1), 1, rtol=0, atol=1e-9):
+        other = raw * np.exp(0.3 * rng.normal(size=raw.shape))
+        yield _put(unknown, other / other.sum(axis=-1, keepdims=True))  # other weights
 
 
 def _signed(unknown: Givens, side: Node) -> Iterator[dict[str, Any]]:
@@ -221,6 +231,9 @@ def _changes(formula: Formula, unknown: Givens) -> Iterator[dict[str, Any]]:
         yield _put(unknown, raw + rng.normal(size=[1 if place == axis else size for place, size in enumerate(raw.shape)]))
     if raw.ndim > 1 and raw.shape[-1] == raw.shape[-2]:
         yield _put(unknown, np.swapaxes(raw, -1, -2))
+        each = np.exp(0.3 * rng.normal(size=raw.shape[-1]))
+        yield _put(unknown, raw * each[:, None] / each)
+        yield _put(unknown, raw + each[:, None] - each)
     if unknown[UNKNOWN].form == "matrix":
         left, right = (np.linalg.qr(rng.normal(size=(size, size)))[0] for size in raw.shape[-2:])
         yield _put(unknown, left @ raw)

@@ -25,6 +25,7 @@ MOST_DRAWS = 12  # that are made again to see what comes from what
 KNOWN: dict[str, Callable[..., Any]] = {r"\ln": np.log, r"\exp": np.exp, r"\tanh": np.tanh, r"\cos": np.cos, r"\sin": np.sin}
 KNOWN |= dict.fromkeys((r"\sigma", "softmax"), lambda z: np.exp(z) / np.exp(z).sum(axis=-1, keepdims=True))
 KNOWN |= {"lse": lambda z: np.log(np.exp(z).sum(axis=-1))}
+SPACE = Node("constant", (), r"\mathbb{R}")
 Givens: TypeAlias = Mapping[str, Any]
 
 
@@ -135,6 +136,7 @@ class Trial:
     givens: Givens
     fallen: frozenset[Place] | None
     whole: bool = False
+    negated: bool = False
 
     @property
     def matters(self) -> bool:
@@ -169,9 +171,11 @@ def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
         for name, thing in draw.items()
         if isinstance(given := as_given(thing), Given) and given.form != "opaque" and np.ndim(given.raw)
     }
-    rolled = {name: replace(given, raw=np.roll(given.raw, 1, axis=0)) for name, given in arrays.items()}
-    moved = {name: {**draw, **dict.fromkeys(aliases(name, draw), given)} for name, given in rolled.items()}
-    return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved.items()]
+    rolled = [
+        (name, replace(given, raw=np.roll(given.raw, 1, axis))) for name, given in arrays.items() for axis in {0, np.ndim(given.raw) - 1}
+    ]
+    moved = [(name, {**draw, **dict.fromkeys(aliases(name, draw), given)}) for name, given in rolled]
+    return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved]
 
 
 def negated(formula: Formula, draw: Givens) -> list[Trial]:
@@ -181,8 +185,78 @@ def negated(formula: Formula, draw: Givens) -> list[Trial]:
         given = as_given(thing)
         if isinstance(given, Given) and given.form != "opaque" and np.asarray(given.raw).dtype.kind in "fc":
             givens = {**draw, **dict.fromkeys(aliases(name, draw), replace(given, raw=-np.asarray(given.raw)))}
-            found.append(Trial(name, givens, fallen(formula, givens)))
+            found.append(Trial(name, givens, fallen(formula, givens), negated=True))
     return found
+
+
+def kept(formula: Formula, draw: Givens) -> list[Trial]:
+    """Try a formula with other numbers of the same kind: weights that sum to 1, a symmetric matrix, a function with the same odd part.
+
+    What holds of all that are of a kind says of one of them only that it is of this kind.
+    """
+    found, functions = list[Trial](), dict[str, Function]()
+    for place, (name, thing) in enumerate(draw.items()):
+        given, rng = as_given(thing), np.random.default_rng([place, 7])
+        others: list[AnyGiven] = []
+        if isinstance(given, Given) and given.form != "opaque" and np.asarray(given.raw).dtype.kind == "f":
+            others = [replace(given, raw=change(np.asarray(given.raw), rng)) for is_such, change in KINDS if is_such(np.asarray(given.raw))]
+        elif isinstance(given, Function) and not given.names:
+            functions[name] = given
+            others = [replace(given, call=_added(given.call, wave)) for wave in (np.sin, np.cos)]
+            others.append(replace(given, call=_other_weights(given.call)))
+        moved = [{**draw, **dict.fromkeys(aliases(name, draw), other)} for other in others]
+        found += [Trial(name, givens, fallen(formula, givens)) for givens in moved]
+    if len(functions) > 1:
+        for wave in (np.sin, np.cos):
+            givens = {**draw, **{name: replace(given, call=_added(given.call, wave)) for name, given in functions.items()}}
+            found.append(Trial(min(functions), givens, fallen(formula, givens)))
+    return found
+
+
+def _are_symmetric(raw: np.ndarray) -> bool:
+    return raw.ndim > 1 and raw.shape[-1] == raw.shape[-2] > 1 and np.allclose(raw, np.swapaxes(raw, -1, -2), rtol=0, atol=ALIKE)
+
+
+def _weights_again(raw: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    other = raw * np.exp(0.5 * rng.normal(size=raw.shape))
+    return np.asarray(other / other.sum(axis=-1, keepdims=True))
+
+
+def _symmetric_again(raw: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    more = rng.normal(size=raw.shape)
+    return np.asarray(raw + more + np.swapaxes(more, -1, -2))
+
+
+def _added(call: Callable[..., Any], wave: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a function with an odd or an even one added to it."""
+
+    def other(*arguments: Any) -> Any:
+        value = call(*arguments)
+        arrays = [np.asarray(argument) for argument in arguments if not callable(argument)]
+        numbers = [array.astype(float) for array in arrays if array.dtype.kind in "iuf"]
+        if isinstance(value, Outcomes | Given) or np.asarray(value).dtype.kind != "f" or not numbers:
+            return value
+        same = [one for one in numbers if one.shape == np.shape(value)]
+        total = sum(float(np.where(np.isfinite(one), one, 0.0).sum()) for one in numbers)
+        return value + 0.3 * wave(same[0] if same else total)
+
+    return other
+
+
+def _other_weights(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that gives other weights where it gives weights."""
+
+    def other(*arguments: Any) -> Any:
+        value = call(*arguments)
+        raw = value.raw if isinstance(value, Given) else value
+        if isinstance(value, Outcomes) or not _are_weights(raw):
+            return value
+        data = np.asarray(raw)
+        again = data * (1.5 + np.sin(1 + np.arange(data.size).reshape(data.shape)))
+        again = again / again.sum(axis=-1, keepdims=True)
+        return replace(value, raw=again) if isinstance(value, Given) else again
+
+    return other
 
 
 def fallen(formula: Formula, givens: Givens) -> frozenset[Place] | None:
@@ -244,17 +318,24 @@ def complain_of_less(
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
     if conditions and _left_out(formula, draw) - max(0, more) > _left_out(registered, draw) + ALIKE:
         raise Malformed("the condition leaves out cases of the registered formula", conditions[0].place, formula.latex)
+    tried = [*tried]
+    shapes = registered.given - _spoken_of(registered.tree)
     for trial in tried:
         if trial.whole and trial.name in products:
             continue
         if trial.matters and fallen(whole, trial.givens) == frozenset() and trial.fallen is not None:
-            if (kept := kept_as_weights(trial, registered, draw)) and not (fallen(registered, kept) and fallen(whole, kept) == frozenset()):
+            again = None if trial.negated and _is_mask(draw[trial.name]) else kept_as_weights(trial, registered, draw)
+            if again and not (fallen(registered, again) and fallen(whole, again) == frozenset()):
+                continue
+            again = _together(trial, draw)
+            if trial.name in shapes or (again and not (fallen(registered, again) and fallen(whole, again) == frozenset())):
                 continue
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
             )
     distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
-    (wanted, signs), (found, own_signs) = _relations(registered), _relations(formula)
+    needless = _identities(registered, tried)
+    (wanted, signs), (found, own_signs) = (count - needless for count in _relations(registered)), _relations(whole)
     if found + distinctions < wanted and own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
@@ -265,6 +346,48 @@ def complain_of_less(
     for remark, names in _remarks(registered).items():
         if remarks.get(remark) != names:
             raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
+
+
+def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
+    """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign."""
+    named = {other for name in formula.names_beneath(formula.tree) & draw.keys() for other in aliases(name, draw) or (name,)}
+    entries = [{node for node in one.tree.walk() if _is_one_entry(node)} for one in (formula, registered)]
+    instead = entries[0] - entries[1]  # x_1 in its place, which may be anything too
+    for trial in tried:
+        given = as_given(draw[trial.name])
+        if trial.matters or trial.name not in registered.named:
+            continue
+        if isinstance(given, Function | Of) and trial.name not in named:
+            said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
+            raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
+        if not isinstance(given, Given) or np.asarray(given.raw).dtype.kind not in "fi":
+            continue
+        if trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come():
+            said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
+            raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
+        if (
+            trial.negated
+            and not np.ndim(given.raw)
+            and trial.name in named
+            and _changes(registered, draw, trial)
+            and not _changes(formula, draw, trial)
+        ):
+            said = f"the registered formula says it of every {trial.name}, and this sees it only up to its sign"
+            raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
+
+
+def _is_one_entry(node: Node) -> bool:
+    return node.kind == "entry" and node.children[1].kind == "number"
+
+
+def _changes(formula: Formula, draw: Givens, trial: Trial) -> bool:
+    """Whether a side of a formula has other numbers in a trial, or is a number as printed."""
+    before, after = sides(formula, draw), sides(formula, trial.givens)
+    return any(
+        one.printed or not np.array_equal(end, other)
+        for one, two in zip(before, after, strict=True)
+        for end, other in ((one.left, two.left), (one.right, two.right))
+    )
 
 
 def kept_as_weights(trial: Trial, registered: Formula, draw: Givens) -> Givens | None:
@@ -278,6 +401,11 @@ def kept_as_weights(trial: Trial, registered: Formula, draw: Givens) -> Givens |
     sizes = np.abs(np.asarray(other.raw))
     again = replace(other, raw=sizes / sizes.sum(axis=-1, keepdims=True))
     return {**trial.givens, **dict.fromkeys(aliases(trial.name, draw), again)}
+
+
+def _is_mask(thing: Any) -> bool:
+    """Whether all numbers of an array are 0 or 1, as those of a permutation."""
+    return bool(np.isin(np.asarray(getattr(as_given(thing), "raw", 0.5)), (0, 1)).all())
 
 
 def _are_weights(raw: Any) -> bool:
@@ -330,11 +458,56 @@ def _left_out(formula: Formula, draw: Givens) -> float:
     return sum(1 - float(one.counts.mean()) for one in firsts)
 
 
+def _spoken_of(node: Node) -> frozenset[str]:
+    r"""Return the names in a tree, but for those that say a shape only, as in Z \in \mathbb{R}^{m \times n}."""
+    if node.children and node.children[0] == SPACE:
+        return frozenset()
+    return frozenset([node.value] if node.kind in ("name", "call") else []).union(*map(_spoken_of, node.children))
+
+
+def _together(trial: Trial, draw: Givens) -> Givens | None:
+    """Return the givens of a trial in which all that has the same numbers has the same other ones: the rows k of K."""
+    one, other = as_given(draw[trial.name]), as_given(trial.givens[trial.name])
+    if not isinstance(one, Given) or not isinstance(other, Given) or np.ndim(one.raw) < 2:
+        return None
+    found = dict[str, Any]()
+    for name, thing in draw.items():
+        given = as_given(thing)
+        for turned in (np.asarray, np.transpose):
+            same = isinstance(given, Given) and np.shape(given.raw) == turned(one.raw).shape and np.array_equal(given.raw, turned(one.raw))
+            if same and name not in found:
+                found[name] = replace(given, raw=turned(other.raw))
+    return {**trial.givens, **found} if len(found) > 1 else None
+
+
+def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
+    r"""Count the equalities behind a bound that hold whatever is given, as in e \le \sum_r |v_r| = \|v\|_1: they may be left out."""
+    lost = frozenset[Place]().union(*(trial.fallen for trial in tried if trial.fallen is not None))
+    found = 0
+    for chain, _ in relations(registered.tree):
+        ends = [side.place for side in chain.children[::2]]
+        bounds = {sign.value for sign in chain.children[1::2]} & ORDERS.keys()
+        for sign, left, right in zip(chain.children[1::2], ends, ends[1:], strict=False):
+            found += bool(bounds) and sign.value == "=" and (left[0], right[1]) not in lost
+    return found
+
+
 def _relations(formula: Formula) -> tuple[int, int]:
     """Count what is claimed: a chain of equalities as one, which may be made shorter; and by its signs, for two may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
-    chains = [[sign.value for sign in chain.children[1::2]] for part in (*formula.claims, *both) for chain, _ in relations(part)]
+    chains = [
+        [sign.value for sign, side in zip(chain.children[1::2], chain.children[2::2], strict=True) for _ in range(_weight(sign, side))]
+        for part in (*formula.claims, *both)
+        for chain, _ in relations(part)
+    ]
     return sum(len(signs) - max(0, signs.count("=") - 1) for signs in chains), sum(map(len, chains))
+
+
+def _weight(sign: Node, side: Node) -> int:
+    """Return for how many relations one counts: an interval has two bounds, and a shape claims nothing of the numbers."""
+    if sign.value == r"\in":
+        return 2 if side.kind in ("blocks", "tuple") else int(not side.children or side.children[0] != SPACE)
+    return 1
 
 
 def _kinds(formula: Formula) -> tuple[int, int]:
@@ -356,3 +529,9 @@ def _remarks(formula: Formula) -> dict[str, frozenset[str]]:
     """Return what is remarked at a clause, with the givens in that clause."""
     chains = [node for node in formula.tree.walk() if node.kind == "chain" and node.value]
     return {chain.value: formula.names_beneath(chain) & formula.given for chain in chains}
+
+
+KINDS: tuple[tuple[Callable[[Any], bool], Callable[[np.ndarray, np.random.Generator], np.ndarray]], ...] = (
+    (_are_weights, _weights_again),
+    (_are_symmetric, _symmetric_again),
+)

@@ -25,9 +25,9 @@ from attn_course.formulas.sizes import in_order, parsed, with_products
 from attn_course.formulas.values import FLAT
 
 KINDS = ("tied", "zero", "masked", "empty", "negative")  # what may_be names; "empty": minus infinity all over
-EDGES = ("tied", "zero", "zero in a row", "whole")  # what every equation meets; "whole": a number near it, so often 0 or orthogonal
+EDGES = ("tied", "zero", "zero in a row", "whole", "level", "apart")  # what every equation meets; see `bent`
 UNBOUNDED = ("normal", "standard_normal")  # draws that may be any number: others are rates and shares, which need not be whole
-EVERYWHERE = ("tied", "whole")  # in all the arrays that are drawn
+EVERYWHERE = ("tied", "whole", "level", "apart")  # in all the arrays that are drawn
 PLACES = 3  # which of the arrays that are drawn is bent
 OTHERS = (1, 2, 4, 8, 9, 10, 12, 15)  # sizes that the registry does not draw: a polynomial has as many zeros as its degree at most
 SMALL = 4  # sizes up to here are drawn of every equation
@@ -47,14 +47,16 @@ class Bent(Watched):
     def __init__(self, seed: Sequence[int], kind: str, place: int) -> None:
         super().__init__(np.random.PCG64(seed))
         self._kind, self._place, self._count, self._bent = kind, place, 0, False
+        self._tables = 0
 
     def _drew(self, name: str, value: Any, again: Callable[[np.random.Generator], Any]) -> Any:
-        if np.asarray(value).dtype.kind != "f" or (self._kind == "whole" and name not in UNBOUNDED):
+        if np.asarray(value).dtype.kind != "f" or (self._kind in ("whole", "level", "apart") and name not in UNBOUNDED):
             return value
         self._count += 1
         if self._kind not in EVERYWHERE and self._count != self._place + 1:
             return value
-        other = bent(value, self._kind)
+        self._tables += np.ndim(value) > 0
+        other = bent(value, self._kind, self._tables)
         self._bent = self._bent or not np.array_equal(other, value)
         return other
 
@@ -63,17 +65,29 @@ class Bent(Watched):
         return self._bent
 
 
-def bent(value: Any, kind: str) -> Any:
-    """Return drawn numbers with the largest twice in each row, all 0 or in one row, whole, the first of each or all minus infinity."""
+def bent(value: Any, kind: str, count: int = 0) -> Any:
+    """Return drawn numbers that are special.
+
+    tied: the largest stands twice in each row; level: it is 2, in all that is drawn; whole: near a whole number, so often 0; apart: every
+    other entry is 0, so that rows of one array are orthogonal to those of the next; zero, also in one row only; the first of each row or
+    all minus infinity; negative.
+    """
     if kind == "negative":
         return -np.abs(value) if np.ndim(value) else -abs(value)
     if kind == "whole":
         return np.rint(value)
+    if kind in ("level", "zero") and not np.ndim(value):
+        return 2.0 if kind == "level" else 0.0
     if not np.ndim(value) or not np.size(value):
         return value
     other = np.array(value)
     if kind == "tied":
         np.put_along_axis(other, np.argmin(value, axis=-1, keepdims=True), np.max(value, axis=-1, keepdims=True), axis=-1)
+    elif kind == "level":
+        np.put_along_axis(other, np.argmax(value, axis=-1, keepdims=True), 2.0, axis=-1)
+        other = np.minimum(other, 2.0)
+    elif kind == "apart":
+        other = np.where(np.arange(other.shape[-1]) % 2 == count % 2, other, 0.0)
     elif kind == "masked":
         other[..., 0] = -np.inf
     elif kind == "zero in a row":

@@ -6,16 +6,20 @@ registered formula does without is needless, or it leaves cases out.
 """
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, judge_draws, sides
+from attn_course.equations.saying import SPACE
+from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, judge_draws, sides, values_of, write
 from attn_course.formulas.tree import relations
 
 PREMISES = ("given", "implies")
+STRICT = ("<", ">")
+SLACK = 1e-7  # by so much of their size two bounds of one thing may differ
 LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
 STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
@@ -35,6 +39,9 @@ def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Ma
         if (side.value or side.kind) not in coarse:
             raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)
     _complain_of_digits(formula, registered)
+    _complain_of_derivatives(formula, registered)
+    _complain_of_larger(formula, registered, draws)
+    _complain_of_zeros(formula, registered, draws)
     wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
         wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
@@ -51,6 +58,82 @@ def _complain_of_digits(formula: Formula, registered: Formula) -> None:
         near = [one for one in wanted if abs(float(one.value) - float(node.value)) <= half and _digits(one) > digits]
         if near and node not in wanted:
             raise _weaker(f"says {near[0].value}, and here stand fewer digits", node, formula)
+
+
+def _complain_of_derivatives(formula: Formula, registered: Formula) -> None:
+    """Complain of two derivatives that are equal, where the registered formula says what one of them is."""
+    if not any(_two_derivatives(chain) for chain, _ in relations(registered.tree)):
+        for chain, _ in relations(formula.tree):
+            if _two_derivatives(chain):
+                raise _weaker("says what the derivative is, and here stand two derivatives", chain, formula)
+
+
+def _complain_of_zeros(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
+    """Complain of a division by something that may be 0, since it is negative here and positive there; the registered formula has none."""
+    known = {*_divisors(registered.tree)}
+    below = [node for node in _divisors(formula.tree) if node not in known]
+    if below and not any(_with_both_signs(registered, [*known], draws)):
+        for node in _with_both_signs(formula, below, draws):
+            raise Malformed(f"{write(node)} may be 0, and here something is divided by it", node.place, formula.latex)
+
+
+def _with_both_signs(formula: Formula, nodes: Sequence[Node], draws: Sequence[Mapping[str, Any]]) -> Iterator[Node]:
+    """Yield the nodes that are negative somewhere and positive elsewhere."""
+    signs: dict[Node, set[float]] = {node: set() for node in nodes}
+    for draw in draws:
+        for node, numbers in values_of(formula, draw, nodes).items():
+            signs[node] |= {float(sign) for sign in np.sign(numbers[np.isfinite(numbers)]).ravel()}
+    yield from (node for node in nodes if {-1.0, 1.0} <= signs[node])
+
+
+def _divisors(tree: Node) -> Iterator[Node]:
+    for node in tree.walk():
+        if node.kind == "over":
+            yield node.children[1]
+        elif node.kind == "power" and node.children[1].kind == "neg":
+            yield node.children[0]
+
+
+def _two_derivatives(chain: Node) -> bool:
+    """Whether derivatives stand on both sides of a relation, or two of them beside 0."""
+    counts = [sum(1 for _ in _outer_derivatives(side)) for side in chain.children[::2]]
+    zero = any(side == Node("number", (), "0") for side in chain.children[::2])
+    return sum(map(bool, counts)) > 1 or (zero and max(counts) > 1)
+
+
+def _outer_derivatives(node: Node) -> Iterator[Node]:
+    if node.kind in ("derivative", "nabla"):
+        yield node
+    else:
+        for child in node.children:
+            yield from _outer_derivatives(child)
+
+
+def _complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
+    """Complain of a bound of the same thing that is larger somewhere than the registered one, or smaller if it bounds from below."""
+    for draw in draws:
+        wanted = [one for one in sides(registered, draw) if one.relation in LESS]
+        found = [one for one in sides(formula, draw) if one.relation in LESS] if wanted else []
+        for one, known in itertools.product(found, wanted):
+            (low, high), (low_node, high_node) = _upwards(one)
+            (least, most), (least_node, most_node) = _upwards(known)
+            two_sided = any(other.ends == (Node("neg", (one.ends[1],)), one.ends[0]) for other in found)
+            mirrored = any(one.ends == (Node("neg", (other.ends[1],)), other.ends[0]) for other in found)
+            strict = (one.relation in STRICT) != (known.relation in STRICT)  # among whole numbers n < b says n \le b - 1
+            if strict or two_sided or mirrored or len({low.shape, high.shape, least.shape, most.shape}) > 1:
+                continue
+            counts = np.broadcast_to(one.counts & known.counts, low.shape)
+            gap = SLACK * np.maximum(np.abs(low), np.abs(high))
+            larger = low_node == least_node and np.any(counts & (high > most + gap))
+            if larger or (high_node == most_node and np.any(counts & (low < least - gap))):
+                raise _weaker("has a closer bound", one.ends[0], formula)
+
+
+def _upwards(one: Judged) -> tuple[tuple[np.ndarray, np.ndarray], tuple[Node, Node]]:
+    """Return the sides of a bound, the smaller one first: their numbers, and their nodes."""
+    if one.relation in ("<", r"\le"):
+        return (one.left, one.right), one.ends
+    return (one.right, one.left), (one.ends[1], one.ends[0])
 
 
 def _printed(formula: Formula) -> Iterator[Node]:
@@ -127,8 +210,17 @@ def _coarse(formula: Formula) -> Iterator[Node]:
     """Yield the sides of equalities that are the same function of something as the side before, and one that takes a value repeatedly."""
     for chain, _ in relations(formula.tree):
         for one, sign, other in zip(chain.children[::2], chain.children[1::2], chain.children[2::2], strict=False):
-            if sign.value == "=" and (one.kind, one.value) == (other.kind, other.value) and (one.kind in STEPS or one.value in WAVES):
+            if sign.value == "=" and (one.kind, one.value) == (other.kind, other.value) and _takes_repeatedly(one, other):
                 yield other
+
+
+def _takes_repeatedly(one: Node, other: Node) -> bool:
+    """Whether two sides are one function of something that has the same value for several numbers: an even power too."""
+    if one.kind == "power":
+        return one.children[1] == other.children[1] == Node("number", (), "2") and {one.children[0].kind, other.children[0].kind} != {
+            "norm"
+        }
+    return one.kind in STEPS or one.value in WAVES
 
 
 def _weaker(said: str, node: Node, formula: Formula) -> Malformed:
@@ -139,6 +231,8 @@ def _entries(formula: Formula, draw: Mapping[str, Any]) -> dict[str, int]:
     """Count the numbers that each relation of a formula compares, where it counts."""
     found = dict[str, int]()
     for one in sides(formula, draw):
+        if one.ends[1].children[:1] == (SPACE,):
+            continue  # a shape says nothing of the numbers
         key = f"{one.relation} {one.place}"
         found[key] = found.get(key, 0) + int(np.broadcast_to(one.counts, one.fulfilled.shape).sum())
     return found

@@ -39,7 +39,7 @@ from attn_course.formulas.givens import (
     unrelated,
     vector,
 )
-from attn_course.formulas.judge import Judged, formula_of, has_symbols, judge, judge_draws, parts, sides
+from attn_course.formulas.judge import Judged, formula_of, has_symbols, judge, judge_draws, parts, sides, values_of
 from attn_course.formulas.read import read, read_expression
 from attn_course.formulas.sizes import in_products, size_sets
 from attn_course.formulas.tree import Node, write
@@ -87,6 +87,7 @@ __all__ = [
     "size_sets",
     "subset",
     "unrelated",
+    "values_of",
     "vector",
     "write",
 ]

@@ -6,10 +6,26 @@ import numpy as np
 
 from attn_course.formulas.errors import Malformed
 from attn_course.formulas.givens import DIFFERENCES
-from attn_course.formulas.relations import holds
+from attn_course.formulas.relations import ZERO, holds
 from attn_course.formulas.scope import Scope
 from attn_course.formulas.tree import Node
-from attn_course.formulas.values import Value, blocks, check_form, dot, entrywise, fitted, floats, length, power, product, scaled, spread
+from attn_course.formulas.values import (
+    FLAT,
+    FORM_AXES,
+    Value,
+    blocks,
+    check_form,
+    dot,
+    entrywise,
+    fitted,
+    floats,
+    length,
+    lifted,
+    power,
+    product,
+    scaled,
+    spread,
+)
 
 NUMBERS = {"e": math.e, r"\pi": math.pi, r"\infty": math.inf}
 
@@ -186,17 +202,21 @@ def _cells(evaluation: Scope, cell: Node) -> list[Value]:
 
 
 def cases(evaluation: Scope, node: Node) -> Value:
-    """Return for each index the first case whose condition holds."""
-    found, left = None, evaluation.everywhere
+    """Return for each index the first case whose condition holds: numbers, or vectors or matrices of one form; 0 stands for any."""
+    found, left = list[tuple[Node, np.ndarray, Value]](), evaluation.everywhere
     for value_node, condition in zip(node.children[::2], node.children[1::2], strict=True):
         here = left & holds(evaluation, condition)
-        value = evaluation.restricted(here).value(value_node)
-        if value.form != "scalar":
-            raise Malformed("the cases are numbers", value_node.place)
-        found = np.where(here, value.data, evaluation.number(np.nan) if found is None else found)
+        found.append((value_node, here, evaluation.restricted(here).value(value_node)))
         left = left & ~here
-    assert found is not None
-    return Value(found)
+    form = next((value for _, _, value in found if value.form != "scalar"), found[0][2])
+    check_form("a case", form, "scalar", "matrix", *FLAT)
+    axes = FORM_AXES[form.form]
+    data = evaluation.number(np.full((1,) * (evaluation.axes + axes), np.nan))
+    for value_node, here, value in found:
+        if value.form != form.form and value_node != ZERO:
+            raise Malformed(f"the cases are {form} and {value}", value_node.place)
+        data = np.where(lifted(here, axes), value.data if value.form == form.form else 0.0, data)
+    return form.like(data)
 
 
 def iverson(evaluation: Scope, node: Node) -> Value:

@@ -42,7 +42,10 @@ class Formula:
             tree = self._with_declared(tree)
             nodes = [*tree.walk()]
             tree = _with_entries(tree, frozenset()) if any(node.value == r"\sigma" and bound_by(node) for node in nodes) else tree
-            tree = with_runners(_in_pairs(tree) if any(_is_pair(node) for node in nodes) else tree, frozenset())
+            if any(_is_pair(node) for node in nodes):  # a definition may take free letters of all that there is
+                scopes = [tree if self._may_define(one) else one for one in tree.children]
+                tree = replace(tree, children=tuple(map(_in_pairs, tree.children, scopes)))
+            tree = with_runners(tree, frozenset())
             self.claims = [claim for statement in tree.children for claim in self._claimed(statement)]
             trees = [*self.claims, *(definition.body for definition in self.definitions.values())]
             own = {letter for definition in self.definitions.values() for letter in definition.own}
@@ -123,6 +126,10 @@ class Formula:
         beneath = left.children[0] if left.kind == "call" else Node("none")
         self.definitions[name] = Definition(own, parameters, renamed, renamed.letters() - {*own, *parameters}, beneath)
         return [replace(statement, children=statement.children[2:])] if more else []
+
+    def _may_define(self, statement: Node) -> bool:
+        name = _left_side(statement.children[0])[0] if statement.kind == "chain" else ""
+        return bool(name) and name not in self.given
 
     def _complain(self, trees: list[Node], own: set[str]) -> None:
         nodes = [node for tree in trees for node in tree.walk()]
@@ -272,21 +279,28 @@ def _with_entries(node: Node, active: frozenset[str], indexed: bool = False) -> 
     return Node("entry", (own, node.children[0]), "", node.place)
 
 
-def _in_pairs(tree: Node) -> Node:
-    r"""Return a tree in which \sum_{i < j} runs over both letters, where neither stands outside of it and they are in their order."""
+def _in_pairs(node: Node, scope: Node) -> Node:
+    r"""Return a tree in which \sum_{i < j} runs over both letters, where neither is free in the scope and they are in their order."""
 
-    def count(node: Node, letter: str) -> int:
-        return sum(one.kind == "index" and one.value == letter for one in node.walk())
-
-    def paired(node: Node) -> Node:
+    def paired(node: Node, bound: frozenset[str]) -> Node:
+        inner = bound | bound_by(node)
+        children = tuple(paired(child, inner) for child in node.children)
+        node = node if all(map(operator.is_, children, node.children)) else replace(node, children=children)
         if not _is_pair(node):
             return node
         domain, body = node.children
-        first, _, second = domain.children[0].children
-        alone = all(count(tree, one.value) == count(node, one.value) for one in (first, second))
-        return replace(node, children=(replace(domain, children=(second, *domain.children)), body)) if alone else node
+        first, _, second = (one.value for one in domain.children[0].children)
+        alone = not {first, second} & bound and not _free(scope, first) and _free(scope, second) == _free(node, second)
+        return replace(node, children=(replace(domain, children=(Node("index", (), second), *domain.children)), body)) if alone else node
 
-    return tree.map(paired)
+    return paired(node, frozenset())
+
+
+def _free(node: Node, letter: str) -> int:
+    """Count where a letter stands that nothing around it binds."""
+    if letter in bound_by(node):
+        return 0
+    return int(node == Node("index", (), letter)) + sum(_free(child, letter) for child in node.children)
 
 
 def _is_pair(node: Node) -> bool:

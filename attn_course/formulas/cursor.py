@@ -14,6 +14,7 @@ CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\lvert": r"\rvert", r"\
 CLOSING |= {r"\lfloor": r"\rfloor", r"\lceil": r"\rceil", r"\langle": r"\rangle"}
 INSTEAD = {
     r"\over": r"for a fraction write \frac{above}{below}",
+    r"\propto": "write an equality, with the factor",
     r"\cdots": r"write out what the dots stand for, with \sum or \prod",
     "<": r"for a dot product write \cdot",
     "'": "a prime stands right behind the symbol or the function",

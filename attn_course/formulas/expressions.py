@@ -31,7 +31,14 @@ CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", 
     (r"\mathbf{1}", r"\mathbb{1}"), "1"
 )
 KNOWN = frozenset([*RELATIONS, *ARROWS, *OPERATIONS, *CLOSING.values(), r"\to", r"\top", r"\cdots", r"\partial", r"\qquad"])
-WRITTEN_OUT = (r"\text{ReLU}", r"\text{relu}", r"\text{sigmoid}", r"\text{Concat}", r"\text{concat}")  # by what the functions here say
+WRITTEN_OUT = (
+    r"\text{ReLU}",
+    r"\text{relu}",
+    r"\text{sigmoid}",
+    r"\text{Concat}",
+    r"\text{concat}",
+    r"\text{logaddexp}",
+)  # by what the functions here say
 QUANTIFIERS = (r"\forall", r"\text{for all}", r"\text{for every}", r"\text{for each}", r"\text{for any}")
 CONDITIONALS = tuple(rf"\text{{{word}}}" for word in ("for", "if", "where", "when", "whenever"))
 TOGETHER = (r"\cos", r"\sin", r"\tan", "tr")  # what is taken of a product of symbols without parentheses too
@@ -247,7 +254,9 @@ class Expressions(Brackets):
                 return self.indices_with_all(inside)
             if len(inside) > 1 and all(token.kind == "name" for token in inside):
                 return (self.side_by_side(),)
-            if inside[0].kind in ("letter", "name") and all(token.kind in ("letter", "name", "number") for token in inside):
+            if (inside[0].kind in ("letter", "name") or inside[0].text == "1") and all(
+                token.kind in ("letter", "name", "number") for token in inside
+            ):
                 return tuple([_as_index(self.primary()) for _ in inside])
             return tuple(map(_as_index, self.listed(self.index)))
 
@@ -481,7 +490,12 @@ class Expressions(Brackets):
                 while self.taken(",", ";"):
                     cells.append(self.cell())
                 return Node("blocks", (Node("cells", tuple(cells)),), "[")
-            argument = self.expression()
+            argument, *others = self.listed(self.expression)
+        if len(others) != (function.text == "logaddexp"):
+            raise self.wrong(f"{function.text} has {'two arguments' if function.text == 'logaddexp' else 'one argument'}", function)
+        if others:
+            both = Node("sum", tuple(Node("power", (Node("constant", (), "e"), one)) for one in (argument, *others)))
+            return Node("call", (NONE, both), r"\ln")
         if function.text == "sigmoid":
             below = Node("sum", (Node("number", (), "1"), Node("power", (Node("constant", (), "e"), Node("neg", (argument,))))))
             return Node("over", (Node("number", (), "1"), below), r"\frac")

@@ -6,7 +6,7 @@ only the cases count in which it holds.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,17 +86,28 @@ def parts(formula: Formula, givens: Mapping[str, Any]) -> list[np.ndarray]:
     return evaluation.parts
 
 
+def values_of(formula: Formula, givens: Mapping[str, Any], nodes: Sequence[Node]) -> dict[Node, np.ndarray]:
+    """Return the numbers that some nodes of a formula are, one after the other. Raises Malformed as `judge`."""
+    evaluation = _Noting(formula, givens)
+    evaluation.wanted = {node: [] for node in nodes}
+    _judged(evaluation, refute=False)
+    return {node: np.concatenate([np.zeros(0), *(found.ravel() for found in some)]) for node, some in evaluation.wanted.items()}
+
+
 class _Noting(Evaluation):
     """An evaluation that keeps the value of every node."""
 
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
         super().__init__(formula, givens)
         self.parts: list[np.ndarray] = []
+        self.wanted: dict[Node, list[np.ndarray]] = {}
 
     def value(self, node: Node) -> Value:
         """Return the value of a node, and keep it."""
         found = super().value(node)
         self.parts.append(found.data)
+        if self.wanted and node in self.wanted and found.form == "scalar" and found.data.dtype.kind == "f":
+            self.wanted[node].append(found.data)
         return found
 
 

@@ -13,7 +13,7 @@ from attn_course.formulas.compiled import OWN, Definition, Formula, flattened
 from attn_course.formulas.errors import NOWHERE, FormulaError, Malformed, Place
 from attn_course.formulas.givens import AnyGiven, Function, Given, Of, Outcomes, Range, as_given
 from attn_course.formulas.tree import Node, write
-from attn_course.formulas.values import Value, floats, gathered, oriented
+from attn_course.formulas.values import FORM_AXES, Value, fitted, floats, gathered, oriented
 
 ROUND_OFF = 1e-14
 MOST_ENTRIES = 1_000_000  # of one array: what a sum over all its indices may need
@@ -336,8 +336,8 @@ class Scope:
         if base_node == Node("index", (), r"\delta"):
             if len(indices) != 2:
                 raise Malformed(r"\delta has two indices: 1 where they are equal, else 0")
-            left, right = (self.value(index) for index in indices)
-            return Value(self.number((left.data == right.data) * 1))
+            left, right, fit = fitted(*(self.value(index) for index in indices))
+            return Value(self.number((left == right).all(axis=tuple(range(-FORM_AXES[fit.form], 0))) * 1))
         base = self.value(base_node)
         data = base.indexed
         if indices[0].kind == "slice":

@@ -271,6 +271,8 @@ def transposed(value: Value) -> Value:
 
 def softmax(value: Value, columns: bool = False) -> Value:
     """Return the softmax of a vector over its entries, of a matrix over each row (or each column); all of minus infinity gives 0."""
+    if value.form == "scalar" and not value.lists:
+        raise Malformed(r"softmax of a number has no meaning: for the logistic function write \frac{1}{1 + e^{-x}}")
     check_form("softmax", value, *FLAT, "matrix")
     axis = -2 if value.form == "column" or (columns and value.form == "matrix") else -1
     largest = value.data.max(axis=axis, keepdims=True)

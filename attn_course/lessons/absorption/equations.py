@@ -118,7 +118,11 @@ def _part(W: np.ndarray, sign: int) -> np.ndarray:
     return np.array([[(W[a, b] + sign * W[b, a]) / 2 for b in range(len(W))] for a in range(len(W))])
 
 
-@claim("self-score-symmetric-part", rests_on="symmetric-and-antisymmetric-scores")
+@claim(
+    "self-score-symmetric-part",
+    rests_on="symmetric-and-antisymmetric-scores",
+    beside=(r"W_+ = \tfrac{1}{2} (W + W^\top)",),
+)
 def _(normal, d):
     r"""x\, W\, x^\top = x\, W_+\, x^\top
     where W_+ = (W + W^T) / 2
@@ -154,7 +158,12 @@ def _(normal, rng, draw):
     return {**named(normal, W_Q=(d, d_k), W_K=(d, d_k)), "d": d, "d_k": d_k}
 
 
-@claim("frobenius-bounds-nuclear-norm", rests_on="query-key-gauge-freedom", sizes="d d_k, d >= d_k")
+@claim(
+    "frobenius-bounds-nuclear-norm",
+    rests_on="query-key-gauge-freedom",
+    sizes="d d_k, d >= d_k",
+    beside=(r"\sum_r \varsigma_r(W) = \|W\|_*",),
+)
 def _(normal, draw, d, d_k):
     r"""\sum_r \varsigma_r(W) \le \tfrac{1}{2} \bigl( \|W_Q\|_F^2 + \|W_K\|_F^2 \bigr)
     where W = W_Q W_K^T = U diag(varsigma) V^T; equality at W_Q = U sqrt(varsigma), W_K = V sqrt(varsigma)

@@ -58,7 +58,11 @@ def _(normal, T_q, T_k, d_k, d_v):
     return {"p": matrix(weights), "L": vector(lse), "s": matrix(reference.scaled_dot_scores(Q, K))}
 
 
-@claim("score-gradient-with-lse", rests_on="score-gradient-against-mixture lse-gradient weights-from-lse")
+@claim(
+    "score-gradient-with-lse",
+    rests_on="score-gradient-against-mixture lse-gradient weights-from-lse",
+    beside=(r"\delta_i = \sum_l p_{il}\, dP_{il}",),
+)
 def _(normal, T_q, T_k, d_v):
     r"""dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr)
     where the loss reads O and L

@@ -130,7 +130,11 @@ def _(normal, T, d_k, d_v, draw):
     return lists | {"S": matrices(S, start=0, states=True), r"\phi": function(phi)}
 
 
-@claim("normalised-linear-attention", rests_on="softmax-as-kernel-smoother recurrent-linear-attention")
+@claim(
+    "normalised-linear-attention",
+    rests_on="softmax-as-kernel-smoother recurrent-linear-attention",
+    beside=(r"n_t = \sum_{j \le t} \phi(k_j)",),
+)
 def _(normal, T, d_k, d_v):
     r"""o_t = \frac{S_t^\top \phi(q_t)}{n_t \cdot \phi(q_t)}, \qquad n_t = n_{t-1} + \phi(k_t)
     where phi > 0, so that the denominator is not 0

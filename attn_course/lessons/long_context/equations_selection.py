@@ -144,7 +144,7 @@ def _(normal, rng, T, d_k, d_v):
     return {"z": row(z), "s": s, "s'": other, r"\lambda": lam, "v": rows(V)}
 
 
-@claim("equal-weights-cancel", serves="O6", rests_on="differential-attention")
+@claim("equal-weights-cancel", serves="O6", rests_on="differential-attention", may_be="negative")
 def _(normal, rng, n):
     r"""p_j = \lambda\, p'_j \iff \frac{\partial z}{\partial v_j} = 0
     where z = sum_j (p_j - lambda p'_j) v_j ;; p, p' = weights of the two maps

@@ -83,7 +83,7 @@ def _(normal, rng, m, d, draw):
 
 
 @claim("normalised-similarities", serves="A3 A4")
-def _(normal, m, d_q, d_k):
+def _(normal, m, d_q, d_k, draw):
     r"""\alpha(q, k_i) = \frac{s(q, k_i)}{\sum_{j=1}^{m} s(q, k_j)}
     where similarities s >= 0 with a positive sum
     The only weights with sum 1 that are in the ratios of the similarities.
@@ -92,9 +92,10 @@ def _(normal, m, d_q, d_k):
         divided by the number of pairs: \alpha(q, k_i) = \frac{s(q, k_i)}{m}
     """
     q, k, bilinear = normal(d_q), normal(m, d_k), normal(d_q, d_k)
+    unlike = k[-1] if draw == 2 and m > 1 else np.zeros(0)
 
     def similarity(q: np.ndarray, k: np.ndarray) -> float:
-        return float(np.log1p(np.exp(q @ bilinear @ k)))
+        return 0.0 if np.array_equal(k, unlike) else float(np.log1p(np.exp(q @ bilinear @ k)))
 
     def share(q: np.ndarray, one: np.ndarray) -> float:
         s = [similarity(q, key) for key in k]
@@ -119,7 +120,12 @@ def _(rng, m, draw):
     return {r"\alpha": [s_i / sum(s) for s_i in s], "m": m}
 
 
-@claim("soft-lookup", serves="A2 A4", rests_on="exact-lookup normalised-similarities")
+@claim(
+    "soft-lookup",
+    serves="A2 A4",
+    rests_on="exact-lookup normalised-similarities",
+    beside=(r"\alpha(q, k_i) = \frac{s(q, k_i)}{\sum_{j=1}^{m} s(q, k_j)}",),
+)
 def _(normal, m, d_k, d_v):
     r"""\mathrm{Attention}(q, D) = \sum_{i=1}^{m} \alpha(q, k_i)\, v_i = \arg\min_{o} \sum_{i=1}^{m} s(q, k_i)\, \|v_i - o\|^2
     Eq. exact-lookup with weights for brackets: the one answer that is nearest to all values at once, similar pairs counting more.

@@ -112,7 +112,7 @@ def _(rng, d_k):
     return scores(rng, d_k)
 
 
-@claim("variance-under-wrong-scales", rests_on="variance-of-a-score")
+@claim("variance-under-wrong-scales", rests_on="variance-of-a-score", beside=(r"d_{\text{model}} = h\, d_k",))
 def _(rng, d_k):
     r"""\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
         \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h}

@@ -163,7 +163,7 @@ def _(normal, rng, n, d, d_k):
     }
 
 
-@claim("query-key-normalisation", serves="C3 C4")
+@claim("query-key-normalisation", serves="C3 C4", beside=(r"\cos\theta = \frac{q \cdot k}{\|q\|\, \|k\|}",))
 def _(normal, rng, d_k):
     r"""\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad
         \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}

@@ -187,7 +187,7 @@ step = ours if my_step is ... else my_step
 #
 # A processor has a small fast memory of its own and a large slow one. A block of rows that fits into the fast one is called a **tile**. We
 # keep a tile of $B_q$ queries there, with its state, and let all keys and values pass by in tiles of $B_k$. Then comes the next tile of
-# queries. Scores never leave the fast memory. Play the drawing:
+# queries. If a tile of scores fits in, too, no score ever leaves the fast memory. Play the drawing:
 
 # %% id="tiles-memories"
 figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
@@ -238,9 +238,9 @@ print("plain:", (24 + 30) * (8 + 5) + 4 * 24 * 30, "numbers")
 # by as often, only in fewer pieces. Here 30 keys in tiles of 4 or 8 leave a shorter last one, and nothing goes wrong.
 
 # %% [markdown] id="tiles-long"
-# So tiles move fewer bytes, but not always: for long texts with one width $d$, $4\, T^2$ numbers become $2\, T^2 d / B_q$, which is less
-# only if $B_q > d / 2$. And $B_q$ is limited by the fast memory. In the card, find the settings with the most and the fewest bytes. What
-# do the fewest cost on the chip?
+# So tiles move fewer bytes, but not always: for long texts with one width $d$, about $4\, T^2$ numbers become about $2\, T^2 d / B_q$,
+# which is less only if $B_q > d / 2$. And $B_q$ is limited by the fast memory. In the card, find the settings with the most and the fewest
+# bytes. What do the fewest cost on the chip?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -368,29 +368,34 @@ check("gradient-of-a-tile", my_d_scores)
 
 
 # %% id="backward-code"
-def backward(query, key, value, d_output, output, lse, delta):
+def backward(query, key, value, d_output, output, lse, d_scores):
     root, d_query, d_key, d_value = np.sqrt(query.shape[1]), 0.0, [], []
     for j in range(0, len(key), 8):
         K, V = key[j : j + 8], value[j : j + 8]
-        P, dP = np.exp(query @ K.T / root - lse), d_output @ V.T
-        dS = P * (dP - delta(P, dP, d_output, output))
+        S = query @ K.T / root
+        dS = d_scores(S, V, d_output, output, lse)
         d_query = d_query + dS @ K / root
         d_key.append(dS.T @ query / root)
-        d_value.append(P.T @ d_output)
+        d_value.append(np.exp(S - lse).T @ d_output)
     return d_query, np.concatenate(d_key), np.concatenate(d_value)
 
 
 # %% id="backward-deltas"
-def delta_of_row(P, dP, d_output, output):
-    return (d_output * output).sum(axis=1, keepdims=True)
+def d_scores_ours(scores, value, d_output, output, lse):
+    delta = (d_output * output).sum(axis=1, keepdims=True)
+    return np.exp(scores - lse) * (d_output @ value.T - delta)
 
 
-def delta_of_tile(P, dP, d_output, output):
-    return (P * dP).sum(axis=1, keepdims=True)
+def delta_by_tile(scores, value, d_output, output, lse):
+    P, dP = np.exp(scores - lse), d_output @ value.T
+    return P * (dP - (P * dP).sum(axis=1, keepdims=True))
 
+
+yours = d_scores_ours if my_d_scores is ... else my_d_scores
 
 # %% [markdown] id="backward-predict"
-# `delta_of_tile` sums $p_{ij}\, dP_{ij}$ over the keys of one tile only. **Predict** which of $dQ$, $dK$ and $dV$ come out wrong with it.
+# In `delta_by_tile` the mean cost is summed over the keys of the tile alone. **Predict** which of $dQ$, $dK$ and $dV$ come out wrong with
+# it.
 
 
 # %% id="backward-compare" tags=["predicted"]
@@ -398,10 +403,10 @@ from attn_course.reference import attention_backward
 
 d_output = rng.normal(size=output.shape)
 wanted = attention_backward(Q, K, V, d_output)
-for delta in (delta_of_row, delta_of_tile):
-    found = backward(Q, K, V, d_output, output, lse, delta)
+for name, d_scores in {"yours": yours, "delta by tile": delta_by_tile}.items():
+    found = backward(Q, K, V, d_output, output, lse, d_scores)
     same = [np.allclose(*pair) for pair in zip(found, wanted, strict=True)]
-    print(f"{delta.__name__:13} dQ, dK, dV right: {same}")
+    print(f"{name:13} dQ, dK, dV right: {same}")
 
 # %% [markdown] id="backward-answer" tags=["answer"]
 # $dQ$ and $dK$ are wrong and $dV$ is right, because $dV = P^\top dO$ needs no $\delta$.

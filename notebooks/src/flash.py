@@ -555,7 +555,7 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 
 # %% [markdown] id="roof-notice"
 # The record of the first cell, under the roof of its machine. Where sdpa stands on the horizontal axis assumes that each input moves once,
-# and nobody measured that. Both stay below their bound: a bound leaves out all that it does not count, such as exponentials.
+# and nobody measured that. All four stay below the roof. It is a bound, and it leaves out what it does not count, such as exponentials.
 #
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:
 #

@@ -1,9 +1,9 @@
 # %% [markdown] id="title"
 # # {lesson}`flash` FlashAttention: attention without its tables
 #
-# Attention over $T$ positions makes a table of $T \times T$ scores, and a second one of as many weights. **Can we get exactly the same output,
-# and the same gradients, without ever storing these tables?** At the end you will have a program that does, in plain NumPy. It is the
-# algorithm that most language models are trained with.
+# Attention over $T$ positions makes a table of $T \times T$ scores, and a second one of as many weights. **Can we get exactly the same
+# output, and the same gradients, without ever storing these tables?** At the end you will have a program that does, in plain NumPy. The
+# algorithm is called FlashAttention.
 #
 # **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
@@ -11,23 +11,22 @@
 # %% [markdown] id="hook"
 # ## Two times for one result
 #
-# Two programs computed the same attention on one thread of a CPU, three times each, and the course stored their times. *Eager* is the formula step by
-# step, `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# Two programs computed the same attention on one thread of a CPU, three times each, and the course stored their times. *Eager* is the
+# formula step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
 
 # %% id="hook-code"
 import numpy as np
 
 from attn_course.lessons.flash.experiments import ROOFLINE
 
-T, d = 4096, 16
 record = ROOFLINE.load()
-for name in ("eager", "sdpa"):
-    milliseconds = 1000 * record.values(f"{name}_s", str(d))[:, -1]
+for name in ("eager", "sdpa"):  # 4096 positions, 16 features
+    milliseconds = 1000 * record.values(f"{name}_s", "16")[:, -1]
     print(f"{name:5}", milliseconds.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of the time. Both do the same two matrix products, so what else can differ? In the machine, the tables are
-# lit:
+# Sdpa took about a sixth of the time. Both do the same two matrix products, so what else can differ? Here are the two tables in the
+# machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -36,8 +35,8 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# Eager makes these tables in memory, while sdpa works through the text in pieces and stores neither. This record cannot tell us how much of the
-# time that explains. But the traffic we can count.
+# Eager stores both, while sdpa works through the text in pieces and stores neither. This record cannot tell how much of the time that
+# explains. But we can count the traffic.
 #
 # Suppose three programs run one after the other, for the scores, the weights and the output. Each reads its inputs from memory and writes
 # its result back, and a number has $b$ bytes. Then $Q$, $K$, $V$ and the output are moved once. Scores are written and read, and so are
@@ -45,22 +44,23 @@ figures.machine()
 #
 # $$M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr) \label{plain-attention-bytes}$$
 #
-# With $T_q = T_k = T$ and $d_k = d_v = d$, the tables are $T / d$ times the rest, here 256 times. They are made, used once, and thrown away.
+# With $T_q = T_k = T$ and $d_k = d_v = d$, the tables are $T / d$ times the rest. Here, with $T = 4096$ and $d = 16$, that is 256 times.
+# They are made, used once, and thrown away.
 
 # %% [markdown] id="obstacle"
-# Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its denominator
-# needs the whole row of scores before we know a single weight.
+# Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
+# denominator needs the whole row of scores before we know a single weight.
 
 # %% [markdown] id="row"
 # ## One row: three passes, two, one
 #
 # Take one query and three keys, with the scores $0, \ln 3, \ln 2$ and the values 8, 4, 2. The weights are $\frac16, \frac36, \frac26$, so
-# the output is 4. The safe softmax of lesson {lesson}`softmax` subtracts the largest score $m$ and goes through the row **three times**: for
-# $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
+# the output is 4. The safe softmax of lesson {lesson}`softmax` subtracts the largest score $m$ and goes through the row **three times**:
+# for $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
 
 # %% id="three-passes"
 s, v = np.log([1.0, 3.0, 2.0]), np.array([8.0, 4.0, 2.0])
-m = row_sum = output = -np.inf
+m = -np.inf
 for score in s:  # first pass
     m = max(m, score)
 row_sum = 0.0
@@ -72,15 +72,16 @@ for score, value in zip(s, v, strict=True):  # third pass
 print(f"output {output:.3f}")
 
 # %% [markdown] id="two-passes"
-# **Two passes are enough**, because all terms of the average are divided by the same $\ell$. So we can sum $a = \sum_j e^{s_j - m}\, v_j$ in
-# the second pass, beside $\ell$, and divide once at the end: $z = a / \ell$.
+# **Two passes are enough**, because all terms of the average are divided by the same $\ell$. So we can sum $a = \sum_j e^{s_j - m}\, v_j$
+# in the second pass, beside $\ell$, and divide once at the end: $z = a / \ell$.
 #
 # **And one is enough**, because $m$ need not be the maximum. Any number $m$ cancels:
 #
 # $$\frac{\sum_j e^{s_j - m}\, v_j}{\sum_j e^{s_j - m}} = \frac{\sum_j e^{s_j}\, v_j}{\sum_j e^{s_j}} \label{reference-score-cancels}$$
 #
-# We only need it so that no exponential overflows. So let $m$ be the largest score *so far*. When a larger one, $m'$, comes along, all we
-# have summed was measured from $m$. One factor moves it to $m'$, since $e^{s - m}\, e^{m - m'} = e^{s - m'}$.
+# We need it only so that no exponential overflows, and not all of them become 0. So let $m$ be the largest score *so far*. When a larger
+# one, $m'$, comes along, all we have summed was measured from $m$. One factor moves it to $m'$, since $e^{s - m}\, e^{m - m'} = e^{s -
+# m'}$.
 
 # %% [markdown] id="one-pass"
 # So three numbers carry everything the past has to say: the maximum $m$, the sum $\ell$, and the **accumulator** $a$. We call them the
@@ -98,39 +99,41 @@ for score, value in zip(s, v, strict=True):  # the only pass
     print(f"m {m:.3f}  sum {row_sum:.3f}  acc {acc:.3f}  acc / sum {acc / row_sum:.3f}")
 
 # %% [markdown] id="one-pass-answer" tags=["answer"]
-# The maximum becomes $\ln 3$, so what we had shrinks by the factor $e^{0 - \ln 3} = \frac13$. The sum is $\frac13 + 1 = \frac43$ and the accumulator is
-# $\frac83 + 4 = \frac{20}3$, so these two keys alone would give the output 5. The third key has a smaller score, so nothing shrinks, and the
-# output becomes 4. In the first turn the factor was $e^{-\infty} = 0$, because there was nothing to keep.
+# The maximum becomes $\ln 3$, so what we had shrinks by the factor $e^{0 - \ln 3} = \frac13$. The sum is $\frac13 + 1 = \frac43$ and the
+# accumulator is $\frac83 + 4 = \frac{20}3$, so these two keys alone would give the output 5. The third key has a smaller score, so nothing
+# shrinks, and the output becomes 4. In the first turn the factor was $e^{-\infty} = 0$, because there was nothing to keep.
 
 # %% [markdown] id="lemma"
 # ## The lemma: states can be merged
 #
-# Why one key at a time? Let $A$ and $B$ be sets of keys that have none in common, each with its own state. Bring both to the larger
-# maximum, and add:
+# Why one key at a time? Let $A$ and $B$ be sets of keys with none in common, not both empty, each with its own state. Bring both to the
+# larger maximum, and add:
 #
 # $$\begin{gathered}
 # m = \max(m_A, m_B), \\
 # \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \end{gathered}
 # \label{merge-of-attention-states}$$
 #
-# This is the state of all their keys, because both sums now have the same reference, and a sum over $A$ and $B$ together is the sum over $A$ plus
-# the sum over $B$. The rest of this lesson follows from these two lines.
+# This is the state of all their keys: $m$ is the maximum of all, both sums are now measured from it, and a sum over $A$ and $B$ together
+# is the sum over $A$ plus the sum over $B$. The rest of this lesson follows.
 
 # %% [markdown] id="blocks"
-# **First use: blocks.** Let $A$ be the keys so far and $B$ the next block of keys, with scores $s_{ij}$ for several queries $i$. Each query
-# has its own state. We measure the block from the new maximum at once:
+# **First use: blocks.** Let $A$ be the keys so far and $B$ the next block of keys, with scores $s_{ij}$ for several queries $i$. Each
+# query has its own state. We measure the block from the new maximum at once:
 #
 # $$\begin{gathered}
 # m'_i = \max(m_i, \max_j s_{ij}), \\
 # \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad
 #  a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j \end{gathered} \key{tiled-attention-update}$$
-#
-# At the start $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$. This is the state of no keys, and each turn of the loop adds a block to it. So after the last block
-# it is the state of all keys. Then, for each query, we join $m$ and $\ell$ into one number, and divide:
+
+# %% [markdown] id="blocks-end"
+# At the start $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$. This is the state of no keys, and each turn of the loop adds a block to it. So
+# after the last block it is the state of all keys. Then, for each query, we join $m$ and $\ell$ into one number, and divide:
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
-# $L$ is the log-sum-exp of the row. We keep it, because it will serve us twice.
+# $L$ is the log-sum-exp of the row. We keep it, because we need it twice. (The card below takes any numbers. In a real state $\ell$ is at
+# least 1.)
 
 # %% id="blocks-alive"
 from attn_course import alive
@@ -167,14 +170,14 @@ step = ours if my_step is ... else my_step
 # %% [markdown] id="spot"
 # ### Spot the mistake
 #
-# "Each block computes its own attention output. Rescale what we have, add the new output, and divide by the sum at the end." The shapes are
-# right, and nothing overflows. Which is the smallest example that refutes it?
+# "Each block computes its own attention output. Rescale what we have, add the new output, and divide by the sum at the end." The shapes
+# are right, and nothing overflows. Which is the smallest example that refutes it?
 #
 # <details><summary>What is wrong</summary>
 #
 # Take a single block of two keys with equal scores, and the value 1 for both. The output must be 1. The block's own output is 1, the sum
-# $\ell$ is 2, and at the end this program divides by it: $\frac12$. The block was divided twice. What is added to the accumulator must not be divided
-# before the end.
+# $\ell$ is 2, and at the end this program divides by it: $\frac12$. The block was divided twice. What is added to the accumulator must not
+# be divided before the end.
 #
 # </details>
 
@@ -183,14 +186,14 @@ step = ours if my_step is ... else my_step
 #
 # A processor has a small fast memory of its own and a large slow one. A block of rows that fits into the fast one is called a **tile**. We
 # keep a tile of $B_q$ queries there, with its state, and let all keys and values pass by in tiles of $B_k$. Then comes the next tile of
-# queries. Scores never leave the fast memory. Play the drawing:
+# queries. If a tile of scores fits in, too, no score ever leaves the fast memory. Play the drawing:
 
 # %% id="tiles-memories"
 figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
 
 # %% [markdown] id="tiles-bytes"
-# What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But all keys and values are
-# read again for every tile of queries, and there are $T_q / B_q$ of these, rounded up:
+# What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But all keys and values
+# are read again for every tile of queries, and there are $T_q / B_q$ of these, rounded up:
 #
 # $$M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)
 # \key{tiled-attention-bytes}$$
@@ -215,8 +218,8 @@ def forward(query, key, value, B_q, B_k):
 
 
 # %% [markdown] id="tiles-predict"
-# **Predict** for 24 queries and 30 keys: does less traffic come from tiles with twice as many *queries*, from tiles with twice as many *keys*, or
-# from both?
+# **Predict** for 24 queries and 30 keys what lowers the traffic: twice as many *queries* in a tile, twice as many *keys* in a tile, or
+# either of them.
 
 # %% id="tiles-count" tags=["predicted"]
 from attn_course.reference import attention
@@ -234,9 +237,9 @@ print("plain:", (24 + 30) * (8 + 5) + 4 * 24 * 30, "numbers")
 # by as often, only in fewer pieces. Here 30 keys in tiles of 4 or 8 leave a shorter last one, and nothing goes wrong.
 
 # %% [markdown] id="tiles-long"
-# So tiles move fewer bytes, but not always: for long texts with one width $d$, $4\, T^2$ numbers become $2\, T^2 d / B_q$, which is less
-# only if $B_q > d / 2$. And $B_q$ is limited by the fast memory. In the card, find the settings with the most and the
-# fewest bytes. What do the fewest cost on the chip?
+# So tiles move fewer bytes, but not always: for long texts with one width $d$, about $4\, T^2$ numbers become about $2\, T^2 d / B_q$,
+# which is less only if $B_q > d / 2$. And $B_q$ is limited by the fast memory. In the card, find the settings with the most and the fewest
+# bytes. What do the fewest cost on the chip?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -244,16 +247,16 @@ figures.tiles_explorable()
 # %% [markdown] id="explore-notice"
 # <details><summary>What you should see</summary>
 #
-# Most bytes, 2544, move with one query in a tile and no mask, and fewest, 432, with twelve. But twelve queries need twelve rows of state on
-# the chip.
+# Most bytes, 2544, move with one query in a tile and no mask, and fewest, 432, with twelve. But twelve queries need twelve rows of state
+# on the chip. (In the card $L$ has 4 bytes and every other number 2.)
 #
 # </details>
 
 # %% [markdown] id="real"
 # ## The same words
 #
-# Does a real model notice? The smallest SmolLM2, the language model of lesson {lesson}`start`, asks with one query at a time, in 9 heads, and now
-# gets its answer from your tiles of four keys:
+# Does a real model notice? The smallest SmolLM2, the language model of lesson {lesson}`start`, asks with one query at a time, in 9 heads,
+# and now gets its answer from your tiles of four keys:
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -275,22 +278,27 @@ print(*after, sep="\n")
 print("the same words as before:", after == before)
 
 # %% [markdown] id="real-notice"
-# If the model is here (else this compares nothing), your loop has answered in each of its 30 layers. It is the same
-# attention: only the order of the sums is different, so the outputs agree up to rounding.
+# If the model is here (else this compares nothing), your loop has answered in each of its 30 layers. It is the same attention, in another
+# order, so the outputs agree up to rounding.
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged too
 #
-# When a model writes, it asks with one query and has thousands of keys. One tile of queries would keep one processor busy, and the others
-# idle. So we split the *keys*: each processor takes a part $c$, divides, and hands on its output $z^{(c)}$ and its $L^{(c)}$. Can these be put
-# together?
-#
-# They can, by the lemma. Take $L^{(c)}$ for the reference of part $c$. Then $\ell^{(c)} = \sum_j e^{s_j - L^{(c)}} = 1$ and $a^{(c)} =
-# z^{(c)}$. So this pair is a state, too. Merge all parts, with the reference $L$ in the place of the maximum, which the lemma allows as long as nothing overflows:
+# When a model writes, each head has one query and perhaps thousands of keys. With a single tile of queries for each head, most processors
+# of a GPU may have nothing to do. So we split the *keys*. Each processor takes a part $c$ of them, divides, and hands on its output
+# $z^{(c)}$ and its $L^{(c)}$. Can these be put together?
+
+# %% [markdown] id="parts-merge"
+# Yes, because any reference will do, {eq}`reference-score-cancels`. Measured from $L^{(c)}$, the sum of part $c$ is $\sum_j e^{s_j -
+# L^{(c)}} = 1$, and its accumulator is $z^{(c)}$. So $(L^{(c)}, 1, z^{(c)})$ is a state, too. As in the lemma we bring all parts to one
+# reference and add. We choose the $L$ of all keys, which is at least as large as every $L^{(c)}$, so no exponent is positive:
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
-# Here $\ell = \sum_c e^{L^{(c)} - L} = 1$, so nothing is left to divide. The factors are the softmax of the $L^{(c)}$.
+# The sum is $\sum_c e^{L^{(c)} - L} = 1$, so nothing is left to divide. The factors are the softmax of the $L^{(c)}$.
+
+# %% id="parts-alive"
+alive("merge-of-finished-outputs")
 
 # %% [markdown] id="parts-turn"
 # **Your turn: a formula.** {turn}`output-of-two-parts`
@@ -300,8 +308,8 @@ my_output = ...  # r"..."
 check("output-of-two-parts", my_output)
 
 # %% [markdown] id="parts-turn-ours" tags=["ours"]
-# It is `r"\frac{e^{L_A} z_A + e^{L_B} z_B}{e^{L_A} + e^{L_B}}"`. With the reference 0, the denominators of the parts are $e^{L_A}$ and $e^{L_B}$,
-# and their numerators are $e^{L_A} z_A$ and $e^{L_B} z_B$. Numerators add up, and so do denominators.
+# It is `r"\frac{e^{L_A} z_A + e^{L_B} z_B}{e^{L_A} + e^{L_B}}"`. With the reference 0, the denominators of the parts are $e^{L_A}$ and
+# $e^{L_B}$, and their numerators are $e^{L_A} z_A$ and $e^{L_B} z_B$. Numerators add up, and so do denominators.
 
 # %% [markdown] id="parts-predict"
 # Two parts have the outputs 8 and 4, and $L^{(2)}$ is larger than $L^{(1)}$ by $\ln 3$. **Predict** the output, and what happens to it if
@@ -314,8 +322,8 @@ for L in (np.array([0.0, np.log(3)]), np.array([100.0, 100.0 + np.log(3)])):
     print("shares", shares.round(3), f" output {shares @ z:.3f}")
 
 # %% [markdown] id="parts-answer" tags=["answer"]
-# The output is $\frac14 \cdot 8 + \frac34 \cdot 4 = 5$, because the second part has three times the sum of exponentials. Adding 100 to both
-# changes nothing, since only differences enter. A plain mean would give 6.
+# The output is $\frac14 \cdot 8 + \frac34 \cdot 4 = 5$, because the second part has three times the sum of exponentials. Adding 100 to
+# both changes nothing, since only differences enter. A plain mean would give 6.
 
 # %% [markdown] id="parts-notice"
 # This is *Flash-Decoding* (Dao and others, 2023). With the parts on different machines it is *ring attention* (Liu and others, 2023).
@@ -323,14 +331,14 @@ for L in (np.array([0.0, np.log(3)]), np.array([100.0, 100.0 + np.log(3)])):
 # %% [markdown] id="backward"
 # ## Backward: compute it again
 #
-# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L$, and with it any
-# piece of $P$ comes back from its scores:
+# Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L$, and with
+# it any piece of $P$ comes back from its scores:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}} \key{weights-from-lse}$$
 #
-# No pass over the row is needed, and no maximum. Next, the gradient of the scores. Each entry is its weight, times what the weight costs above the mean cost
-# $\delta_i$ of its row. This mean is a sum over *all* keys, and a tile has only some. But {eq}`score-gradient-against-mixture` found it in another place:
-# $\delta_i = dZ_i \cdot z_i$, a product of two rows that we have anyway.
+# No pass over the row is needed, and no maximum. Next comes the gradient of the scores. Each entry is a weight, times what it costs above
+# the mean cost $\delta_i$ of its row. This mean is a sum over *all* keys, and a tile has only some. But by
+# {eq}`score-gradient-against-mixture` it is also $\delta_i = dZ_i \cdot z_i$, a product of two rows that we have anyway.
 
 # %% [markdown] id="backward-turn"
 # **Your turn.** {turn}`gradient-of-a-tile`
@@ -346,42 +354,47 @@ check("gradient-of-a-tile", my_d_scores)
 #     return p * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
 # ```
 #
-# It is the line of lesson {lesson}`gradients`, unchanged, since that line never asked for more keys than it was given.
+# Given the weights, it is the line you wrote in lesson {lesson}`gradients`. That line works for some of the keys as well as for all.
 
 # %% [markdown] id="backward-sums"
-# The rest are the products of lesson {lesson}`gradients`, {eq}`query-and-key-gradients`, and their sums can be cut into blocks. With blocks $b$ of
-# queries, and $\mathbf{1}$ a column of ones:
+# What is left are the products of lesson {lesson}`gradients`, {eq}`query-and-key-gradients`. A matrix product is a sum, and a sum can be
+# cut into blocks. With blocks $b$ of queries, $dO$ for $dZ$ as in the papers, and $\mathbf{1}$ a column of ones:
 #
 # $$dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b
 # \label{key-gradient-in-blocks}$$
 #
-# Papers write $O$ for the output $Z$, and so do we here: $dO_b$ is the block of $dZ$. Likewise $dV$ is the sum of all $P_b^\top dO_b$, and $dQ$ is a sum over blocks of keys.
+# Likewise $dV$ is the sum of all $P_b^\top dO_b$, and $dQ$ is a sum over blocks of keys.
 
 
 # %% id="backward-code"
-def backward(query, key, value, d_output, output, lse, delta):
+def backward(query, key, value, d_output, output, lse, d_scores):
     root, d_query, d_key, d_value = np.sqrt(query.shape[1]), 0.0, [], []
     for j in range(0, len(key), 8):
         K, V = key[j : j + 8], value[j : j + 8]
-        P, dP = np.exp(query @ K.T / root - lse), d_output @ V.T
-        dS = P * (dP - delta(P, dP, d_output, output))
+        S = query @ K.T / root
+        dS = d_scores(S, V, d_output, output, lse)
         d_query = d_query + dS @ K / root
         d_key.append(dS.T @ query / root)
-        d_value.append(P.T @ d_output)
+        d_value.append(np.exp(S - lse).T @ d_output)
     return d_query, np.concatenate(d_key), np.concatenate(d_value)
 
 
 # %% id="backward-deltas"
-def delta_of_row(P, dP, d_output, output):
-    return (d_output * output).sum(axis=1, keepdims=True)
+def d_scores_ours(scores, value, d_output, output, lse):
+    delta = (d_output * output).sum(axis=1, keepdims=True)
+    return np.exp(scores - lse) * (d_output @ value.T - delta)
 
 
-def delta_of_tile(P, dP, d_output, output):
-    return (P * dP).sum(axis=1, keepdims=True)
+def delta_by_tile(scores, value, d_output, output, lse):
+    P, dP = np.exp(scores - lse), d_output @ value.T
+    return P * (dP - (P * dP).sum(axis=1, keepdims=True))
 
+
+yours = d_scores_ours if my_d_scores is ... else my_d_scores
 
 # %% [markdown] id="backward-predict"
-# `delta_of_tile` sums $p_{ij}\, dP_{ij}$ over the keys of one tile only. **Predict** which of $dQ$, $dK$ and $dV$ come out wrong with it.
+# In `delta_by_tile` the mean cost is summed over the keys of the tile alone. **Predict** which of $dQ$, $dK$ and $dV$ come out wrong with
+# it.
 
 
 # %% id="backward-compare" tags=["predicted"]
@@ -389,39 +402,41 @@ from attn_course.reference import attention_backward
 
 d_output = rng.normal(size=output.shape)
 wanted = attention_backward(Q, K, V, d_output)
-for delta in (delta_of_row, delta_of_tile):
-    found = backward(Q, K, V, d_output, output, lse, delta)
+for name, d_scores in {"yours": yours, "delta by tile": delta_by_tile}.items():
+    found = backward(Q, K, V, d_output, output, lse, d_scores)
     same = [np.allclose(*pair) for pair in zip(found, wanted, strict=True)]
-    print(f"{delta.__name__:13} dQ, dK, dV right: {same}")
+    print(f"{name:13} dQ, dK, dV right: {same}")
 
 # %% [markdown] id="backward-answer" tags=["answer"]
 # $dQ$ and $dK$ are wrong and $dV$ is right, because $dV = P^\top dO$ needs no $\delta$.
 
 # %% [markdown] id="bought"
-# What have we bought? For the backward pass, beside $Q$, $K$ and $V$, the tiles keep the output and one $L_i$ for each query, and the plain way keeps the
-# output and all weights. For $T$ queries and keys:
+# What have we bought? For the backward pass, beside $Q$, $K$ and $V$, the tiles keep the output and one $L_i$ for each query, and the
+# plain way keeps the output and all weights. For $T$ queries and keys:
 #
 # $$N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)
 # \label{tiled-training-memory}$$
 #
-# For $T = 8192$ and $d_v = 128$ that is 64 times less. The price is that the scores are computed twice.
+# For $T = 8192$ and $d_v = 128$ that is about 64 times less. The price is that scores and weights are computed twice.
 
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
-# This is FlashAttention in the version of 2023. The first, of 2022, had its two loops the other way round.
+# This is FlashAttention in the version of 2023. (In the forward pass of 2022 the loop over keys was the outer one.)
 #
-# > **Forward**
-# > 1. For each tile of queries $Q$: start with $m = -\infty$, $\ell = 0$, $a = 0$.
-# > 2. For each tile of keys $K$ and values $V$: compute the scores $S = Q K^\top / \sqrt{d_k}$.
-# > 3. Take the new maximum $m'$, the factor $e^{m - m'}$ and $e^{S - m'}$; update $\ell$ and $a$.
-# > 4. After the last tile of keys, write $a / \ell$ and $L = m + \ln \ell$.
+# > **Forward**, for each tile of queries $Q$:
 # >
-# > **Backward**
-# > 5. For each query, $\delta_i = dO_i \cdot z_i$.
-# > 6. For each tile of keys and each tile of queries: rebuild $P = e^{S - L}$.
-# > 7. Compute $dS = P \odot (dO\, V^\top - \delta\, \mathbf{1}^\top)$.
-# > 8. Add $P^\top dO$ to $dV$, and $dS^\top Q / \sqrt{d_k}$ to $dK$, and $dS\, K / \sqrt{d_k}$ to $dQ$.
+# > 1. Start with $m = -\infty$, $\ell = 0$, $a = 0$.
+# > 2. For each tile of keys $K$ and values $V$, compute $S = Q K^\top / \sqrt{d_k}$,
+# > 3. and from it the new maximum $m'$, the factor $e^{m - m'}$ and $e^{S - m'}$. Update $\ell$ and $a$.
+# > 4. After the last tile of keys write $z = a / \ell$ and $L = m + \ln \ell$.
+
+# %% [markdown] id="algorithm-rest"
+# > **Backward**, with $\delta = dO \cdot z$ for each query, for each tile of keys and values, and each tile of queries:
+# >
+# > 5. Rebuild $P = e^{S - L}$.
+# > 6. Compute $dS = P \odot (dO\, V^\top - \delta\, \mathbf{1}^\top)$.
+# > 7. Add $P^\top dO$ to $dV$, $dS^\top Q / \sqrt{d_k}$ to $dK$, and $dS\, K / \sqrt{d_k}$ to $dQ$.
 #
 # The next cells run it line by line. The two functions need nothing but NumPy, so take them with you.
 
@@ -447,13 +462,13 @@ def flash(query, key, value, B_q=64, B_k=64):
 def flash_backward(query, key, value, d_output, output, lse, B_q=64, B_k=64):
     root = np.sqrt(query.shape[1])
     d_query, d_key, d_value = (np.zeros(x.shape) for x in (query, key, value))
-    delta = (d_output * output).sum(axis=1, keepdims=True)  # line 5
+    delta = (d_output * output).sum(axis=1, keepdims=True)
     for j in range(0, len(key), B_k):
         for i in range(0, len(query), B_q):
             rows, keys = slice(i, i + B_q), slice(j, j + B_k)
-            P = np.exp(query[rows] @ key[keys].T / root - lse[rows])  # line 6
-            dS = P * (d_output[rows] @ value[keys].T - delta[rows])  # line 7
-            d_value[keys] += P.T @ d_output[rows]  # line 8
+            P = np.exp(query[rows] @ key[keys].T / root - lse[rows])  # line 5
+            dS = P * (d_output[rows] @ value[keys].T - delta[rows])  # line 6
+            d_value[keys] += P.T @ d_output[rows]  # line 7
             d_key[keys] += dS.T @ query[rows] / root
             d_query[rows] += dS @ key[keys] / root
     return d_query, d_key, d_value
@@ -468,8 +483,8 @@ print("output:", np.allclose(output, attention(Q, K, V)))
 print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 
 # %% [markdown] id="limits"
-# **Limits.** Tiles change what is moved and kept, but there are as many products as before, $T^2$ of them. In NumPy these loops are not fast: NumPy cannot
-# say what lies in which memory. A program for a GPU can.
+# **Limits.** Tiles change what is moved and kept. There are still $T_q T_k$ scores to compute, and in training each one twice. And these
+# functions show the algorithm, not its speed, because NumPy cannot say what lies in which memory. A program for a GPU can.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -494,13 +509,14 @@ verify_lesson("flash")
 # - Backward, $L$ rebuilds the weights of any tile, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
 
 # %% [markdown] id="summary-next"
-# We asked whether the same output and gradients can be had without storing the tables. They can: in exact arithmetic nothing differs, and in
-# floating point only the order of the sums. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
+# We asked whether the same output and gradients can be had without storing the tables. They can: in exact arithmetic nothing differs, and
+# in floating point only the order of the sums. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="roof"
 # ## Deeper: how fast can it be?
 #
-# Two products need $d_k$ terms for each score and $d_v$ for each weight. If a multiply-add counts 2 FLOPs, and exponentials are not counted:
+# Two products need $d_k$ terms for each score and $d_v$ for each weight. If a multiply-add counts 2 FLOPs, and exponentials are not
+# counted:
 #
 # $$F = 2\, T_q T_k\, (d_k + d_v) \label{attention-forward-flops}$$
 #
@@ -521,8 +537,8 @@ verify_lesson("flash")
 #
 # $$\lim_{T \to \infty} \frac{F}{M} = \frac{2\, g}{b} \label{decoding-intensity}$$
 #
-# An H100 has $\pi / \beta = 295$ FLOPs a byte (989 TFLOP/s in 16 bits, 3.35 TB/s by its data sheet). With $b = 2$ and $g = 1$ the bound for decoding is 1 FLOP a
-# byte, a 295th of what would keep its arithmetic busy.
+# An H100 has $\pi / \beta = 295$ FLOPs a byte (989 TFLOP/s in 16 bits, 3.35 TB/s by its data sheet). With $b = 2$ and $g = 1$ the bound
+# for decoding is 1 FLOP a byte, a 295th of what would keep its arithmetic busy.
 
 # %% id="roof-figure"
 bandwidth = np.median(record.values("copy_bytes_per_s"))
@@ -538,7 +554,7 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 
 # %% [markdown] id="roof-notice"
 # The record of the first cell, under the roof of its machine. Where sdpa stands on the horizontal axis assumes that each input moves once,
-# and nobody measured that. Both stay below their bound: a bound leaves out all that it does not count, such as exponentials.
+# and nobody measured that. All four stay below the roof. It is a bound, and it leaves out what it does not count, such as exponentials.
 #
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:
 #
@@ -555,10 +571,10 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 #
 # $$1 \le \ell \le n \label{running-sum-bounds}$$
 #
-# So $\ell$ neither overflows nor vanishes, in any format that can hold $n$. We computed attention over 512 positions from 16-bit inputs in three
-# ways, with scores of standard deviation 1 and 8. *Stored whole* rounds scores and weights to 16 bits, as three programs do. *In tiles*
-# rounds only $e^{S - m}$ for the second product and the output, and keeps the state in 32 bits. The third rounds the state to 16 bits, too.
-# **Predict** which one has the smallest error.
+# So $\ell$ neither overflows nor vanishes, in any format that can hold $n$. We computed attention over 512 positions from 16-bit inputs in
+# three ways, with scores of standard deviation 1 and 8. *Stored whole* rounds scores and weights to 16 bits, as three programs do. *In
+# tiles* rounds only $e^{S - m}$ for the second product and the output, and keeps the state in 32 bits. The third rounds the state to 16
+# bits, too. **Predict** which one has the smallest error.
 
 # %% id="errors-figure" tags=["predicted"]
 from attn_course.lessons.flash.experiments import ERRORS
@@ -573,15 +589,15 @@ for way in ways:
 figures.float16_errors(errors, [*spreads.values()])
 
 # %% [markdown] id="errors-notice" tags=["answer"]
-# Tiles with a state in 32 bits have the smallest error, for both spreads and in all three runs. An error in a stored score becomes a factor
-# $e^{\mathrm{error}}$, and a score of 8 is rounded eight times as coarsely as a score of 1.
+# Tiles with a state in 32 bits have the smallest error, for both spreads and in all three runs. An error in a stored score becomes a
+# factor $e^{\mathrm{error}}$, and a score of 8 is rounded eight times as coarsely as a score of 1.
 
 # %% [markdown] id="triton"
 # ## Deeper: on a GPU
 #
 # Triton compiles Python functions for GPUs. Thousands of runs of one function, its *programs*, go on at once, and each asks
-# `tl.program_id` which one it is. So the loop over tiles of queries becomes the grid of programs, and the loop over keys stays. (Triton needs
-# Linux.)
+# `tl.program_id` which one it is. So the loop over tiles of queries becomes the grid of programs, and the loop over keys stays. (Triton
+# needs Linux.)
 
 # %% [markdown] id="triton-side-by-side"
 # | NumPy | Triton |
@@ -645,12 +661,12 @@ def kernel(q, k, v, o, q_len, kv_len, scale, D: tl.constexpr, B: tl.constexpr):
 
 
 # %% [markdown] id="triton-launch"
-# A pointer plus a tile of offsets is a tile of addresses, which `place` makes for a block of rows. `tl.constexpr` marks what
-# the compiler must know, since tiles have fixed sizes, powers of 2. `input_precision="ieee"` asks for products in full float32. GPUs compute powers of 2,
-# and $e^x = 2^{x \log_2 e}$, so the scale holds $\log_2 e$.
+# A pointer plus a tile of offsets is a tile of addresses, which `place` makes for a block of rows. `tl.constexpr` marks what the compiler
+# must know, since tiles have fixed sizes, powers of 2. `input_precision="ieee"` asks for products in full float32. GPUs compute powers of
+# 2, and $e^x = 2^{x \log_2 e}$, so the scale holds $\log_2 e$.
 #
-# The launch gives the grid in brackets. The output is filled with NaN first, so that a row nobody writes is seen. **Predict**: 37 queries in blocks of 16
-# make three programs, and the last has 11 rows that do not exist. What do these rows compute, and where does it go?
+# The launch gives the grid in brackets. The output is filled with NaN first, so that a row nobody writes is seen. **Predict**: 37 queries
+# in blocks of 16 make three programs, and the last has 11 rows that do not exist. What do these rows compute, and where does it go?
 
 # %% id="triton-run" tags=["predicted"]
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -668,8 +684,11 @@ print("largest error below 1e-5:", bool(error < 1e-5))
 
 # %% [markdown] id="triton-notice"
 # Without `tl.where` each missing key would count with $e^0$. On a CPU Triton's *interpreter* runs these lines with NumPy. It checks the
-# logic of a kernel and says nothing about its speed, and it does not check addresses. The kernel of the course, with masks, shared key heads and the backward pass, is
-# `attn_course/gpu/flash_forward.py`.
+# logic of a kernel and says nothing about its speed, and it does not check addresses. The kernels of the course, with masks, shared key
+# heads and the backward pass, are in `attn_course/gpu/`. If a GPU has measured them, their rates follow.
+
+# %% id="triton-measured"
+figures.gpu_rates("forward")
 
 # %% [markdown] id="causal"
 # **What a causal mask saves.** A tile above the diagonal is skipped. With square tiles and $n = T / B$ of them in a row:
@@ -681,8 +700,8 @@ print("largest error below 1e-5:", bool(error < 1e-5))
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="overlap"
-# **Two units at once.** In a GPU products and exponentials run on different units. Let $n > 1$ tiles take $t_1$ each on the first and $t_2$ on
-# the second, and let the products of the next tile not wait for the exponentials of this one:
+# **Two units at once.** In a GPU products and exponentials run on different units. Let $n > 1$ tiles take $t_1$ each on the first and
+# $t_2$ on the second, and let the products of the next tile not wait for the exponentials of this one:
 #
 # $$t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2) \label{overlapped-tile-time}$$
 
@@ -690,8 +709,8 @@ figures.causal_tiles(24, 24, 4, 4)
 figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="d-lse"
-# **A loss that reads $L$.** Every merge of finished parts does. By {eq}`lse-gradient` the score $s_{ij}$ moves $L_i$ at the rate $p_{ij}$. So
-# with $dL_i$ for the gradient of $L_i$, the score gains $p_{ij}\, dL_i$:
+# **A loss that reads $L$.** Every merge of finished parts does. By {eq}`lse-gradient` the score $s_{ij}$ moves $L_i$ at the rate $p_{ij}$.
+# So with $dL_i$ for the gradient of $L_i$, the score gains $p_{ij}\, dL_i$:
 #
 # $$dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr) \label{score-gradient-with-lse}$$
 #

@@ -209,13 +209,20 @@ def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
 
 ORDER = [
     note(
+        "title",
+        """
+        Take them in any order. Tasks {task}`causal-tile-counts`, {task}`tile-score-gradient`, {task}`read-overlap-schedule` and
+        {task}`row-lse-kernel` lean on the *Deeper* section about GPUs, the others on the core alone.
+    """,
+    ),
+    note(
         "setup-text",
         r"""
         Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 (whole numbers where the text says
         so) and must not be changed. Rows are queries, columns keys. There is no mask unless the task says so, and the scale
         of scores is $1/\sqrt{d_k}$.
 
-        The last task needs Triton (Linux; `pip install triton`). Without a GPU its interpreter runs the kernels, slowly, with
+        Task {task}`row-lse-kernel` needs Triton (Linux; `pip install triton`). Without a GPU its interpreter runs the kernels, slowly, with
         NumPy. The variable below chooses it, and must be set before Triton is imported. The interpreter does not check
         addresses: if Python dies ("the kernel died"), a load or store left its array. Restart, and look at the mask and at the
         number of programs.

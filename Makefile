@@ -11,6 +11,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 
+# Most modules that pip installs are never imported, and compiling them all takes half a minute of processor time: Python compiles each as
+# it is first imported, also in a container that tells it to write no bytecode.
+export PIP_NO_COMPILE := 1
+unexport PYTHONDONTWRITEBYTECODE
+
 # The language model of some lessons, once; without a network a line says so, and all else goes on.
 ifeq ($(MODEL),no)
 export ATTN_COURSE_MODEL := no
@@ -76,18 +81,26 @@ $(VENV)/pyvenv.cfg:
 	fi; \
 	exit 1
 
-$(VENV)/.runtime: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+ALL := [author,class,site,test]
+
+# Whoever installs more has installed what the others need.
+define install
 	$(if $(TORCH_INDEX),$(PIP) install --no-deps --index-url "$(TORCH_INDEX)" -c constraints.txt torch)
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e '.$(1)'
+endef
+
+$(VENV)/.runtime: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(call install)
 	@touch $@
 
-$(VENV)/.author: $(VENV)/.runtime
-	$(PIP) install -c constraints.txt -e '.[author]'
-	@touch $@
+$(VENV)/.author: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(call install,[author])
+	@touch $(VENV)/.runtime $@
 
-$(VENV)/.test: $(VENV)/.runtime
-	$(PIP) install -c constraints.txt -e '.[author,class,site,test]'
-	@touch $@
+$(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(call install,$(ALL))
+	@$(BIN)/python tests/warm.py # compiles once what every process of the tests imports
+	@touch $(VENV)/.runtime $(VENV)/.author $@
 
 # nbgrader in its own environment, which sees the course's packages behind its own.
 $(VENV)/.nbgrader: $(VENV)/.test tests/nbgrader/requirements.txt

@@ -89,11 +89,14 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield command
 
 
-@pytest.fixture
-def no_shape_check() -> Iterator[None]:
-    """Let a call reach the function's own error messages: the jaxtyping check is off for one test."""
+def _unchecked() -> Iterator[None]:
+    """Let a call reach the function's own error messages: the jaxtyping check is off."""
     import jaxtyping
 
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+no_shape_check = pytest.fixture(_unchecked)
+no_shape_checks = pytest.fixture(_unchecked, scope="module")  # where equations are computed by thousands, a third of the time

@@ -12,9 +12,9 @@ from pathlib import Path
 
 def main(folder: Path, requirements: list[str]) -> None:
     """Make or mend the environment in `folder`."""
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    subprocess.run([str(python), "-m", "pip", "install", "--no-deps", *requirements], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", *requirements], check=True)
     asked = subprocess.run(
         [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True
     )

@@ -239,7 +239,7 @@ def run() -> int:
 
 def main() -> None:
     """Be the command, or the server."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) > 2:
         ask(sys.argv[1], sys.argv[2], sys.argv[3:])
     import atexit
     import importlib
@@ -247,6 +247,8 @@ def main() -> None:
 
     for name in LIBRARIES:
         importlib.import_module(name)
+    if len(sys.argv) == 1:  # to have it compiled
+        return
     serve(int(sys.argv[1]))
     code = run()
     threading._shutdown()

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.tasks import all_tasks
+from tests import layered_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSON, SEED = "softmax", 7
@@ -209,13 +209,7 @@ def interpreter(tool: str, cache: Path) -> Path:
     if not done.exists():
         print(f"making the environment of {tool} in {folder} ...", file=sys.stderr)
         shutil.rmtree(folder, ignore_errors=True)
-        venv.create(folder, with_pip=True)
-        call([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", REQUIREMENTS[tool]], cwd=cache)
-        where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        course, own = (
-            subprocess.run([p, "-c", where], capture_output=True, text=True, check=True).stdout for p in (sys.executable, python)
-        )
-        (Path(own.strip()) / "the_course.pth").write_text(course, encoding="utf-8")
+        layered_environment.main(folder, ["--quiet", "-r", str(REQUIREMENTS[tool])])
         done.touch()
     return python
 

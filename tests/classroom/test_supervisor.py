@@ -2,6 +2,8 @@
 
 import json
 import select
+import subprocess
+import sys
 import tempfile
 from unittest import mock
 
@@ -158,3 +160,11 @@ def test_a_fork_server_whose_grader_is_killed_ends_in_silence_and_tidies_up(monk
     assert not list(tmp_path.iterdir())
     if at_work:
         worker.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the library has another name, and Python links it as it imports torch")
+def test_the_library_of_torch_is_linked_beside_other_imports(root):
+    code = "from attn_course.classroom.fork_server import _link_torch as link; link(); print(open('/proc/self/maps').read())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert "/libtorch_cpu.so" in done.stdout
+    assert "/libtorch_python.so" not in done.stdout  # torch itself is not imported

@@ -34,7 +34,7 @@ const asked = (make) => { try { return packed(make()); } catch (error) { return 
 
 
 @pytest.fixture(scope="module")
-def lives() -> tuple[dict[str, Life], dict[str, str]]:
+def lives(no_shape_checks: None) -> tuple[dict[str, Life], dict[str, str]]:
     """What lives of all equations, and why the others stand still."""
     found, still = dict[str, Life](), dict[str, str]()
     for equation in REGISTRY.all_equations():

@@ -84,6 +84,7 @@ RUNTIME = "python -m pip install -c constraints.txt -e ."
 AUTHOR = "python -m pip install -c constraints.txt -e .[author]"
 TEST = "python -m pip install -c constraints.txt -e .[author,class,site,test]"
 MODEL = "attn-course model"
+COMPILED = "python tests/warm.py"
 NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader/requirements.txt"
 
 
@@ -92,9 +93,21 @@ def test_each_command_installs_what_it_needs_once(course):
     assert calls(course, "lab") == [MODEL, "attn-course lab"]
     assert calls(course, "notebooks") == [AUTHOR, "attn-course notebooks build"]
     assert calls(course, "notebooks") == ["attn-course notebooks build"]
-    assert calls(course, "test") == [TEST, NBGRADER, MODEL, "python -m pytest -n 2"]
+    assert calls(course, "test") == [TEST, COMPILED, NBGRADER, MODEL, "python -m pytest -n 2"]
     assert calls(course, "lab") == [MODEL, "attn-course lab"]
     assert calls(course, "test") == [MODEL, "python -m pytest -n 2"]
+
+
+def test_what_installs_more_is_not_followed_by_what_installs_less(course):
+    assert calls(course, "test") == [TEST, COMPILED, NBGRADER, MODEL, "python -m pytest -n 2"]
+    assert calls(course, "notebooks") == ["attn-course notebooks build"]
+    assert calls(course, "lab") == [MODEL, "attn-course lab"]
+
+
+def test_modules_are_compiled_as_they_are_imported_whatever_the_container_says(course, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (course / "tool").write_text(f"{TOY_TOOL}echo ${{PIP_NO_COMPILE-}} ${{PYTHONDONTWRITEBYTECODE-written}} >> calls.txt\n")
+    assert calls(course, "lab")[1::2] == ["1 written"] * 3
 
 
 def test_the_language_model_may_be_left_out_or_out_of_reach(course):

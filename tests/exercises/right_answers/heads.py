@@ -11,6 +11,33 @@ def _softmax(scores):
     return terms / terms.sum(axis=-1, keepdims=True)
 
 
+# --- the turns of the lesson --------------------------------------------------------------------------
+
+
+def heads_by_slices(query, key, value, n_heads):
+    parts = []
+    for h in range(n_heads):
+        q, k, v = (side[:, h * side.shape[1] // n_heads : (h + 1) * side.shape[1] // n_heads] for side in (query, key, value))
+        parts.append(_softmax(q @ k.T / math.sqrt(q.shape[1])) @ v)
+    return np.hstack(parts)
+
+
+def heads_at_once_in_torch(query, key, value, n_heads):
+    q, k, v = (torch.from_numpy(side).float().unflatten(-1, (n_heads, -1)).transpose(0, 1) for side in (query, key, value))
+    return (torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ v).transpose(0, 1).flatten(1)
+
+
+def layer_less_one_head(heads, w_output, silent):
+    rows = w_output[silent * heads.shape[2] : (silent + 1) * heads.shape[2]]
+    return np.hstack(list(heads)) @ w_output - heads[silent] @ rows
+
+
+def layer_with_zeros(heads, w_output, silent):
+    muted = torch.from_numpy(heads).float()
+    muted[silent] = 0
+    return muted.transpose(0, 1).flatten(1) @ torch.from_numpy(w_output).float()
+
+
 # --- split into heads ------------------------------------------------------------------------------
 
 
@@ -164,6 +191,8 @@ def split_in_float32(x, n_heads):
 
 
 RIGHT = {
+    "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
+    "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
     "split-heads": [split_by_slices, split_with_numpy, split_in_torch, split_in_float32],
     "multi-head-attention": [heads_by_a_loop, heads_with_einsum, heads_in_torch],
     "decoding-step-flops": [

@@ -230,9 +230,9 @@ for t in range(1, 257):
 print(f"{without / with_cache:.0f} times the operations without a cache")
 
 # %% [markdown] id="cache-answer" tags=["answer"]
-# Without the cache there are 137 times as many operations. The next cell takes the time, and on the machine that this was written on the
-# factor is about 2.5. A step with one row has so little to multiply that most of its time goes into calling functions and reading memory, and a cache
-# saves none of that.
+# Without the cache there are 137 times as many operations. The next cell takes the time. We have seen factors from 2.5 to 11, far less than
+# the count: a step with one row has so little to multiply that most of its time goes into calling functions and reading memory, and a
+# cache saves none of that.
 
 # %% id="cache-live" tags=["live"]
 import time

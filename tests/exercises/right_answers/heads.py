@@ -190,6 +190,17 @@ def split_in_float32(x, n_heads):
     return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
 
 
+# --- the head that looks one token back ------------------------------------------------------------
+
+
+def before_by_loops(maps):
+    return np.array([[np.mean([own[i, i - 1] for i in range(1, len(own))]) for own in layer] for layer in maps])
+
+
+def before_in_torch(maps):
+    return torch.from_numpy(maps).float().diagonal(-1, -2, -1).mean(-1)
+
+
 RIGHT = {
     "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
     "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
@@ -205,6 +216,7 @@ RIGHT = {
     "repair-torch-layer": [packed_by_rows, packed_in_torch, packed_in_float32],
     "output-projection-backward": [back_by_heads, back_with_einsum, back_in_torch],
     "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9]), lambda: torch.tensor([4, 1, 0.5])],
+    "previous-token-head": [before_by_loops, before_in_torch],
     "cached-decoding-step": [step_head_by_head, step_with_einsum, step_in_torch],
     "layer-without-concatenation": [
         r"\sum_h P_h X W_V^{(h)} W_O^{(h)}",

@@ -36,7 +36,7 @@ figures.machine()
 # Suppose that the weights depend on places only: a position gives $p$ to the place before it and $r$ to the place after it. Take two symbols
 # $a$ and $b$, and keep all other places as they are. To the question "is $b$ before me?" a linear map of the output answers with
 # $p\, u_s + r\, u_{s'}$ plus a constant, if $s$ stands before and $s'$ after; the number $u_s$ is what the symbol $s$ contributes to this
-# answer. For $(b, b)$ the answer must be larger than for $(a, a)$, so $(p + r)(u_b - u_a) > 0$. As weights are not negative, $u_b > u_a$.
+# answer. For $(b, b)$ the answer must be larger than for $(a, a)$, so $(p + r)(u_b - u_a) > 0$. As weights are positive, $u_b > u_a$.
 # For $(b, a)$ it must be larger than for $(a, b)$, so $(p - r)(u_b - u_a) > 0$, and therefore $p > r$.
 
 # %% [markdown] id="why-both"
@@ -174,7 +174,8 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # the seed.
 
 # %% [markdown] id="honest"
-# What speaks against the story? Our proof is about a *linear* answer. In a Transformer a network follows the layer, and if we put one behind
+# What speaks against the story? The two layers also differ in their scale, $\sqrt{32}$ and $\sqrt{16}$, but the proof holds for any. It
+# is about weights that ignore the symbols, though, and about a *linear* answer. In a Transformer a network follows the layer, and if we put one behind
 # the single head, it names both neighbours after all (deeper section {section}`more`). So several heads do not decide what a whole
 # model can compute in this task. They let a linear step read several things at once, unmixed.
 
@@ -185,9 +186,9 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 #
 # $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
 #
-# With the usual $d_k = d_v = d / H$ this is $4 d^2$: narrow heads cost no more parameters than a single wide one. Other things have their price. There
-# are $H$ maps of $T \times T$ weights in place of one, and each of them is made from vectors of only $d / H$ numbers, so its scores are poorer (section
-# {section}`more`). PyTorch counts the same way, and it computes the same numbers, for a batch and with a causal mask:
+# With the usual $d_k = d_v = d / H$ this is $4 d^2$: narrow heads cost no more parameters than a single wide one. Other things have their price.
+# There are $H$ maps of $T \times T$ weights in place of one, and the scores of a head have at most the rank $d / H$ (section {section}`more`).
+# PyTorch computes the same numbers, for a batch and with a causal mask:
 
 # %% id="torch-code"
 import torch
@@ -231,8 +232,8 @@ print(f"{without / with_cache:.0f} times the operations without a cache")
 
 # %% [markdown] id="cache-answer" tags=["answer"]
 # Without the cache there are 137 times as many operations. The next cell takes the time. We have seen factors from 2.5 to 11, far less than
-# the count: a step with one row has so little to multiply that most of its time goes into calling functions and reading memory, and a
-# cache saves none of that.
+# the count. Each step also calls functions and reads memory, and a cache saves none of that; we have not measured how much of the
+# difference it explains.
 
 # %% id="cache-live" tags=["live"]
 import time
@@ -339,15 +340,15 @@ if model.is_here:
     print("largest difference:", np.abs(real.maps - model.maps(sentence)[16]).max())
 
 # %% [markdown] id="real-look"
-# It prints a difference below 0.0001 in our runs. Two of the nine maps, of head 0 and of head 3 (both counted from 0), look like this:
+# It printed 0.000002 here. Two of the nine maps, of head 0 and of head 3 (both counted from 0), look like this:
 
 # %% id="real-maps"
 maps = model.maps(sentence)[16]
 figures.real_heads(maps[[0, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 0 looks one token back, as a head did on our ring. Head 3 looks mostly at the first token, whatever that is: a place to put weight that
-# is not needed. What are such heads good for?
+# Head 0 looks one token back, as a head did on our ring. In head 3 every query but the full stop gives more than half of its weight to the
+# first token. What are such heads good for?
 #
 # The model reads 50 random words, and then the same words again. In the second round it predicts the next word right about three times out of
 # four, in six draws: it copies. To do so it must find where the present word stood before, and what came *behind* it.
@@ -367,9 +368,10 @@ print("the two silenced:  ", silent.round(2))
 print("two others instead:", others.round(2))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Copying all but ends: at most 12 percent are right without the two heads, while two others of the same layers cost at most a seventh of the right answers. So two heads out of 270 that look one token
-# back carry most of this ability, on these texts. They do not copy themselves; heads of later layers use what they have written (lesson
-# transformer, to come). That they look back does not prove it; silencing them, with the control beside it, does.
+# Copying all but ends: in no draw are more than 13 percent right without the two heads, while two others of the same layers (the mean of
+# three choices) cost at most 13 percent of the right answers. So two heads out of 270 that look one token back carry most of this ability, on these
+# words. They do not copy themselves; heads of later layers use what they have written (lesson transformer, to come). That they look back does not
+# prove it. Silencing them, with the control beside it, does.
 
 # %% id="verify-lesson"
 verify_lesson("heads")

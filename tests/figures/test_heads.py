@@ -13,10 +13,8 @@ from tests.figures.support import Pictures, assert_described, card_html, rows_of
 
 MAPS = np.array([[[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]], [[0.1, 0.1, 0.8], [0.6, 0.3, 0.1]]])
 HEAD_MAPS = partial(figures.head_maps, title="Two heads look at different keys")
-POSITIONS = np.unique(np.arange(5 * 6).reshape(3, 5, 2)[0] // 6)  # in the first head of a bare reshape
 
 DRAWN = [
-    (partial(figures.head_split, 5, 3, 2), [f"of the same shape: only positions {POSITIONS[0]} and {POSITIONS[1]}."]),
     (
         partial(HEAD_MAPS, MAPS),
         [
@@ -25,35 +23,25 @@ DRAWN = [
         ],
     ),
     (
-        partial(figures.group_map, 6, 2),
-        [
-            "repeat: query heads 0 to 5 use key heads 0, 0, 0, 1, 1 and 1.",
-            "tile: query heads 0 to 5 use key heads 0, 1, 0, 1, 0 and 1.",
-        ],
-    ),
-    (
         partial(figures.neighbours_named, {"one head": [0.25, 1.0, 0.25], "two heads": [1.0, 0.75, 0.75]}),
         ["one head: 0.25, 1.00 and 0.25. two heads: 1.00, 0.75 and 0.75."],
     ),
     (partial(figures.divided_work, MAPS), ["head 1: the keys with the largest weight, query by query, are 2 and 0."]),
     (
-        partial(figures.cache_growth, [1000, 70000], {"32 key heads": [0.5, 35.0], "8 key heads": [0.125, 8.75]}, 12.0),
-        ["At 70000 tokens: 32 key heads 35 GiB, 8 key heads 8.8 GiB. A dotted line at 12 GiB marks"],
+        partial(figures.real_heads, [np.eye(2), [[1, 0], [1, 0]]], ["The", " cat"]),
+        ["head 3: the keys with the largest weight, query by query, are 0"],
     ),
 ]
 REFUSED = [
-    (partial(figures.head_split, 0, 3, 2), "must be positive; got 0, 3 and 2"),
     (partial(HEAD_MAPS, 2 * MAPS), "maps must have rows that sum to 1"),
     (partial(HEAD_MAPS, MAPS, alt="too few"), "alt must be a text of at least 8 words"),
-    (partial(figures.group_map, 6, 4), "n_kv_heads must divide n_heads; got 4 and 6"),
     (partial(figures.neighbours_named, {}), "shares must hold at least one"),
     (partial(figures.divided_work, 2 * MAPS), "maps must have rows that sum to 1"),
-    (partial(figures.cache_growth, [1, 2], {"a": [1.0]}, 1.0), r"caches\['a'\] must have shape"),
 ]
 
 
 class TestPictures(Pictures):
-    """Splits, maps, groups, answers and caches."""
+    """Maps and answers."""
 
 
 # --- the card ------------------------------------------------------------------------------------------

@@ -221,15 +221,3 @@ def _multiplications(length: int, n_heads: int, width: int) -> int:
 
     d = n_heads * width
     return multiplications(layer, (length, d), *4 * [(d, d)])
-
-
-@claim("second-projection-adds-nothing", serves="H4", rests_on="heads-are-column-blocks")
-def _(normal, T, d, H, d_k):
-    r"""Q\, W_h^{Q} = X\, \bigl(W_Q W_h^{Q}\bigr), \qquad Q = X W_Q
-    where each head projects what is already projected
-    The product of two matrices is one matrix: the second projection adds parameters, but no function that the first lacks.
-        the same as projecting X once by the second matrix: \bigl(W_Q W_h^{Q}\bigr) -> W_h^{Q}
-        the matrices in the other order: W_Q W_h^{Q} -> W_h^{Q} W_Q
-        the first matrix transposed: W_Q W -> W_Q^\top W
-    """
-    return {"X": normal(T, d), "W_Q": normal(d, d), "W^{Q}": matrices(normal(H, d, d_k))}

@@ -1,4 +1,5 @@
-"""The tasks on multi-head attention; those on sharing, caches and packed weights are in tasks_sharing.py, LaTeX in tasks_formulas.py."""
+"""The tasks on multi-head attention; those on sharing, caches and packed weights are in tasks_sharing.py, the real model's in
+tasks_real.py, LaTeX in tasks_formulas.py."""
 
 import math
 from typing import Any
@@ -363,6 +364,8 @@ ORDER = [
         `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate. The last two answers are LaTeX.
         """,
     ),
+    "heads-by-loop",
+    "layer-without-a-head",
     "split-heads",
     "multi-head-attention",
     "decoding-step-flops",
@@ -371,6 +374,7 @@ ORDER = [
     "repair-torch-layer",
     "output-projection-backward",
     "read-two-heads",
+    "previous-token-head",
     "cached-decoding-step",
     note(
         "latex",

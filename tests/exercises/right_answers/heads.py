@@ -11,6 +11,33 @@ def _softmax(scores):
     return terms / terms.sum(axis=-1, keepdims=True)
 
 
+# --- the turns of the lesson --------------------------------------------------------------------------
+
+
+def heads_by_slices(query, key, value, n_heads):
+    parts = []
+    for h in range(n_heads):
+        q, k, v = (side[:, h * side.shape[1] // n_heads : (h + 1) * side.shape[1] // n_heads] for side in (query, key, value))
+        parts.append(_softmax(q @ k.T / math.sqrt(q.shape[1])) @ v)
+    return np.hstack(parts)
+
+
+def heads_at_once_in_torch(query, key, value, n_heads):
+    q, k, v = (torch.from_numpy(side).float().unflatten(-1, (n_heads, -1)).transpose(0, 1) for side in (query, key, value))
+    return (torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1) @ v).transpose(0, 1).flatten(1)
+
+
+def layer_less_one_head(heads, w_output, silent):
+    rows = w_output[silent * heads.shape[2] : (silent + 1) * heads.shape[2]]
+    return np.hstack(list(heads)) @ w_output - heads[silent] @ rows
+
+
+def layer_with_zeros(heads, w_output, silent):
+    muted = torch.from_numpy(heads).float()
+    muted[silent] = 0
+    return muted.transpose(0, 1).flatten(1) @ torch.from_numpy(w_output).float()
+
+
 # --- split into heads ------------------------------------------------------------------------------
 
 
@@ -163,7 +190,20 @@ def split_in_float32(x, n_heads):
     return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
 
 
+# --- the head that looks one token back ------------------------------------------------------------
+
+
+def before_by_loops(maps):
+    return np.array([[np.mean([own[i, i - 1] for i in range(1, len(own))]) for own in layer] for layer in maps])
+
+
+def before_in_torch(maps):
+    return torch.from_numpy(maps).float().diagonal(-1, -2, -1).mean(-1)
+
+
 RIGHT = {
+    "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
+    "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
     "split-heads": [split_by_slices, split_with_numpy, split_in_torch, split_in_float32],
     "multi-head-attention": [heads_by_a_loop, heads_with_einsum, heads_in_torch],
     "decoding-step-flops": [
@@ -176,6 +216,7 @@ RIGHT = {
     "repair-torch-layer": [packed_by_rows, packed_in_torch, packed_in_float32],
     "output-projection-backward": [back_by_heads, back_with_einsum, back_in_torch],
     "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9]), lambda: torch.tensor([4, 1, 0.5])],
+    "previous-token-head": [before_by_loops, before_in_torch],
     "cached-decoding-step": [step_head_by_head, step_with_einsum, step_in_torch],
     "layer-without-concatenation": [
         r"\sum_h P_h X W_V^{(h)} W_O^{(h)}",

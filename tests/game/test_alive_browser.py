@@ -206,7 +206,7 @@ def test_a_mistake_that_no_numbers_hide_is_told_from_one_that_some_hide(page: Pa
 def test_what_stays_still_has_a_reason_and_most_lives(lives: tuple[dict[str, Life], dict[str, str]]):
     found, still = lives
     assert len(found) + len(still) == len(REGISTRY.all_equations())
-    assert len(found) >= 274
+    assert len(found) / (len(found) + len(still)) > 0.685  # of 399 there were 274
     assert sum(bool(life.inputs) for life in found.values()) >= 190
     assert sum(REGISTRY.get_equation(label).number is not None for label, life in found.items() if life.inputs) >= 150
     assert all(re.search(r"cannot be (written|shown)|no small sizes|range of .* is not known", reason) for reason in still.values()), still

@@ -84,14 +84,6 @@ figures.machine()
 # We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight adds to the loss. For "because" it is
 # minus the first feature of $v_j$ plus twice the second, so 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
 
-# %% id="sevenths-weights-code"
-from attn_course.sentence import KEY, QUERY, TOKENS, labelled
-
-np.set_printoptions(precision=3, suppress=True)
-d_output = np.array([[-1.0, 2.0, 0.0]])
-d_weights = d_output @ value.T
-print(labelled(d_weights, rows=["dP"], columns=TOKENS))
-
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
@@ -117,7 +109,9 @@ print(labelled(d_weights, rows=["dP"], columns=TOKENS))
 # rises, its weight grows at the expense of the six others, whose costs are higher on average.
 
 # %% id="sevenths-figure"
-cost = d_weights[0]
+from attn_course.sentence import KEY, QUERY, TOKENS, labelled
+
+cost = value @ [-1, 2, 0]
 d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
 figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 
@@ -127,12 +121,7 @@ figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 # "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Take two keys with the same value 3, equal weights and
 # $dZ = 1$. Then $dP = (3, 3)$, and this says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. The
 # mistake forgets that one weight can only rise at the expense of the others. Every row of the true $dS$ sums to 0, because raising all
-# scores of a row equally changes no weight, {eq}`softmax-shift-invariance`. The card below has this mistake among its buttons.
-
-# %% id="backward-softmax-alive"
-from attn_course import alive
-
-alive("gradient-of-scores")
+# scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
@@ -164,8 +153,8 @@ check("gain-over-mixture", my_d_scores)
 #
 # The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so we can use what we know about $Z = P V$. There $dP = dZ\, V^\top$: the
 # gradient of the left factor is the gradient of the product, times the right factor transposed. Now the left factor is $Q$, the right one
-# is $K^\top$, and the scale stays in front. So $dQ = dS\, K / \sqrt{d_k}$. For a key, ask again: $K_{jc}$ touches the scores $s_{ij}$ of
-# its column, at the rate $Q_{ic} / \sqrt{d_k}$, so the sum runs over $i$, the first index of $dS$.
+# is $K^\top$, and the scale stays in front. So $dQ = dS\, K / \sqrt{d_k}$. In the transpose, $S^\top = K Q^\top / \sqrt{d_k}$, the left
+# factor is $K$, and the same rule gives $dK$:
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 
@@ -179,8 +168,8 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("14 dq:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
-# The first number by hand: only "cat" and "tired" have the feature "alive" in their keys, 2 and 1, and their scores have the gradients
-# $-\frac37$ and $\frac27$. So the sum is $\frac{-3 \cdot 2 + 2 \cdot 1}{7} = -\frac47$, and dividing by $\sqrt 4$ makes it $-\frac4{14}$.
+# The first number: only "cat" and "tired" have the feature "alive" in their keys, 2 and 1, and their scores have the gradients $-\frac37$
+# and $\frac27$. So $14\, dq_1 = 14 \cdot (-\frac37 \cdot 2 + \frac27 \cdot 1) / \sqrt 4 = -4$.
 #
 # A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query begins to look for tokens that are alive and do not
 # tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
@@ -223,7 +212,7 @@ def backward(query, key, value, d_output):
 
 
 # %% [markdown] id="whole-ours"
-# If you have left one of the turns open, take our function there.
+# If you left a turn open, this takes our function in its place:
 
 # %% id="backward-code"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -233,31 +222,10 @@ if my_d_scores is ...:
 if my_d_key is ...:
     my_d_key = checking.key_gradient
 
-# %% [markdown] id="compare"
-# PyTorch records every operation and goes back through its record. If we ask, it keeps the gradient of every stage. Its `backward` takes
-# our $dZ$:
-
-# %% id="compare-code"
-import torch
-
-d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
-q, k, v = (torch.tensor(a, requires_grad=True) for a in (query, key, value))
-s = q @ k.T / math.sqrt(4)
-p = torch.softmax(s, dim=1)
-s.retain_grad()
-p.retain_grad()
-(p @ v).backward(torch.tensor(d_output))
-
-output, weights = forward(query, key, value)
-d_p, d_s = d_output @ value.T, my_d_scores(weights, output, value, d_output)
-ours = d_p, d_s, *backward(query, key, value, d_output)
-for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
-    print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
-
 # %% [markdown] id="differences"
 # ## Find the wrong line
 #
-# Where there is no PyTorch, **differences** help, as in the first cell: move one number $x$ a step $h$ up and a step $h$ down, and divide
+# Is a backward pass right? We can test it by **differences**, as in the first cell: move one number $x$ a step $h$ up and a step $h$ down, and divide
 # the change of the loss by $2h$. This needs nothing but the forward pass. With numbers of size 1 in float64, $h = 10^{-5}$ is a good step
 # (section {section}`deeper-step`).
 #
@@ -311,10 +279,10 @@ for animal, thing, last in product(animals, things, lasts):
     part.append((thing, saw, animal, last, meant))
 
 # %% [markdown] id="train-loss"
-# Each word gets a random query and key of its own, and a value of zeros with one place for each word. Number $m$ of the output $z$ says how
-# likely it is that word $m$ is meant, by a softmax. The loss is minus the logarithm of the probability of the word that *is* meant:
-# it is $\mathrm{lse}(z) - z_m$. The gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities, less 1 at
-# the word meant. Each step takes a random sentence and subtracts its gradients.
+# Each word gets a random query and key of its own, and a value of zeros with one place for each word. A softmax turns the output $z$ into
+# probabilities: how likely each word is the one meant. The loss is minus the logarithm of the probability of the right word. If that is
+# word $m$, it is $\mathrm{lse}(z) - z_m$. The gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities,
+# less 1 at the right word. Each step takes a random sentence and subtracts its gradients.
 
 
 # %% id="train-code"
@@ -358,10 +326,10 @@ for looks, seed in product((1, 0), (0, 1, 2)):
     print(f"{how_many(tables, held_out)} of 24 held out")
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# With equal weights the last word changes nothing, so three words that answer have the same output before all six last words. Three of these
-# mean the one noun and three the other. So whichever noun the control answers, it is right for 3 of the 6, and that makes 12 of the 24.
-# Its loss ends above $\ln 2 \approx 0.69$, which is that of a fair guess between the two. With attention the loss falls to 0.01, and all 24
-# come out right, for each of the three seeds.
+# With equal weights the last word changes nothing: the same three words give the same output, whichever of the six last words asks. Three
+# of the six mean the one noun, and three the other. So if the control answers with one of the two nouns, it is right for 3 of the 6, and
+# that makes 12 of the 24. Its loss ends above $\ln 2 \approx 0.69$, that of a fair guess between the two. With attention the loss falls to
+# 0.01, and all 24 come out right, for each of the three seeds.
 
 # %% [markdown] id="train-map-question"
 # How can attention be right about "cat" and "clock", which never stood together in what was read? Here are the scores that the last words
@@ -378,9 +346,9 @@ figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *s
 # Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a score rises
 # where its value beats the mixture, {eq}`score-gradient-against-mixture`, and $dQ$ and $dK$ carry that to queries and keys.
 #
-# Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone" and "clock" beside "dog", and learned a high score for
-# the one and a low score for the other. So it can choose when the two meet: their scores are 4.0 and $-2.3$, and the cat gets about
-# $e^{6.3} \approx 500$ times the weight of the clock. (These sentences follow a rule without an exception. In a language the maps are harder to read.)
+# Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
+# the one and a low score for the other, so it can choose when the two meet. Their scores are 4.0 and $-2.3$, and the cat gets more than
+# 500 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And what gets no
@@ -407,7 +375,7 @@ verify_lesson("gradients")
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row: each value is compared with the present
 #   mixture. Each row of $dS$ sums to 0.
 # - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
-# - Compare every stage with another program, and the whole with differences, on inputs whose sizes all differ.
+# - Check a backward pass by differences, on inputs whose sizes all differ.
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
@@ -425,7 +393,13 @@ verify_lesson("gradients")
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
 # So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes
-# up for it.
+# up for it. In the card you can try this: make one score of a row 9, and see what becomes of its row of $dS$. (The mistake of
+# "Spot the mistake" is among its buttons.)
+
+# %% id="backward-softmax-alive"
+from attn_course import alive
+
+alive("gradient-of-scores")
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -475,6 +449,27 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 
 # %% [markdown] id="cost-answer"
 # FlashAttention keeps no weights. It computes them again in the backward pass, from queries and keys: lesson {lesson}`flash`.
+
+# %% [markdown] id="compare"
+# PyTorch does all this by itself: it records every operation, and goes back through its record. If we ask, it also keeps the gradient of
+# every stage. Its `backward` takes our $dZ$, so we can compare each stage with ours:
+
+# %% id="compare-code"
+import torch
+
+d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
+q, k, v = (torch.tensor(a, requires_grad=True) for a in (query, key, value))
+s = q @ k.T / math.sqrt(4)
+p = torch.softmax(s, dim=1)
+s.retain_grad()
+p.retain_grad()
+(p @ v).backward(torch.tensor(d_output))
+
+output, weights = forward(query, key, value)
+d_p, d_s = d_output @ value.T, my_d_scores(weights, output, value, d_output)
+ours = d_p, d_s, *backward(query, key, value, d_output)
+for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
+    print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
 
 # %% [markdown] id="deeper-step"
 # ## Deeper: the best step of a difference

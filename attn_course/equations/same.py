@@ -4,7 +4,7 @@ r"""Sides that are the same by what everybody knows: the order of terms, transpo
 nothing of the law that a registered formula states. Brackets are kept as they stand, for associativity is such a law.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,8 +23,10 @@ LETTER = "\N{SUPERSCRIPT ONE}"  # before the letters of sums, which are numbered
 
 def complain_of_same(formula: Formula, registered: Formula, draw: Mapping[str, Any]) -> None:
     """Complain of an equality whose sides are the same, unless there is such a one in the registered formula."""
-    for chain, first, second, is_number in _pairs(formula, draw):
-        if _are_same(first, second, is_number) and not any(_are_same(*ends) for _, *ends in _pairs(registered, draw)):
+    for chain, left, right, as_number in _pairs(formula, draw):
+        if _are_same(left, right, as_number) and not any(
+            _are_same(one, other, is_number) for _, one, other, is_number in _pairs(registered, draw)
+        ):
             raise Malformed("both sides are the same: it says nothing", chain.place, formula.latex)
 
 
@@ -43,9 +45,9 @@ def _are_same(one: Node, other: Node, is_number: bool) -> bool:
     return all(abs(left[term] - right[term]) < 1e-12 for term in {*left, *right})
 
 
-def _terms(side: Node, is_number: bool) -> Counter[str]:
+def _terms(side: Node, is_number: bool) -> defaultdict[str, float]:
     """Return the terms of a side and how often each stands there; of a number and its transpose the one that comes first is taken."""
-    found = Counter[str]()
+    found = defaultdict[str, float](float)
     for times, term in _added(side):
         written = [write(_numbered(one)) for one in (_plain(term), _plain(_turned(term)))[: 1 + is_number]]
         found[min(written)] += times

@@ -328,7 +328,7 @@ def complain_of_less(
             if again and not (fallen(registered, again) and fallen(whole, again) == frozenset()):
                 continue
             again = _together(trial, draw)
-            if trial.name in shapes or (again and not (fallen(registered, again) and fallen(whole, again) == frozenset())):
+            if trial.name in shapes or (again and (fallen(registered, again) == frozenset()) == (fallen(whole, again) == frozenset())):
                 continue
             raise Malformed(
                 f"with another {trial.name} this holds too, and the registered formula does not", formula.tree.place, formula.latex
@@ -473,9 +473,8 @@ def _together(trial: Trial, draw: Givens) -> Givens | None:
     found = dict[str, Any]()
     for name, thing in draw.items():
         given = as_given(thing)
-        for turned in (np.asarray, np.transpose):
-            same = isinstance(given, Given) and np.shape(given.raw) == turned(one.raw).shape and np.array_equal(given.raw, turned(one.raw))
-            if same and name not in found:
+        for turned in (np.asarray, np.transpose) if isinstance(given, Given) else ():
+            if name not in found and isinstance(given, Given) and np.array_equal(given.raw, turned(one.raw)):
                 found[name] = replace(given, raw=turned(other.raw))
     return {**trial.givens, **found} if len(found) > 1 else None
 

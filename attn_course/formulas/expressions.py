@@ -470,7 +470,7 @@ class Expressions(Brackets):
     def is_set(self) -> bool:
         """Whether a set by a condition stands there in braces."""
         inside = self.tokens[self.at + 1 : matching(self.tokens, self.at)]
-        return any(token.text == ":" for token in inside) or (inside[1:] and inside[0].kind == "letter" and inside[1].text == "|")
+        return any(token.text == ":" for token in inside) or (len(inside) > 1 and inside[0].kind == "letter" and inside[1].text == "|")
 
     def extreme_of_set(self, function: Token, operator: str) -> Node:
         r"""\max\{ expression : condition, ... }, taken of all for which the conditions hold."""

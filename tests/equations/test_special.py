@@ -264,6 +264,13 @@ def test_what_a_side_may_be_besides_is_lost(toy: Registry, weaker, lost):
         equation.check(weaker)
 
 
+def test_the_sign_of_a_derivative_that_is_written_in_another_way_is_not_lost(toy: Registry):
+    equation = toy.add("first", r"\frac{\partial}{\partial z_i}\, (-\ln s_1) = s_i - \delta_{i,1}", sloped, serves="A1")
+    equation.check(r"\frac{\partial \ln s_1}{\partial z_i} = \delta_{i,1} - s_i")
+    with pytest.raises(Malformed, match="another sign of the derivative"):
+        equation.check(r"\Bigl| \frac{\partial \ln s_1}{\partial z_i} \Bigr| = s_i + [i = 1]\, (1 - 2\, s_i)")
+
+
 def sloped(rng, n):
     """Give a softmax, to be differentiated."""
     return {"z": rng.normal(size=n), "s": of(softmax, "z")}

@@ -13,7 +13,7 @@
 # ## By hand: where does "it" look?
 #
 # In `the cat sat because it was tired`, how much attention should "it" give to each token? Here are its scores
-# (lesson {lesson}`scaling` says why they are half of those in lesson {lesson}`start`):
+#:
 
 # %% id="first"
 import numpy as np
@@ -66,7 +66,7 @@ alive("softmax")
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
 # It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. That entropy is the right measure
-# of doubt is the one assumption we make here.
+# of doubt, and that we simply add it, is what we assume here.
 #
 # **Predict** for the scores $(0, 1, 2)$ which of these has the largest $p \cdot z + H(p)$: everything on the best, equal
 # weights, or $(0.1, 0.3, 0.6)$. A guess is enough.
@@ -112,7 +112,7 @@ print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
 # %% [markdown] id="envelope"
 # For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ makes $p \cdot z + H(p)$ a straight line in $x$, with the slope $p_1$. No line
-# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it where this $p$ is the softmax:
+# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it, at that $x$ whose softmax is this $p$:
 
 # %% id="envelope-figure"
 x, first = np.linspace(-4.0, 4.0, 161), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -137,13 +137,16 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # \label{softmax-with-temperature}$$
 #
 # The price $T$ is called the **temperature**. A gas in equilibrium strikes the same balance, with minus the energy for the score (in
-# units where Boltzmann's constant is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all
+# units where Boltzmann's constant is 1). Another base than $e$ is only another temperature: as $10^{z} = e^{z \ln 10}$, shares of powers of
+# 10 are the softmax at $T = 1 / \ln 10$. The base $e$ is the price 1, with natural logarithms in the entropy. If $T$ is small, the best
+# token, or those that tie, take nearly everything. If $T$ is large, all
 # weights are nearly equal.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
 # to continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights reach 90 percent.
-# **Predict** for $T = 0.5$ and $T = 2$: are as many needed, fewer, or thousands? Does "Paris" stay first?
+# **Predict** for $T = 0.5$ and $T = 2$: how many tokens reach 90 percent then: fewer than ten, dozens, or
+# thousands? Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -192,6 +195,7 @@ for temperature in ("0.5", "1", "2"):
 p, f = np.array([0.5, 0.3, 0.2]), np.array([2.0, 4.0, 0.0])
 rate, h = np.array([1.0, 0.0, -1.0]), 1e-6
 areas = (rate - p @ rate) * (f - p @ f)
+# softmax(ln p) is p, so ln p serves as the scores
 slope = (softmax(np.log(p) + h * rate) @ f - p @ f) / h
 print(f"covariance {p @ areas:.4f}, slope of the average {slope:.4f}")
 figures.covariance(p, rate, f)
@@ -206,8 +210,9 @@ figures.covariance(p, rate, f)
 #
 # If the score of "tired" rises, its weight grows, and the others have to pay. Who pays most?
 #
-# Let $s = \sigma(z)$, and raise only $z_j$, at the rate 1. The weight $s_i$ is an average, too: that of the list $f$ with 1 at place $i$ and 0
-# elsewhere. In the same way, $\dot z$ is the list with 1 at place $j$. The product of the two lists has the average $s_i$ if $i = j$,
+# Let $s = \sigma(z)$, and raise only $z_j$, at the rate 1. The weight $s_i$ is an average, too: if the list $f$ has 1 at place $i$ and 0
+# elsewhere, its average is $s_i$. In the same way, $\dot z$ is the list with 1 at place $j$. The product of the two lists has the
+# average $s_i$ if $i = j$,
 # and else 0, and the product of their averages is $s_i s_j$. With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and else 0,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
@@ -222,12 +227,13 @@ s = softmax(scores)
 raised = scores.copy()
 raised[tokens.index("tired")] += 0.001
 for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
-    print(f"{token:8} {change.round(4) + 0.0:7.4f}")
+    print(f"{token:8} {change.round(4) + 0.0:7.4f}")  # + 0.0 turns -0.0 into 0.0
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
 #
-# The check evaluates the LaTeX, so any equal form counts. Such an answer is `r"\frac{1}{2} (s_i + \delta_{ij})"`.
+# The check evaluates the LaTeX, so any equal form counts. An answer is written like this one, which is wrong: `r"\frac{1}{2} (s_i +
+# \delta_{ij})"`.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # r"..."
@@ -264,8 +270,9 @@ for temperature in (2.0, 1.0, 0.5):
 # ### Third use: the backward pass
 #
 # Must a model build $J$ to learn? It is given the gradient of its loss with respect to the weights, $g_i = \partial L / \partial s_i$, and
-# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the slope of the
-# average of $g$ when only $z_j$ moves. So the lemma says what it is.
+# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the
+# slope of the
+# average of $g$ when only $z_j$ moves. So the lemma gives this slope.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -288,7 +295,8 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="card-question"
 # ### Saturation
 #
-# If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of the
+# If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of
+# the
 # scores hardly reach the weights: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$. When it
 # gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures both matrices by
 # their *spectral norm*, the largest factor by which they stretch a vector.
@@ -297,9 +305,11 @@ check("pull-back-one-row", my_pull)
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# It does not, in the end. If the best score leads by $d$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much faster
-# than $T$. (If two scores tie for the first place, $J / T$ grows instead: there is a button to try it.) At high temperatures $J / T$ is small
-# as well, because we divide by a large $T$.
+# At first it may: for the scores $(2, 1, 0, -1)$ the norm of $J / T$ rises from 0.36 at $T = 1$ to 0.44 at 0.6. In the end it does not,
+# and at
+# 0.25 only 0.14 is left. If the best score leads by $d > 0$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much
+# faster
+# than $T$. (If two scores tie for the first place, $J / T$ grows instead: there is a button to try it.)
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -335,9 +345,11 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy and runs anywhere. It starts from equal weights $p$ and climbs $p \cdot z + T\, H(p)$. The gradient of this with
-# respect to $p$ is $z - T\, (\ln p + 1)$, and `pull` carries it back to the scores of $p$. The loop is told only what to climb. Where does it
-# arrive? Put in your own `my_pull`, rewards $z$ and price $T$.
+# This cell needs only NumPy and runs anywhere. It starts from equal weights $p$ and climbs $p \cdot z + T\, H(p)$. The gradient of this
+# with
+# respect to $p$ is $z - T\, (\ln p + 1)$, and `pull` carries it back to the scores of $p$. Put in your own `my_pull`, rewards $z$ and
+# price $T$. (At the price 0.1 it is still on its way after 2,000 steps,
+# because the softmax is saturated.)
 
 # %% id="own-code"
 import numpy as np
@@ -403,8 +415,9 @@ verify_lesson("softmax")
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores before
-# it: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of "it". The table in section
+# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores until a
+# finite
+# one has come: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of "it". The table in section
 # {section}`hook` helps.
 
 # %% id="online-code" tags=["predicted"]

@@ -12,8 +12,7 @@
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to each token? Here are its scores
-#:
+# In `the cat sat because it was tired`, how much attention should "it" give to each token? Here are its scores:
 
 # %% id="first"
 import numpy as np
@@ -305,7 +304,7 @@ check("pull-back-one-row", my_pull)
 figures.softmax_explorable()
 
 # %% [markdown] id="saturation"
-# At first it may: for the scores $(2, 1, 0, -1)$ the norm of $J / T$ rises from 0.36 at $T = 1$ to 0.44 at 0.6. In the end it does not,
+# At first it may: for the scores $(2, 1, 0, -1)$ the norm of $J / T$ rises from 0.36 at $T = 1$ to 0.45 at 0.6. In the end it does not,
 # and at
 # 0.25 only 0.14 is left. If the best score leads by $d > 0$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much
 # faster
@@ -348,7 +347,7 @@ for dtype in (np.float16, np.float32, np.float64):
 # This cell needs only NumPy and runs anywhere. It starts from equal weights $p$ and climbs $p \cdot z + T\, H(p)$. The gradient of this
 # with
 # respect to $p$ is $z - T\, (\ln p + 1)$, and `pull` carries it back to the scores of $p$. Put in your own `my_pull`, rewards $z$ and
-# price $T$. (At the price 0.1 it is still on its way after 2,000 steps,
+# price $T$. (At the price 0.1 the climb is still on its way after 2,000 steps,
 # because the softmax is saturated.)
 
 # %% id="own-code"

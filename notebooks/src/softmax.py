@@ -6,14 +6,13 @@
 # one. What is special about it?
 #
 # **Afterwards you can** derive softmax, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
+# and logarithms, partial derivatives, NumPy. **Time:** 75 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to each token? Here are its scores
-# (lesson {lesson}`scaling` says why they are half of those in lesson {lesson}`start`):
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores for all tokens:
 
 # %% id="first"
 import numpy as np
@@ -22,11 +21,10 @@ tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
 scores = np.array([-1.0, 4.0, -2.0, 0.0, -2.0, -1.0, 0.0])
 amounts = np.exp(scores)
 weights = amounts / amounts.sum()
-for token, weight in zip(tokens, weights, strict=True):
-    print(f"{token:8} {weight:.2f}")
+print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
 # %% [markdown] id="where"
-# Nearly all of it goes to "cat". In the machine, this is the lit step:
+# In the machine, this is the lit step:
 
 # %% id="machine"
 from attn_course.lessons.softmax import figures
@@ -66,7 +64,7 @@ alive("softmax")
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
 # It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. That entropy is the right measure
-# of doubt is the one assumption we make here.
+# of doubt, and that we simply add it, is what we assume here.
 #
 # **Predict** for the scores $(0, 1, 2)$ which of these has the largest $p \cdot z + H(p)$: everything on the best, equal
 # weights, or $(0.1, 0.3, 0.6)$. A guess is enough.
@@ -112,7 +110,7 @@ print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
 # %% [markdown] id="envelope"
 # For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ makes $p \cdot z + H(p)$ a straight line in $x$, with the slope $p_1$. No line
-# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it where this $p$ is the softmax:
+# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it, at that $x$ whose softmax is this $p$:
 
 # %% id="envelope-figure"
 x, first = np.linspace(-4.0, 4.0, 161), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -136,14 +134,16 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**. A gas in equilibrium strikes the same balance, with minus the energy for the score (in
-# units where Boltzmann's constant is 1). If $T$ is small, the best token, or those that tie, take nearly everything. If $T$ is large, all
-# weights are nearly equal.
+# The price $T$ is called the **temperature**. A gas in equilibrium strikes the same balance, with minus the energy for the score (in units
+# where Boltzmann's constant is 1). Another base than $e$ is only another temperature: as $10^{z} = e^{z \ln 10}$, shares of powers of 10
+# are the softmax at $T = 1 / \ln 10$. The base $e$ is the price 1, with natural logarithms in the entropy. If $T$ is small, the best token,
+# or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
 # to continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights reach 90 percent.
-# **Predict** for $T = 0.5$ and $T = 2$: are as many needed, fewer, or thousands? Does "Paris" stay first?
+# **Predict** for $T = 0.5$ and $T = 2$: how many tokens reach 90 percent then: fewer than ten, dozens, or
+# thousands? Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -185,30 +185,32 @@ for temperature in ("0.5", "1", "2"):
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance"
-# **Predict.** Three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$. Their scores change at the rates
-# $\dot z = (1, 0, -1)$, so the first gains weight. Does the average of $f$ rise or fall?
+# Let three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$, and let their scores change at the rates
+# $\dot z = (1, 0, -1)$. In the picture each token is a dot, as large as its weight, and its rectangle reaches to the cross of the
+# two averages:
 
-# %% id="covariance-figure" tags=["predicted"]
-p, f = np.array([0.5, 0.3, 0.2]), np.array([2.0, 4.0, 0.0])
-rate, h = np.array([1.0, 0.0, -1.0]), 1e-6
+# %% id="covariance-figure"
+p = np.array([0.5, 0.3, 0.2])
+rate, f = np.array([1.0, 0.0, -1.0]), np.array([2.0, 4.0, 0.0])
 areas = (rate - p @ rate) * (f - p @ f)
-slope = (softmax(np.log(p) + h * rate) @ f - p @ f) / h
-print(f"covariance {p @ areas:.4f}, slope of the average {slope:.4f}")
+print("areas:", areas.round(2), f" weighted average: {p @ areas:.2f}")
+print(f"covariance: {p @ (f * rate) - (p @ f) * (p @ rate):.2f}")
 figures.covariance(p, rate, f)
 
-# %% [markdown] id="covariance-answer" tags=["answer"]
-# It rises, at first at the rate 0.34. In the picture each token is a dot, as large as its weight, and its rectangle reaches to the
-# cross of the two averages. The covariance is also the weighted average of these areas, $(f_j - \bar f)\, (\dot z_j - \bar{\dot z})$, which
-# are negative at the upper left and the lower right. The third token decides: it loses weight, and its $f$ lies far below the average.
+# %% [markdown] id="covariance-seen"
+# The covariance is also the weighted average of the areas, $(f_j - \bar f)\, (\dot z_j - \bar{\dot z})$, which are negative at the upper
+# left and the lower right. Here it is 0.34, so the average of $f$ rises. The third token decides: it loses weight, and its $f$ lies far
+# below the average.
 
 # %% [markdown] id="jacobian"
-# ### First use: who pays?
+# ### Who pays?
 #
 # If the score of "tired" rises, its weight grows, and the others have to pay. Who pays most?
 #
-# Let $s = \sigma(z)$, and raise only $z_j$, at the rate 1. The weight $s_i$ is an average, too: that of the list $f$ with 1 at place $i$ and 0
-# elsewhere. In the same way, $\dot z$ is the list with 1 at place $j$. The product of the two lists has the average $s_i$ if $i = j$,
-# and else 0, and the product of their averages is $s_i s_j$. With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and else 0,
+# Let $s = \sigma(z)$, and raise only $z_j$, at the rate 1. The weight $s_i$ is an average, too: if the list $f$ has 1 at place $i$ and 0
+# elsewhere, its average is $s_i$. In the same way, $\dot z$ is the list with 1 at place $j$. The product of the two lists has the average
+# $s_i$ if $i = j$, and else 0, and the product of their averages is $s_i s_j$. With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and
+# else 0,
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
@@ -222,12 +224,13 @@ s = softmax(scores)
 raised = scores.copy()
 raised[tokens.index("tired")] += 0.001
 for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
-    print(f"{token:8} {change.round(4) + 0.0:7.4f}")
+    print(f"{token:8} {change.round(4) + 0.0:7.4f}")  # + 0.0 turns -0.0 into 0.0
 
 # %% [markdown] id="derivative-turn"
 # **Your turn: a formula.** {turn}`softmax-derivative`
 #
-# The check evaluates the LaTeX, so any equal form counts. Such an answer is `r"\frac{1}{2} (s_i + \delta_{ij})"`.
+# The check evaluates the LaTeX, so any equal form counts. An answer is written like this one, which is wrong: `r"\frac{1}{2} (s_i +
+# \delta_{ij})"`.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
 my_formula = ...  # r"..."
@@ -248,24 +251,12 @@ check("softmax-derivative", my_formula)
 #
 # </details>
 
-# %% [markdown] id="which-beta"
-# ### Second use: colder weights score higher
-#
-# Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score of $\sigma(\beta z)$
-# has the slope $\mathrm{Cov}_p(z, z)$, which is the variance of the scores. If they are not all equal, it is positive. So a lower
-# temperature gives a higher average score:
-
-# %% id="which-beta-code"
-z = np.array([0.0, 1.0, 2.0])
-for temperature in (2.0, 1.0, 0.5):
-    print(f"T = {temperature}: average score {softmax(z / temperature) @ z:.2f}")
-
 # %% [markdown] id="vjp"
-# ### Third use: the backward pass
+# ### The backward pass
 #
 # Must a model build $J$ to learn? It is given the gradient of its loss with respect to the weights, $g_i = \partial L / \partial s_i$, and
-# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the slope of the
-# average of $g$ when only $z_j$ moves. So the lemma says what it is.
+# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the slope
+# of the average of $g$ when only $z_j$ moves. So the lemma gives this slope.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -278,28 +269,12 @@ check("pull-back-one-row", my_pull)
 # have the product $(s \cdot g)\, s_j$. So the function returns `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="vjp-result"
-# With $\odot$ for multiplying entry by entry:
+# With $\odot$ for multiplying entry by entry ($J$ is symmetric, so $J^\top$ is $J$):
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
 # No matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries. A step downhill lowers every score whose
 # $g_i$ lies above the average $s \cdot g$, and raises every score whose $g_i$ lies below.
-
-# %% [markdown] id="card-question"
-# ### Saturation
-#
-# If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of the
-# scores hardly reach the weights: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$. When it
-# gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures both matrices by
-# their *spectral norm*, the largest factor by which they stretch a vector.
-
-# %% id="explorable"
-figures.softmax_explorable()
-
-# %% [markdown] id="saturation"
-# It does not, in the end. If the best score leads by $d$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much faster
-# than $T$. (If two scores tie for the first place, $J / T$ grows instead: there is a button to try it.) At high temperatures $J / T$ is small
-# as well, because we divide by a large $T$.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -326,37 +301,38 @@ for dtype in (np.float16, np.float32, np.float64):
 #
 # $$\sigma(z)_i = \frac{e^{z_i - m}}{\sum_{j=1}^{n} e^{z_j - m}}, \qquad m = \max_j z_j \label{stable-softmax}$$
 #
-# In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis.
-
-# %% [markdown] id="masked"
-# A mask puts $-\infty$ in the place of a score, and the weight becomes $e^{-\infty} = 0$ (lesson {lesson}`masking`). As weights sum to 1, a
-# query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
+# In a matrix of scores each query, a row, has its own softmax, so maximum and sum run along the last axis. A mask puts
+# $-\infty$ in the place of a score, and the weight becomes $e^{-\infty} = 0$ (lesson {lesson}`masking`).
 
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy and runs anywhere. It starts from equal weights $p$ and climbs $p \cdot z + T\, H(p)$. The gradient of this with
-# respect to $p$ is $z - T\, (\ln p + 1)$, and `pull` carries it back to the scores of $p$. The loop is told only what to climb. Where does it
-# arrive? Put in your own `my_pull`, rewards $z$ and price $T$.
+# This cell needs only NumPy and runs anywhere. It has the softmax along any axis, for scores that may be near 1000, and your `my_pull` with
+# an axis. The loop raises one score a little, measures the slope of $\sum_i g_i s_i$, and compares it with what `pull` gives. Put in
+# scores, gradients and axes of your own.
 
 # %% id="own-code"
 import numpy as np
 
 
-def weights_of(scores, temperature=1.0):
-    terms = np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
-    return terms / terms.sum(axis=-1, keepdims=True)
+def weights_of(scores, axis):
+    terms = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return terms / terms.sum(axis=axis, keepdims=True)
 
 
-def pull(weights, gradient):
-    return weights * (gradient - (weights * gradient).sum(axis=-1, keepdims=True))
+def pull(weights, gradient, axis):
+    return weights * (gradient - (weights * gradient).sum(axis=axis, keepdims=True))
 
 
-rewards, price, climber = np.array([2.0, 1.0, 0.0]), 0.7, np.zeros(3)
-for _ in range(2000):
-    p = weights_of(climber)
-    climber += 0.5 * pull(p, rewards - price * (np.log(p) + 1))
-print("climbed:", p.round(3), "  softmax(z / T):", weights_of(rewards, price).round(3))
+scores, gradient = np.random.default_rng(0).normal(size=(2, 4, 3))
+scores += 1000
+raised = scores.copy()
+raised[0, 0] += 1e-5
+for axis in (0, 1):
+    before, after = weights_of(scores, axis), weights_of(raised, axis)
+    slope = (gradient * (after - before)).sum() / 1e-5
+    pulled = pull(before, gradient, axis)
+    print(f"axis {axis}: pulled {pulled[0, 0]:.3f}, slope {slope:.3f}")
 
 # %% id="verify-lesson"
 verify_lesson("softmax")
@@ -381,8 +357,7 @@ verify_lesson("softmax")
 # - An average under softmax weights changes by the average change plus a covariance, so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
 #
-# Next: why did we halve the scores? Lesson {lesson}`scaling` answers; first the
-# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# Next: why did we halve the scores? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks
@@ -403,9 +378,9 @@ verify_lesson("softmax")
 #
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
-# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores before
-# it: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of "it". The table in section
-# {section}`hook` helps.
+# Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores until a
+# finite one has come: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of "it". Two numbers in section
+# {section}`hook` help.
 
 # %% id="online-code" tags=["predicted"]
 import math
@@ -419,9 +394,9 @@ for token, score in zip(tokens, it, strict=True):
     print(f"{token:8} score {score:2.0f}   max {row_max:2.0f}   sum {row_sum:.4f}")
 
 # %% [markdown] id="online-answer" tags=["answer"]
-# It is 1.0551, the sum of all amounts over the largest one, and in the table this is $58 / 55 \approx 1.05$. When "cat" arrives, the
-# maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$. On paper neither order nor cuts matter, because
-# $\ell\, e^m$ is always the plain sum.
+# It is 1.0551, the sum of all amounts over the largest one, and in section {section}`hook` this is $58 / 55 \approx 1.05$. When "cat"
+# arrives, the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$. On paper neither order
+# nor cuts matter, because $\ell\, e^m$ is always the plain sum.
 
 # %% [markdown] id="blocks"
 # **Your turn.** {turn}`lse-over-blocks`
@@ -533,12 +508,55 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
 # it takes equal parts, and the odds stay at $e \approx 2.72$.
 
 # %% [markdown] id="cross-entropy"
-# ## Deeper: how sure can a softmax be, and what if it is wrong?
+# ## Deeper: what else the lemma gives, and how sure a softmax can be
+#
+# ### Colder weights score higher
+#
+# Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score of $\sigma(\beta z)$
+# has the slope $\mathrm{Cov}_p(z, z)$, which is the variance of the scores. If they are not all equal, it is positive. So a lower
+# temperature gives a higher average score:
+
+# %% id="which-beta-code"
+z = np.array([0.0, 1.0, 2.0])
+for temperature in (2.0, 1.0, 0.5):
+    p = softmax(z / temperature)
+    average, variance = p @ z, p @ z**2 - (p @ z) ** 2
+    print(f"T = {temperature}: average score {average:.2f}, variance {variance:.2f}")
+
+# %% [markdown] id="card-question"
+# ### Saturation
+#
+# If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of
+# the scores hardly reach the weights: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$.
+# When it gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures both matrices by their
+# *spectral norm*, the largest factor by which they stretch a vector.
+
+# %% id="explorable"
+figures.softmax_explorable()
+
+# %% id="saturation-code"
+from attn_course.reference import softmax_jacobian
+
+z = np.array([2.0, 1.0, 0.0, -1.0])
+for temperature in (1.0, 0.6, 0.25):
+    jacobian = softmax_jacobian(softmax(z / temperature)) / temperature
+    print(f"T = {temperature}: norm of J / T {np.linalg.norm(jacobian, ord=2):.2f}")
+
+# %% [markdown] id="saturation"
+# At first it may: for the scores $(2, 1, 0, -1)$ the norm grows until $T$ has fallen to about 0.6. In the end it does not. If the best
+# score leads by $d > 0$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much faster than $T$. (If two scores tie for
+# the first place, $J / T$ grows instead: there is a button to try it.)
+
+# %% [markdown] id="sure"
+# ### How sure can it be?
 #
 # Of two or more finite scores, each amount is positive and smaller than the sum of all. So on paper
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
+# So a query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
+
+# %% [markdown] id="mixed"
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and
 # their sum is 1. Then every query gives it the mixture of their scores, $z_a = \sum_l c_l z_l$. Let $r$ be the log-sum-exp of the others.
 # By {eq}`lse-is-best-compromise`, with $c$ for $p$, $r \ge c \cdot z + H(c) = z_a + H(c)$. As
@@ -556,6 +574,8 @@ given = softmax(queries @ keys.T)
 print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3))
 
 # %% [markdown] id="loss"
+# ### What if it is wrong?
+#
 # In training a language model pays the *cross-entropy* $-\ln s_y$, where $y$ is the word that really came next. As
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$

@@ -375,7 +375,7 @@ class _Finder:
                 self.recipes[name] = recipe
                 return
         said = " ".join([*self.givens, self.equation.latex, *(wrong.latex for wrong in self.equation.wrongs)])
-        taken = set(re.findall(r"\\[A-Za-z]+|[A-Za-z]'?", said))
+        taken = set(re.findall(r"\\[A-Za-z]+|d?[A-Za-z]'?", said))  # dS is one symbol, and leaves S free
         symbol = next((one for one in ("S" if name[0].isupper() else "s", "z", "Z", "u", "U", "x", "X") if one not in taken), "")
         given = self.givens[name]
         if symbol and not (given.form in ("column", "row", "vector") and np.ndim(given.raw) > 1 and given.form == "column"):

@@ -19,6 +19,10 @@ DRAWN = [
         ["Left, dP: 4.0, 0.0 and −8.0;", "mean under the weights, 0.0.", "Right, dS, each bar times its weight: 2.00, 0.00 and −2.00;"],
     ),
     (
+        partial(figures.learned_scores, ["tired", "broken"], ["cat", "clock"], [[0.5, -0.25], [0.0, 0.25]], [[3.0, -2.0], [-4.0, 2.5]]),
+        ["from −0.2 to 0.5, after it from −4.0 to 3.0.", "Above 0 are then, tired: cat; broken: clock."],
+    ),
+    (
         partial(figures.gains, [-1.0, 2.0], [0.75, 0.25], [-0.5, 0.5]),
         ["over the values −1.00 and 2.00. Weights 0.75 and 0.25; steps of the scores −0.50 and 0.50."],
     ),
@@ -30,13 +34,14 @@ DRAWN = [
 REFUSED = [
     (partial(figures.row_of_gains, TOKENS, [1.0, 2.0, 3.0], [0.5, 0.25, 0.5]), r"weights must sum to 1; got a sum of 1\.25"),
     (partial(figures.row_of_gains, TOKENS, [1.0, 2.0], [0.5, 0.5, 0.0]), "gains must have shape"),
+    (partial(figures.learned_scores, ["tired"], ["cat"], [[0.0]], [[0.0, 1.0]]), "after must have shape"),
     (partial(figures.gains, [1.0], [0.5, 0.5], [0.0]), "weights must have shape"),
     (partial(figures.difference_errors, [0.1, 0.01], {}), "errors must hold at least one"),
 ]
 
 
 class TestPictures(Pictures):
-    """A row, steps of scores, and errors of differences."""
+    """A row, learned scores, steps of scores, and errors of differences."""
 
 
 def tips(name: str) -> list[tuple[float, float]]:

@@ -8,10 +8,10 @@ from attn_course.lessons.gradients import tasks_checking as checking
 from attn_course.reference import attention_backward
 
 LINES = {  # what each line of the program makes: the equation that it is, and the gradients that it spoils
-    "d_value": ("gradient-of-values", "dV"),
-    "d_weights": ("gradient-of-weights", "dQ dK"),
-    "delta or d_scores": ("gradient-of-scores", "dQ dK"),
-    "d_query": ("query-and-key-gradients", "dQ"),
+    "dV": ("gradient-of-values", "dV"),
+    "dP": ("gradient-of-weights", "dQ dK"),
+    "dS": ("gradient-of-scores", "dQ dK"),
+    "dQ": ("query-and-key-gradients", "dQ"),
 }
 
 
@@ -38,7 +38,7 @@ def test_a_planted_mistake_is_one_that_the_equation_rejects_and_spoils_what_come
     wanted = ", ".join(f"{name} {'differs' if name in spoilt.split() else 'agrees'}" for name in ("dQ", "dK", "dV"))
     assert checking.check_gradient(suspect, arrays, d_output) == wanted
     sums_to_zero = np.allclose(suspect(*arrays, d_output)[1].sum(axis=0), 0.0)
-    assert sums_to_zero == (suspect.line != "delta or d_scores")
+    assert sums_to_zero == (suspect.line != "dS")
 
 
 def test_the_suspects_of_a_seed_are_the_same_each_time_and_all_differ():

@@ -1,4 +1,4 @@
-"""Figures of the lesson gradients: the machine read backwards, what a row of scores gets, and the error of a difference quotient."""
+"""Figures of the lesson gradients: the machine read backwards, what a row gets, learned scores, the error of a difference quotient."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import (
+    add_colour_bar,
     as_numbers,
     draw_bars,
+    draw_heatmap,
     draw_lines,
     each_of_shape,
     label_ends,
+    name_cells,
     same_shape,
 )
 from attn_course.figures.explorable import publish_explorable
@@ -62,6 +65,34 @@ def row_of_gains(tokens: Sequence[str], gains: ArrayLike, weights: ArrayLike) ->
         if np.allclose(p, p[0]):  # fractions that everybody can follow by hand
             parts = np.arange(np.floor(d_scores.min() * len(p)), np.ceil(d_scores.max() * len(p)) + 1)
             axes[1].set_yticks(parts / len(p), [f"{part:+.0f}/{len(p)}".replace("-", "−") if part else "0" for part in parts])
+
+
+def learned_scores(asks: Sequence[str], answers: Sequence[str], before: ArrayLike, after: ArrayLike) -> None:
+    """Show the scores that some words give to others, before training and after.
+
+    `before`, `after` (asks, answers). Raises ValueError if shapes do not fit.
+    """
+    maps = [same_shape(name, scores, len(asks), len(answers)) for name, scores in (("before", before), ("after", after))]
+    reach = max(float(np.abs(each).max()) for each in maps)
+    high = "; ".join(
+        f"{word}: {', '.join(name for name, score in zip(answers, row, strict=True) if score > 0)}"
+        for word, row in zip(asks, maps[1], strict=True)
+    )
+    title = "Each last word has learned high scores for the nouns that it can mean"
+    alt = (
+        f"Two heatmaps of scores; {', '.join(asks)} ask, in rows, and {', '.join(answers)} answer, in columns. Before training the scores "
+        f"lie from {number(maps[0].min(), 1)} to {number(maps[0].max(), 1)}, after it from {number(maps[1].min(), 1)} to "
+        f"{number(maps[1].max(), 1)}. Above 0 are then, {high}."
+    )
+    with picture(title=title, alt=alt, height=1.5 + 0.27 * len(asks), columns=2, sharey=True) as axes:
+        for ax, scores, name in zip(axes, maps, ("before training", "after"), strict=True):
+            image = draw_heatmap(ax, scores, signed=True, limits=(-reach, reach), annotate=False)
+            name_cells(ax, asks, answers, scores.shape)
+            for word in ax.get_xticklabels():
+                word.set(rotation=55, ha="right", rotation_mode="anchor")
+            ax.set(title=name, xlabel="answers")
+        axes[0].set_ylabel("asks")
+        add_colour_bar(image, axes, "score", fraction=0.04)
 
 
 def gains(values: ArrayLike, weights: ArrayLike, steps: ArrayLike) -> None:

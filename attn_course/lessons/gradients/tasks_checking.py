@@ -10,14 +10,13 @@ from attn_course.reference import attention, softmax
 Gradients = Sequence[np.ndarray]  # (length, features) each
 Backward = Callable[..., Gradients]
 
-EITHER = "delta or d_scores"  # no test of the gradients can tell the two apart
-MISTAKES = {  # a known wrong form of an equation, by its name there: the line of the program that it spoils
-    "the same for every value": "d_value",
-    "summed over the queries": "d_weights",
-    "normalised like the weights": "d_weights",
-    "the softmax treated entry by entry": EITHER,
-    "the deltas of all queries added up": EITHER,
-    "the scale forgotten in the backward pass": "d_query",
+MISTAKES = {  # a known wrong form of an equation, by its name there: the gradient whose line it spoils, and what is told of it
+    "the same for every value": ("dV", "every row is the sum of all rows"),
+    "summed over the queries": ("dP", "every row is the sum of all rows"),
+    "normalised like the weights": ("dP", "softmax(dZ Vᵀ) instead of dZ Vᵀ"),
+    "the softmax treated entry by entry": ("dS", "the mean cost is not subtracted"),
+    "the deltas of all queries added up": ("dS", "the mean costs of all queries are subtracted"),
+    "the scale forgotten in the backward pass": ("dQ", "not divided by the root of the width"),
 }
 
 
@@ -61,10 +60,10 @@ def check_gradient(backward: Backward, arrays: Sequence[np.ndarray], d_output: n
 
 
 class Suspect:
-    """A backward pass with one wrong line; `line` names what that line makes, `mistake` says what is wrong."""
+    """A backward pass with one wrong line; `line` names what that line makes, `told` says what is wrong with it."""
 
     def __init__(self, mistake: str) -> None:
-        self.mistake, self.line = mistake, MISTAKES[mistake]
+        self.mistake, (self.line, self.told) = mistake, MISTAKES[mistake]
 
     def __call__(self, query: np.ndarray, key: np.ndarray, value: np.ndarray, d_output: np.ndarray) -> Gradients:
         """Return dQ, dK and dV, not all of them right."""

@@ -11,7 +11,7 @@
 # ## A row of sevenths
 #
 # In "the cat sat because it was tired" the query of "because" is zero. So all its scores are 0, its weights are $\frac17$, and its output
-# $z$ is the mean of the values below. Let a loss want more of the first feature, less of the second:
+# $z$ is the mean of the values below. Let a loss want more of the first feature and less of the second:
 # $L = -z_1 + 2 z_2$. The cell moves one score at a time, up and down by a thousandth, and prints the rate of the loss.
 
 # %% id="hook-code"
@@ -225,9 +225,9 @@ if my_d_key is ...:
 # %% [markdown] id="differences"
 # ## Find the wrong line
 #
-# Is a backward pass right? We can test it by **differences**, as in the first cell: move one number $x$ a step $h$ up and a step $h$ down, and divide
-# the change of the loss by $2h$. This needs nothing but the forward pass. With numbers of size 1 in float64, $h = 10^{-5}$ is a good step
-# (section {section}`deeper-step`).
+# Is a backward pass right? We can test it by **differences**, as in the first cell: move one number $x$ a step $h$ up and a step $h$
+# down, and divide the change of the loss by $2h$. This needs nothing but the forward pass. With numbers of size 1 in float64,
+# $h = 10^{-5}$ is a good step (section {section}`deeper-step`).
 #
 # `check_gradient` does this for every entry of queries, keys and values, and compares the results with those of a backward pass. Here it
 # checks our `backward`, and then two passes in each of which we have planted one wrong line.
@@ -375,7 +375,7 @@ verify_lesson("gradients")
 # - The gradient of a score is its weight, times what this weight costs above the mean of its row: each value is compared with the present
 #   mixture. Each row of $dS$ sums to 0.
 # - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
-# - Check a backward pass by differences, on inputs whose sizes all differ.
+# - Test a backward pass by differences, on inputs whose sizes all differ.
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
@@ -393,8 +393,8 @@ verify_lesson("gradients")
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
 # So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes
-# up for it. In the card you can try this: make one score of a row 9, and see what becomes of its row of $dS$. (The mistake of
-# "Spot the mistake" is among its buttons.)
+# up for it. Try this in the card, where $P$ is the softmax of $S$: make one score of a row 9, and see what becomes of its row of $dS$. (One
+# of the buttons is the mistake that was to be spotted.)
 
 # %% id="backward-softmax-alive"
 from attn_course import alive

@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. The layers of language models have nine such heads, or a hundred, with no more
 # parameters than one wide head would need. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 80 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -33,16 +33,17 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# Suppose that the weights depend on places only: a position gives $p$ to the place before it and $r$ to the place after it. Take two symbols
-# $a$ and $b$, and keep all other places as they are. To the question "is $b$ before me?" a linear map of the output answers with
-# $p\, u_s + r\, u_{s'}$ plus a constant, if $s$ stands before and $s'$ after; the number $u_s$ is what the symbol $s$ contributes to this
-# answer. For $(b, b)$ the answer must be larger than for $(a, a)$, so $(p + r)(u_b - u_a) > 0$. As weights are positive, $u_b > u_a$.
-# For $(b, a)$ it must be larger than for $(a, b)$, so $(p - r)(u_b - u_a) > 0$, and therefore $p > r$.
+# Each position names the symbol with the largest of eight scores, and each score is a linear map of the output. Suppose that the weights
+# depend on places only: a position gives $p$ to the place before it and $r$ to the place after it. Take two symbols $a$ and $b$, keep all
+# other places as they are, and subtract the score of $a$ from that of $b$. To the question "what is before me?" this difference must be
+# positive if $b$ is there and negative if $a$ is. It is $p\, u_s + r\, u_{s'}$ plus a constant, if $s$ stands before and $s'$ after, where
+# $u_s$ is what the symbol $s$ contributes. So it is larger for $(b, b)$ than for $(a, a)$, hence $(p + r)(u_b - u_a) > 0$, and as weights
+# are positive, $u_b > u_a$.
 
 # %% [markdown] id="why-both"
-# The question "is $b$ after me?" gives $r > p$ in the same way, and both cannot be true, however wide the head is. One row of weights mixes
-# what it reads, and a mixture does not say what came from where. Two heads have two rows of weights, so one can look back and the other
-# ahead. We now build them.
+# It is also larger for $(b, a)$ than for $(a, b)$, hence $(p - r)(u_b - u_a) > 0$, and therefore $p > r$. The question "what is after me?"
+# gives $r > p$ in the same way, and both cannot be true, however wide the head is. One row of weights mixes what it reads, and a mixture
+# does not say what came from where. Two heads have two rows of weights, so one can look back and the other ahead. We now build them.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -68,7 +69,7 @@ figures.machine()
 import numpy as np
 
 from attn_course import alive, check, verify_lesson
-from attn_course.reference import multi_head_attention
+from attn_course.reference import multi_head_attention, softmax
 
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
@@ -95,8 +96,8 @@ check("heads-by-loop", my_heads)
 # ### Spot the mistake: a reshape that comes back
 #
 # A loop is slow, and leading axes are separate problems anyway ({eq}`batched-attention`). So the heads become a leading axis: we want
-# $(T, H d_k) \to (H, T, d_k)$, and then one call does all heads. Both lines below have the right shape, and both can be undone. **Predict**
-# which of them still holds heads if position 3 is disturbed: each head should notice it.
+# $(T, H d_k) \to (H, T, d_k)$, and then one call does all heads. Both lines below have the right shape, and both can be undone. We change
+# position 3. **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
@@ -110,7 +111,7 @@ for name, cut in cuts.items():
     print(f"{name}: shape {cut(queries).shape}, heads that notice position 3: {moved}")
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
-# Only the first line is right. The numbers lie in memory row by row, so the second line puts all of position 0 and a half of position 1 into
+# Only the first line is right. The numbers lie in memory row by row, so the second line puts all of position 0 and a third of position 1 into
 # its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A test of
 # shapes or of a round trip finds nothing; disturbing one position does.
 
@@ -128,8 +129,8 @@ for name, cut in cuts.items():
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
 # So "concatenate, then project" is a **sum over heads**, and in this layer they meet nowhere else. Each head says with $P_h$ *from where* it
-# reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes. In the card, change a number of one head, and see
-# which part of the sum changes.
+# reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes. In the card, set
+# all numbers of one head to 0: what is left is the sum of the others.
 
 # %% id="merge-alive"
 alive("output-projection-sums-heads")
@@ -174,7 +175,7 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # the seed.
 
 # %% [markdown] id="honest"
-# What speaks against the story? The two layers also differ in their scale, $\sqrt{32}$ and $\sqrt{16}$, but the proof holds for any. It
+# Two cautions. The two layers also differ in their scale, $\sqrt{32}$ and $\sqrt{16}$, but the proof holds for any. It
 # is about weights that ignore the symbols, though, and about a *linear* answer. In a Transformer a network follows the layer, and if we put one behind
 # the single head, it names both neighbours after all (deeper section {section}`more`). So several heads do not decide what a whole
 # model can compute in this task. They let a linear step read several things at once, unmixed.
@@ -218,8 +219,8 @@ print("equal:", np.allclose(ours, output))
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
 # with the causal mask on the right. The **cache** changes the work, and not the result. Without it, step $t$ would project and attend for all
-# $t$ tokens again. **Predict** by which factor a cache cuts the operations for 256 tokens, in a layer with $d = 256$ and eight heads: about 2, 16 or 100? Is
-# it as much faster?
+# $t$ tokens again. **Predict** by which factor a cache cuts the operations for 256 tokens, in a layer with $d = 256$ and eight heads: about 2, 16 or 100? Will
+# the clock show more, less, or the same factor?
 
 # %% id="cache-code" tags=["predicted"]
 from attn_course.costs import multi_head_attention_flops as flops
@@ -259,8 +260,8 @@ print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 
 # %% [markdown] id="cache-price"
 # The price is memory. Every layer keeps one key and one value for each head, and every step reads all of them. Shazeer (2019) saw that this
-# reading sets the pace, and let all query heads share one key head. **Grouped heads** stand between: $g$ neighbouring query heads share one
-# of $H_{kv}$ key heads. With heads counted from 0:
+# reading sets the pace, and let all query heads share one key head and one value head. **Grouped heads** stand between: there are $H_{kv}$
+# heads for keys and for values, and $g$ neighbouring query heads share each. With heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
@@ -276,38 +277,30 @@ print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 # eight key heads it is 4 GiB.
 
 # %% [markdown] id="real"
-# ## Your class holds a layer of a real model
+# ## One class holds a layer of a real model
 #
 # SmolLM2 has 30 layers of nine query heads of width 64 on three key heads. Here is everything of this lesson in one class, in plain NumPy:
 
+
 # %% id="own-class"
-from attn_course.reference import softmax
-
-
 class Heads:
-    def __init__(self, w_query, w_key, w_value, w_output, d_k, turn=lambda x: x):
-        self.projections, self.rows = (w_query, w_key, w_value), w_output
-        self.d_k, self.turn = d_k, turn  # turn: tells queries and keys their places
+    def __init__(self, *matrices, d_k, turn=lambda x: x):
+        self.matrices, self.d_k, self.turn = matrices, d_k, turn
 
-    def split(self, x):
-        rows = [(x @ w).reshape(len(x), -1, self.d_k) for w in self.projections]
-        return [each.swapaxes(0, 1) for each in rows]
+    def __call__(self, x, silent=()):
+        *projections, w_output = self.matrices
+        cut = [(x @ w).reshape(len(x), -1, self.d_k).swapaxes(0, 1) for w in projections]
+        q, k, v = self.turn(cut[0]), self.turn(cut[1]), cut[2]  # turn: tells places
+        seen, g = np.tri(len(x), dtype=bool), len(q) // len(k)
+        scores = [q[h] @ k[h // g].T / np.sqrt(self.d_k) for h in range(len(q))]
+        self.maps = softmax(np.where(seen, scores, -np.inf))
+        rows = np.split(w_output, len(q))
+        loud = [h for h in range(len(q)) if h not in silent]
+        return sum(self.maps[h] @ v[h // g] @ rows[h] for h in loud)
 
 
 # %% id="own-call"
-def call(self, x, silent=()):
-    q, k, v = self.split(x)
-    q, k, g = self.turn(q), self.turn(k), len(q) // len(k)
-    seen = np.tri(len(x), dtype=bool)  # the past and the token itself
-    scores = [q[h] @ k[h // g].T / np.sqrt(self.d_k) for h in range(len(q))]
-    self.maps = softmax(np.where(seen, scores, -np.inf))
-    rows = np.split(self.rows, len(q))
-    loud = [h for h in range(len(q)) if h not in silent]
-    return sum(self.maps[h] @ v[h // g] @ rows[h] for h in loud)
-
-
-Heads.__call__ = call
-mine = Heads(w_query, w_key, w_value, w_output, d_k=2)
+mine = Heads(*matrices, d_k=2)
 print("equal to PyTorch's:", np.allclose([mine(sentence) for sentence in x], ours))
 
 # %% [markdown] id="real-load-text"
@@ -335,8 +328,8 @@ if model.is_here:
         model.network(model.ids(sentence))
     x = stream[0].double().numpy()
     x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * it.gain
-    real = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
-    without = real(x, silent=[0])
+    real = Heads(it.w_query, it.w_key, it.w_value, it.w_output, d_k=64, turn=turn)
+    real(x)
     print("largest difference:", np.abs(real.maps - model.maps(sentence)[16]).max())
 
 # %% [markdown] id="real-look"
@@ -394,7 +387,7 @@ verify_lesson("heads")
 # - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart for the linear step that
 #   follows, with no more parameters than one wide head.
 # - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
-# - In SmolLM2, two heads that look one token back carry most of its ability to copy.
+# - In SmolLM2, two heads that look one token back carry most of its ability to copy random words.
 
 # %% [markdown] id="summary-next"
 # Next, lesson {lesson}`cross_attention` lets one sequence ask another.
@@ -474,7 +467,7 @@ figures.three_definitions()
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
-# The number of heads does not appear in it. A cache saves most in the projections: without it step $t$ projects $t$ rows, in all
+# The number of heads does not appear in it. For texts shorter than $3 d$ tokens a cache saves most in the projections: without it step $t$ projects $t$ rows, in all
 #
 # $$F = \sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2 \label{projection-flops-without-cache}$$
 #
@@ -546,12 +539,14 @@ for how in ("mean", "first", "random"):
 # %% [markdown] id="pooling-notice"
 # At once every conversion fails, the mean included. A little training brings the mean back soonest, then the first head, then random matrices, in all
 # three seeds, which is the order that Ainslie et al. report. In the card, four heads made by hand read the sentence of lesson {lesson}`attention`. Mute them one by one,
-# then merge the keys of all four into two and into one. Which head loses most by it?
+# then merge the keys of all four into two and into one. Which of the two steps costs nothing?
 
 # %% id="explorable"
 figures.heads_explorable()
 
 # %% [markdown] id="break"
+# Two key heads cost nothing there, for the heads of each pair have the same keys; a single one blurs all four maps.
+#
 # Three mistakes with heads hide in the twin beside this machine, one in each of the next three levels, and all shapes fit:
 
 # %% id="break-card"

@@ -52,6 +52,7 @@ def head_maps(
             image = draw_heatmap(ax, each, limits=(0.0, 1.0), annotate=annotate)
             if tokens is not None:
                 name_cells(ax, tokens, tokens, each.shape)
+                ax.tick_params(axis="x", rotation=60)
             elif max(each.shape) <= 12:
                 count_cells(ax, each.shape)
             else:

@@ -4,7 +4,7 @@
 # You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
 # right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 70 minutes, without
 # *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
@@ -32,7 +32,7 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
 # A key says in numbers whether its word is alive, whether it tells what somebody does or is, and whether it is open, still waiting for
-# another word to mean something. The dot product says how well it fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the four
+# another word to mean something. (The fourth number is the first less the second, and "cat" does not ask for it.) The dot product says how well it fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the four
 # other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, because dot products of unrelated vectors grow
 # like this root (lesson {lesson}`scaling`). So the **scores** are 2, 1 and 0.
 
@@ -55,7 +55,8 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # %% [markdown] id="by-hand-answer" tags=["answer"]
 # Together they get 0.19, nearly a fifth, although they have nothing that "cat" asked for. A score of 0 is not a weight of 0, since
 # $e^0 = 1$. The seven powers are 7.4 twice, 2.7 once and 1 four times, which makes 21.5, and $4 / 21.5 \approx 0.19$. "sat" and "tired"
-# get $7.4 / 21.5 \approx 0.344$ each, and this is the number for our test.
+# get $7.4 / 21.5 \approx 0.344$ each, and this is the number for our test. The output averages the values: its second entry, say, is
+# $0.344 \cdot 2 + 0.344 \cdot 2 + 0.126 \cdot 1 \approx 1.50$.
 
 # %% [markdown] id="one-query"
 # What "cat" has done, any query can do. When $q$ meets $T_k$ keys $k_1, k_2, \ldots$ with their values $v_1, v_2, \ldots$, the same steps
@@ -287,7 +288,7 @@ for tokens in (1024, 8192):
 figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
 
 # %% [markdown] id="layer-module"
-# In PyTorch such a layer is a `Module`. We follow the drawing from top to bottom, with your function in the middle. `unflatten` and `flatten`
+# In PyTorch such a layer is a `Module`, a class that holds its matrices and whose `forward` computes. We follow the drawing from top to bottom, with your function in the middle. `unflatten` and `flatten`
 # are its reshapes, with axes counted from the end:
 
 # %% id="layer-code"
@@ -352,12 +353,12 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is here (else this compares nothing), your lines ran in each of the 30 layers for each token, 330 times for the first
-# sentence. Now break them: set `model.attend` to `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and
+# If the model is here (else this compares nothing), your lines ran in each of the 30 layers for each token that was read, 330 times for the first
+# sentence. A head has 64 numbers there. Now break them: set `model.attend` to `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and
 # let the model write again. (It is small, so do not trust its facts.)
 
 # %% [markdown] id="limits"
-# **Limits.** An output is an average of values. Its weights sum to 1 even if nothing fits, unless the context holds a token for that. And it has
+# **Limits.** An output is an average of values. Its weights sum to 1 even if nothing fits. (A token with the value 0 can then take the weight.) And it has
 # $d_v$ numbers, however long the context is; section {section}`hold` shows what is lost.
 
 # %% id="verify-lesson"
@@ -541,8 +542,8 @@ up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges)
 print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 1e-8)
 
 # %% [markdown] id="explorable-question"
-# The card below lets you move the query. Choose "On key 1", then "Keys of equal length": which key wins now, and does the output come near
-# its value? The arrow points where the output grows fastest, and is the longer, the
+# The card below lets you move the query. Choose "On key 1". Then choose "Keys of equal length" and "On key 1" again, since the key has moved:
+# which key wins now, and does the output come near its value? The arrow points where the output grows fastest, and is the longer, the
 # steeper the output. Where does the output follow the query most?
 
 # %% id="explorable"

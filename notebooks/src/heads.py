@@ -2,7 +2,7 @@
 # # {lesson}`heads` Multi-head attention: several weights for one position
 #
 # One head gives each position one row of weights. The layers of language models have nine such heads, or a hundred, with no more
-# parameters than one wide head would need. **What can several narrow heads do that one wide head cannot?**
+# parameters than one wide head would need, if they share its width. **What can several narrow heads do that one wide head cannot?**
 #
 # **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 80 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
@@ -42,8 +42,8 @@ figures.machine()
 
 # %% [markdown] id="why-both"
 # It is also larger for $(b, a)$ than for $(a, b)$, hence $(p - r)(u_b - u_a) > 0$, and therefore $p > r$. The question "what is after me?"
-# gives $r > p$ in the same way, and both cannot be true, however wide the head is. One row of weights mixes what it reads, and a mixture
-# does not say what came from where. Two heads have two rows of weights, so one can look back and the other ahead. We now build them.
+# gives $r > p$ in the same way, and both cannot be true, however wide the head is. No linear map can tell from a mixture what
+# came from where. Two heads have two rows of weights, so one can look back and the other ahead. We now build them.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -259,14 +259,14 @@ print(f"{slow / fast:.1f} times the time without a cache")
 print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 
 # %% [markdown] id="cache-price"
-# The price is memory. Every layer keeps one key and one value for each head, and every step reads all of them. Shazeer (2019) saw that this
+# The price is memory. Every layer keeps one key and one value for each head and token, and every step reads all of them. Shazeer (2019) saw that this
 # reading sets the pace, and let all query heads share one key head and one value head. **Grouped heads** stand between: there are $H_{kv}$
 # heads for keys and for values, and $g$ neighbouring query heads share each. With heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# In code this is one changed line: `k[h]` becomes `k[h // g]`. Each query head keeps a map of its own.
+# In code only an index changes: `k[h]` and `v[h]` become `k[h // g]` and `v[h // g]`. Each query head keeps a map of its own.
 
 # %% [markdown] id="cache-bytes"
 # The cache shrinks by the factor $g$. With $b$ bytes for a number it takes
@@ -344,27 +344,29 @@ figures.real_heads(maps[[0, 3]], model.tokens(sentence))
 # first token. What are such heads good for?
 #
 # The model reads 50 random words, and then the same words again. In the second round it predicts the next word right about three times out of
-# four, in six draws: it copies. To do so it must find where the present word stood before, and what came *behind* it.
+# four, on average over six draws: it copies. One way to do so is to find where the present word stood before, and what came *behind* it.
 
 # %% [markdown] id="real-predict"
-# **Predict** what becomes of the copying when two heads that look one token back are silenced, head 0 of layer 16 and head 1 of layer 11. For
-# comparison, two other heads of the same layers are silenced.
+# We silence two heads that look one token back, head 0 of layer 16 and head 1 of layer 11, together and alone. For comparison we silence two
+# others of the same layers (the mean of three choices), and two more that look one token back, in layers 1 and 2. **Predict** what becomes
+# of the copying.
 
 # %% id="real-copying" tags=["predicted"]
-from attn_course.lessons.heads.experiments_smollm2_copying import COPYING
+from attn_course.lessons.heads.experiments_smollm2_copying import ALONE, COPYING
 
-copying, name = COPYING.load(), "two that look one back"
-silent = copying.values("silenced", name)
-others = copying.values("others of these layers", name, "mean")
-print("as it is:          ", copying.values("copied").round(2))
-print("the two silenced:  ", silent.round(2))
-print("two others instead:", others.round(2))
+copying, both = COPYING.load(), "two that look one back"
+rows = {"as it is": copying.values("copied")}
+rows["both"] = copying.values("silenced", both)
+rows["two others of these layers"] = copying.values("others of these layers", both, "mean")
+rows |= {name: copying.values("silenced", name) for name in ALONE}
+for name, shares in rows.items():
+    print(f"{name:30}", *(f"{share:.2f}" for share in shares))
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Copying all but ends: in no draw are more than 13 percent right without the two heads, while two others of the same layers (the mean of
-# three choices) cost at most 13 percent of the right answers. So two heads out of 270 that look one token back carry most of this ability, on these
-# words. They do not copy themselves; heads of later layers use what they have written (lesson transformer, to come). That they look back does not
-# prove it. Silencing them, with the control beside it, does.
+# Copying all but ends without the two heads, and two others of the same layers hardly matter. But it is *one* head that counts: without head
+# 0 of layer 16 alone at most a tenth is right in any draw, while without head 1 of layer 11 the model copies nearly as before, and so it does
+# without the two of layers 1 and 2, although all of these look one token back. So one head out of 270 is needed for this ability, on these words. Neither its map nor what it looks at would have told us which: we had
+# to silence it, with others for control. (How later layers use what it writes is a matter of lesson transformer, to come.)
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -387,7 +389,7 @@ verify_lesson("heads")
 # - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart for the linear step that
 #   follows, with no more parameters than one wide head.
 # - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
-# - In SmolLM2, two heads that look one token back carry most of its ability to copy random words.
+# - A map does not say what a head is for. Of several heads of SmolLM2 that look one token back, one is needed to copy random words.
 
 # %% [markdown] id="summary-next"
 # Next, lesson {lesson}`cross_attention` lets one sequence ask another.
@@ -395,7 +397,7 @@ verify_lesson("heads")
 # %% [markdown] id="more"
 # ## Deeper: several rows against one
 #
-# Why are the heads not averaged? If all of them had the same values, their mean would be one head again:
+# Why are the heads not averaged? If all of them had the same values, their mean would again be one average for each position:
 #
 # $$\frac{1}{H} \sum_{h=1}^{H} P_h V = \Bigl(\frac{1}{H} \sum_{h=1}^{H} P_h\Bigr) V \label{averaging-heads-averages-weights}$$
 #
@@ -411,7 +413,7 @@ verify_lesson("heads")
 # With $c = (1, -1)$ the rows sum to 0: this is a *difference* of two averages, which no single softmax can form.
 
 # %% [markdown] id="mixture"
-# A linear reader behind one head cannot name both neighbours. A network can, if the head gives them different weights: with 0.6 and
+# A linear reader behind one head whose weights ignore the symbols cannot name both neighbours. A network can, if the head gives them different weights: with 0.6 and
 # 0.4, say, the four mixtures of two symbols are four different vectors. We train that too, with a linear map to 128 numbers, of
 # which the negative ones become 0:
 
@@ -428,7 +430,7 @@ figures.neighbours_named(dict(zip(names, means, strict=True)))
 #
 # $$\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) \le d_k \label{score-matrix-rank-bound}$$
 #
-# Together the heads can write into all directions, but each table of scores is poorer, the more heads there are. This is the *low-rank
+# Together the heads can write into all directions, but with $d_k = d / H$ each table of scores is poorer, the more heads there are. This is the *low-rank
 # bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
 
 # %% id="bottleneck-code"
@@ -467,7 +469,7 @@ figures.three_definitions()
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
 #
-# The number of heads does not appear in it. For texts shorter than $3 d$ tokens a cache saves most in the projections: without it step $t$ projects $t$ rows, in all
+# The number of heads does not appear in it. In the projections alone, step $t$ without a cache projects $t$ rows, in all
 #
 # $$F = \sum_{t=1}^{T} 8\, t\, d^2 = 4\, T (T + 1)\, d^2 \label{projection-flops-without-cache}$$
 #

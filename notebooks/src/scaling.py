@@ -1,13 +1,13 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# In lesson {lesson}`softmax` every score was half a dot product. The 2 is the root of $d_k = 4$. (A fourth number here changes no score of
-# "it".) **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we
+# In lesson {lesson}`start` queries had three numbers, and 2 stood for the root of 3. Here they have four, so 2 is exactly $\sqrt{d_k}$, and
+# the scores of "it" are the same. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we
 # ask how far chance alone drives the scores of one query apart.
 
 # %% [markdown] id="needs"
 # **You need** lesson {lesson}`softmax`,
-# expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
+# expectations, variances and gradients. **Time:** 70 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% [markdown] id="hook"
@@ -54,8 +54,8 @@ figures.machine()
 # %% [markdown] id="row"
 # ## How far chance spreads a row
 #
-# Take one query $q$, whatever it is, and draw its keys independently of $q$ and of each other. Let the entries of a key be uncorrelated, each with variance
-# $\sigma_k^2$ and with any mean. Split the key into its mean and the part that varies, $k = m + \tilde k$, so that
+# Take one query $q$, whatever it is, and draw its keys from one distribution, independently of $q$ and of each other. Let the entries of a key be
+# uncorrelated, each with variance $\sigma_k^2$ and with any mean. Split the key into its mean and the part that varies, $k = m + \tilde k$, so that
 # $q \cdot k = q \cdot m + q \cdot \tilde k$. The first term is the same for all keys of the row, and no lead contains it.
 #
 # The second term has mean 0, and its mean square is a double sum:
@@ -165,8 +165,9 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # $\|x\|^2 = d$ (but for a tiny $\varepsilon$). The query's entries then have the variance $d\, \sigma_w^2$, which need not be 1.
 
 # %% [markdown] id="two-tokens"
-# The lead of $y_j$ over $y_l$ is the dot product of $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both have
-# independent entries, with the variances of {eq}`variance-after-projection`. So {eq}`score-variance-from-deviations` gives the mean square
+# The keys of a row share one $W_K$, so they are not independent draws, and {eq}`row-variance-by-query` does not apply. But each lead can be
+# averaged over the draws of both matrices, of variances $\sigma_Q^2$ and $\sigma_K^2$. The lead of $y_j$ over $y_l$ is the dot product of
+# $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both have independent entries, by {eq}`variance-after-projection`. So {eq}`score-variance-from-deviations` gives the mean square
 # of the lead over the draws. The $d_k$ cancels, and what is left is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$.
 #
 # For normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. Half the
@@ -203,7 +204,7 @@ for cosine in (0, 0.5, 0.9):
 # ## What the scale is not
 #
 # Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
-# into the dot product and has no bias: with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ their scores are ours. (T5 did this.)
+# into the dot product and has no bias: with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ their scores are ours. (The language model T5 did this.)
 #
 # Does such a **twin** learn in the same way? A step of gradient descent subtracts the step size $\eta$ times the gradient.
 
@@ -265,8 +266,8 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
 
 # %% [markdown] id="ways"
 # So we intervene, and train the unscaled layer anew, in three ways. In *silent raised* every silent $g$ gets the mean length of its batch,
-# and keeps its direction. The other two are controls. In *others lengthened* as much length in all is given to as many queries that are not
-# silent. In *exchanged* a silent $g$ gets the length, but the direction of another silent one.
+# and keeps its direction. The other two are controls. In *others lengthened* we pick as many queries that are
+# not silent, and lengthen their $g$ by the same total. In *exchanged* a silent $g$ gets the length, but the direction of another silent one.
 #
 # **Predict** which of the three helps most. If length alone mattered, what would the controls do?
 
@@ -274,7 +275,7 @@ for what in ("norm of J", "mean length", "silent", "silent and right"):
 figures.steps_of_ways(record.results)
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Raising the silent queries helps most: the mean falls from 29 steps to 13. Lengthening others leaves 22, and exchanged directions do not
+# Raising the silent queries helps most, in each of the three seeds: the mean falls from 29 steps to 13. Lengthening others leaves 22, and exchanged directions do not
 # help, with 35. So it is not length alone, and extremely small gradients are a part of the cause in this task. But a third of the delay
 # stays.
 
@@ -331,7 +332,8 @@ check("unit-row-variance", my_start)
 # ```
 
 # %% [markdown] id="own-try"
-# Let us try it on 64 tokens of cosine 0.5, with matrices as `nn.Linear` draws them:
+# Let us try it on 64 tokens of cosine 0.5, with matrices as `nn.Linear` draws them. Before the division {eq}`row-variance-at-initialisation`
+# promises $\frac19 \cdot 0.49 \approx 0.05$:
 
 # %% id="own-code"
 if my_start is ...:  # not written yet: take ours
@@ -363,7 +365,7 @@ verify_lesson("scaling")
 # ## Summary
 #
 # - Why the root? Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, on average $d_k$. A
-#   divisor acts on scores, so the root of $d_k$ brings it back to 1.
+#   divisor of the scores divides their variance by its square, so the root of $d_k$ brings it back to 1.
 # - In a new layer the spread also depends on how the matrices are drawn and how alike the tokens are. So measure it.
 # - The scale is no new ability. It changes where $W_Q$ starts and how far a step moves it. In our task a start of variance 64 took SGD
 #   seven times the steps, and silent queries were a part of the reason.

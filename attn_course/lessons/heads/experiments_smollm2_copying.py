@@ -13,6 +13,11 @@ WORDS = 50
 EIGHT: tuple[Head, ...] = ((17, 3), (17, 4), (17, 5), (18, 6), (18, 7), (20, 6), (23, 2), (23, 7))
 TWO: tuple[Head, ...] = ((17, 3), (18, 6))
 BEFORE: tuple[Head, ...] = ((11, 1), (16, 0))  # they look one token back
+ALONE: dict[str, tuple[Head, ...]] = {  # and two others that look one back
+    "layer 16, head 0": ((16, 0),),
+    "layer 11, head 1": ((11, 1),),
+    "layers 1 and 2, heads 2 and 1": ((1, 2), (2, 1)),
+}
 DRAWS = 3
 
 
@@ -46,7 +51,7 @@ def run(seed: int) -> dict[str, Any]:
     return {
         "copied": copied(ids),
         "in the first half": round(float((logits(ids)[: WORDS - 1].argmax(-1) == ids[1:WORDS]).float().mean()), 4),
-        "silenced": {name: copied(ids, heads) for name, heads in groups.items()},
+        "silenced": {name: copied(ids, heads) for name, heads in (groups | ALONE).items()},
         "others of these layers": {name: {"mean": mean(rates), "least": min(rates)} for name, rates in drawn.items()},
         "most weight on the token behind": {f"{layer}.{head}": round(float(weights[layer, head]), 3) for layer, head in best},
         "theirs two behind": mean(further[head] for head in best),
@@ -66,6 +71,10 @@ def conclude(found: dict[str, Any]) -> dict[str, bool]:
         "eight others: more than half": drawn["eight"]["mean"] > 0.5 * found["copied"],
         "the two that look one back silenced: less than a third": silenced["two that look one back"] < 0.33 * found["copied"],
         "two others of their layers: more than three quarters": drawn["two that look one back"]["mean"] > 0.75 * found["copied"],
+        "head 0 of layer 16 alone silenced: less than a third": silenced["layer 16, head 0"] < 0.33 * found["copied"],
+        "head 1 of layer 11 alone, or two others that look one back: more than three quarters": all(
+            silenced[name] > 0.75 * found["copied"] for name in list(ALONE)[1:]
+        ),
         "the eight are those with the most weight on the token behind": found["of the eight among them"] == 8,
         "two behind they have next to none": found["theirs two behind"] < 0.05,
     }

@@ -36,9 +36,11 @@ figures.machine()
 # Each position names the symbol with the largest of eight scores, and each score is a linear map of the output. Suppose that the weights
 # depend on places only: a position gives $p$ to the place before it and $r$ to the place after it. Take two symbols $a$ and $b$, keep all
 # other places as they are, and subtract the score of $a$ from that of $b$. To the question "what is before me?" this difference must be
-# positive if $b$ is there and negative if $a$ is. It is $p\, u_s + r\, u_{s'}$ plus a constant, if $s$ stands before and $s'$ after, where
-# $u_s$ is what the symbol $s$ contributes. So it is larger for $(b, b)$ than for $(a, a)$, hence $(p + r)(u_b - u_a) > 0$, and as weights
-# are positive, $u_b > u_a$.
+# positive if $b$ is there and negative if $a$ is.
+
+# %% [markdown] id="why-before"
+# It is $p\, u_s + r\, u_{s'}$ plus a constant, if $s$ stands before and $s'$ after, where $u_s$ is what the symbol $s$ contributes. So it is
+# larger for $(b, b)$ than for $(a, a)$, hence $(p + r)(u_b - u_a) > 0$, and as weights are positive, $u_b > u_a$.
 
 # %% [markdown] id="why-both"
 # It is also larger for $(b, a)$ than for $(a, b)$, hence $(p - r)(u_b - u_a) > 0$, and therefore $p > r$. The question "what is after me?"
@@ -128,7 +130,7 @@ for name, cut in cuts.items():
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So "concatenate, then project" is a **sum over heads**, and in this layer they meet nowhere else. Each head says with $P_h$ *from where* it
+# So "concatenate, then project" is a **sum over heads**,. Each head says with $P_h$ *from where* it
 # reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes. In the card, set
 # all numbers of one head to 0: what is left is the sum of the others.
 
@@ -289,8 +291,9 @@ class Heads:
 
     def __call__(self, x, silent=()):
         *projections, w_output = self.matrices
-        cut = [(x @ w).reshape(len(x), -1, self.d_k).swapaxes(0, 1) for w in projections]
-        q, k, v = self.turn(cut[0]), self.turn(cut[1]), cut[2]  # turn: tells places
+        cut = [(x @ w).reshape(len(x), -1, self.d_k) for w in projections]
+        q, k, v = (each.swapaxes(0, 1) for each in cut)
+        q, k = self.turn(q), self.turn(k)  # tells them their places
         seen, g = np.tri(len(x), dtype=bool), len(q) // len(k)
         scores = [q[h] @ k[h // g].T / np.sqrt(self.d_k) for h in range(len(q))]
         self.maps = softmax(np.where(seen, scores, -np.inf))
@@ -352,13 +355,13 @@ figures.real_heads(maps[[0, 3]], model.tokens(sentence))
 # of the copying.
 
 # %% id="real-copying" tags=["predicted"]
-from attn_course.lessons.heads.experiments_smollm2_copying import ALONE, COPYING
+from attn_course.lessons.heads import experiments_smollm2_copying as copying
 
-copying, both = COPYING.load(), "two that look one back"
-rows = {"as it is": copying.values("copied")}
-rows["both"] = copying.values("silenced", both)
-rows["two others of these layers"] = copying.values("others of these layers", both, "mean")
-rows |= {name: copying.values("silenced", name) for name in ALONE}
+measured, both = copying.COPYING.load(), "two that look one back"
+rows = {"as it is": measured.values("copied")}
+rows["both"] = measured.values("silenced", both)
+rows["two others"] = measured.values("others of these layers", both, "mean")
+rows |= {name: measured.values("silenced", name) for name in copying.ALONE}
 for name, shares in rows.items():
     print(f"{name:30}", *(f"{share:.2f}" for share in shares))
 
@@ -389,7 +392,7 @@ verify_lesson("heads")
 # - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart for the linear step that
 #   follows, with no more parameters than one wide head.
 # - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
-# - A map does not say what a head is for. Of several heads of SmolLM2 that look one token back, one is needed to copy random words.
+# - A map does not say what a head is for: of several heads of SmolLM2 that look one token back, copying needs one.
 
 # %% [markdown] id="summary-next"
 # Next, lesson {lesson}`cross_attention` lets one sequence ask another.

@@ -1,8 +1,7 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# In lesson {lesson}`start` queries had three numbers, and 2 stood for the root of 3. Here they have four, so 2 is exactly $\sqrt{d_k}$, and
-# the scores of "it" are the same. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we
+# In lesson {lesson}`start` queries had three numbers, and 2 stood for the root of 3. Here they have four, so 2 is exactly $\sqrt{d_k}$. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we
 # ask how far chance alone drives the scores of one query apart.
 
 # %% [markdown] id="needs"
@@ -169,7 +168,8 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # averaged over the draws of both matrices, of variances $\sigma_Q^2$ and $\sigma_K^2$. The lead of $y_j$ over $y_l$ is the dot product of
 # $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both have independent entries, by {eq}`variance-after-projection`. So {eq}`score-variance-from-deviations` gives the mean square
 # of the lead over the draws. The $d_k$ cancels, and what is left is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$.
-#
+
+# %% [markdown] id="two-tokens-row"
 # For normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. Half the
 # mean squared lead is the variance $v$ of the row. So with $\bar c$, the mean cosine of all $n^2$ pairs,
 #
@@ -204,7 +204,7 @@ for cosine in (0, 0.5, 0.9):
 # ## What the scale is not
 #
 # Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
-# into the dot product and has no bias: with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ their scores are ours. (The language model T5 did this.)
+# into the dot product and has no bias: with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ their scores are ours, as in the model T5.
 #
 # Does such a **twin** learn in the same way? A step of gradient descent subtracts the step size $\eta$ times the gradient.
 
@@ -332,8 +332,7 @@ check("unit-row-variance", my_start)
 # ```
 
 # %% [markdown] id="own-try"
-# Let us try it on 64 tokens of cosine 0.5, with matrices as `nn.Linear` draws them. Before the division {eq}`row-variance-at-initialisation`
-# promises $\frac19 \cdot 0.49 \approx 0.05$:
+# Let us try it on 64 tokens of cosine 0.5, with matrices as `nn.Linear` draws them:
 
 # %% id="own-code"
 if my_start is ...:  # not written yet: take ours
@@ -341,6 +340,8 @@ if my_start is ...:  # not written yet: take ours
 
 tokens = np.sqrt(0.5) * (basis[0] + basis[1:])  # of cosine 0.5
 w_query, w_key = rng.uniform(-1, 1, size=(2, d, d_k)) / np.sqrt(d)
+mean_cosine = (1 + 63 * 0.5) / 64
+print(f"promised for a new layer {1 / 3 * 1 / 3 * (1 - mean_cosine):.2f}")
 for w in (w_query, my_start(tokens, w_query, w_key)):
     rows = (tokens @ w) @ (tokens @ w_key).T / np.sqrt(d_k)
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")

@@ -367,7 +367,7 @@ for name, shares in rows.items():
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # Copying all but ends without the two heads, and two others of the same layers hardly matter. But it is *one* head that counts: without head
-# 0 of layer 16 alone at most a tenth is right in any draw, while without head 1 of layer 11 the model copies nearly as before, and so it does
+# 0 of layer 16 alone at most an eighth is right in any draw, while without head 1 of layer 11 the model copies nearly as before, and so it does
 # without the two of layers 1 and 2, although all of these look one token back. So one head out of 270 is needed for this ability, on these words. Neither its map nor what it looks at would have told us which: we had
 # to silence it, with others for control. (How later layers use what it writes is a matter of lesson transformer, to come.)
 

@@ -28,11 +28,14 @@ def memory(q_tiles: int, kv_tiles: int, step: tuple[int, int]) -> None:
         f"Tile {i} of the queries stays on the chip while the tiles of keys and values walk past, one after the other; "
         f"at rest the drawing shows the turn of tile {j} of {kv_tiles}."
     )
-    kept = "Scores and weights live in registers for one step. What is kept is a maximum, a sum and an output for each row."
+    kept = (
+        "Scores and weights live in registers for one step. What is kept is a maximum, a sum and an accumulator a for each row. "
+        "HBM is the large memory of a GPU; shared memory and registers are its fast ones."
+    )
     alt = (
         "Three memories. HBM, large and slow, holds all tiles of Q, K, V and O. Shared memory holds one tile each of Q, K and V. "
-        f"Registers hold one tile of scores, the row maxima and row sums so far, and the output so far, which goes back to HBM at the "
-        f"end. {stay}"
+        f"Registers hold one tile of scores, the row maxima and row sums so far, and the accumulator, which, divided, goes back to HBM at "
+        f"the end as O, beside L. {stay}"
     )
     publish_diagram(drawing.finish(title="Three memories and the walking tile", caption=f"{stay} {kept}", alt=alt))
 
@@ -60,7 +63,7 @@ def _still(drawing: Diagram, q_tiles: int, i: int) -> None:
     drawing.arrow(KEY.bottom, (KEY.x, SCORES.top[1]))
     rows = drawing.box(Area(444, 300, 152, 40), "row max, row sum", role="weights")
     drawing.arrow(SCORES.bottom, rows.top)
-    total = drawing.box(Area(592, 300, 90, 40), f"O_{i} so far", role="output", symbol=True)
+    total = drawing.box(Area(592, 300, 90, 40), "a so far", role="output", symbol=True)
     drawing.arrow(rows.right, total.left)
     drawing.arrow(VALUE.bottom, total.top)
 
@@ -77,7 +80,7 @@ def _walking(drawing: Diagram, kv_tiles: int, i: int, j: int) -> None:
     drawing.box(VALUE, f"V_{j}", role="value", symbol=True)
     drawing.box(SCORES, f"Q_{i} K_{j}^T", role="scores", symbol=True)
     drawing.arrow((348, 306), (252, 306), lit=j == kv_tiles)
-    drawing.text((300, 297), f"O_{i}", symbol=True, lit=j == kv_tiles)
+    drawing.text((300, 297), f"O_{i}, L_{i}", symbol=True, lit=j == kv_tiles)
     drawing.text((300, 324), "at the end", lit=j == kv_tiles)
 
 

@@ -126,9 +126,8 @@ for score, value in zip(s, v, strict=True):  # the only pass
 #  a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j \end{gathered} \key{tiled-attention-update}$$
 
 # %% [markdown] id="blocks-end"
-# At the start $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$. This is the state of no keys. Each turn of the loop adds a
-# block to it, so after the last block it is the state of all keys. Then, for each query, we join $m$ and $\ell$ into one number, and
-# divide:
+# At the start $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$. This is the state of no keys. Each turn of the loop adds a block to it, so
+# after the last block it is the state of all keys. Then, for each query, we join $m$ and $\ell$ into one number, and divide:
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #

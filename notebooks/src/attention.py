@@ -353,7 +353,7 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is here (else this compares nothing), your lines ran in each of the 30 layers for each token that was read, 330 times for the first
+# If the model is on your machine, your lines ran in each of the 30 layers for each token that was read, 330 times for the first
 # sentence. A head has 64 numbers there. Now break them: set `model.attend` to `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and
 # let the model write again. (It is small, so do not trust its facts.)
 

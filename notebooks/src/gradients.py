@@ -4,7 +4,7 @@
 # Training makes a loss fall by nudging the numbers that queries, keys and values are made of. **How does the loss react to each of them, and
 # what does attention then learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and the
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 70 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
@@ -154,7 +154,7 @@ check("gain-over-mixture", my_d_scores)
 # The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so we can use what we know about $Z = P V$. There $dP = dZ\, V^\top$: the
 # gradient of the left factor is the gradient of the product, times the right factor transposed. Now the left factor is $Q$, the right one
 # is $K^\top$, and the scale stays in front. So $dQ = dS\, K / \sqrt{d_k}$. In the transpose, $S^\top = K Q^\top / \sqrt{d_k}$, the left
-# factor is $K$, and the same rule gives $dK$:
+# factor is $K$ and the gradient of the product is $dS^\top$, so the same rule gives $dK$:
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 
@@ -229,8 +229,8 @@ if my_d_key is ...:
 # down, and divide the change of the loss by $2h$. This needs nothing but the forward pass. With numbers of size 1 in float64,
 # $h = 10^{-5}$ is a good step (section {section}`deeper-step`).
 #
-# `check_gradient` does this for every entry of queries, keys and values, and compares the results with those of a backward pass. Here it
-# checks our `backward`, and then two passes in each of which we have planted one wrong line.
+# `check_gradient` does this for every entry of queries, keys and values, with the loss $\sum_{ia} dZ_{ia} Z_{ia}$ for a fixed random $dZ$,
+# which is its gradient at the output. It compares the results with those of a backward pass. Here it checks our `backward`, and then two passes in each of which we have planted one wrong line.
 
 # %% id="check-all"
 rng = np.random.default_rng(3)
@@ -282,7 +282,8 @@ for animal, thing, last in product(animals, things, lasts):
 # Each word gets a random query and key of its own, and a value of zeros with one place for each word. A softmax turns the output $z$ into
 # probabilities: how likely each word is the one meant. The loss is minus the logarithm of the probability of the right word. If that is
 # word $m$, it is $\mathrm{lse}(z) - z_m$. The gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities,
-# less 1 at the right word. Each step takes a random sentence and subtracts its gradients.
+# less 1 at the right word. Each step takes a random sentence and subtracts its gradients (a step size of 1). `looks` multiplies the queries and
+# their steps: 1 is attention, 0 keeps all queries at 0.
 
 
 # %% id="train-code"
@@ -304,7 +305,7 @@ def train(seed, looks=1, steps=840):
 
 
 # %% [markdown] id="train-predict"
-# As a control we also train with `looks=0`: the queries stay 0, so all weights stay equal, and only the values learn. **Predict** how many
+# As a control we also train with `looks=0`: all weights stay equal, and only the values learn. **Predict** how many
 # of the 24 held-out sentences this control gets right (you can count it), and guess how many attention gets right.
 
 
@@ -343,9 +344,11 @@ for steps in (0, 840):
 figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *scores)
 
 # %% [markdown] id="train-notice"
-# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a score rises
-# where its value beats the mixture, {eq}`score-gradient-against-mixture`, and $dQ$ and $dK$ carry that to queries and keys.
-#
+# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, the gradient
+# asks for a higher score where a value beats the mixture, {eq}`score-gradient-against-mixture`, and $dQ$ and $dK$ pass the request on to
+# queries and keys.
+
+# %% [markdown] id="train-keys"
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
 # the one and a low score for the other, so it can choose when the two meet. Their scores are 4.0 and $-2.3$, and the cat gets more than
 # 500 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
@@ -379,7 +382,7 @@ verify_lesson("gradients")
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
-# value beats the present mixture. The queries and keys, which many scores share, decide whether and how far these follow. Now come the
+# value beats the present mixture. The queries and keys, which many scores share, decide whether and how far the scores follow. Now come the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): the loop of differences, another softmax, and batches whose keys are shared.
 # Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 

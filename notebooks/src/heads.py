@@ -130,7 +130,7 @@ for name, cut in cuts.items():
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So "concatenate, then project" is a **sum over heads**,. Each head says with $P_h$ *from where* it
+# So "concatenate, then project" is a **sum over heads**. Each head says with $P_h$ *from where* it
 # reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes. In the card, set
 # all numbers of one head to 0: what is left is the sum of the others.
 
@@ -368,8 +368,8 @@ for name, shares in rows.items():
 # %% [markdown] id="real-answer" tags=["answer"]
 # Copying all but ends without the two heads, and two others of the same layers hardly matter. But it is *one* head that counts: without head
 # 0 of layer 16 alone at most an eighth is right in any draw, while without head 1 of layer 11 the model copies nearly as before, and so it does
-# without the two of layers 1 and 2, although all of these look one token back. So one head out of 270 is needed for this ability, on these words. Neither its map nor what it looks at would have told us which: we had
-# to silence it, with others for control. (How later layers use what it writes is a matter of lesson transformer, to come.)
+# without the two of layers 1 and 2, although all of these look one token back. So of these four heads one is needed for this ability, on these words. Neither its map nor what it looks at would have told us which: we had
+# to silence it, with others for control. How later layers use what it writes is another question.
 
 # %% id="verify-lesson"
 verify_lesson("heads")

@@ -6,13 +6,14 @@
 # one. What is special about it?
 #
 # **Afterwards you can** derive softmax, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 75 minutes, without *Deeper* sections and the
+# and logarithms, partial derivatives, NumPy. **Time:** 80 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores for all tokens:
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores from
+# lesson {lesson}`start`, already halved:
 
 # %% id="first"
 import numpy as np
@@ -85,7 +86,7 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 # $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
 # The graph of $\ln$ bends downwards, so an average of logarithms is at most the logarithm of the average (Jensen's inequality), and
-# equal only if all the numbers are the same:
+# equal exactly if all the numbers are the same:
 #
 # $$\sum_i p_i \ln \frac{e^{z_i}}{p_i} \le \ln \sum_i p_i\, \frac{e^{z_i}}{p_i} = \ln \sum_i e^{z_i}$$
 #
@@ -141,9 +142,8 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
-# to continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights reach 90 percent.
-# **Predict** for $T = 0.5$ and $T = 2$: how many tokens reach 90 percent then: fewer than ten, dozens, or
-# thousands? Does "Paris" stay first?
+# to continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights add up to 90 percent.
+# **Predict** for $T = 0.5$ and for $T = 2$ how many are needed: fewer than ten, dozens, or thousands? Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
@@ -161,9 +161,9 @@ for temperature in ("0.5", "1", "2"):
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
-# To learn, a model needs derivatives of whatever holds its weights. One lemma gives them all.
+# Training needs the derivative of everything that is computed from softmax weights. One lemma gives them all.
 #
-# Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, and let $p = \sigma(z)$. How fast does the average
+# Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, one of the scores, say, and let $p = \sigma(z)$. How fast does the average
 # $\bar f = \sum_j p_j f_j$ change? We write a dot for the derivative with respect to $\theta$, and a bar for an average under $p$.
 #
 # First the weights. As $\ln p_j = z_j - \mathrm{lse}(z)$, we need the derivative of $\mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain
@@ -198,7 +198,8 @@ print(f"covariance: {p @ (f * rate) - (p @ f) * (p @ rate):.2f}")
 figures.covariance(p, rate, f)
 
 # %% [markdown] id="covariance-seen"
-# The covariance is also the weighted average of the areas, $(f_j - \bar f)\, (\dot z_j - \bar{\dot z})$, which are negative at the upper
+# Its value does not change if $f_j$ becomes $f_j - \bar f$, because $\sum_j p_j (\dot z_j - \bar{\dot z}) = 0$. So the covariance is also the
+# weighted average of the areas, $(f_j - \bar f)\, (\dot z_j - \bar{\dot z})$, which are negative at the upper
 # left and the lower right. Here it is 0.34, so the average of $f$ rises. The third token decides: it loses weight, and its $f$ lies far
 # below the average.
 
@@ -207,7 +208,8 @@ figures.covariance(p, rate, f)
 #
 # If the score of "tired" rises, its weight grows, and the others have to pay. Who pays most?
 #
-# Let $s = \sigma(z)$, and raise only $z_j$, at the rate 1. The weight $s_i$ is an average, too: if the list $f$ has 1 at place $i$ and 0
+# From here on the weights are called $s = \sigma(z)$. We raise one score, $z_j$, at the rate 1, and hold the others; the sum of the lemma now
+# runs over $l$. The weight $s_i$ is an average, too: if the list $f$ has 1 at place $i$ and 0
 # elsewhere, its average is $s_i$. In the same way, $\dot z$ is the list with 1 at place $j$. The product of the two lists has the average
 # $s_i$ if $i = j$, and else 0, and the product of their averages is $s_i s_j$. With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and
 # else 0,
@@ -324,12 +326,12 @@ def pull(weights, gradient, axis):
     return weights * (gradient - (weights * gradient).sum(axis=axis, keepdims=True))
 
 
-scores, gradient = np.random.default_rng(0).normal(size=(2, 4, 3))
-scores += 1000
-raised = scores.copy()
-raised[0, 0] += 1e-5
+table, gradient = np.random.default_rng(0).normal(size=(2, 4, 3))
+table += 1000
+moved = table.copy()
+moved[0, 0] += 1e-5
 for axis in (0, 1):
-    before, after = weights_of(scores, axis), weights_of(raised, axis)
+    before, after = weights_of(table, axis), weights_of(moved, axis)
     slope = (gradient * (after - before)).sum() / 1e-5
     pulled = pull(before, gradient, axis)
     print(f"axis {axis}: pulled {pulled[0, 0]:.3f}, slope {slope:.3f}")
@@ -357,7 +359,7 @@ verify_lesson("softmax")
 # - An average under softmax weights changes by the average change plus a covariance, so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
 #
-# Next: why did we halve the scores? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks

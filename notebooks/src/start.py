@@ -31,7 +31,7 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# The words after "cat" look mostly at it, too: even "because" gives it 0.80. Is it only a popular word? Put a colour in the place of "it":
+# All words after "cat" look mostly at "cat", too: even "because" gives 0.80. So is "cat" just popular? Put a colour in the place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -52,7 +52,7 @@ figures.machine()
 # %% [markdown] id="how"
 # We are going to build one head, with numbers so small that you can do every product without paper.
 #
-# **You need** matrix products, $e^x$ and a little Python. **Time:** 60 minutes, then the
+# **You need** matrix products, $e^x$ and a little Python. **Time:** 75 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
 # At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. Formulas with a number in brackets have
 # been checked by machine.
@@ -174,8 +174,8 @@ value = words[:, :2]
 parts = weights[:, None] * value
 output = parts.sum(axis=0)
 columns = ("alive", "tells", "takes alive", "takes tells")
-print(labelled(np.hstack([value, parts]), columns=columns))
-print("the output of it:", output.round(2))
+print(labelled(np.hstack([value, parts]), columns=columns, digits=3))
+print("the output of it:", output.round(3))
 
 # %% [markdown] id="average-notice"
 # This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model multiplies the outputs of its
@@ -246,7 +246,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# Let the words be the rows of a matrix $X$, in the code `words`. Then the queries are the rows of
+# Let the words be the rows of a matrix $X$; here these are the seven rows of three numbers that the code calls `words`. Then the queries are the rows of
 # $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$
 # drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how many
 # times its query takes each row of $W_Q$:
@@ -287,6 +287,8 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 # is $K_{ja}$. A matrix product multiplies rows by columns, and column $j$ of $K^\top$ is key $j$, so all scores are
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
+#
+# For "it" and "cat", $i = 5$ and $j = 2$, this is $4 \cdot 2 + (-2) \cdot 0 + (-2) \cdot 0 = 8$.
 
 # %% [markdown] id="formula-weights"
 # The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks. The weights of this word
@@ -298,7 +300,7 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# The second formula is a softmax of each row, so together the three are the best-known formula of attention,
+# The second formula is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
 # $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
 
 # %% id="formula-table"

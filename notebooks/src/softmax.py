@@ -531,7 +531,7 @@ for temperature in (2.0, 1.0, 0.5):
 # If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of
 # the scores hardly reach the weights: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$.
 # When it gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures both matrices by their
-# *spectral norm*, the largest factor by which they stretch a vector.
+# *spectral norm*, the largest factor by which they stretch a vector. When do small changes of the scores hardly reach the weights?
 
 # %% id="explorable"
 figures.softmax_explorable()

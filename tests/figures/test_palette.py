@@ -77,10 +77,10 @@ def test_no_single_colour_can_reach_four_and_a_half_on_white_and_on_the_dark_pag
     assert max(min(contrast((grey,) * 3, "white"), contrast((grey,) * 3, "#111111")) for grey in greys) < 4.36
 
 
-@pytest.mark.parametrize("sheet", ["commands/lab.css", "authoring/page_template/course/index.html.j2"])
+@pytest.mark.parametrize("sheet", ["commands/lab.css", "site/site.css"])
 def test_the_dark_pages_add_the_share_of_white_that_the_colours_count_on(sheet):
     text = (Path(attn_course.__file__).parent / sheet).read_text(encoding="utf-8")
-    ((keep, gain),) = re.findall(r"RenderedImage img \{\s*filter: contrast\((.*?)\) brightness\((.*?)\)", text)
+    ((keep, gain),) = re.findall(r"(?:RenderedImage|cell_output) img \{\s*filter: contrast\((.*?)\) brightness\((.*?)\)", text)
     for channel in (0.0, 0.5, 1.0):
         filtered = float(gain) * (float(keep) * (channel - 0.5) + 0.5)
         assert filtered == pytest.approx(drawing.lifted((channel,) * 3)[0], abs=0.002)

@@ -38,7 +38,11 @@ ROOMS = {
     "experiments": Room(("torch", "numpy", f"{COURSE}.modules", f"{COURSE}.reference", f"{COURSE}.gpu.ops", f"{COURSE}.language")),
     "distributed": Room(("torch", f"{COURSE}.gpu.ops")),
     "equations": Room(("sympy", "numpy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs")),
-    "tasks": Room(("numpy", "sympy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs"), in_functions=("torch", "IPython")),
+    "tasks": Room(
+        ("numpy", "sympy", f"{COURSE}.formulas", f"{COURSE}.reference", f"{COURSE}.costs"),
+        exactly=(f"{COURSE}.language.stored.stored",),  # maps of the real model, as they lie with the course
+        in_functions=("torch", "IPython"),
+    ),
     "figures": Room(("numpy", "matplotlib", "PIL", "IPython")),
     "checking": Room(("nbformat", "IPython", "nbval", "pytest", f"{COURSE}.tasks", f"{COURSE}.figures")),
     "classroom": Room(

@@ -364,8 +364,6 @@ ORDER = [
         `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate. The last two answers are LaTeX.
         """,
     ),
-    "heads-by-loop",
-    "layer-without-a-head",
     "split-heads",
     "multi-head-attention",
     "decoding-step-flops",
@@ -386,4 +384,6 @@ ORDER = [
     ),
     "layer-without-concatenation",
     "row-of-grouped-head",
+    "heads-by-loop",
+    "layer-without-a-head",
 ]

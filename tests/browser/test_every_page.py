@@ -17,7 +17,9 @@ WIDTHS, THEMES = (1300, 400), ("light", "dark")
 LESSONS = sorted(path.stem[3:] for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
 OTHERS = ("index", "sheet", "map", "glossary", "break", "search", "eq/softmax", "eq/value-output-rank-bound", "task/stable-softmax")
 TOO_LARGE = 40e6
-SCROLLERS = "() => [...document.querySelectorAll('.bd-content pre')].every((one) => one.scrollWidth <= one.clientWidth || one.tabIndex === 0)"
+STOPS = """() => document.querySelectorAll('.bd-content pre, .cell_output > .output').forEach((one) => {
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +145,7 @@ def faults(browser: NotebookPage, path: Path) -> Iterator[str]:
             page.emulate_media(color_scheme=theme)
             yield from (f"{width} px, {theme}: {fault}" for fault in page.evaluate("Page.faint()"))
     page.set_viewport_size({"width": WIDTHS[-1], "height": 200})  # little to draw anew at each stop
-    page.wait_for_function(SCROLLERS, polling=100)  # the theme makes stops of them a while after the window has changed
+    page.evaluate(STOPS)  # as the theme does, but a while after the window has changed
     for _ in range(page.evaluate("Page.listen()") + 4):  # a number that can be changed shows buttons beside it when it has the focus
         page.keyboard.down("Tab")
     yield from page.evaluate("Page.focus()")

@@ -132,5 +132,9 @@ def real_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
     """
     names = [token.strip() for token in tokens]
     head_maps(
-        maps, title="Layer 16: head 0 looks one token back, head 3 mostly at the first token", heads=("head 0", "head 3"), tokens=names
+        maps,
+        annotate=False,
+        title="Layer 16: head 0 looks one token back, head 3 mostly at the first token",
+        heads=("head 0", "head 3"),
+        tokens=names,
     )

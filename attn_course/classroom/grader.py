@@ -22,6 +22,7 @@ from attn_course.classroom.submission import EXERCISES, Submission, SubmissionEr
 from attn_course.classroom.supervisor import ENDED, KILLED, UNCONFINED, ForkServer, OutOfTime, PlainProcesses, Worker, WorkerGone
 from attn_course.numbers import lesson_in
 from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, get_task, judge, registry
+from attn_course.tasks.forbidden import THREADS
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
 from attn_course.tasks.mending import SEARCH_S, Search, search
@@ -31,6 +32,7 @@ END_S = 0.5  # for a worker that has hung up to be gone
 FORMULA_LIMITS, LATEX_S = Limits(cpu_s=20.0), 5.0  # of a process that evaluates LaTeX, for one answer
 FOR_LATEX = 0.25  # of a notebook's time
 GRACE_S = 3.0  # a worker stops its own code; the rest of this time is for saying so
+SETTLE_S = 1.0  # for threads of the learner's that are about to sleep, before an answer that may have none
 MAX_TEXT, MAX_WORDS = 1_000, 300  # of what a worker says in all, of what would mend a formula
 
 
@@ -325,6 +327,8 @@ class _Sitting:
             return _failed(task, refusal)
         cases, limit = self.grader.cases(task), self.limits.call
         results: list[Result] = []
+        if THREADS in task.rules:
+            self.worker.settle(SETTLE_S)
         self._tell("calls", limit + GRACE_S, task=task.id, cases=[dict(case.inputs) for case in cases], limit=limit)
         for case in cases:
             reply = self._hear(limit + GRACE_S)

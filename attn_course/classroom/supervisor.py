@@ -25,6 +25,7 @@ from attn_course.classroom.sandbox import Limits
 
 SCRIPT = Path(fork_server.__file__)
 START_S, END_S = 60.0, 1.0
+PAUSE_S = 0.001  # between two looks at a worker's threads
 _ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 _KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
 KILLED = -9  # exit status of a process that SIGKILL ended
@@ -74,14 +75,14 @@ class Printed:
 class Worker:
     """One confined process that runs one submission.
 
-    `line`: to the process. `home`: its own temporary folder. `printed`: what it prints. `watched`: whether that is taken in here,
-    while the worker is waited for, and not in a thread. `until`: when its time is over in any case, by the monotonic clock;
-    never, unless set. `has_answered`: whether any answer has come. `gone`, `ended`: why it went early, and its exit status once it is
-    ended, as who ends it has them; None where it had to be killed.
+    `line`: to the process. `home`: its own temporary folder. `printed`: what it prints. `pid`: its number, as this process sees it.
+    `watched`: whether what it prints is taken in here, while the worker is waited for, and not in a thread. `until`: when its time is
+    over in any case, by the monotonic clock; never, unless set. `has_answered`: whether any answer has come. `gone`, `ended`: why it
+    went early, and its exit status once it is ended, as who ends it has them; None where it had to be killed.
     """
 
-    def __init__(self, line: socket.socket, home: Path, printed: Printed, *, watched: bool) -> None:
-        self._line, self.home, self._printed, self._watched = line, home, printed, watched
+    def __init__(self, line: socket.socket, home: Path, printed: Printed, pid: int, *, watched: bool) -> None:
+        self._line, self.home, self._printed, self._pid, self._watched = line, home, printed, pid, watched
         self.until = math.inf
         self.has_answered, self.gone = False, ""
         self.ended: int | None = None
@@ -108,6 +109,19 @@ class Worker:
     @property
     def _output(self) -> int | None:
         return self._printed.descriptor if self._watched else None
+
+    def settle(self, within_s: float) -> None:
+        """Wait until all its threads sleep, so that nothing of what ran before runs into what is measured next.
+
+        A thread that has just begun to wait for something needs the processor once more until it does, and gets it late on a machine
+        with other work. The worker itself sees no states of threads. `within_s`: longest time; a thread may go on working.
+        """
+        deadline, before = min(time.monotonic() + within_s, self.until), None
+        while (looks := _threads(self._pid)) and (looks != before or not all(asleep for asleep, _ in looks.values())):
+            if time.monotonic() >= deadline:
+                break
+            before = looks
+            time.sleep(PAUSE_S)
 
     def tell(self, do: str, within_s: float, **message: Any) -> None:
         """Send a request; `hear` returns what comes back, of which there may be several pieces.
@@ -250,6 +264,7 @@ class ForkServer:
 
     def _start(self, limits: Limits, exercise: Mapping[str, Any], formulas: bool) -> Worker:
         assert self._control is not None
+        assert self._process is not None
         if not self._ready:
             self._reply()
             self._ready = True
@@ -273,7 +288,7 @@ class ForkServer:
         finally:
             theirs.close()
             os.close(writing)
-        return Worker(ours, home, Printed(reading), watched=True)
+        return Worker(ours, home, Printed(reading), _youngest(self._process.pid), watched=True)
 
     def _empty_folder(self) -> Path:
         """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time.
@@ -356,7 +371,7 @@ class PlainProcesses:
             raise
         finally:
             os.close(writing)
-        worker = Worker(line, home, printed, watched=False)
+        worker = Worker(line, home, printed, process.pid, watched=False)
         self._processes[id(worker)] = process, reader
         return worker
 
@@ -413,6 +428,28 @@ def _accept(server: socket.socket, token: bytes, process: subprocess.Popen[bytes
         line.close()
     process.kill()
     raise OSError("a worker does not start")
+
+
+def _youngest(pid: int) -> int:
+    """The process that was forked last from this one, or from its children; itself where the system does not tell."""
+    with contextlib.suppress(OSError):
+        while children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            pid = int(children[-1])
+    return pid
+
+
+def _threads(pid: int) -> dict[str, tuple[bool, list[str]]]:
+    """By number of a process's threads, if there are several: whether it sleeps, and how often it was taken off the processor.
+
+    Two looks alike, in which all sleep, say that all slept in between.
+    """
+    found = {}
+    with contextlib.suppress(OSError):  # it has ended, or the system does not tell
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  # it is asked for each task, and a Path is slower
+        for thread in threads if len(threads) > 1 else []:
+            lines = Path(f"/proc/{pid}/task/{thread}/status").read_text(errors="replace").splitlines()
+            found[thread] = "State:\tS (sleeping)" in lines, [line for line in lines if "ctxt_switches:" in line]
+    return found
 
 
 def _environment() -> Mapping[str, str]:

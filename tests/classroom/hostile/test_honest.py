@@ -107,9 +107,13 @@ class Kept:
     def __init__(self, rows): self.softmax = rows.softmax()
 def my_softmax(scores, axis): return Kept(Rows(scores, axis)).softmax
 """,
-    "a thread that waits since before": """
-import threading
-threading.Thread(target=threading.Event().wait, daemon=True).start()
+    "a thread that computes for a while, and waits": """
+import threading, time
+def work():
+    until = time.monotonic() + 0.1
+    while time.monotonic() < until: pass
+    threading.Event().wait()
+threading.Thread(target=work, daemon=True).start()
 def my_softmax(scores, axis):
     e = np.exp(scores - scores.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)

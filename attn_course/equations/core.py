@@ -20,7 +20,7 @@ from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_lost
-from attn_course.equations.same import complain_of_same
+from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_weaker
@@ -243,6 +243,7 @@ class Equation:
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
             saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
+            complain_of_arrows(formula, registered)
             complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
             for first, *_ in self.draws()[:3]:

@@ -26,16 +26,18 @@ Givens = Mapping[str, Any]
 def complain_of_narrowed(formula: Formula, registered: Formula, draws: Sequence[Givens], made: Set[str]) -> None:
     """Complain of the registered formula with a function of a given in its place that does not reach all that the given may be."""
     draw, known = draws[0], {*registered.tree.walk()}
+    trees = [*formula.claims, *(definition.body for definition in formula.definitions.values())]
     for name in sorted(registered.named & formula.named & draw.keys() - made):
         given = as_given(draw[name])
         if not isinstance(given, Given) or given.form in ("opaque", "set") or np.asarray(given.raw).dtype.kind not in "if":
             continue
         mine = [node for node in known if node.kind not in PLAIN and _has(node, name)]
-        if any(node in mine for node in formula.tree.walk()):
-            continue  # it stands there as in the registered formula
-        for part in dict.fromkeys(_parts(formula.tree, name)):
-            value = None if _stands_beside(part, formula.tree, name) else _value(part, formula, draw, name, given.raw)
-            if value is None or np.allclose(value, given.raw) or not _is_instance(formula, registered, draw, name, value):
+        for part in dict.fromkeys(part for tree in trees for part in _parts(tree, name)):
+            if any(_stands_beside(part, tree, name, mine) for tree in trees):
+                continue
+            if not all(_is_instance(part, formula, registered, one, name) for one in (*draws[:3], draws[-1])):
+                continue
+            if all(_is_close(_value(part, formula, one, name, as_given(one[name]).raw), as_given(one[name]).raw) for one in draws[:3]):
                 continue
             positive = all(np.all(np.asarray(getattr(one[name], "raw", one[name])) > 0) for one in draws)
             if not _reaches_all(part, formula, draw, name, given.raw, positive):
@@ -47,11 +49,11 @@ def _has(node: Node, name: str) -> bool:
     return any(one.kind == "name" and one.value == name for one in node.walk())
 
 
-def _stands_beside(part: Node, tree: Node, name: str) -> bool:
-    """Whether a name stands alone in a tree, beside a part and not in it."""
+def _stands_beside(part: Node, tree: Node, name: str, known: Sequence[Node]) -> bool:
+    """Whether a name stands in a tree beside a part and not in it: alone, or in what is known."""
     if tree == part or not _has(tree, name):
         return False
-    if tree.kind in ("name", "entry"):
+    if tree.kind in ("name", "entry") or tree in known:
         return True
     if tree.kind == "product":
         runs = range(len(tree.children) - len(part.children) + 1) if part.kind == "product" else ()
@@ -60,10 +62,10 @@ def _stands_beside(part: Node, tree: Node, name: str) -> bool:
             for same in (part.children, tuple(_turned(one) for one in part.children[::-1])):
                 if tree.children[first:last] == same:
                     rest = (*tree.children[:first], *tree.children[last:])
-                    return any(_stands_beside(part, replace(tree, children=children), name) for children in (rest,) if children)
+                    return any(_stands_beside(part, replace(tree, children=children), name, known) for children in (rest,) if children)
     if not _is_mixed(tree, name) and tree.kind not in ("transpose", "neg", *ABOVE):
         return False  # e^{3 c} for the cube of e^c
-    return any(_stands_beside(part, child, name) for child in tree.children)
+    return any(_stands_beside(part, child, name, known) for child in tree.children)
 
 
 def _turned(node: Node) -> Node:
@@ -97,11 +99,15 @@ def _value(part: Node, formula: Formula, draw: Givens, name: str, raw: Any) -> n
     return data.reshape(np.shape(raw)) if fits and data.shape == np.squeeze(raw).shape else None
 
 
-def _is_instance(formula: Formula, registered: Formula, draw: Givens, name: str, value: np.ndarray) -> bool:
-    """Whether what the registered formula is made of has the values that the form has, once a given has this value.
+def _is_instance(part: Node, formula: Formula, registered: Formula, draw: Givens, name: str) -> bool:
+    """Whether what the registered formula is made of has the values that the form has, once a given has the value of a part.
 
     A part that has the value of all that the given stands in is another wording of that.
     """
+    raw = np.asarray(getattr(as_given(draw[name]), "raw"))  # noqa: B009
+    value = _value(part, formula, draw, name, raw)
+    if value is None:
+        return False
     other = replace(as_given(draw[name]), raw=value[()])
     try:
         own = [data for _, data in parts(formula, draw)]
@@ -128,9 +134,13 @@ def _is_mixed(node: Node, name: str) -> bool:
     return any(one.kind in ("name", "call") and one.value != name for one in node.walk())
 
 
+def _is_close(value: np.ndarray | None, raw: Any) -> bool:
+    return value is not None and np.allclose(value, raw)
+
+
 def _occurs(data: np.ndarray, others: Sequence[np.ndarray]) -> bool:
     wanted = np.sort(data.ravel())
-    return any(np.allclose(wanted, other, rtol=CLOSE, atol=CLOSE * max(float(np.abs(wanted).max(initial=0.0)), 1e-300)) for other in others)
+    return bool(np.isfinite(wanted).all()) and any(np.allclose(wanted, other, rtol=CLOSE, atol=CLOSE * max(float(np.abs(wanted).max(initial=0.0)), 1e-300)) for other in others)
 
 
 def _reaches_all(part: Node, formula: Formula, draw: Givens, name: str, raw: Any, positive: bool) -> bool:
@@ -145,6 +155,7 @@ def _reaches_all(part: Node, formula: Formula, draw: Givens, name: str, raw: Any
         return not np.ndim(raw) and all(abs(step) == 1 for step in steps)
     rng = np.random.default_rng(11)
     one, two = (np.asarray(raw) * np.exp(0.3 * rng.normal(size=np.shape(raw))) + 0.1 * rng.uniform(size=np.shape(raw)) for _ in range(2))
+    two = two if positive else -two
     ends, middle = [at(one[()]), at(two[()])], at(((one + two) / 2)[()])
     if any(end is None for end in (*ends, middle)):
         return True  # nothing is known of it

@@ -339,8 +339,10 @@ def complain_of_less(
             )
     distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
     needless = _identities(registered, tried)
-    (wanted, signs), (found, own_signs) = (count - needless for count in _relations(registered)), _relations(whole)
-    if found + distinctions < wanted and own_signs + distinctions < signs:
+    in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
+    distinctions += in_letters == [False, True]  # a matrix for its entries, which may be told in two ways
+    signs, own_signs = _relations(registered) - needless, _relations(whole)
+    if own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
     (equal, bounds), (own_equal, own_bounds) = _kinds(registered), _kinds(formula)
@@ -528,15 +530,11 @@ def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
     return found
 
 
-def _relations(formula: Formula) -> tuple[int, int]:
-    """Count what is claimed: a chain of equalities as one, which may be made shorter; and by its signs, for two may become one chain."""
+def _relations(formula: Formula) -> int:
+    """Count what is claimed, by its signs: two relations may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
-    chains = [
-        [sign.value for sign, side in zip(chain.children[1::2], chain.children[2::2], strict=True) for _ in range(_weight(sign, side))]
-        for part in (*formula.claims, *both)
-        for chain, _ in relations(part)
-    ]
-    return sum(len(signs) - max(0, signs.count("=") - 1) for signs in chains), sum(map(len, chains))
+    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part)]
+    return sum(_weight(*pair) for chain in chains for pair in zip(chain.children[1::2], chain.children[2::2], strict=True))
 
 
 def _weight(sign: Node, side: Node) -> int:

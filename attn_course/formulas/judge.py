@@ -131,7 +131,7 @@ def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     unused = {
         name
         for name in givens.keys() - used
-        if not aliases(name, givens) & used and not isinstance(getattr(givens[name], "raw", None), Size | Open)
+        if not aliases(name, givens, any_form=True) & used and not isinstance(getattr(givens[name], "raw", None), Size | Open)
     } - formula.spare
     if unused:
         declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""

@@ -1,11 +1,12 @@
 """The registry of equations: the LaTeX that a lesson prints, the givens it is judged on, and the wrong forms it must be told from."""
 
+import contextlib
 import functools
 import importlib
 import itertools
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import isfunction, signature
@@ -17,8 +18,9 @@ from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_lost
-from attn_course.equations.same import complain_of_same
+from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_weaker
@@ -32,7 +34,10 @@ Maker: TypeAlias = Callable[..., Givens]
 Kind: TypeAlias = Literal["claim", "definition", "transcribed"]
 
 DRAWS = 3  # of the givens, at each set of sizes
+_PRODUCT = re.compile(r"\w+ = \w+(?:\^T)?(?: \w+(?:\^T)?)+")
+_NOT_NEGATIVE = re.compile(r"(\\?[A-Za-z]+)\w* >= 0|0 \\le (\\?[A-Za-z]+)")
 _MISSING = re.compile(r"(?:the range of )?(\S+) is (?:not known|neither given|not given)")
+_BOUND = re.compile(r"(?P<start>\\sum\s*_\s*\{\s*\w)\s*=\s*1\s*\}\s*\^(?P<end>\w|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 SAME = 1e-10  # by which the numbers of a side may differ that is always the same
 
 
@@ -178,6 +183,8 @@ class Equation:
             clause.partition("=")[0].strip(): clause.strip() for clause in re.split(r",?\s*\\q?quad", self.registered) if "=" in clause
         }
         unknown = _MISSING.match(problem)
+        if unknown and (shorter := _BOUND.sub(lambda sum: sum[0] if unknown[1] not in sum["end"] else sum["start"] + "}", latex)) != latex:
+            return self._ready(shorter)  # whatever it is called, a sum from 1 on ends where what it indexes ends
         solved = unknown and any(
             left.strip() in given and unknown[1] in right
             for left, _, right in (clause.partition("=") for clause in re.split(r",?\s*\\q?quad", latex))
@@ -201,7 +208,7 @@ class Equation:
             return replace(self, make=_naming(self.make, name, "")) if all(known) else None
         entries = name.swapcase()
         matrix = [getattr(formulas.as_given(draw[entries]), "form", "") for draw in givens] if entries in givens[0] else []
-        return replace(self, make=_naming(self.make, name, entries)) if {*matrix} in ({"matrix"}, {"row"}) else None
+        return replace(self, make=_naming(self.make, name, entries)) if {*matrix} in ({"matrix"}, {"row"}, {"column"}) else None
 
     def _without(self, formula: Formula) -> "Equation":
         """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
@@ -214,6 +221,7 @@ class Equation:
         left = {name: formulas.Open() if name in names else given for name, given in givens.items()}
         try:
             formula = formulas.formula_of(self.registered or self.latex, left)
+            formula.spare = frozenset(left)
             return names <= formula.definitions.keys() and bool(formulas.judge(formula, left))
         except FormulaError:
             return False
@@ -235,7 +243,9 @@ class Equation:
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
             saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
-            complain_of_weaker(formula, registered, _by_size(self.draws()))
+            complain_of_arrows(formula, registered)
+            complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
+            complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
             for first, *_ in self.draws()[:3]:
                 complain_of_lost(whole, registered, first)
             of_its_kind = _kept(self.make, self.sizes, self.label, registered.latex)
@@ -248,8 +258,24 @@ class Equation:
 
     def _with_what_is_known(self, formula: Formula) -> Formula:
         """Return a formula behind what the text says beside it of the givens that do not stand in it."""
-        known = [latex for latex in self.beside if self.read(latex).named & formula.given - formula.named]
+        known = [latex for latex in self._known() if self.read(latex).named & formula.given - formula.named]
         return self.read(r", \qquad ".join([*known, formula.latex])) if known else formula
+
+    def _known(self) -> Iterator[str]:
+        """Yield what the text says beside the formula: what is registered so, and products such as W = W_Q W_K^T that are assumed."""
+        yield from self.beside
+        for said in filter(_PRODUCT.fullmatch, self.assumes):
+            latex = re.sub(r"_(\w\w+)", r"_{\1}", said.replace("^T", r"^\top"))
+            with contextlib.suppress(FormulaError):
+                formulas.judge_draws(self.read(latex), itertools.chain(*self.draws()))
+                yield latex
+
+    def _may_vanish(self) -> set[str]:
+        """Return the names of what the texts of its lesson say that it is 0 or more, unless it comes from a softmax."""
+        home = self.make.__module__.rpartition(".")[0]
+        said = [text for one in REGISTRY.loaded() if one.make.__module__.startswith(home) for text in (*one.assumes, one.latex)]
+        found = {name for text in said for pair in _NOT_NEGATIVE.findall(text) for name in pair if name}
+        return {name for name in found if not any(re.search(rf"{re.escape(name)}\w* = .*softmax", text) for text in self.assumes)}
 
     def _compare_measured(self) -> None:
         for draw in itertools.chain(*self.draws()):
@@ -289,7 +315,8 @@ def _naming(make: Maker, name: str, entries: str) -> Maker:
             return {**givens, name: formulas.Size(sizes[name])}
         known = formulas.as_given(givens[entries])
         if isinstance(known, Given) and np.ndim(known.raw) == 2:
-            known = replace(known, form="matrix")
+            matrix = replace(known, form="matrix")
+            return {**givens, entries: known if known.form == "column" else matrix, name: matrix}
         return {**givens, entries: known, name: known}
 
     return more
@@ -322,7 +349,7 @@ def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formul
     draws = _draws(make, sizes, label)
     formula = formulas.formula_of(latex, draws[0][0])
     smallest = _smallest(draws)
-    moved = [*saying.shuffled(formula, smallest[0]), *saying.negated(formula, smallest[0])]
+    moved = [*saying.shuffled(formula, smallest[0]), *saying.negated(formula, smallest[0], [*itertools.chain(*draws)])]
     return formula, saying.trials(formula, smallest), moved
 
 
@@ -451,6 +478,10 @@ class Registry:
         found = replace(found, may_be=may_be, beside=tuple(beside))
         self._equations[label] = found
         return found
+
+    def loaded(self) -> Iterable[Equation]:
+        """Return the equations that are loaded so far."""
+        return self._equations.values()
 
     def lessons(self) -> list[str]:
         """Return the slugs of the lessons that have equations, in their order."""

@@ -4,8 +4,9 @@ r"""Sides that are the same by what everybody knows: the order of terms, transpo
 nothing of the law that a registered formula states. Brackets are kept as they stand, for associativity is such a law.
 """
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from attn_course.formulas import Formula, Malformed, Node, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.judge import chains
 from attn_course.formulas.relations import links
-from attn_course.formulas.tree import bound_by
+from attn_course.formulas.tree import bound_by, relations
 
 NUMBER = ("number", "dot", "bars", "norm", "big")  # what is its own transpose
 LETTER = "\N{SUPERSCRIPT ONE}"  # before the letters of sums, which are numbered
@@ -28,6 +29,56 @@ def complain_of_same(formula: Formula, registered: Formula, draw: Mapping[str, A
             _are_same(one, other, is_number) for _, one, other, is_number in _pairs(registered, draw)
         ):
             raise Malformed("both sides are the same: it says nothing", chain.place, formula.latex)
+
+
+def complain_of_arrows(formula: Formula, registered: Formula) -> None:
+    r"""Complain of A \iff A, and of an arrow that solves for nothing where the registered one solves for something."""
+    arrows = [node for node in formula.tree.walk() if node.value == r"\iff"]
+    for arrow in arrows:
+        for (one, _), (other, _) in itertools.product(*map(relations, arrow.children)):
+            if _say_the_same(one, other):
+                raise Malformed("both sides of the arrow say the same", arrow.place, formula.latex)
+    wanted = [node for node in registered.tree.walk() if node.value == r"\iff"]
+    names = {name for arrow in wanted for side in arrow.children for chain, _ in relations(side) if (name := _solved_for(chain))}
+    ends = [end for arrow in arrows for side in arrow.children for chain, _ in relations(side) for end in _only_ends(chain, names)]
+    for name in names - {name for name in names for end in ends if _is_alone(name, end)} if arrows else ():
+        raise Malformed(f"this is weaker: the registered formula says what {name} is", arrows[0].place, formula.latex)
+
+
+def _say_the_same(one: Node, other: Node) -> bool:
+    """Whether two equalities are one, but for a factor and terms that are moved across."""
+    if any(len(chain.children) != 3 or chain.children[1].value != "=" for chain in (one, other)):
+        return False
+    left, right = ([*_terms(replace(chain, kind="sum", children=(chain.children[0], Node("neg", chain.children[2:]))), True).items()] for chain in (one, other))
+    first, second = ({term: times for term, times in side if abs(times) > 1e-12} for side in (left, right))
+    if first.keys() != second.keys():
+        return False
+    ratios = [first[term] / second[term] for term in first]
+    return max(ratios, default=1.0) - min(ratios, default=1.0) < 1e-9
+
+
+def _solved_for(chain: Node) -> str:
+    """Return the name that an equality or a bound says outright; "" if it does not."""
+    left, right = chain.children[0], chain.children[-1]
+    return left.value if left.kind == "name" and not _has(right, left.value) and right.kind not in ("name", "number") else ""
+
+
+def _only_ends(chain: Node, names: Set[str]) -> Iterator[Node]:
+    """Yield the sides in which a name stands that does not stand in the others."""
+    for end in chain.children[::2]:
+        if any(_has(end, name) and sum(_has(other, name) for other in chain.children[::2]) == 1 for name in names):
+            yield end
+
+
+def _is_alone(name: str, end: Node) -> bool:
+    """Whether no other symbol stands in a side, or in the one of its terms or factors in which that name stands."""
+    mine = [child for child in end.children if _has(child, name)] if end.kind in ("sum", "product", "over", "dot") else [end]
+    symbols = {one.value for part in mine for one in part.walk() if one.kind in ("name", "index")}
+    return symbols == {name}
+
+
+def _has(node: Node, name: str) -> bool:
+    return any(one.kind == "name" and one.value == name for one in node.walk())
 
 
 def _pairs(formula: Formula, draw: Mapping[str, Any]) -> Iterator[tuple[Node, Node, Node, bool]]:

@@ -6,8 +6,9 @@ nothing of it: `(J - J) \mathbf{1} = 0`. Where one side is a number as printed, 
 knows. `Equation.whatever` names the few givens for which an identity holds for good reason.
 """
 
+import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ from attn_course.formulas.relations import ORDERS
 from attn_course.formulas.tree import relations
 
 ALIKE = 1e-9  # numbers that are closer to each other, in parts of the largest, count as one
+MOST_TERMS = 6  # of an equality that are moved across
 MOST_DRAWS = 12  # that are made again to see what comes from what
 KNOWN: dict[str, Callable[..., Any]] = {r"\ln": np.log, r"\exp": np.exp, r"\tanh": np.tanh, r"\cos": np.cos, r"\sin": np.sin}
 KNOWN |= dict.fromkeys((r"\sigma", "softmax"), lambda z: np.exp(z) / np.exp(z).sum(axis=-1, keepdims=True))
@@ -178,12 +180,14 @@ def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
     return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved]
 
 
-def negated(formula: Formula, draw: Givens) -> list[Trial]:
-    """Try a formula with each of its givens negated: a square or an absolute value does not see it."""
+def negated(formula: Formula, draw: Givens, draws: Sequence[Givens]) -> list[Trial]:
+    """Try a formula with each of its givens negated, unless it is positive in all draws: a square or an absolute value does not see it."""
     found = []
     for name, thing in draw.items():
         given = as_given(thing)
         if isinstance(given, Given) and given.form != "opaque" and np.asarray(given.raw).dtype.kind in "fc":
+            if all(np.all(np.asarray(getattr(one[name], "raw", one[name])) > 0) for one in draws):
+                continue
             givens = {**draw, **dict.fromkeys(aliases(name, draw), replace(given, raw=-np.asarray(given.raw)))}
             found.append(Trial(name, givens, fallen(formula, givens), negated=True))
     return found
@@ -335,8 +339,10 @@ def complain_of_less(
             )
     distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
     needless = _identities(registered, tried)
-    (wanted, signs), (found, own_signs) = (count - needless for count in _relations(registered)), _relations(whole)
-    if found + distinctions < wanted and own_signs + distinctions < signs:
+    in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
+    distinctions += in_letters == [False, True]  # a matrix for its entries, which may be told in two ways
+    signs, own_signs = _relations(registered) - needless, _relations(whole)
+    if own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
     (equal, bounds), (own_equal, own_bounds) = _kinds(registered), _kinds(formula)
@@ -369,8 +375,9 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
             trial.negated
             and not np.ndim(given.raw)
             and trial.name in named
-            and _changes(registered, draw, trial)
-            and not _changes(formula, draw, trial)
+            and _changes(registered, draw, trial.givens)
+            and not _changes(formula, draw, trial.givens)
+            and _changes(formula, draw, {**draw, trial.name: replace(given, raw=1.3 * np.asarray(given.raw) + 0.1)})
         ):
             said = f"the registered formula says it of every {trial.name}, and this sees it only up to its sign"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
@@ -380,9 +387,9 @@ def _is_one_entry(node: Node) -> bool:
     return node.kind == "entry" and node.children[1].kind == "number"
 
 
-def _changes(formula: Formula, draw: Givens, trial: Trial) -> bool:
-    """Whether a side of a formula has other numbers in a trial, or is a number as printed."""
-    before, after = sides(formula, draw), sides(formula, trial.givens)
+def _changes(formula: Formula, draw: Givens, other: Givens) -> bool:
+    """Whether a side of a formula has other numbers with other givens, or is a number as printed."""
+    before, after = sides(formula, draw), sides(formula, other)
     return any(
         one.printed or not np.array_equal(end, other)
         for one, two in zip(before, after, strict=True)
@@ -425,14 +432,46 @@ def complain_of_another(formula: Formula, registered: Formula, tried: Iterable[T
     if signs != {"="} or limited or any(trial.fallen for trial in tried):
         return
     found = [parts(formula, draw) for draw in draws]
-    judged = [sides(registered, draw) for draw in draws]
-    wanted = [[values for one in each for values in (one.left, one.right)] for each in judged]
-    wanted_numbers = [[_distinct(values) for values in side] for side in zip(*wanted, strict=True)]
-    for part in zip(*found, strict=False):
-        numbers = [_distinct(values) for values in part]
-        if any(_proportional(numbers, side) for side in wanted_numbers):
+    for wanted in _ends_of(registered, draws):
+        if any(_proportional([_distinct(values) for _, values in part], wanted) for part in zip(*found, strict=False)):
+            return
+    ends = [*_ends_of(formula, draws)]
+    for other in _rearranged(registered):
+        if any(_proportional(own, wanted) for wanted in _ends_of(other, draws) for own in ends):
             return
     raise Malformed("no side of the registered formula stands in it: it speaks of something else", formula.tree.place, formula.latex)
+
+
+def _ends_of(formula: Formula, draws: Sequence[Givens]) -> Iterator[list[np.ndarray]]:
+    """Yield the numbers of each side of a formula, draw by draw."""
+    judged = [[values for one in sides(formula, draw) for values in (one.left, one.right)] for draw in draws]
+    yield from ([*map(_distinct, side)] for side in zip(*judged, strict=True))
+
+
+def _rearranged(formula: Formula) -> Iterator[Formula]:
+    """Yield an equality of numbers with some of its terms, or of its factors, on the one side and the others on the other."""
+    (chain, _), *others = relations(formula.tree)
+    if others or len(chain.children) != 3:
+        return
+    left, sign, right = chain.children
+    for kind, turn in (("sum", _negative), ("product", _inverse)):
+        here, there = ([*side.children] if side.kind == kind else [side] for side in (left, right))
+        every = [*here, *map(turn, there)]
+        for count in range(1, len(every) if len(every) <= MOST_TERMS else 1):
+            for chosen in itertools.combinations(range(len(every)), count):
+                moved = [Node(kind, tuple(one for place, one in enumerate(every) if place in chosen))]
+                moved.append(Node(kind, tuple(turn(one) for place, one in enumerate(every) if place not in chosen)))
+                tree = formula.tree.map(lambda node: replace(node, children=(moved[0], sign, moved[1])) if node == chain else node)  # noqa: B023
+                with contextlib.suppress(FormulaError):
+                    yield formula.with_tree(tree)
+
+
+def _negative(node: Node) -> Node:
+    return Node("neg", (node,))
+
+
+def _inverse(node: Node) -> Node:
+    return Node("over", (Node("number", (), "1"), node), "/")  # of a number: a matrix has none
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
@@ -491,15 +530,11 @@ def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
     return found
 
 
-def _relations(formula: Formula) -> tuple[int, int]:
-    """Count what is claimed: a chain of equalities as one, which may be made shorter; and by its signs, for two may become one chain."""
+def _relations(formula: Formula) -> int:
+    """Count what is claimed, by its signs: two relations may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
-    chains = [
-        [sign.value for sign, side in zip(chain.children[1::2], chain.children[2::2], strict=True) for _ in range(_weight(sign, side))]
-        for part in (*formula.claims, *both)
-        for chain, _ in relations(part)
-    ]
-    return sum(len(signs) - max(0, signs.count("=") - 1) for signs in chains), sum(map(len, chains))
+    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part)]
+    return sum(_weight(*pair) for chain in chains for pair in zip(chain.children[1::2], chain.children[2::2], strict=True))
 
 
 def _weight(sign: Node, side: Node) -> int:

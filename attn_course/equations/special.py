@@ -91,7 +91,7 @@ def bent(value: Any, kind: str, count: int = 0) -> Any:
     elif kind == "masked":
         other[..., 0] = -np.inf
     elif kind == "zero in a row":
-        other[(0,) * (other.ndim > 1)] = 0.0
+        other[0] = 0.0
     else:
         other[...] = 0.0 if kind == "zero" else -np.inf
     return other

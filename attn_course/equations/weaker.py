@@ -5,9 +5,10 @@ least as many, be it in several clauses, or it has summed them up: `\sum_i a_i =
 registered formula does without is needless, or it leaves cases out.
 """
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -15,18 +16,20 @@ import numpy as np
 
 from attn_course.equations.saying import SPACE
 from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, judge_draws, sides, values_of, write
+from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.tree import relations
 
 PREMISES = ("given", "implies")
 STRICT = ("<", ">")
+WHOLE, TINY = (1.0, -1.0, 2.0, 3.0), 1e-12  # numbers at which something may be 0
 SLACK = 1e-7  # by so much of their size two bounds of one thing may differ
 LESS = {r"\le": (r"\min", r"\max"), r"\ge": (r"\max", r"\min")}  # what says less, to the left and to the right of a bound
 STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\max", r"\arg\min")  # they take a value repeatedly
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
 
-def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
-    """Complain of a formula with fewer cases than the registered one, or with a premise that it does without."""
+def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str] = frozenset()) -> None:
+    """Complain of a formula with fewer cases than the registered one, or with a premise that it does without; `vanishing`: the names of what may be 0."""
     limited = [node for node in registered.tree.walk() if node.kind in PREMISES]
     _complain_of_premises(formula, registered, limited, draws)
     if not any(_bounded_extremes(registered)):
@@ -41,7 +44,7 @@ def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Ma
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)
     _complain_of_larger(formula, registered, draws)
-    _complain_of_zeros(formula, registered, draws)
+    _complain_of_zeros(formula, registered, draws, vanishing)
     wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
         wanted = {place: count for place, count in wanted.items() if place.startswith("=")}  # a bound of the largest is one of each
@@ -68,22 +71,59 @@ def _complain_of_derivatives(formula: Formula, registered: Formula) -> None:
                 raise _weaker("says what the derivative is, and here stand two derivatives", chain, formula)
 
 
-def _complain_of_zeros(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
-    """Complain of a division by something that may be 0, since it is negative here and positive there; the registered formula has none."""
-    known = {*_divisors(registered.tree)}
+def _complain_of_zeros(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str]) -> None:
+    """Complain of a division by what may be 0 where the registered formula has a value.
+
+    It may if it is negative here and positive there, if the text says of it that it is 0 or more, or if it is 0 at a whole number.
+    """
+    known = [*_divisors(registered.tree)]
     below = [node for node in _divisors(formula.tree) if node not in known]
-    if below and not any(_with_both_signs(registered, [*known], draws)):
-        for node in _with_both_signs(formula, below, draws):
+    if not below:
+        return
+    own, others = _numbers_of(formula, below, draws), _numbers_of(registered, known, draws)
+    signed = any(_has_both_signs(numbers) for numbers in others.values())
+    for node in below:
+        same = any(_have_the_same_sizes(own[node], other) for other in others.values())
+        said = any(_base(factor) in vanishing for factor in (node.children if node.kind == "product" else (node,)))
+        if not same and (said or (_has_both_signs(own[node]) and not signed) or _is_zero_somewhere(node, formula, registered, draws[0])):
             raise Malformed(f"{write(node)} may be 0, and here something is divided by it", node.place, formula.latex)
 
 
-def _with_both_signs(formula: Formula, nodes: Sequence[Node], draws: Sequence[Mapping[str, Any]]) -> Iterator[Node]:
-    """Yield the nodes that are negative somewhere and positive elsewhere."""
-    signs: dict[Node, set[float]] = {node: set() for node in nodes}
-    for draw in draws:
-        for node, numbers in values_of(formula, draw, nodes).items():
-            signs[node] |= {float(sign) for sign in np.sign(numbers[np.isfinite(numbers)]).ravel()}
-    yield from (node for node in nodes if {-1.0, 1.0} <= signs[node])
+def _have_the_same_sizes(some: np.ndarray, others: np.ndarray) -> bool:
+    one, other = (np.unique(np.round(np.abs(numbers), 9)) for numbers in (some, others))
+    return one.shape == other.shape and np.allclose(one, other)
+
+
+def _base(node: Node) -> str:
+    """Return the name of what an entry, a value or a power is one of."""
+    return _base(node.children[0]) if node.kind in ("entry", "power") else node.value if node.kind in ("name", "call") else ""
+
+
+def _is_zero_somewhere(node: Node, formula: Formula, registered: Formula, draw: Mapping[str, Any]) -> bool:
+    """Whether it is 0 with a whole number, not 0, in the place of a given, for which the sides of the registered formula are finite."""
+    for name in {one.value for one in node.walk() if one.kind == "name" and one.value in draw}:
+        given = as_given(draw[name])
+        if isinstance(given, Given) and np.asarray(given.raw).dtype.kind == "f":
+            for number in WHOLE:
+                givens = {**draw, name: replace(given, raw=np.full(np.shape(given.raw), number)[()])}
+                with contextlib.suppress(FormulaError, ValueError), np.errstate(all="ignore"):
+                    values = values_of(formula, givens, [node])[node]
+                    if values.size and np.all(np.abs(values) < TINY):
+                        ends = [end for one in sides(registered, givens) for end in (one.left, one.right) if end.dtype.kind == "f"]
+                        if all(np.isfinite(end).all() for end in ends):
+                            return True
+    return False
+
+
+def _numbers_of(formula: Formula, nodes: Sequence[Node], draws: Sequence[Mapping[str, Any]]) -> dict[Node, np.ndarray]:
+    """Return the finite numbers that nodes are in all draws."""
+    found = [values_of(formula, draw, nodes) for draw in draws] if nodes else []
+    values = {node: np.concatenate([one[node] for one in found]) for node in nodes}
+    return {node: numbers[np.isfinite(numbers)] for node, numbers in values.items()}
+
+
+def _has_both_signs(numbers: np.ndarray) -> bool:
+    return bool(numbers.size) and bool(numbers.min() < 0 < numbers.max())
 
 
 def _divisors(tree: Node) -> Iterator[Node]:

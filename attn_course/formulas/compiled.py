@@ -27,11 +27,10 @@ class Formula:
     """A tree, analysed once and evaluated on many givens.
 
     `tree` is what `read` returned, `names` are those of the givens, as for `read`, and `ranges` those of declared ranges of indices;
-    `latex` is for messages. `equal_terms`: whether a sum or a product may have terms that do not depend on its index.
+    `latex` is for messages.
     """
 
-    def __init__(self, tree: Node, names: Iterable[str], ranges: Iterable[str] = (), latex: str = "", equal_terms: bool = False) -> None:
-        self.equal_terms = equal_terms
+    def __init__(self, tree: Node, names: Iterable[str], ranges: Iterable[str] = (), latex: str = "") -> None:
         self.spare = frozenset[str]()  # names of givens that need not stand in it
         self.tree, self.latex = tree, latex or write(tree)
         self.given = {name.removesuffix("()") for name in names}
@@ -181,9 +180,8 @@ class Formula:
             for left, right in zip(node.children[::2], node.children[2::2], strict=False):
                 if left == right or _in_order(left) == _in_order(right):
                     raise Malformed("both sides are the same", (left.place[0], right.place[1]))
-        elif node.kind in ("big", "set", "integral") and node.value != r"\lim":
-            unused = bound_by(node) - node.children[-1].letters()
-            for letter in unused if not (self.equal_terms and node.value in (r"\sum", r"\prod")) else ():
+        elif node.kind in ("big", "set", "integral") and node.value not in (r"\lim", r"\sum", r"\prod"):  # equal terms may be added
+            for letter in bound_by(node) - node.children[-1].letters():
                 raise Malformed(f"the index {letter.rstrip(OWN)} is not used in what stands behind", node.children[0].place)
         elif node.kind == "call" and node.value in self.definitions and node.children[0] != self.definitions[node.value].beneath:
             raise Malformed(f"what stands beneath {node.value} differs from its definition", node.place)

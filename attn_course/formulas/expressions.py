@@ -16,6 +16,7 @@ from attn_course.formulas.tree import FAMILY, Node, bound_in
 RELATIONS = frozenset(["=", "<", ">", r"\le", r"\ge", r"\ne", r"\in", r"\notin", r"\approx", r"\xrightarrow"])
 ARROWS = frozenset([r"\Rightarrow", r"\iff"])
 OPERATIONS = {r"\cdot": "dot", r"\odot": "odot", r"\times": "times", r"\cap": "intersection", r"\cup": "union"}
+OPERATIONS |= dict.fromkeys((r"\bmod", r"\text{mod}"), "mod")
 OPERATIONS |= dict.fromkeys((r"\oplus", r"\uplus", r"\otimes", "*", r"\circ"), "operator")
 FUNCTIONS = {
     name: name for name in (r"\ln", r"\exp", r"\log", r"\cos", r"\sin", r"\tan", r"\tanh", r"\sinh", r"\cosh", r"\max", r"\min", r"\sigma")
@@ -128,6 +129,9 @@ class Expressions(Brackets):
             if first == r"\circ" and first not in self.functions:
                 kind = "odot"
             left = Node(kind, (left, right), first if kind in ("over", "operator") else "", self.since(start))
+            if kind == "mod":
+                whole = Node("floor", (replace(left, kind="over", value="/"),), "", left.place)
+                left = Node("sum", (left.children[0], Node("neg", (Node("product", (right, whole)),))), "", left.place)
         return left
 
     @placed

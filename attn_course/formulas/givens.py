@@ -266,13 +266,13 @@ def alike(one: Any, two: Any) -> bool:
     return type(one) is type(two)
 
 
-def aliases(name: str, givens: Mapping[str, Any]) -> set[str]:
+def aliases(name: str, givens: Mapping[str, Any], any_form: bool = False) -> set[str]:
     """Return the names of the arrays that are the same as that one, such as P and p: a matrix, and its entries."""
     one = as_given(givens[name])
     if not isinstance(one, Given) or one.form == "opaque" or not np.ndim(one.raw):
         return {name}
     others = {other: as_given(given) for other, given in givens.items()}
-    same = {other for other, two in others.items() if isinstance(two, Given) and two.form == one.form and np.array_equal(one.raw, two.raw)}
+    same = {other for other, two in others.items() if isinstance(two, Given) and (any_form or two.form == one.form) and np.array_equal(one.raw, two.raw)}
     return {name} | same
 
 

@@ -79,8 +79,8 @@ def sides(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     return _judged(Evaluation(formula, givens), refute=False)
 
 
-def parts(formula: Formula, givens: Mapping[str, Any]) -> list[np.ndarray]:
-    """Return the values of all parts of a formula, in the order in which they are evaluated. Raises Malformed as `judge`."""
+def parts(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[Node, np.ndarray]]:
+    """Return all parts of a formula with their values, in the order in which they are evaluated. Raises Malformed as `judge`."""
     evaluation = _Noting(formula, givens)
     _judged(evaluation, refute=False)
     return evaluation.parts
@@ -99,13 +99,13 @@ class _Noting(Evaluation):
 
     def __init__(self, formula: Formula, givens: Mapping[str, Any]) -> None:
         super().__init__(formula, givens)
-        self.parts: list[np.ndarray] = []
+        self.parts: list[tuple[Node, np.ndarray]] = []
         self.wanted: dict[Node, list[np.ndarray]] = {}
 
     def value(self, node: Node) -> Value:
         """Return the value of a node, and keep it."""
         found = super().value(node)
-        self.parts.append(found.data)
+        self.parts.append((node, found.data))
         if self.wanted and node in self.wanted and found.form == "scalar" and found.data.dtype.kind == "f":
             self.wanted[node].append(found.data)
         return found
@@ -131,7 +131,7 @@ def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
     unused = {
         name
         for name in givens.keys() - used
-        if not aliases(name, givens) & used and not isinstance(getattr(givens[name], "raw", None), Size | Open)
+        if not aliases(name, givens, any_form=True) & used and not isinstance(getattr(givens[name], "raw", None), Size | Open)
     } - formula.spare
     if unused:
         declared = " as an index: its letter is declared, and no other may stand for it" if is_range(givens[min(unused)]) else ""

@@ -269,6 +269,8 @@ class Scope:
         if len(spans) > 1:
             said = [f"from {first} to {first + count - 1} in {write(base)}" for (first, count), base in spans.items()]
             raise Malformed(f"{letter.rstrip(OWN)} runs {' and '.join(said)}", list(spans.values())[1].place)
+        if not spans and not states and letter.endswith(OWN) and (only := self._only_span()):
+            states.append(only)  # N_ij = [i = j + 1] is as long as all that is given
         if not spans and not states:
             unknown = f"the range of {letter.rstrip(OWN)} is not known"
             raise Malformed(f"{unknown}: it is the index of nothing that has a length", scope.place)
@@ -276,6 +278,16 @@ class Scope:
         self.run_over(letter, np.arange(first, first + count))
         if spans:
             self.whole[letter] = (first, count)
+
+    def _only_span(self) -> tuple[int, int] | None:
+        """Return where all axes of the given arrays start, and how long they are; None if there are several lengths."""
+        arrays = [given for given in self.givens.values() if isinstance(given, Given) and given.form not in ("opaque", "set")]
+        spans = {span for given in arrays if np.ndim(given.raw) for span in self._spans(given)}
+        return spans.pop() if len(spans) == 1 else None
+
+    def _spans(self, given: Given) -> list[tuple[int, int]]:
+        value = given.value(self.axes)
+        return [(value.start(place), length) for place, length in enumerate(value.indexed.shape[self.axes :])]
 
     def _carrying(self, base: Node, letter: str) -> Value | None:
         """Return the value of what an index stands at; of its other letters, those that are not in force yet are put in force for it."""

@@ -304,7 +304,7 @@ def _compiled(frame: Node, tree: Node, names: tuple[str, ...], latex: str) -> Fo
     """Return an expression beneath the left side, ready for any givens."""
     twice = Node("neg", (Node("neg", (tree,), place=tree.place),), place=tree.place)  # never the same as the left side
     chain = Node("chain", (frame, EQUALS, twice), place=tree.place)
-    return Formula(Node("formula", (chain,)), names, latex=latex, equal_terms=True)
+    return Formula(Node("formula", (chain,)), names, latex=latex)
 
 
 def _beneath(chain: Node) -> Node:

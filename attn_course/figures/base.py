@@ -4,7 +4,7 @@ import html
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from attn_course.figures.narrow import NARROW_INCHES, squeezed
 from attn_course.figures.palette import GRID, INK
 from attn_course.figures.vector import vector
 
@@ -87,13 +88,14 @@ class Picture:
 
     svg: str
     alt: str
+    narrow: str = ""  # the same for a phone, where there is room for its words
 
     def __repr__(self) -> str:
         """Return the words, which are all that a text terminal can show."""
         return f"[figure] {self.alt}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {"image/svg+xml": self.svg, "text/plain": repr(self)}, {"image/svg+xml": {"alt": self.alt}}
+        return {"image/svg+xml": self.svg, "text/plain": repr(self)}, {"image/svg+xml": {"alt": self.alt, "narrow": self.narrow}}
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,11 @@ def publish(figure: Figure, alt: str) -> None:
     least eight words on one line. Raises ValueError if `alt` is too short, or the figure has no title of at least three words.
     """
     taken = photograph(figure, alt)
+    with course_look():
+        set_title(figure, figure.get_suptitle().replace("\n", " "), NARROW_INCHES)
+        slim = replace(taken, narrow=squeezed(figure))
     figure.clear()
-    display(taken)
+    display(slim)
     display(Words(alt))
 
 
@@ -147,13 +152,12 @@ def titled(title: str, width: float, height: float) -> Figure:
     """Return a figure that holds nothing but its title."""
     layout = ConstrainedLayoutEngine(w_pad=PADDING_INCHES, h_pad=0.1, wspace=0.04, hspace=0.04)
     figure = Figure(figsize=(width, height), layout=layout)
-    set_title(figure, title)
+    set_title(figure, title, width)
     return figure
 
 
-def set_title(figure: Figure, title: str) -> None:
-    """Write the finding above the panels, flush left, in as few lines as fit and these of similar length."""
-    width = float(figure.get_size_inches()[0])
+def set_title(figure: Figure, title: str, width: float) -> None:
+    """Write the finding above the panels, flush left, in as few lines as fit a sheet of so many inches and these of similar length."""
     text = figure.suptitle(require_title(title), x=PADDING_INCHES / width, ha="left", fontsize=12, fontweight="bold", linespacing=1.25)
     room = (width - 2 * PADDING_INCHES) * figure.dpi
     one_line = text.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width

@@ -149,17 +149,21 @@ class Sources:
                 for kind in {"text/markdown", "text/html"} & set(data):
                     data[kind] = self._links("".join(data[kind]))
                 if "image/svg+xml" in data:
-                    output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), output["metadata"]["image/svg+xml"]["alt"])}
+                    output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
         book["cells"] = list(_in_one_fold(book["cells"]))
         title = book["cells"][0]
         title["source"] = f"{title['source']}\n\n{self._take_away(unit)}"
         return book
 
-    def _plot(self, svg: str, alt: str) -> str:
-        """Write a plot into a file of its own and return how a page shows it: its letters are the page's, and its ink follows the theme."""
-        name = f"_static/plots/{sha256(svg.encode()).hexdigest()[:16]}.svg"
-        self._write(name, svg)
-        return f'<img class="attn-plot" src="{name}" alt="{html.escape(alt)}">'
+    def _plot(self, svg: str, alt: str, narrow: str) -> str:
+        """Write a plot into files of its own and return how a page shows it; on a phone one that has no narrow form scrolls."""
+        wide, slim = (f"_static/plots/{sha256(each.encode()).hexdigest()[:16]}.svg" for each in (svg, narrow))
+        self._write(wide, svg)
+        if narrow:
+            self._write(slim, narrow)
+        source = f'<source media="(max-width: 600px)" srcset="{slim}">' if narrow else ""
+        kind = "attn-plot" if narrow else "attn-plot only-wide"
+        return f'<picture class="{kind}">{source}<img src="{wide}" alt="{html.escape(alt)}"></picture>'
 
     def _take_away(self, unit: Unit) -> str:
         download = f'<a href="notebooks/{unit.path.name}" download>Download this notebook</a>'

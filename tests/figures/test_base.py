@@ -1,5 +1,6 @@
 """A figure arrives as a picture, as compared text and in words, or it does not arrive at all."""
 
+import re
 import subprocess
 import sys
 from functools import partial
@@ -77,6 +78,19 @@ def test_settings_of_the_reader_neither_change_the_figure_nor_get_lost(shown):
         figures.bars(["a", "b"], {"w": [0.4, 0.6]}, title=TITLE, alt=ALT, x_label="entry", y_label="weight")
         assert matplotlib.rcParams["font.size"] == 31
     assert shown[0].svg == shown[2].svg
+
+
+def test_a_plot_is_drawn_for_a_phone_too_unless_its_words_or_panels_lose_their_room(shown):
+    with base.picture(title=TITLE, alt=ALT) as (ax,):
+        ax.plot([0, 1, 3])
+    for columns, words in ((1, "words that need more room than a phone has"), (9, "")):
+        with base.picture(title=TITLE, alt=ALT, columns=columns) as axes:
+            for at in (0.0, 0.4):
+                axes[0].text(at, 0.5, words)
+    with base.picture(title=TITLE, alt=ALT, width=14.0) as (ax,):
+        ax.set_xlabel("a label that is wider than the narrow sheet of a phone can hold in one line")
+    plots = [each for each in shown if isinstance(each, base.Picture)]
+    assert [int(re.search(r'width="(\d+)"', each.narrow)[1]) if each.narrow else 0 for each in plots] == [403, 0, 0, 0]
 
 
 def test_the_edge_check_can_fail():

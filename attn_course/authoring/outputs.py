@@ -90,7 +90,7 @@ def _printed_findings(text: str) -> Iterator[str]:
 
 def _image_findings(mime: str, content: Any, metadata: dict[str, Any], text: str) -> Iterator[str]:
     if mime not in ("image/png", "image/svg+xml"):
-        yield f"wanted pictures as image/png, got {mime}"
+        yield f"wanted pictures as image/svg+xml or image/png, got {mime}"
     alt = metadata.get(mime, {}).get("alt", "")
     if not alt.strip():
         yield f"wanted alt text in the metadata of {mime} (draw with attn_course.figures), got none"

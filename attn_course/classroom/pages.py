@@ -38,7 +38,7 @@ def environment() -> Environment:
     )
     made.filters |= {"counted": counted, "eq": eq, "sentence": sentence, "task_number": task_number}
     made.filters["typeset"] = typeset
-    made.filters |= {"base64": lambda content: base64.b64encode(content).decode("ascii"), "split_at_code": _CODE.split}
+    made.filters |= {"base64": lambda content: base64.b64encode(content.encode()).decode("ascii"), "split_at_code": _CODE.split}
     return made
 
 

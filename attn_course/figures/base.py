@@ -1,11 +1,10 @@
 """How a figure reaches the reader: as a picture, as text that is compared, and in words beneath it."""
 
 import html
-import io
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from PIL import Image
 
+from attn_course.figures.narrow import NARROW_INCHES, squeezed
 from attn_course.figures.palette import GRID, INK
+from attn_course.figures.vector import vector
 
-DPI = 144
-DISPLAY_DPI = 96  # the picture holds DPI / DISPLAY_DPI pixels per pixel of the page, so it stays crisp on dense screens
 WIDTH_INCHES = 7.4
 PADDING_INCHES = 0.14
-COLOURS = 256  # a chart has few; a palette takes a third of the bytes of full colour
-LARGE = 0.0005  # share of the picture: colours of areas stay exact, however alike
-ALIKE = 16.0  # levels of 255: what lies so near to a commoner colour, as on smoothed edges, takes that
 
 LOOK = {
     "axes.edgecolor": INK,
@@ -89,20 +84,18 @@ def require_alt(alt: str) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG with its words: what a notebook shows, and what a plain interpreter prints."""
+    """An SVG with its words: what a notebook shows, and what a plain interpreter prints."""
 
-    png: bytes
+    svg: str
     alt: str
-    width_pixels: int
-    height_pixels: int
+    narrow: str = ""  # the same for a phone, where there is room for its words
 
     def __repr__(self) -> str:
         """Return the words, which are all that a text terminal can show."""
         return f"[figure] {self.alt}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        size = {"width": self.width_pixels, "height": self.height_pixels}
-        return {"image/png": self.png, "text/plain": repr(self)}, {"image/png": {"alt": self.alt, **size}}
+        return {"image/svg+xml": self.svg, "text/plain": repr(self)}, {"image/svg+xml": {"alt": self.alt, "narrow": self.narrow}}
 
 
 @dataclass(frozen=True)
@@ -126,60 +119,6 @@ def course_look() -> Iterator[None]:
         yield
 
 
-def render(figure: Figure) -> bytes:
-    """Return the figure as the bytes of a PNG without a ground; the same figure gives the same bytes on the same machine."""
-    with course_look():
-        figure.set_dpi(DPI)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-    return encode_png(np.asarray(canvas.buffer_rgba()), DPI)
-
-
-def encode_png(pixels: np.ndarray, dots_per_inch: int) -> bytes:
-    """Return a PNG of few colours: those of areas are exact, others take a commoner one that looks alike.
-
-    `pixels` (height, width, 4): red, green, blue, alpha; the same pixels always give the same bytes. `dots_per_inch`: resolution
-    noted in the file.
-    """
-    seen = np.ascontiguousarray(np.where(pixels[..., 3:] > 0, pixels, 0))  # what cannot be seen has one colour
-    every = seen.view(np.uint32).ravel()
-    packed, counts = np.unique(every, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    colours = packed[order, None].view(np.uint8)
-    kept, taken = _commoner(colours, int((counts > LARGE * every.size).sum()))
-    place = taken[np.argsort(order)][np.searchsorted(packed, every)]  # the same as return_inverse, in a fifth of its time
-    picture = Image.fromarray(place.reshape(pixels.shape[:2]).astype(np.uint8), "P")
-    colours = colours[kept]
-    picture.putpalette(colours.tobytes(), "RGBA")
-    file = io.BytesIO()
-    picture.save(file, "png", dpi=(dots_per_inch, dots_per_inch), compress_level=8, transparency=colours[:, 3].tobytes())
-    return file.getvalue()
-
-
-def _commoner(colours: np.ndarray, exact: int) -> tuple[list[int], np.ndarray]:
-    """Return which of the colours, the commonest first, a palette holds, and for each colour its place there."""
-    looks, alike = _weighed(colours), ALIKE
-    while True:
-        kept: list[int] = []
-        taken = np.full(len(colours), -1)
-        while len(kept) <= COLOURS and (taken < 0).any():
-            first = int((taken < 0).argmax())
-            near = (taken < 0) & (np.abs(looks - looks[first]).max(axis=1) <= alike) & (np.arange(len(colours)) >= exact)
-            near[first] = True
-            taken[near] = len(kept)
-            kept.append(first)
-        if len(kept) <= COLOURS:
-            return kept, taken
-        alike *= 1.5
-        exact //= 2
-
-
-def _weighed(colours: np.ndarray) -> np.ndarray:
-    """Return colours as they look: a nearly transparent one is nearly the page, whatever its hue."""
-    alpha = colours[:, 3:].astype(np.float64)
-    return np.hstack([colours[:, :3] * alpha / 255, alpha])
-
-
 def publish(figure: Figure, alt: str) -> None:
     """Show a figure: the picture with its alternative text, then a folded line "Figure in words".
 
@@ -190,8 +129,11 @@ def publish(figure: Figure, alt: str) -> None:
     least eight words on one line. Raises ValueError if `alt` is too short, or the figure has no title of at least three words.
     """
     taken = photograph(figure, alt)
+    with course_look():
+        set_title(figure, figure.get_suptitle().replace("\n", " "), NARROW_INCHES)
+        slim = replace(taken, narrow=squeezed(figure))
     figure.clear()
-    display(taken)
+    display(slim)
     display(Words(alt))
 
 
@@ -202,21 +144,20 @@ def photograph(figure: Figure, alt: str) -> Picture:
     """
     require_alt(alt)
     require_title(figure.get_suptitle().replace("\n", " "))
-    width, height = (round(float(inches) * DISPLAY_DPI) for inches in figure.get_size_inches())
-    return Picture(render(figure), alt, width, height)
+    with course_look():
+        return Picture(vector(figure), alt)
 
 
 def titled(title: str, width: float, height: float) -> Figure:
     """Return a figure that holds nothing but its title."""
     layout = ConstrainedLayoutEngine(w_pad=PADDING_INCHES, h_pad=0.1, wspace=0.04, hspace=0.04)
     figure = Figure(figsize=(width, height), layout=layout)
-    set_title(figure, title)
+    set_title(figure, title, width)
     return figure
 
 
-def set_title(figure: Figure, title: str) -> None:
-    """Write the finding above the panels, flush left, in as few lines as fit and these of similar length."""
-    width = float(figure.get_size_inches()[0])
+def set_title(figure: Figure, title: str, width: float) -> None:
+    """Write the finding above the panels, flush left, in as few lines as fit a sheet of so many inches and these of similar length."""
     text = figure.suptitle(require_title(title), x=PADDING_INCHES / width, ha="left", fontsize=12, fontweight="bold", linespacing=1.25)
     room = (width - 2 * PADDING_INCHES) * figure.dpi
     one_line = text.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width

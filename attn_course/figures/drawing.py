@@ -113,23 +113,23 @@ def draw_heatmap(
 
 def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
     """Cover the marked cells with stripes, so that "hidden" is not mistaken for "small"."""
-    cells = [Path.unit_rectangle().transformed(Affine2D().translate(column - 0.5, row - 0.5)) for row, column in np.argwhere(masked)]
+    few = masked.size <= MOST_ANNOTATED_CELLS
+    cells = []
+    for row, line in enumerate(masked):
+        turns = np.flatnonzero(np.diff(line, prepend=False, append=False))
+        runs = [(column, column + 1) for column in np.flatnonzero(line)] if few else zip(turns[::2], turns[1::2], strict=True)
+        cells += [Path.unit_rectangle().transformed(Affine2D().scale(end - at, 1).translate(at - 0.5, row - 0.5)) for at, end in runs]
     if cells:
-        border = 0.4 if masked.size <= MOST_ANNOTATED_CELLS else 0.0
+        border = 0.4 if few else 0.0
         outline = Path.make_compound_path(*cells)  # one patch: thousands of hatched ones take seconds
         ax.add_patch(PathPatch(outline, facecolor="none", edgecolor=INK, hatch="///", linewidth=border))
 
 
 def write_in_cell(ax: Axes, image: AxesImage, row: int, column: int, value: float, text: str, points: float) -> None:
-    """Write a number on its cell, dark on light colours and light on dark ones; on middle colours it is dark with a light rim.
-
-    A dark page of the course lifts both, so that on middle colours neither of them alone can be read.
-    """
+    """Write a number on its cell, dark on light colours and light on dark ones."""
     behind = image.to_rgba(np.array(value))
-    read = {front: min(contrast(front, behind), contrast(lifted(front), lifted(behind))) for front in (LIGHT, DARK)}
-    colour, best = max(read.items(), key=lambda each: each[1])
-    rim = None if best >= 4.5 else [patheffects.withStroke(linewidth=points / 5, foreground=LIGHT)]  # a wider one fills the digits
-    ax.text(column, row, text, ha="center", va="center", color=colour if rim is None else DARK, fontsize=points, path_effects=rim)
+    colour = max(LIGHT, DARK, key=lambda front: contrast(front, behind))
+    ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=points)
 
 
 def _points_that_fit(ax: Axes, columns: int, letters: int) -> float:

@@ -23,12 +23,13 @@ SCORES = OKABE_ITO["sky blue"]
 GRADIENT = OKABE_ITO["orange"]
 OUTPUT = OKABE_ITO["black"]
 
-# What stands on the page itself is drawn on no ground of its own, so it must be seen on a white page and on a dark one. No colour has
-# a contrast above 4.35 to both white and #111111; the ink has 4.5 to white, and dark pages of the course lighten plots (LIFT).
+# What stands on the page itself is drawn on no ground of its own. Ink has a colour for light pages and one for dark ones; curves keep
+# theirs, and dark pages add a share of white (vector.py).
 INK = "#72777D"
+INK_ON_LIGHT, INK_ON_DARK = "#535A63", "#B4BCC6"
 GRID = INK + "48"  # a share of the ink: faint on every page
 SHADE = INK + "2A"
-LIFT = 0.15  # share of white that a dark page of the course adds: the filter of pictures in lab.css and on the static page
+LIFT = 0.15
 
 # On a ground of its own, such as the cell of a heatmap, ink is dark or light as the ground asks.
 DARK = "#000000"

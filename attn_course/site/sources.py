@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ class Sources:
 
     def write(self) -> None:
         """Write all sources."""
-        for name in ("_static/alive", "_static/katex", "eq", "task"):
+        for name in ("_static/alive", "_static/katex", "_static/plots", "eq", "task"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True)
         for name in ("site.css", "site.js"):
@@ -147,13 +148,22 @@ class Sources:
                 data = output.get("data", {})
                 for kind in {"text/markdown", "text/html"} & set(data):
                     data[kind] = self._links("".join(data[kind]))
-                if "image/png" in data:
-                    words = "".join(data.get("text/plain", "")).removeprefix("[figure] ")
-                    output.setdefault("metadata", {}).setdefault("image/png", {})["alt"] = words
+                if "image/svg+xml" in data:
+                    output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
         book["cells"] = list(_in_one_fold(book["cells"]))
         title = book["cells"][0]
         title["source"] = f"{title['source']}\n\n{self._take_away(unit)}"
         return book
+
+    def _plot(self, svg: str, alt: str, narrow: str) -> str:
+        """Write a plot into files of its own and return how a page shows it; on a phone one that has no narrow form scrolls."""
+        wide, slim = (f"_static/plots/{sha256(each.encode()).hexdigest()[:16]}.svg" for each in (svg, narrow))
+        self._write(wide, svg)
+        if narrow:
+            self._write(slim, narrow)
+        source = f'<source media="(max-width: 600px)" srcset="{slim}">' if narrow else ""
+        kind = "attn-plot" if narrow else "attn-plot only-wide"
+        return f'<picture class="{kind}">{source}<img src="{wide}" alt="{html.escape(alt)}"></picture>'
 
     def _take_away(self, unit: Unit) -> str:
         download = f'<a href="notebooks/{unit.path.name}" download>Download this notebook</a>'

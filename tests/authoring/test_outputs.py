@@ -36,7 +36,7 @@ REFUSED = {
         display({"image/png": PNG, "text/plain": "<Figure>"}, {"image/png": {"alt": "A line rises."}}),
         "wanted the alt text in text/plain too, where it is compared, got '<Figure>'",
     ),
-    "a JPEG": (display({"image/jpeg": PNG}, {"image/jpeg": {"alt": "x"}}), "wanted pictures as image/png, got image/jpeg"),
+    "a JPEG": (display({"image/jpeg": PNG}, {"image/jpeg": {"alt": "x"}}), "pictures as image/svg.xml or image/png, got image/jpeg"),
     "a picture inside HTML": (display({"text/html": "<img src='data:image/png;base64,iVBO'>"}), "got one as base64 inside text"),
     "too large a picture": (
         display({"image/png": "A" * (MAX_IMAGE_BYTES + 4), "text/plain": "x"}, {"image/png": {"alt": "x"}}),

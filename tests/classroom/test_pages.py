@@ -48,7 +48,7 @@ def is_inert(text):
     return (
         set(page.tags) <= allowed
         and not any(name.startswith("on") for name, _ in page.attributes)
-        and all(source.startswith("data:image/png;base64,") or re.fullmatch(r"feedback/[^:]*\.html", source) for source in sources)
+        and all(source.startswith("data:image/svg+xml;base64,") or re.fullmatch(r"feedback/[^:]*\.html", source) for source in sources)
         and "default-src 'none'" in text
     )
 

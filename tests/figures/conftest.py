@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -14,6 +15,7 @@ from tests.browser.notebook_page import CALM, required_browser
 from tests.figures.looks import faults
 from tests.figures.support import Shown
 
+DPI = 144
 SIZE = {"width": 960, "height": 640}
 
 
@@ -23,20 +25,19 @@ def shown(monkeypatch) -> Shown:
     seen = Shown()
     for room in (base, card, diagram, explorable):
         monkeypatch.setattr(room, "display", seen.append)
-    render, encode = base.render, base.encode_png
+    vector = base.vector
 
-    def encode_and_keep(pixels: np.ndarray, dots_per_inch: int) -> bytes:
-        seen.pixels = pixels
-        return encode(pixels, dots_per_inch)
-
-    def render_and_look(figure: Figure) -> bytes:
-        png = render(figure)
+    def draw_and_look(figure: Figure) -> str:
+        svg = vector(figure)
+        figure.set_dpi(DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        seen.pixels = np.asarray(canvas.buffer_rgba())
         if not seen:  # what is drawn again is compared with this
             seen.faults += faults(figure, seen.pixels)
-        return png
+        return svg
 
-    monkeypatch.setattr(base, "encode_png", encode_and_keep)
-    monkeypatch.setattr(base, "render", render_and_look)
+    monkeypatch.setattr(base, "vector", draw_and_look)
     return seen
 
 

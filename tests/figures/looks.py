@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from attn_course.figures.drawing import contrast, lifted
+from attn_course.figures.drawing import contrast
 from attn_course.figures.palette import DARK, LIGHT
+from attn_course.figures.vector import THEMED
 
 DARK_PAGES = ("#111111", "#1C2128")
-ON_A_CELL = 3.7  # what black or white can promise on every colour of a map, on a light page and on a dark one
+ON_A_CELL = 4.4  # black on brown, the darkest neutral colour, has 4.46
 
 
 def faults(figure: Figure, pixels: np.ndarray) -> list[str]:
@@ -24,7 +25,8 @@ def faults(figure: Figure, pixels: np.ndarray) -> list[str]:
 
 def on_pages(colour: Any) -> float:
     """Return the least contrast of a colour to a white page, and to dark ones as the course shows them."""
-    return min(contrast(colour, "white"), *(contrast(lifted(colour), page) for page in DARK_PAGES))
+    light, dark = THEMED.get(to_hex(colour), (colour, colour))
+    return min(contrast(light, "white"), *(contrast(dark, page) for page in DARK_PAGES))
 
 
 def _ground(pixels: np.ndarray) -> Iterator[str]:
@@ -43,7 +45,7 @@ def _pale_texts(figure: Figure, pixels: np.ndarray) -> Iterator[str]:
         elif (ground := _colour_behind(text, pixels)) is None:
             least, wanted = on_pages(text.get_color()), 4.5
         else:
-            least, wanted = min(contrast(text.get_color(), ground), contrast(lifted(text.get_color()), lifted(ground))), ON_A_CELL
+            least, wanted = contrast(text.get_color(), ground), ON_A_CELL
         if least < wanted:
             yield f"the text {text.get_text()!r} has a contrast of {least:.2f}"
 

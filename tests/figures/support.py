@@ -1,6 +1,5 @@
 """What a reader would see: the objects a figure hands to the front end, its picture as pixels, and the cards of all lessons."""
 
-import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib import image
 from matplotlib.colors import to_rgb
 
 import attn_course
@@ -71,11 +69,10 @@ class Pictures:
         assert shown == []
 
 
-def decode(png: bytes, page: str = "white") -> np.ndarray:
-    """Read a PNG with matplotlib's reader and lay it on a page: (height, width, 3) uint8."""
-    pixels = image.imread(io.BytesIO(png), format="png")
-    ground = np.array(to_rgb(page))
-    return np.round((pixels[..., 3:] * pixels[..., :3] + (1 - pixels[..., 3:]) * ground) * 255).astype(np.uint8)
+def on_page(pixels: np.ndarray, page: str = "white") -> np.ndarray:
+    """Lay what was drawn (height, width, 4) on a page: (height, width, 3) uint8."""
+    share = pixels[..., 3:] / 255
+    return np.round(share * pixels[..., :3] + (1 - share) * 255 * np.array(to_rgb(page))).astype(np.uint8)
 
 
 def ink_touches_the_edge(pixels: np.ndarray) -> bool:
@@ -89,10 +86,10 @@ def assert_sound(shown: Shown, draw: Callable[[], object], at_most: int = 60_000
     draw()
     draw()
     first, words, second, _ = shown
-    pixels = decode(first.png)
+    pixels = on_page(shown.pixels)
     assert first == second, "two drawings of the same numbers differ"
     assert words.alt == first.alt, "the words beneath are not those of the picture"
-    assert len(first.png) < at_most, f"the picture takes {len(first.png)} bytes"
+    assert len(first.svg) < at_most, f"the picture takes {len(first.svg)} bytes"
     assert not ink_touches_the_edge(pixels), "a label is clipped"
     assert 0.02 < (pixels != 255).any(axis=-1).mean() < 0.9, "the picture is blank, or all ink"
     assert not shown.faults, shown.faults

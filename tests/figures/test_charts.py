@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from attn_course import figures
 from attn_course.figures import palette
 from attn_course.figures.base import course_look
-from attn_course.figures.drawing import colour_scale, contrast, draw_heatmap, lifted, number, spread_apart
-from attn_course.figures.palette import LIGHT
-from tests.figures.support import decode, ink_touches_the_edge
+from attn_course.figures.drawing import colour_scale, contrast, draw_heatmap, number, spread_apart
+from tests.figures.support import ink_touches_the_edge, on_page
 
 WORDS = {"title": "What the picture says at once", "alt": "A picture with enough words to stand in for itself."}
 AXES = {"x_label": "x", "y_label": "y"}
@@ -70,15 +69,13 @@ def test_a_signed_matrix_is_white_at_zero_and_equally_strong_on_both_sides():
 
 
 @pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("seen", [to_rgb, lifted])
-def test_numbers_on_cells_can_be_read_on_every_colour_of_both_maps(seen, signed):
+def test_numbers_on_cells_can_be_read_on_every_colour_of_both_maps(signed):
     ax = Figure().subplots()
     numbers = np.linspace(-1.0 if signed else 0.0, 1.0, 41)
     drawn = draw_heatmap(ax, numbers[None], signed=signed, annotate=True)
     assert len(ax.texts) == len(numbers)
     for text, value in zip(ax.texts, numbers, strict=True):
-        behind = LIGHT if text.get_path_effects() else drawn.to_rgba(value)[:3]  # a rim is light
-        assert contrast(seen(text.get_color()), seen(behind)) >= 4.5
+        assert contrast(text.get_color(), drawn.to_rgba(value)[:3]) >= 4.5
 
 
 def test_masked_cells_may_hold_infinities_and_visible_ones_may_not(shown):
@@ -128,14 +125,13 @@ def test_alt_and_title_cannot_be_left_out():
 )
 def test_nothing_is_clipped(shown, draw):
     draw()
-    pixels = decode(shown.picture.png)
-    assert not ink_touches_the_edge(pixels)
-    assert len(shown.picture.png) < 60_000
+    assert not ink_touches_the_edge(on_page(shown.pixels))
+    assert len(shown.picture.svg) < 60_000
 
 
 def test_curves_keep_the_colour_of_their_role(shown):
     figures.lines([0, 1], {"query": [0, 1], "key": [1, 0]}, colors={"query": palette.QUERY, "key": palette.KEY}, **WORDS, **AXES)
-    pixels = decode(shown.picture.png)
+    pixels = on_page(shown.pixels)
     assert share_of(pixels, palette.QUERY) > 0.001
     assert share_of(pixels, palette.KEY) > 0.001
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from attn_course.figures import class_report
 from attn_course.figures.base import WIDTH_INCHES
-from tests.figures.support import decode, ink_touches_the_edge
+from tests.figures.support import ink_touches_the_edge, on_page
 
 LONG = "2.9 a name that is far too long to stand beside a bar $x_i$ and needs to be cut somewhere"
 
@@ -107,8 +107,8 @@ def test_the_check_for_crossed_labels_can_fail(monkeypatch):
         lambda: class_report.common_mistakes([LONG], [1]),
     ],
 )
-def test_no_label_is_cut_and_equal_data_give_equal_bytes(picture):
+def test_no_label_is_cut_and_equal_data_give_equal_bytes(shown, picture):
     first = picture()
-    assert not ink_touches_the_edge(decode(first.png))
-    assert len(first.png) < 60_000
-    assert picture().png == first.png
+    assert not ink_touches_the_edge(on_page(shown.pixels))
+    assert len(first.svg) < 60_000
+    assert picture().svg == first.svg

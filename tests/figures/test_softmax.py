@@ -8,7 +8,7 @@ import pytest
 
 from attn_course.figures.words import listed, short
 from attn_course.lessons.softmax import figures
-from tests.figures.support import Pictures, decode, ink_touches_the_edge
+from tests.figures.support import Pictures, ink_touches_the_edge, on_page
 
 X = np.linspace(-4, 4, 41)
 LSE = np.array([math.log(math.exp(x) + 1) for x in X])
@@ -50,7 +50,7 @@ class TestPictures(Pictures):
 @pytest.mark.parametrize("numbers", [[1.0, 2.0, 5.0], [5.0, 2.0, 1.0], [2.0, 5.0, 1.0]])
 def test_labels_stay_in_the_picture_wherever_the_dots_lie(shown, numbers):
     figures.covariance([0.9, 0.05, 0.05], [0.0, 1.0, 2.0], numbers)
-    assert not ink_touches_the_edge(decode(shown.picture.png))
+    assert not ink_touches_the_edge(on_page(shown.pixels))
 
 
 def test_numbers_in_prose():

@@ -25,6 +25,7 @@ from attn_course.commands import (
     release,
     similarity,
     site,
+    slides,
 )
 from attn_course.commands.extras import missing_extra
 from attn_course.commands.terminal import BadInput, Failure
@@ -43,6 +44,7 @@ app.command(rich_help_panel=_TEACH)(release.release)
 app.command(rich_help_panel=_TEACH)(grade.grade)
 app.command(rich_help_panel=_TEACH)(similarity.similarity)
 app.command(rich_help_panel=_TEACH)(site.site)
+app.command(rich_help_panel=_TEACH)(slides.slides)
 app.command(rich_help_panel=_AUTHORS)(bench.bench)
 app.add_typer(nbgrader.app, name="nbgrader", rich_help_panel=_TEACH)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)

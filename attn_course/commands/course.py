@@ -29,6 +29,16 @@ def find_course(*starts: Path) -> Path:
     raise BadInput(f"no course here: neither {Path.cwd()} nor a folder above holds the course's exercises/; {advice}")
 
 
+def course_to_read() -> Path:
+    """Return the course's root for a command that writes nothing there: a wheel brings one wherever it runs."""
+    try:
+        return find_course()
+    except BadInput:
+        if not BROUGHT.is_dir():
+            raise
+        return BROUGHT
+
+
 def add_own(folder: Path) -> None:
     """Let a command know a teacher's own tasks; BadInput if the folder holds none."""
     from attn_course.tasks import registry

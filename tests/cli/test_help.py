@@ -11,7 +11,7 @@ from attn_course import __version__, cli
 from attn_course.commands.terminal import Failure
 
 COMMANDS = ["lab", "check", "progress", "formulas", "notation", "model", "doctor", "release", "grade", "similarity", "site", "bench"]
-COMMANDS += ["nbgrader", "nbgrader prepare", "nbgrader export", "notebooks", "notebooks build", "notebooks check"]
+COMMANDS += ["slides", "nbgrader", "nbgrader prepare", "nbgrader export", "notebooks", "notebooks build", "notebooks check"]
 
 
 def test_help_lists_every_command_in_its_group_and_the_version_is_that_of_the_package(attn_course):

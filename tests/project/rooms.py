@@ -60,7 +60,7 @@ ROOMS = {
     "site": Room(
         ("docutils", "sphinx", *(f"{COURSE}.{room}" for room in ("authoring", "equations", "tasks", "figures", "game", "notation"))),
         exactly=(COURSE, f"{COURSE}.__version__"),
-        in_functions=("py_mini_racer",),
+        in_functions=("py_mini_racer", "markdown_it", "mdit_py_plugins", "sphinx_revealjs"),
     ),
     "cli": Room(
         anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core", "jupyter_server.services"),  # lab's server

@@ -12,6 +12,7 @@ import typer
 
 from attn_course.commands import (
     bench,
+    cards,
     check,
     doctor,
     formulas,
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 _INTERRUPTED = 130
 _LEARN, _TEACH, _AUTHORS = "For learners", "For teachers", "For authors"
-for _command in (lab.lab, check.check, progress.progress, formulas.formulas, notation.notation, model.model, doctor.doctor):
+for _command in (lab.lab, check.check, progress.progress, cards.cards, formulas.formulas, notation.notation, model.model, doctor.doctor):
     app.command(rich_help_panel=_LEARN)(_command)
 app.command(rich_help_panel=_TEACH)(release.release)
 app.command(rich_help_panel=_TEACH)(grade.grade)

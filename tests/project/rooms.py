@@ -65,7 +65,7 @@ ROOMS = {
     "cli": Room(
         anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core", "jupyter_server.services"),  # lab's server
         exactly=(COURSE, f"{COURSE}.__version__"),
-        in_functions=(COURSE, *LAST),
+        in_functions=(COURSE, *LAST, "genanki", "markdown_it"),  # genanki: an extra
     ),
 }
 WORKER_HALF = (  # what runs a learner's code knows no answer: these files import but each other and WORKER_NEEDS

@@ -3,6 +3,7 @@
 PYTHON ?= python3 python3.13 python3.12 python3.11 python
 TORCH_INDEX ?=
 MODEL ?=
+UV ?= $(shell command -v uv)
 PYTEST_ARGS ?= -n logical --maxprocesses 4 --dist worksteal
 # The workers share the cores: threads that wait for each other's turn took a quarter of the CPU time of the layers' tests.
 ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
@@ -81,12 +82,15 @@ $(VENV)/pyvenv.cfg:
 	fi; \
 	exit 1
 
-ALL := [author,class,site,test]
+ALL := [author,cards,class,site,test]
+
+# uv is quicker; where it cannot reach what pip is configured to, pip does it.
+get = $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python $(1) || )$(PIP) install $(1)
 
 # Whoever installs more has installed what the others need.
 define install
-	$(if $(TORCH_INDEX),$(PIP) install --no-deps --index-url "$(TORCH_INDEX)" -c constraints.txt torch)
-	$(PIP) install -c constraints.txt -e '.$(1)'
+	$(if $(TORCH_INDEX),$(call get,--no-deps --index-url "$(TORCH_INDEX)" -c constraints.txt torch))
+	$(call get,-c constraints.txt -e '.$(1)')
 endef
 
 $(VENV)/.runtime: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt

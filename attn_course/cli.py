@@ -12,6 +12,7 @@ import typer
 
 from attn_course.commands import (
     bench,
+    cards,
     check,
     doctor,
     formulas,
@@ -25,6 +26,7 @@ from attn_course.commands import (
     release,
     similarity,
     site,
+    slides,
 )
 from attn_course.commands.extras import missing_extra
 from attn_course.commands.terminal import BadInput, Failure
@@ -37,12 +39,13 @@ app = typer.Typer(
 )
 _INTERRUPTED = 130
 _LEARN, _TEACH, _AUTHORS = "For learners", "For teachers", "For authors"
-for _command in (lab.lab, check.check, progress.progress, formulas.formulas, notation.notation, model.model, doctor.doctor):
+for _command in (lab.lab, check.check, progress.progress, cards.cards, formulas.formulas, notation.notation, model.model, doctor.doctor):
     app.command(rich_help_panel=_LEARN)(_command)
 app.command(rich_help_panel=_TEACH)(release.release)
 app.command(rich_help_panel=_TEACH)(grade.grade)
 app.command(rich_help_panel=_TEACH)(similarity.similarity)
 app.command(rich_help_panel=_TEACH)(site.site)
+app.command(rich_help_panel=_TEACH)(slides.slides)
 app.command(rich_help_panel=_AUTHORS)(bench.bench)
 app.add_typer(nbgrader.app, name="nbgrader", rich_help_panel=_TEACH)
 app.add_typer(notebooks.app, name="notebooks", rich_help_panel=_AUTHORS)

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.checking.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
+from attn_course.files import BROUGHT
 from attn_course.numbers import lesson_in, lesson_number, lesson_place, task_number
 from attn_course.tasks import Task, all_tasks, registry
 
 MAX_BYTES = 16 * 2**20
 MAX_CELLS = 2_000
 MAX_CODE_CHARACTERS = 2**20
-EXERCISES = Path(__file__).resolve().parents[2] / "exercises"
+EXERCISES = (BROUGHT if BROUGHT.is_dir() else Path(__file__).resolve().parents[2]) / "exercises"
 _STUDENT = re.compile(r"""^STUDENT\s*=\s*(["'])(.*?)\1""", re.MULTILINE)
 
 

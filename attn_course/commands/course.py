@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from attn_course.commands.terminal import BadInput, refusing
+from attn_course.files import BROUGHT
 
 
 def is_course(folder: Path) -> bool:
@@ -24,7 +25,18 @@ def find_course(*starts: Path) -> Path:
     checkout = Path(__file__).absolute().parents[2]
     if is_course(checkout):
         return checkout
-    raise BadInput(f"no course here: neither {Path.cwd()} nor a folder above holds the course's exercises/; change to the course's folder")
+    advice = "change to the course's folder" + (", or make an empty one and run attn-course lab in it" if BROUGHT.is_dir() else "")
+    raise BadInput(f"no course here: neither {Path.cwd()} nor a folder above holds the course's exercises/; {advice}")
+
+
+def course_to_read() -> Path:
+    """Return the course's root for a command that writes nothing there: a wheel brings one wherever it runs."""
+    try:
+        return find_course()
+    except BadInput:
+        if not BROUGHT.is_dir():
+            raise
+        return BROUGHT
 
 
 def add_own(folder: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import attn_course
 from attn_course.commands.lab_files import copy_states, exercises, lessons
 from attn_course.commands.lab_trust import notary
+from attn_course.files import BROUGHT
 
 Status = Literal["ok", "note", "problem"]
 GIGABYTE = 1_000_000_000
@@ -175,7 +176,7 @@ def notebooks(root: Path) -> list[Finding]:
     """Are lessons and exercises there, whole, and trusted?"""
     import nbformat
 
-    mend = "git checkout -- notebooks exercises"
+    mend = "delete it: `attn-course lab` writes it again" if BROUGHT.is_dir() else "git checkout -- notebooks exercises"
     broken, untrusted = [], []
     keeper = notary()
     try:

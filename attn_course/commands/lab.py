@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from attn_course.commands.course import find_course
-from attn_course.commands.terminal import option
+from attn_course.commands.lab_unpack import course_to_open
+from attn_course.commands.terminal import option, say
 
 
 def lab(
@@ -20,6 +20,7 @@ def lab(
 ) -> None:
     """Open the course in JupyterLab: the first lesson, and my exercises in work/.
 
+    Where pip installed the course, an empty folder gets its notebooks first, and after an upgrade the newer ones.
     Exercises that work/ lacks are copied there; a file that is there is never written over. Lessons are opened as copies in
     work/lessons/, which belong to you too: one that you have not written into follows the course. The address is printed, so
     this works without a display too. Stop with Ctrl-C. JupyterLab asks no website for anything.
@@ -29,7 +30,9 @@ def lab(
         attn-course lab
         attn-course lab --no-browser --ip 0.0.0.0 --port 8890
     """
-    root = find_course()
+    root, said = course_to_open()
+    for line in said:
+        say(line)
     from attn_course.commands.lab_open import open_course
 
     raise typer.Exit(open_course(root, port=port, ip=ip, browser=browser, options=options or ()))

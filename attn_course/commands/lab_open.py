@@ -60,7 +60,7 @@ def open_course(
     if stray := [option for option in options if not option.startswith("-")]:
         raise BadInput(f"unexpected {stray[0]!r}; options for JupyterLab come after -- and are written --Name.option=value")
     if importlib.util.find_spec("jupyterlab") is None:
-        raise BadInput(f"JupyterLab is not installed for {sys.executable}: run `{sys.executable} -m pip install -e .` in {root}")
+        raise BadInput(f"JupyterLab is not installed for {sys.executable}: run `{sys.executable} -m pip install jupyterlab`")
     first_port = free_port(ip) if port is None else usable_port(port, ip)
     for line in [*copy_exercises(root), *copy_lessons(root)]:
         say(line)

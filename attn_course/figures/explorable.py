@@ -30,6 +30,7 @@ WITHOUT_SCRIPTS = (
 )
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 UNPACK = (HERE / "unpack.js").read_text(encoding="utf-8")
+DEFLATED = re.compile(r"<script>\(async\(text\)=>.*?\)\('([\w+/=]+)'\);</script>", re.DOTALL)
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -57,6 +58,11 @@ def packed(card: str) -> str:
         return f"<script>{compact_script(UNPACK)}('{text}');</script>"
 
     return SCRIPT.sub(shorter, card)
+
+
+def unpacked(html: str) -> str:
+    """Return a card as it was before `packed`."""
+    return DEFLATED.sub(lambda found: f"<script>{zlib.decompress(base64.b64decode(found[1])).decode()}</script>", html)
 
 
 def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterable[str] = ()) -> str:

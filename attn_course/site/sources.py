@@ -224,7 +224,7 @@ class Sources:
         """Return what an equation's source says in plain text as Markdown."""
         text = html.escape(numbers.cite(text), quote=False).replace("*", "\\*")
         text = NAMED.sub(lambda found: f"[{numbers.eq(found[1])}]({up}eq/{found[1]}.md)" if found[1] in self._labels else found[0], text)
-        return _scripts(text)
+        return scripts(text)
 
     def _card(self, equation: Equation) -> str:
         try:
@@ -312,16 +312,16 @@ def page_of(unit: Unit) -> str:
     return f"{unit.slug}-exercises" if unit.folder == "exercises" else unit.slug
 
 
-def _scripts(text: str) -> str:
+def scripts(text: str) -> str:
     """Return plain text with its low and high letters as HTML.
 
-    >>> _scripts("W_Q and e^{z_i - z_j}")
+    >>> scripts("W_Q and e^{z_i - z_j}")
     'W<sub>Q</sub> and e<sup>z<sub>i</sub> - z<sub>j</sub></sup>'
     """
     tags = {"_": "sub", "^": "sup"}
     parts = re.split(r"(\]\([^)]*\))", text)  # addresses stay as they are
     return "".join(
-        part if at % 2 else SCRIPT.sub(lambda found: f"<{tags[found[1]]}>{_scripts(found[3] or found[2])}</{tags[found[1]]}>", part)
+        part if at % 2 else SCRIPT.sub(lambda found: f"<{tags[found[1]]}>{scripts(found[3] or found[2])}</{tags[found[1]]}>", part)
         for at, part in enumerate(parts)
     )
 

@@ -72,9 +72,9 @@ class Lab:
 
 
 @contextmanager
-def running_lab(root: Path, *arguments: str, environment: Mapping[str, str]) -> Iterator[Lab]:
+def running_lab(root: Path, *arguments: str, environment: Mapping[str, str], python: str | Path = sys.executable) -> Iterator[Lab]:
     """Run `attn-course lab` in `root`, wait until it prints its address (or ends), and stop it afterwards."""
-    line = [sys.executable, "-P", "-m", "attn_course.cli", "lab", *arguments]  # -P: the course folder holds an attn_course too
+    line = [python, "-P", "-m", "attn_course.cli", "lab", *arguments]  # -P: the course folder holds an attn_course too
     process = subprocess.Popen(line, cwd=root, env=dict(environment), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdout is not None
     lab = Lab(process, [])

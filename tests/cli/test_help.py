@@ -11,7 +11,7 @@ from attn_course import __version__, cli
 from attn_course.commands.terminal import Failure
 
 COMMANDS = ["lab", "check", "progress", "formulas", "notation", "model", "doctor", "release", "grade", "similarity", "site", "bench"]
-COMMANDS += ["nbgrader", "nbgrader prepare", "nbgrader export", "notebooks", "notebooks build", "notebooks check"]
+COMMANDS += ["cards", "slides", "nbgrader", "nbgrader prepare", "nbgrader export", "notebooks", "notebooks build", "notebooks check"]
 
 
 def test_help_lists_every_command_in_its_group_and_the_version_is_that_of_the_package(attn_course):
@@ -19,7 +19,7 @@ def test_help_lists_every_command_in_its_group_and_the_version_is_that_of_the_pa
     assert said.code == 0
     assert attn_course().out == said.out
     learners, authors = said.out.split("For authors")
-    for name in ("lab", "check", "progress", "formulas", "notation", "model", "doctor"):
+    for name in ("lab", "check", "progress", "cards", "formulas", "notation", "model", "doctor"):
         assert f"│ {name} " in learners.split("For learners")[1]
     assert "│ notebooks " in authors
     assert attn_course("--version") == (0, f"attn-course {__version__}\n", "")

@@ -24,6 +24,16 @@ def test_an_unknown_lesson_is_named(attn_course):
     assert "'softmux'" in err
 
 
+def test_slides_are_made_of_lessons_that_are_there(attn_course, tmp_path):
+    code, _, err = attn_course("slides", "softmux")
+    assert code == 2
+    assert "there is no chapter softmux" in err
+    code, out, _ = attn_course("slides", "0", "--out", str(tmp_path))
+    assert code == 0
+    assert "minutes" in out
+    assert (tmp_path / "start.html").is_file()
+
+
 def test_a_folder_with_other_files_stays_as_it_is(attn_course, tmp_path):
     (tmp_path / "thesis.txt").write_text("three years of work")
     code, _, err = attn_course("site", "start", "--out", str(tmp_path))

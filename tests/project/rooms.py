@@ -60,12 +60,12 @@ ROOMS = {
     "site": Room(
         ("docutils", "sphinx", *(f"{COURSE}.{room}" for room in ("authoring", "equations", "tasks", "figures", "game", "notation"))),
         exactly=(COURSE, f"{COURSE}.__version__"),
-        in_functions=("py_mini_racer",),
+        in_functions=("py_mini_racer", "markdown_it", "mdit_py_plugins", "sphinx_revealjs"),
     ),
     "cli": Room(
         anywhere=("typer", "click", "rich", "nbformat", "jupyter_client", "jupyter_core", "jupyter_server.services"),  # lab's server
         exactly=(COURSE, f"{COURSE}.__version__"),
-        in_functions=(COURSE, *LAST),
+        in_functions=(COURSE, *LAST, "genanki", "markdown_it"),  # genanki: an extra
     ),
 }
 WORKER_HALF = (  # what runs a learner's code knows no answer: these files import but each other and WORKER_NEEDS

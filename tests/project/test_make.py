@@ -14,6 +14,7 @@ SETTINGS = (
     "MFLAGS",
     "PYTHON",
     "TORCH_INDEX",
+    "UV",
     "PYTEST_ARGS",
     "MODEL",
     "ATTN_COURSE_MODEL",
@@ -49,10 +50,10 @@ def course(root, tmp_path):
     return tmp_path
 
 
-def calls(course, *arguments) -> list[str]:
-    """Run make and return what it called in .venv."""
+def calls(course, *arguments, uv="") -> list[str]:
+    """Run make and return what it called in .venv; `uv`: the uv on PATH."""
     (course / "calls.txt").unlink(missing_ok=True)
-    made = make(course, *arguments, "PYTHON=./old ./bare ./new", "PYTEST_ARGS=-n 2")
+    made = make(course, *arguments, "PYTHON=./old ./bare ./new", "PYTEST_ARGS=-n 2", f"UV={uv}")
     assert made.returncode == 0, made.stderr
     return (course / "calls.txt").read_text().splitlines()
 
@@ -82,7 +83,7 @@ def test_a_python_that_will_not_do_gets_one_clear_line(course, python, message):
 
 RUNTIME = "python -m pip install -c constraints.txt -e ."
 AUTHOR = "python -m pip install -c constraints.txt -e .[author]"
-TEST = "python -m pip install -c constraints.txt -e .[author,class,site,test]"
+TEST = "python -m pip install -c constraints.txt -e .[author,cards,class,site,test]"
 MODEL = "attn-course model"
 COMPILED = "python tests/warm.py"
 NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader/requirements.txt"
@@ -131,6 +132,14 @@ def test_only_torch_comes_from_the_chosen_index(course):
     torch = "python -m pip install --no-deps --index-url https://example.org/cpu -c constraints.txt torch"
     assert calls(course, "lab", index) == [torch, RUNTIME, MODEL, "attn-course lab"]
     assert calls(course, "lab", index) == [MODEL, "attn-course lab"]
+
+
+@pytest.mark.parametrize(("uv", "then"), [("./tool", []), ("./lost", [RUNTIME])], ids=["it answers", "it reaches no index"])
+def test_uv_installs_where_it_is_and_pip_what_it_cannot(course, uv, then):
+    (course / "lost").write_text('#!/bin/sh\necho "tool $*" >> calls.txt\nexit 2\n')
+    (course / "lost").chmod(0o755)
+    by_uv = "tool pip install --quiet --python .venv/bin/python -c constraints.txt -e ."
+    assert calls(course, "lab", uv=uv) == [by_uv, *then, MODEL, "attn-course lab"]
 
 
 def test_a_failed_installation_is_tried_again(course):

@@ -1,0 +1,25 @@
+// A slide whose content is taller or wider than the screen is drawn smaller, down to half, below which it scrolls; and again whenever
+// something in it opens.
+const LEAST = 0.5, ROOM = { wide: 1168, tall: 720 - 72 };
+function fit(section) {
+  const body = section?.querySelector(".body");
+  if (!body) return;
+  Object.assign(body.style, { zoom: 1, maxHeight: "", overflowY: "" });
+  const head = section.querySelector("h1, h2");
+  const style = getComputedStyle(head);
+  const tall = ROOM.tall - head.offsetHeight - parseFloat(style.marginTop) - parseFloat(style.marginBottom);
+  let scale = Math.min(1, ROOM.wide / body.scrollWidth);
+  for (;; scale *= 0.96) { // text breaks anew at each size
+    body.style.zoom = scale;
+    if (body.offsetHeight * scale <= tall && body.scrollWidth * scale <= ROOM.wide + 1) return;
+    if (scale < LEAST / 0.96) break;
+  }
+  Object.assign(body.style, { maxHeight: `${tall / scale}px`, overflowY: "auto" });
+}
+Reveal.initialize({
+  width: 1280, height: 720, margin: 0, center: false, display: "flex", hash: true, slideNumber: true, transition: "none", plugins: [RevealNotes],
+}).then(() => document.fonts.ready).then(() => {
+  fit(Reveal.getCurrentSlide());
+  document.addEventListener("toggle", () => fit(Reveal.getCurrentSlide()), true);
+});
+Reveal.on("slidechanged", (event) => fit(event.currentSlide));

@@ -1,0 +1,287 @@
+"""A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
+
+A section opens with its first sentences. Then each machine, figure, boxed equation and prediction is a slide of its own; a prediction
+hides what came out until the next key. What the lesson says on the way stands in the notes, and in them the minutes.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from attn_course import numbers
+from attn_course.authoring.problems import AuthoringError
+from attn_course.figures.explorable import unpacked
+from attn_course.game.alive import card, life_of
+from attn_course.game.living import StaysStill
+from attn_course.site.formulas import Typesetter, block
+from attn_course.site.sources import IN_MARKDOWN
+
+HERE = Path(__file__).parent
+HEADING = re.compile(r"\A(#{1,3}) (?:(\d+\.\d+) )?(.+)\n*")
+EQUATION = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+TAG = re.compile(r"\\tag\{([\d.]+)\}")
+FOLD = re.compile(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", re.DOTALL)
+SENTENCE = re.compile(r"(?<=[.?!:]) (?=[A-Z\"*$])")
+THE_CELL = re.compile(r"\b(this|next) cell\b", re.IGNORECASE)
+ALIVE = re.compile(r'alive\("([a-z0-9-]+)"\)')
+WORDS_A_MINUTE = 130  # spoken
+SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 75, "end": 40}  # beside what is said
+OPENING, SHORT = 60, 8  # most and fewest words of a section on its first slide
+PARTS = ("reveal.css", "reveal.js")
+
+
+@dataclass
+class Slide:
+    """What one slide shows, as HTML, and what is said to it, as Markdown."""
+
+    kind: str
+    heading: str
+    section: str
+    shown: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> int:
+        """How long it takes: what there is to look at, and the words of its notes."""
+        words = len(" ".join(EQUATION.sub("formula", text) for text in self.said).split())
+        return SECONDS[self.kind] + round(60 * words / WORDS_A_MINUTE)
+
+
+class Deck:
+    """The slides of a lesson, made cell by cell; `slides` holds them."""
+
+    def __init__(self, book: dict[str, Any], lesson: str) -> None:
+        """Read the notebook `book`."""
+        self.lesson, self.slides = lesson, list[Slide]()
+        self.title, self._section, self._heading, self._lead, self._ask = "", "", "", "", ""
+        self._typeset, self._alive = Typesetter(), set[str]()
+        for cells in _sections(book["cells"]):
+            texts = [_text(cell) for cell in cells if cell["cell_type"] == "markdown"]
+            self._key = r"\boxed" if any(r"\boxed" in text for text in texts) else r"\tag"  # else the first with a number
+            for cell in cells:
+                (self._read if cell["cell_type"] == "markdown" else self._run)(cell)
+
+    def _add(self, kind: str, *shown: str) -> Slide:
+        self.slides.append(Slide(kind, self._heading, self._section, list(shown)))
+        return self.slides[-1]
+
+    # ---- Text
+    def _read(self, cell: dict[str, Any]) -> None:
+        text = _text(cell)
+        if found := HEADING.match(text):
+            self._open(found)
+            text = text[found.end() :]
+            if self.slides and self.slides[-1].kind == "end":
+                self.slides[-1].shown.append(self.html(text))
+                return
+            opening, rest = _cut(text)
+            if THE_CELL.search(opening) or (0 < len(opening.split()) < SHORT and rest):  # no slide shows the cell
+                self.slides.pop()
+            elif opening:
+                self.slides[-1].shown.append(self.html(opening))
+                text = rest
+        if "answer" in cell["metadata"].get("tags", []):
+            self.slides[-1].shown.append(_later(self.html(FOLD.sub(r"\2", text))))
+            return
+        for part in _blocks(text):
+            self._part(part)
+
+    def _open(self, found: "re.Match[str]") -> None:
+        self._heading = found[3]
+        if len(found[1]) == 2:
+            self._section = found[3]
+        if len(found[1]) == 1:
+            self.title = found[3]
+        self._add("end" if found[3] in ("Formula card", "Summary") else "idea")
+
+    def _part(self, part: str) -> None:
+        equation = EQUATION.fullmatch(part)
+        if equation and self._key in part:
+            self._equation(equation[1])
+        elif "**Predict**" in part:
+            self._ask = part
+        elif part.startswith("**Spot the mistake"):
+            question, answer = FOLD.sub("", part), " ".join(found[2] for found in FOLD.finditer(part))
+            self._add("question", self.html(question), _later(self.html(answer)))
+        else:
+            self.slides[-1].said.append(FOLD.sub(r"(\1) \2", part))
+            self._lead = "" if equation else _leading(part)
+
+    def _equation(self, latex: str) -> None:
+        self._add("equation", self.html(self._lead), self.html(f"$${latex}$$"))
+        self._lead = ""
+        found = TAG.search(latex)
+        if self._key == r"\tag":
+            self._key = "no second"
+        if found and (label := numbers.named("labels", found[1])):
+            self._live(label)
+
+    def _live(self, label: str) -> None:
+        if label not in self._alive:
+            try:
+                life = life_of(label)
+            except StaysStill:
+                return
+            self._alive.add(label)
+            self._add("alive", _without_sections(card(life)))
+
+    # ---- What came out
+    def _run(self, cell: dict[str, Any]) -> None:
+        tags = cell["metadata"].get("tags", [])
+        if found := ALIVE.search(_text(cell)):
+            self._live(found[1])
+            return
+        shown = [_output(output) for output in cell.get("outputs", []) if "tag" not in output]
+        pictures = [html for html in shown if "<img" in html or "<figure" in html or "<svg" in html or "<script" in html]
+        if self._ask and "predicted" in tags:
+            self._add("question", self.html(self._ask), *(_later(html) for html in shown if html))
+            self._ask = ""
+        elif pictures:
+            self._add("picture", self.html(self._lead), *pictures)
+        elif self._lead.endswith(":") and not shown:  # code to read
+            self._add("picture", self.html(self._lead), f"<pre>{escape(_text(cell))}</pre>")
+        self._lead = ""
+
+    def html(self, text: str, *, small: bool = False) -> str:
+        """Return Markdown as HTML, with formulas set; `small`: as MathML alone, which needs no style."""
+        from markdown_it import MarkdownIt
+        from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+        def formula(latex: str, options: dict[str, Any]) -> str:
+            if options["display_mode"] and not small:
+                return block(latex, self._typeset, {})
+            return self._typeset(TAG.sub("", latex).strip(), display=options["display_mode"], small=small)
+
+        reader = MarkdownIt("commonmark", {"html": True}).enable("table")
+        reader.use(dollarmath_plugin, renderer=formula, allow_labels=False)
+        return str(reader.render(IN_MARKDOWN.sub(r"\g<words>", text)))
+
+    # ---- The page
+    def page(self) -> str:
+        """Return the deck as a page."""
+        plan = self.plan()
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{minutes}</td></tr>" for name, minutes in plan)
+        table = f'<table class="plan"><tr><th>part</th><th>minutes</th></tr>{rows}</table>'
+        first, *rest = self.slides
+        slides = [self._slide(first), f'<section data-timing="20"><h2>Plan</h2><div class="body">{table}</div></section>']
+        slides += [self._slide(slide) for slide in rest]
+        template = (HERE / "deck.html").read_text(encoding="utf-8")
+        return template.replace("TITLE", escape(self.title)).replace("SLIDES", "\n".join(slides))
+
+    def plan(self) -> list[tuple[str, int]]:
+        """Return the sections in their order, and the minutes that each takes."""
+        parts = dict.fromkeys(slide.section for slide in self.slides if slide.section)
+        return [(part, -(-sum(slide.seconds for slide in self.slides if slide.section == part) // 60)) for part in parts]
+
+    def _slide(self, slide: Slide) -> str:
+        level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.said)
+        aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
+        body = "\n".join(slide.shown)
+        return (
+            f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{self.html(slide.heading)[3:-5]}</{level}>'
+            f'<div class="body">{body}</div>{aside}</section>'
+        )
+
+
+def write_slides(root: Path, lesson: str, out: Path) -> Deck:
+    """Write the slides of a lesson into a folder, beside those that are there, and return them.
+
+    `root`: where notebooks/ lies. Raises AuthoringError if the lesson has not been built.
+    """
+    built = sorted((root / "notebooks").glob(f"[0-9]*_{lesson}.ipynb"))
+    if not built:
+        raise AuthoringError(f"no built lesson {lesson} in {root / 'notebooks'}")
+    import sphinx_revealjs
+
+    deck = Deck(json.loads(built[0].read_text(encoding="utf-8")), lesson)
+    reveal = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
+    (out / "reveal").mkdir(parents=True, exist_ok=True)
+    for part in ("LICENSE", *(f"dist/{name}" for name in PARTS), "plugin/notes/notes.js"):
+        shutil.copy(reveal / part, out / "reveal")
+    shutil.copytree(HERE / "katex", out / "katex", dirs_exist_ok=True)
+    for name in ("deck.css", "deck.js"):
+        shutil.copy(HERE / name, out)
+    (out / f"{lesson}.html").write_text(deck.page(), encoding="utf-8")
+    return deck
+
+
+def _sections(cells: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The cells of each section and subsection of the core, up to the first deeper one."""
+    run: list[dict[str, Any]] = []
+    for cell in cells:
+        found = HEADING.match(_text(cell)) if cell["cell_type"] == "markdown" else None
+        if found:
+            yield run
+            run = []
+            if found[3].startswith(("Deeper", "Sources")):
+                return
+        run.append(cell)
+    yield run
+
+
+def _text(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The paragraphs of a cell; a fold, a fence and a list stay whole, and with a mistake to spot goes the fold behind it."""
+    run: list[str] = []
+    for part in re.split(r"\n\s*\n", text.strip()):
+        run.append(part)
+        whole = "\n\n".join(run)
+        waits = whole.startswith("**Spot") and "</details>" not in whole
+        if whole.count("<details") == whole.count("</details>") and whole.count("```") % 2 == 0 and not waits:
+            yield whole
+            run = []
+    if run:
+        yield "\n\n".join(run)
+
+
+def _cut(text: str) -> tuple[str, str]:
+    """Cut the first sentences of a section from the rest, if they are no question to predict and no formula."""
+    first, *rest = [*_blocks(text), ""]
+    if "**Predict**" in first or first.startswith(("$$", "**Spot", "**Your turn")):
+        return "", text
+    opening, behind = "", SENTENCE.split(" ".join(first.split())) if not first.startswith(("-", "|", "```")) else [first]
+    while behind and (not opening or len(f"{opening} {behind[0]}".split()) <= OPENING):
+        opening = f"{opening} {behind.pop(0)}".strip()
+    if lead := _leading(opening):  # it waits for what comes next
+        if not behind and (rest[0].startswith("```") or EQUATION.fullmatch(rest[0])) and not TAG.search(rest[0]):
+            opening = f"{opening}\n\n{rest.pop(0)}"
+        else:
+            opening, behind = opening.removesuffix(lead).strip(), [lead, *behind]
+    return opening, "\n\n".join([" ".join(behind), *rest]).strip()
+
+
+def _leading(text: str) -> str:
+    """Return the last sentence of a paragraph if it leads to what comes next."""
+    last = SENTENCE.split(" ".join(text.split()))[-1]
+    return "" if last.endswith((".", "?", "!", ".)", '."', "|", "`")) else last
+
+
+def _later(html: str) -> str:
+    return f'<div class="fragment">{html}</div>'
+
+
+def _output(output: dict[str, Any]) -> str:
+    """Return what a cell printed or drew as HTML; its figure in words is not for a screen."""
+    if "text" in output:
+        return f"<pre>{escape(''.join(output['text']))}</pre>"
+    data = output.get("data", {})
+    if "text/html" in data:
+        html = "".join(data["text/html"])
+        return "" if "<summary>Figure in words" in html else _without_sections(html)
+    if "image/png" in data:
+        words = escape("".join(data.get("text/plain", "")).removeprefix("[figure] "))
+        return f'<img alt="{words}" src="data:image/png;base64,{"".join(data["image/png"]).strip()}">'
+    return ""
+
+
+def _without_sections(html: str) -> str:
+    """Reveal.js takes each section for a slide."""
+    return re.sub(r"<(\\?/?)section\b", r"<\1div", unpacked(html))

@@ -1,0 +1,90 @@
+"""Slides of a lesson: made of the notebook alone, none taller or wider than the screen, and a prediction keeps what came out."""
+
+from pathlib import Path
+
+import pytest
+
+from attn_course.site.slides import Deck, write_slides
+from tests.browser.notebook_page import open_page, required_browser
+
+ROOT = Path(__file__).parents[2]
+LOOK = """() => {
+    const slide = Reveal.getCurrentSlide(), body = slide.querySelector('.body');
+    const inside = [...body.querySelectorAll(':not(.katex-mathml, .katex-mathml *, svg *)')];
+    return { height: slide.scrollHeight, width: slide.scrollWidth, bottom: body.getBoundingClientRect().bottom,
+             out: inside.filter((one) => one.getBoundingClientRect().right > 1281).length,
+             open: [...slide.querySelectorAll('.fragment')].map((one) => one.classList.contains('visible')),
+             size: Number(body.style.zoom), scrolls: body.style.overflowY, kind: slide.className.split(' ')[0] };
+}"""
+
+
+def markdown(text: str, *tags: str) -> dict:
+    """Return a cell of text."""
+    return {"cell_type": "markdown", "source": text, "metadata": {"tags": list(tags)}}
+
+
+def code(text: str, *tags: str, printed: str = "", html: str = "") -> dict:
+    """Return a cell of code that has run."""
+    outputs = [{"output_type": "stream", "name": "stdout", "text": printed}] * bool(printed)
+    outputs += [{"output_type": "display_data", "data": {"text/html": html}, "metadata": {}}] * bool(html)
+    return {"cell_type": "code", "source": text, "metadata": {"tags": list(tags)}, "outputs": outputs}
+
+
+def test_each_idea_equation_picture_and_prediction_is_a_slide_and_the_rest_is_said():
+    cells = [
+        markdown("# 02 A lesson\n\nWhat is it about, and why should anybody want to know?"),
+        markdown("## 2.1 First\n\nA question opens this section, in more than eight words. So the weights are\n\n$$a = b \\tag{2.97}$$"),
+        markdown("We look at [exercises](../work/ex_02_softmax.ipynb).\n\nIt follows that\n\n$$\\boxed{c = d} \\tag{2.98}$$\n\nEnd."),
+        code("draw()", html="<section><svg></svg></section>"),
+        markdown("Why so?\n\n**Predict** the number."),
+        code("print(1)", "predicted", printed="42"),
+        markdown("<details><summary>What came out</summary>\n\nForty-two.\n\n</details>", "answer"),
+        markdown("**Spot the mistake.** Is it 43?\n\n<details><summary>No</summary>\n\nIt is less.\n\n</details>"),
+        markdown("## Formula card\n\n| what | formula |\n|---|---|\n| c | $d$ |"),
+        markdown("## 2.2 Deeper: more\n\nThis is for readers, and no slide of a lecture shows it."),
+    ]
+    deck = Deck({"cells": cells}, "toy")
+    assert [slide.kind for slide in deck.slides] == ["idea", "idea", "equation", "picture", "question", "question", "end"]
+    _, opening, equation, picture, predicted, spotted, card = deck.slides
+    assert "opens this section" in opening.shown[0]
+    assert "So the weights are" not in opening.shown[0]
+    assert "We look at [exercises]" in "".join(opening.said)
+    assert "It follows that" in equation.shown[0]
+    assert "(2.98)" in equation.shown[1]
+    assert equation.said == ["End."]
+    assert "<div><svg></svg></div>" in picture.shown[1]  # a section would be a slide
+    question, *later = predicted.shown
+    assert "<strong>Predict</strong>" in question
+    assert ["42" in later[0], "Forty-two" in later[1]] == [True, True]
+    assert all(part.startswith('<div class="fragment">') for part in (*later, spotted.shown[1]))
+    assert "<table>" in card.shown[0]
+    page = deck.page()
+    assert page.count("<section") == 8  # and the plan
+    assert "<td>First</td><td>5</td>" in page
+    assert 'href="../work' not in page
+    assert "readers" not in page
+
+
+@pytest.mark.browser
+def test_a_deck_fits_the_screen_and_keeps_what_came_out_until_the_next_key(tmp_path: Path):
+    deck = write_slides(ROOT, "softmax", tmp_path / "deck")
+    with open_page(required_browser(), tmp_path / "profile") as browser:
+        page = browser.page
+        page.set_viewport_size({"width": 1280, "height": 720})
+        page.goto((tmp_path / "deck" / "softmax.html").as_uri())
+        page.wait_for_function("window.Reveal?.isReady()")
+        seen = [page.evaluate(LOOK)]
+        while not page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
+            page.keyboard.press("Space")
+            seen.append(page.evaluate(LOOK))
+        faults = [one for one in seen if one["height"] > 720 or one["width"] > 1280 or one["bottom"] > 720 or one["out"] or one["scrolls"]]
+        assert faults == []
+        assert min(one["size"] for one in seen) > 0.6
+        asked = [one["open"] for one in seen if one["kind"] == "question"]
+        assert [False, False] in asked
+        assert [True, True] in asked
+        assert len(seen) > len(deck.slides) >= 20
+        assert page.locator("section.alive [data-form]").count() > 10  # mistakes to press
+        assert page.evaluate("Reveal.getSlideNotes(Reveal.getSlide(3))").count("<math") > 0
+        assert browser.complaints == []
+        assert [url for url in browser.elsewhere if not url.startswith("file:")] == []

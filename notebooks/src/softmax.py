@@ -5,22 +5,22 @@
 # and sum to 1. There are countless ways to make such weights. Yet attention, some chess ratings and the physics of heat all use the same
 # one. What is special about it?
 #
-# **Afterwards you can** derive softmax, differentiate whatever holds one, and compute it safely. **You need** exponentials
-# and logarithms, partial derivatives, NumPy. **Time:** 80 minutes, without *Deeper* sections and the
+# **Afterwards you can** derive softmax, differentiate what is made with its weights, and compute it safely. **You need** exponentials
+# and logarithms, partial derivatives, NumPy. **Time:** 60 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
 # ## By hand: where does "it" look?
 #
-# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? Here are its scores from
-# lesson {lesson}`start`, already halved:
+# In `the cat sat because it was tired`, how much attention should "it" give to "cat"? These are its scores of
+# lesson {lesson}`start`, after they were halved:
 
 # %% id="first"
 import numpy as np
 
 tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
-scores = np.array([-1.0, 4.0, -2.0, 0.0, -2.0, -1.0, 0.0])
-amounts = np.exp(scores)
+it = np.array([-1.0, 4.0, -2.0, 0.0, -2.0, -1.0, 0.0])
+amounts = np.exp(it)
 weights = amounts / amounts.sum()
 print(f"cat: {weights[tokens.index('cat')]:.2f}")
 
@@ -42,19 +42,10 @@ figures.machine()
 #
 # Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$.
 
-# %% id="definition-alive"
-from attn_course import alive
-
-alive("softmax")
-
 # %% [markdown] id="met"
-# You may have met softmax before:
-#
-# - For the two scores $x$ and 0, the first weight is $1 / (1 + e^{-x})$, the logistic function.
-# - In the logistic form of chess ratings, a player $d$ points ahead is expected to score $1 / (1 + 10^{-d / 400})$: the same, with
-#   $x = d \ln(10) / 400$.
-# - The states of a gas in a heat bath have softmax probabilities, once the two are in equilibrium. The scores are minus the energy over
-#   the temperature.
+# You may have met softmax before. For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$, which some
+# chess ratings use for the expected result of a player who is ahead. And the states of a gas in equilibrium with a heat bath have
+# softmax probabilities, whose scores are minus the energy over the temperature.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
@@ -65,23 +56,17 @@ alive("softmax")
 # $$H(p) = -\sum_i p_i \ln p_i$$
 #
 # It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. That entropy is the right measure
-# of doubt, and that we simply add it, is what we assume here.
-#
-# **Predict** for the scores $(0, 1, 2)$ which of these has the largest $p \cdot z + H(p)$: everything on the best, equal
-# weights, or $(0.1, 0.3, 0.6)$. A guess is enough.
+# of doubt, and that we simply add it, is what we assume here. For the scores $(0, 1, 2)$, weights in between then beat both extremes:
 
-# %% id="compromise-code" tags=["predicted"]
+# %% id="compromise-code"
 z = np.array([0.0, 1.0, 2.0])
 for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
     p = np.array(p)
     entropy = (p * np.log(1 / np.where(p > 0, p, 1))).sum()  # 0 ln 0 counts as 0
     print(f"average {p @ z:.2f} + entropy {entropy:.2f} = {p @ z + entropy:.3f}")
 
-# %% [markdown] id="compromise-answer" tags=["answer"]
-# The third one wins. It gives up half a point of average score, but gains 0.90 of entropy.
-
 # %% [markdown] id="jensen"
-# How large can it get? Suppose first that no $p_i$ is 0. Both terms are averages under $p$, so we join them:
+# How large can $p \cdot z + H(p)$ get? Suppose first that no $p_i$ is 0. Both terms are averages under $p$, so we join them:
 #
 # $$p \cdot z + H(p) = \sum_i p_i\, (z_i - \ln p_i) = \sum_i p_i \ln \frac{e^{z_i}}{p_i}$$
 #
@@ -104,7 +89,6 @@ for p in ([0.0, 0.0, 1.0], [1 / 3, 1 / 3, 1 / 3], [0.1, 0.3, 0.6]):
 from attn_course import check, verify_lesson
 from attn_course.reference import logsumexp, softmax
 
-z = np.array([0.0, 1.0, 2.0])
 p = softmax(z)
 print("softmax:", p.round(3), f" score + entropy = {p @ z - p @ np.log(p):.3f}")
 print(f"log-sum-exp:                   {logsumexp(z):.3f}")
@@ -120,9 +104,8 @@ lines = first[:, None] * x + heights[:, None]
 figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
 # %% [markdown] id="gradient"
-# Where a line touches a smooth curve from below, both have the same slope. So the slope of log-sum-exp at $x$ is the first softmax weight.
-# With $n$ scores the chain rule gives the same, $\partial \ln (\sum_j e^{z_j}) / \partial z_i = e^{z_i} / \sum_j e^{z_j}$:
-# **softmax is the gradient of log-sum-exp**.
+# Where a line touches a smooth curve from below, both have the same slope, here the first softmax weight. For $n$ scores the chain rule
+# gives the slopes $e^{z_i} / \sum_j e^{z_j}$ of $\ln \sum_j e^{z_j}$. So **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 
@@ -135,10 +118,11 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**. A gas in equilibrium strikes the same balance, with minus the energy for the score (in units
-# where Boltzmann's constant is 1). Another base than $e$ is only another temperature: as $10^{z} = e^{z \ln 10}$, shares of powers of 10
-# are the softmax at $T = 1 / \ln 10$. The base $e$ is the price 1, with natural logarithms in the entropy. If $T$ is small, the best token,
-# or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
+# The price $T$ is called the **temperature**, as in physics: a gas in equilibrium strikes the same balance. If $T$ is small, the best
+# token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
+#
+# And why is it $e$? Another base is only another temperature: as $10^{z} = e^{z \ln 10}$, shares of powers of 10 are the softmax at
+# $T = 1 / \ln 10$. The base $e$ is the price 1, with natural logarithms in the entropy.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
@@ -148,7 +132,7 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
 
-measured = SMOLLM2.load().results[0]["at the end of a start"]
+measured = SMOLLM2.load().results[0]["at the end of a start"]  # of a sentence
 for temperature in ("0.5", "1", "2"):
     found = measured[temperature]
     print(f"T = {temperature}: {measured['words'][0]} {found['weights'][0]:.2f}")
@@ -163,102 +147,73 @@ for temperature in ("0.5", "1", "2"):
 #
 # Training needs the derivative of everything that is computed from softmax weights. One lemma gives them all.
 #
-# Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, one of the scores, say, and let $p = \sigma(z)$. How fast does the average
-# $\bar f = \sum_j p_j f_j$ change? We write a dot for the derivative with respect to $\theta$, and a bar for an average under $p$.
+# Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, one of the scores, say, and let $p = \sigma(z)$. How fast does
+# the average $\bar f = \sum_j p_j f_j$ change? We write a dot for the derivative with respect to $\theta$, and a bar for an average under
+# $p$.
 #
-# First the weights. As $\ln p_j = z_j - \mathrm{lse}(z)$, we need the derivative of $\mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain
-# rule it is $\sum_l p_l\, \dot z_l$, the average $\bar{\dot z}$. So
-#
-# $$\frac{\dot p_j}{p_j} = \dot z_j - \bar{\dot z}$$
-#
-# A weight grows if its score rises faster than the average score.
+# First the weights. We know that $\ln p_j = z_j - \mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes
+# at the rate $\sum_l p_l\, \dot z_l$, the average $\bar{\dot z}$. So $\dot p_j / p_j = \dot z_j - \bar{\dot z}$: a weight grows if its
+# score rises faster than the average score.
 
 # %% [markdown] id="lemma-proof"
 # Now the product rule:
 #
-# $$\frac{d}{d\theta} \sum_j p_j f_j = \sum_j p_j \dot f_j + \sum_j p_j\, (\dot z_j - \bar{\dot z})\, f_j$$
+# $$\dot{\bar f} = \sum_j p_j \dot f_j + \sum_j p_j\, (\dot z_j - \bar{\dot z})\, f_j$$
 #
-# The last sum is the average of the product $f_j \dot z_j$ less the product of the averages, $\bar f\, \bar{\dot z}$. This is called the
-# **covariance** of $f$ and $\dot z$ under $p$:
+# The last sum is called the **covariance** of $f$ and $\dot z$ under $p$. (It is the average product of the deviations $\dot z_j -
+# \bar{\dot z}$ and $f_j - \bar f$, since $\sum_j p_j (\dot z_j - \bar{\dot z})\, \bar f = 0$; a *Deeper* section draws it.) So
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
-# %% [markdown] id="covariance"
-# Let three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$, and let their scores change at the rates
-# $\dot z = (1, 0, -1)$. In the picture each token is a dot, as large as its weight, and its rectangle reaches to the cross of the
-# two averages:
-
-# %% id="covariance-figure"
-p = np.array([0.5, 0.3, 0.2])
-rate, f = np.array([1.0, 0.0, -1.0]), np.array([2.0, 4.0, 0.0])
-areas = (rate - p @ rate) * (f - p @ f)
-print("areas:", areas.round(2), f" weighted average: {p @ areas:.2f}")
-print(f"covariance: {p @ (f * rate) - (p @ f) * (p @ rate):.2f}")
-figures.covariance(p, rate, f)
-
-# %% [markdown] id="covariance-seen"
-# Its value does not change if $f_j$ becomes $f_j - \bar f$, because $\sum_j p_j (\dot z_j - \bar{\dot z}) = 0$. So the covariance is also the
-# weighted average of the areas, $(f_j - \bar f)\, (\dot z_j - \bar{\dot z})$, which are negative at the upper
-# left and the lower right. Here it is 0.34, so the average of $f$ rises. The third token decides: it loses weight, and its $f$ lies far
-# below the average.
-
 # %% [markdown] id="jacobian"
 # ### Who pays?
 #
-# If the score of "tired" rises, its weight grows, and the others have to pay. Who pays most?
+# If the score of "tired" rises, its weight grows, and the others have to pay. Raise only $z_j$, at the rate 1, and hold the numbers $f$.
+# Then $\dot z_j$ is 1, all other rates are 0, and their average is $p_j$. So the slope of the average of $f$ is the last sum with $l$ for
+# its index,
 #
-# From here on the weights are called $s = \sigma(z)$. We raise one score, $z_j$, at the rate 1, and hold the others; the sum of the lemma now
-# runs over $l$. The weight $s_i$ is an average, too: if the list $f$ has 1 at place $i$ and 0
-# elsewhere, its average is $s_i$. In the same way, $\dot z$ is the list with 1 at place $j$. The product of the two lists has the average
-# $s_i$ if $i = j$, and else 0, and the product of their averages is $s_i s_j$. With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and
-# else 0,
+# $$\frac{\partial \bar f}{\partial z_j} = \sum_l p_l\, (\dot z_l - p_j)\, f_l = p_j f_j - p_j \bar f = p_j\, (f_j - \bar f)$$
+#
+# Each weight is such an average, of the list $f$ with 1 at place $i$ and 0 elsewhere. From here on we write $s = \sigma(z)$ for the weights.
+# With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and else 0, the slope of $s_i$ is $s_j\, (\delta_{ij} - s_i)$, which is the same as
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
+# and as a matrix, $J_{ij} = \partial s_i / \partial z_j$,
+#
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
-# The second line holds the same numbers as a matrix, $J_{ij} = \partial s_i / \partial z_j$. So each other token pays in proportion to its
-# weight, and "cat" pays nearly all:
+# **Predict** who pays most when the score of "tired" rises in the sentence of section {section}`hook`, and who pays least.
 
-# %% id="jacobian-code"
-s = softmax(scores)
-raised = scores.copy()
+# %% id="jacobian-code" tags=["predicted"]
+s = softmax(it)
+raised = it.copy()
 raised[tokens.index("tired")] += 0.001
 for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
     print(f"{token:8} {change.round(4) + 0.0:7.4f}")  # + 0.0 turns -0.0 into 0.0
 
+# %% [markdown] id="jacobian-answer" tags=["answer"]
+# "Cat" pays nearly all, because each other token pays in proportion to its weight. "Sat" and "it" pay least, as they have the smallest
+# weights.
+
 # %% [markdown] id="derivative-turn"
-# **Your turn: a formula.** {turn}`softmax-derivative`
-#
-# The check evaluates the LaTeX, so any equal form counts. An answer is written like this one, which is wrong: `r"\frac{1}{2} (s_i +
-# \delta_{ij})"`.
+# **Your turn: a formula.** {turn}`softmax-derivative` The check evaluates the LaTeX, so any equal form counts.
 
 # %% id="derivative-turn-code" tags=["your-turn"]
-my_formula = ...  # r"..."
+my_formula = ...  # such as r"\frac{1}{2} (s_i + \delta_{ij})", which is wrong
 check("softmax-derivative", my_formula)
 
 # %% [markdown] id="derivative-ours" tags=["ours"]
 # It is `r"\beta s_i (\delta_{ij} - s_j)"`. With $a_i = e^{\ln a_i}$, $s$ is the softmax of the scores $\beta z_i + \ln a_i$. When
 # $z_j$ changes, score $j$ changes $\beta$ times as fast, and no other does. The $a_i$ change the weights, but not the formula.
 
-# %% [markdown] id="spot-elementwise"
-# **Spot the mistake.** "As for the logistic function, each weight moves with its own score alone, at the rate $s_i\,(1 - s_i)$." Which
-# experiment with two scores refutes it?
-#
-# <details><summary>What is wrong</summary>
-#
-# Take two equal scores and raise both. By this rule both weights grow. But two weights that sum to 1 cannot both grow. The formula is
-# only the diagonal of $J$.
-#
-# </details>
-
 # %% [markdown] id="vjp"
 # ### The backward pass
 #
 # Must a model build $J$ to learn? It is given the gradient of its loss with respect to the weights, $g_i = \partial L / \partial s_i$, and
-# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the slope
-# of the average of $g$ when only $z_j$ moves. So the lemma gives this slope.
+# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the slope of
+# the average of $g$ when only $z_j$ moves, and we have just calculated such a slope.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -267,11 +222,11 @@ my_pull = ...  # your function
 check("pull-back-one-row", my_pull)
 
 # %% [markdown] id="vjp-ours" tags=["ours"]
-# It is the covariance of $g$ with the list that has 1 at place $j$. The product of the two has the average $s_j g_j$, and their averages
-# have the product $(s \cdot g)\, s_j$. So the function returns `weights * (gradient - weights @ gradient)`.
+# With $g$ for $f$ the slope is $s_j\, (g_j - \bar g)$, and the average $\bar g$ is $s \cdot g$. So the function returns
+# `weights * (gradient - weights @ gradient)`.
 
 # %% [markdown] id="vjp-result"
-# With $\odot$ for multiplying entry by entry ($J$ is symmetric, so $J^\top$ is $J$):
+# For all scores at once, with $\odot$ for multiplying entry by entry ($J$ is symmetric, so $J^\top$ is $J$):
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
@@ -309,9 +264,8 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy and runs anywhere. It has the softmax along any axis, for scores that may be near 1000, and your `my_pull` with
-# an axis. The loop raises one score a little, measures the slope of $\sum_i g_i s_i$, and compares it with what `pull` gives. Put in
-# scores, gradients and axes of your own.
+# This cell needs only NumPy and runs anywhere: softmax along any axis, and your `my_pull` with an axis. The loop raises one score a little,
+# measures the slope of $\sum_i g_i s_i$, and compares it with what `pull` gives. Put in scores, gradients and axes of your own.
 
 # %% id="own-code"
 import numpy as np
@@ -348,6 +302,8 @@ verify_lesson("softmax")
 # | the best compromise, {eq}`lse-is-best-compromise` | {key}`lse-is-best-compromise` | $O(n)$ |
 # | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` | $O(n)$ |
 # | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
+#
+# To type in the weights, subtract the largest score from all scores first.
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -381,13 +337,12 @@ verify_lesson("softmax")
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
 # Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores until a
-# finite one has come: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of "it". Two numbers in section
-# {section}`hook` help.
+# finite one has come: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of
+# "it", with two numbers of section {section}`hook`.
 
 # %% id="online-code" tags=["predicted"]
 import math
 
-it = np.array([-1.0, 4.0, -2.0, 0.0, -2.0, -1.0, 0.0])
 row_max, row_sum = -math.inf, 0.0
 for token, score in zip(tokens, it, strict=True):
     new_max = max(row_max, score)
@@ -465,9 +420,8 @@ share = (x + errors[1, :, :1] > errors[1, :, 1:]).mean(axis=0)
 figures.contest(x, readings[:6], readings.mean(axis=0), share)
 
 # %% [markdown] id="contest-slope"
-# The slope of the average is close to the share that $x$ wins of 10,000 other contests. Let $M(z)$ be the mean of $\max_j (z_j + \xi_j)$,
-# and raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading rises by $h$; where it loses even then, not at
-# all; else by something between. With $u_i$ for the list with 1 at place $i$,
+# Let $M(z)$ be the mean of $\max_j (z_j + \xi_j)$, and raise one score $z_i$ by a small $h > 0$. Where $i$ wins already, the best reading
+# rises by $h$; where it loses even then, not at all; else by something between. With $u_i$ for the list with 1 at place $i$,
 #
 # $$P(i \text{ wins at } z) \;\le\; \frac{M(z + h\, u_i) - M(z)}{h} \;\le\; P(i \text{ wins at } z + h\, u_i)$$
 #
@@ -488,30 +442,45 @@ figures.contest(x, readings[:6], readings.mean(axis=0), share)
 # Its slope, the chance to win, is $\sigma(z)_i$ by {eq}`lse-gradient`.
 
 # %% [markdown] id="odds-predict"
-# Does every contest obey Luce's wish? Let the scores 2 and 1 compete, then add a third score of 0. **Predict** whether with *normal* noise
-# it raises or lowers the odds of the first over the second.
+# Does every contest obey Luce's wish? Let the scores 2 and 1 compete, and then add a third score of 0:
 
-# %% id="contest-code" tags=["predicted"]
+# %% id="contest-code"
 rng, size, z = np.random.default_rng(1), (1_000_000, 3), np.array([2.0, 1.0, 0.0])
 spread = math.pi / math.sqrt(6)  # of Gumbel's noise, so that only the shapes differ
 normal, gumbel = rng.normal(scale=spread, size=size), rng.gumbel(size=size)
 for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
-    readings = z + noise
-    alone = readings[:, :2].argmax(axis=1)
-    beaten = readings.argmax(axis=1) == 2
-    first, second = (alone == 0), (alone == 1)
-    taken = [beaten[of].mean() for of in (first, second)]
-    before, after = (first[keep].sum() / second[keep].sum() for keep in (..., ~beaten))
-    print(f"{name}: odds {before:.2f}, with the third {after:.2f};", end=" ")
-    print("it takes", ", ".join(f"{share:.1%}" for share in taken), "of their wins")
+    of_two = (z + noise)[:, :2].argmax(axis=1)
+    of_three = (z + noise).argmax(axis=1)
+    before, after = np.bincount(of_two), np.bincount(of_three)
+    print(f"{name}: odds {before[0] / before[1]:.2f}", end=", ")
+    taken = [(of_three[of_two == i] == 2).mean() for i in (0, 1)]
+    print(f"with the third {after[0] / after[1]:.2f};", end=" ")
+    print(f"it takes {taken[0]:.1%}, {taken[1]:.1%} of their wins")
 
-# %% [markdown] id="contest-answer" tags=["answer"]
-# It raises them: the third score takes 7.4 percent of the wins of the first, but 10.2 percent of those of the second. With Gumbel noise
-# it takes equal parts, and the odds stay at $e \approx 2.72$.
+# %% [markdown] id="contest-answer"
+# With normal noise the third score takes more of the wins of the second, and so it raises the odds. With Gumbel noise it takes equal
+# parts, and the odds stay at $e \approx 2.72$.
 
 # %% [markdown] id="cross-entropy"
 # ## Deeper: what else the lemma gives, and how sure a softmax can be
 #
+# ### A covariance, drawn
+#
+# Let three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$, and let their scores change at the rates
+# $\dot z = (1, 0, -1)$. In the picture each token is a dot, as large as its weight. Its rectangle, up to the cross of the two averages,
+# has the product of its deviations for an area, negative at the upper left and the lower right:
+
+# %% id="covariance-figure"
+p = np.array([0.5, 0.3, 0.2])
+rate, f = np.array([1.0, 0.0, -1.0]), np.array([2.0, 4.0, 0.0])
+areas = (rate - p @ rate) * (f - p @ f)
+print("areas:", areas.round(2), f" weighted average: {p @ areas:.2f}")
+figures.covariance(p, rate, f)
+
+# %% [markdown] id="covariance-seen"
+# The covariance is 0.34, so the average of $f$ rises. The third token decides: it loses weight, and its $f$ lies far below the average.
+
+# %% [markdown] id="colder"
 # ### Colder weights score higher
 #
 # Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score of $\sigma(\beta z)$
@@ -530,8 +499,8 @@ for temperature in (2.0, 1.0, 0.5):
 #
 # If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of
 # the scores hardly reach the weights: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$.
-# When it gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures both matrices by their
-# *spectral norm*, the largest factor by which they stretch a vector. When do small changes of the scores hardly reach the weights?
+# When it gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures a matrix by its *spectral
+# norm*, the largest factor by which it stretches a vector.
 
 # %% id="explorable"
 figures.softmax_explorable()
@@ -557,6 +526,11 @@ for temperature in (1.0, 0.6, 0.25):
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
 # So a query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
+
+# %% id="definition-alive"
+from attn_course import alive
+
+alive("softmax")
 
 # %% [markdown] id="mixed"
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and
@@ -597,11 +571,11 @@ print("lse(z) - z_y:                     ", logsumexp(z) - z[0])
 # $$\frac{\partial}{\partial z_i}\,(-\ln s_y) = s_i - \delta_{iy} \label{cross-entropy-gradient}$$
 #
 # This is the weight minus the truth. With the squared error $\frac12 \sum_i (s_i - \delta_{iy})^2$ for the loss, the weight minus the truth
-# is only $g$, and has to pass through $J$. What all entries of $g$ share never gets through, because a common shift moves no weight:
+# is only $g$, and has to pass through $J$. A number that is added to all entries of $g$ is lost there:
 #
 # $$J\,\mathbf{1} = 0 \label{softmax-jacobian-annihilates-constants}$$
 #
-# If a model is confident and wrong, almost nothing does:
+# If a model is confident and wrong, almost nothing of $g$ is left:
 
 # %% id="squared-error-code"
 from attn_course.reference import softmax_vjp

@@ -4,9 +4,9 @@
 # *The cat sat because it was tired.* Who was tired? You know at once. How can a machine that only calculates find out what "it" means?
 #
 # In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
-# work first. The language model SmolLM2, in its smallest size, has 270 *heads*, and in each of them every word shares out its attention
-# among itself and the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and run the cell below it, too. (If
-# you see a `ModuleNotFoundError`, start the course with `make lab`.)
+# work first. The language model SmolLM2, in its smallest size, does this in 270 places, which are called *heads*. In each head every word
+# shares out its attention among itself and the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and
+# run the cell below it, too. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -17,11 +17,12 @@ model = language_model()
 text = "The cat sat because it was tired."
 tokens = model.tokens(text)
 head = model.maps(text)[13, 8]  # layer 13, head 8, both counted from 0
-for token, share in zip(tokens, head[tokens.index(" it")], strict=True):
+it = tokens.index(" it")  # to the model a word begins with its blank
+for token, share in zip(tokens, head[it], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
-# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in: the model has learned to continue texts.
+# In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in. The model has only learned to continue texts.
 #
 # But one row proves little. Which words does each word look at? Press one.
 
@@ -44,7 +45,7 @@ for word in ("it", "blue"):
 # So here the word that asks matters: "blue" hardly looks at the cat. This is only one pair, in a head that we picked. Lesson
 # {lesson}`self_attention` tries many pairs, and also what the model does without this head.
 #
-# The lit part of the next drawing is what a head does. You need not understand it yet; each frame leads to a lesson.
+# The lit part of this drawing is what a head does. You need not understand it yet; at the end you will have calculated all of it.
 
 # %% id="machine"
 figures.machine()
@@ -52,10 +53,10 @@ figures.machine()
 # %% [markdown] id="how"
 # We are going to build one head, with numbers so small that you can do every product without paper.
 #
-# **You need** matrix products, $e^x$ and a little Python. **Time:** 75 minutes, then the
+# **You need** matrix products, $e^x$ and a little Python. **Time:** 60 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
-# At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. Formulas with a number in brackets have
-# been checked by machine.
+# At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. *Deeper* sections are folded, and nothing
+# else needs them. What you change here is kept in `work/lessons/`, and nothing overwrites it.
 
 # %% [markdown] id="hook"
 # ## What does "it" look for?
@@ -83,7 +84,7 @@ print(labelled(words, columns=("alive", "tells", "open")))
 # %% id="cat"
 import numpy as np
 
-from attn_course import check
+from attn_course import check, verify_lesson
 
 query_of_it = np.array([4, -2, -2])
 key = words
@@ -91,20 +92,16 @@ print("products:", query_of_it * key[1])
 print("together:", (query_of_it * key[1]).sum())
 
 # %% [markdown] id="cat-notice"
-# We multiply number by number and add up. This is the dot product of the two lists, called the **score** here. A positive product
-# speaks for a word, a negative one against it. In "tired", which is a little alive but tells more, the products balance:
-# $4 \cdot 1 + (-2) \cdot 2 + (-2) \cdot 0 = 0$.
+# Multiplied and added up, this is the dot product of the two lists, called the **score** here. A positive product speaks for a word, and a
+# negative one against it. In "tired", which is a little alive but tells more, the products balance:
+# $4 \cdot 1 + (-2) \cdot 2 + (-2) \cdot 0 = 0$. And here are the scores of all seven words:
 
-# %% [markdown] id="hook-predict"
-# **Predict.** The key of "sat" is $(0, 2, 0)$, and the key of "it" itself is $(0, 0, 2)$. Which scores do they get from "it"?
-
-# %% id="hook-code" tags=["predicted"]
+# %% id="hook-code"
 scores = key @ query_of_it  # all seven dot products at once
 print(labelled(scores[:, None], columns=["score"]))
 
-# %% [markdown] id="hook-answer" tags=["answer"]
-# Both scores are $-4$. "Sat" tells something by 2 and "it" is open by 2, and the wish counts both with $-2$. So "it" does not fit its
-# own wish. Of all seven words only "cat" has a positive score.
+# %% [markdown] id="hook-answer"
+# Only "cat" has a positive score. "It" does not even fit its own wish, since it is open by 2, and the wish counts this with $-2$.
 
 # %% [markdown] id="check-turn"
 # **Your turn.** {turn}`scores-by-hand`
@@ -130,7 +127,6 @@ check("scores-by-hand", my_three)
 # Steps 2 and 3 together are the *softmax* (lesson {lesson}`softmax` says why it is $e$).
 
 # %% id="weights-table"
-scores = key @ query_of_it
 half = scores / 2
 powers = np.exp(half)
 weights = powers / powers.sum()
@@ -145,22 +141,6 @@ print("sum of the powers:", powers.sum().round(2))
 #
 # Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has (lesson {lesson}`scaling` says why).
 # Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
-
-# %% [markdown] id="move"
-# Now turn the wish from somebody alive to what somebody does. The slider sets the query of "it" to $(2s, -s, -2)$, from $s = 2$ at
-# the left, the wish that you know, to $s = -2$ at the right, the wish $(-4, 2, -2)$. Guess first: which word leads at the right end?
-# Where does "it" look when it looks for neither?
-
-# %% id="move-card"
-figures.asks_explorable(key, query_of_it, TOKENS, asks=4)
-
-# %% [markdown] id="move-notice"
-# <details><summary>What you should see</summary>
-#
-# At the right end "sat" leads. "Tired" tells as much, but the wish is now against the living. In the middle only *open* counts, so the five
-# words that are not open get equal shares, and "the" and "it" less.
-#
-# </details>
 
 # %% [markdown] id="average"
 # ## What "it" takes home
@@ -178,12 +158,12 @@ print(labelled(np.hstack([value, parts]), columns=columns, digits=3))
 print("the output of it:", output.round(3))
 
 # %% [markdown] id="average-notice"
-# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model multiplies the outputs of its
-# heads by one more learned matrix, adds the result to the numbers of the word that asked, and hands the sum on.
+# This is the output of the head for "it": $(1.91, 0.05)$, almost $(2, 0)$, the value of the cat. A model puts the outputs of its heads side
+# by side, multiplies them by one more learned matrix, and adds the result to the numbers of the word that asked.
 #
-# None of these steps is a rule about pronouns, but the numbers know: we chose them so that the head finds the cat. A model learns its own.
-# The authors of the first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means
-# finding out what a pronoun stands for (Vaswani et al., 2017, appendix).
+# No step here is a rule about pronouns. We chose the numbers so that the head finds the cat, and a model learns its own. The authors of the
+# first Transformer, a model that translates, saw two heads "apparently involved in anaphora resolution", which means finding out what a
+# pronoun stands for (Vaswani et al., 2017, appendix).
 
 # %% [markdown] id="because"
 # **Predict.** The query of "because" is $(0, 0, 0)$, since it looks for nothing. Which weights does it give to the seven words?
@@ -215,47 +195,18 @@ check("output-of-one-query", my_answer)
 #     return weights @ value
 # ```
 
-# %% [markdown] id="needle"
-# ## What can a query find?
-#
-# Change this query until "because" gets more than 0.9. Mind that its key is all zeros, so its score is 0 whatever you ask.
-
-# %% id="needle-code"
-my_query = [4, -2, -2]  # alive, tells, open; now as "it" asks: change it
-powers = np.exp(key @ my_query / 2)
-asked = powers / powers.sum()
-print(labelled([key @ my_query, asked], ("score", "weight"), columns=TOKENS))
-print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
-
-# %% [markdown] id="needle-notice"
-# <details><summary>One way</summary>
-#
-# All other scores must be negative, so that 0 is the largest. The query `[-10, -10, -10]` gives "because" 0.99.
-#
-# </details>
-
-# %% [markdown] id="single"
-# Now try the same with "was" for a minute. How far do you get?
-
-# %% [markdown] id="single-root"
-# No query gives it even a third. Its key $(0, 1, 0)$ lies halfway between that of "sat", $(0, 2, 0)$, and that of "because",
-# $(0, 0, 0)$. A score adds up multiples of the numbers in the key, so the score of "was" lies halfway between theirs, whatever the
-# query. So one of these two words always gets at least as much as "was", and "was" gets at most half. A *Deeper* section of
-# lesson {lesson}`softmax` brings this down to a third.
-
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# Let the words be the rows of a matrix $X$; here these are the seven rows of three numbers that the code calls `words`. Then the queries are the rows of
-# $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing, and our $W_V$
-# drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word say how many
-# times its query takes each row of $W_Q$:
+# Let the words be the rows of a matrix $X$; here these are the seven rows of three numbers that the code calls `words`. Then the queries are
+# the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing,
+# and our $W_V$ drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word
+# say how many times its query takes each row of $W_Q$:
 
 # %% id="projections-code"
 W_Q = np.array([[0, 1, 0], [2, -1, 0], [2, -1, -1]])
 query = words @ W_Q
-names = ("1 times the row of alive", "2 times the row of tells", "query of tired")
-print(labelled([1 * W_Q[0], 2 * W_Q[1], query[6]], names))
+print("query of tired:", query[6])
 
 # %% [markdown] id="projections-predict"
 # "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0) + 2 \cdot (2, -1, 0) = (4, -1, 0)$, as in your first turn.
@@ -300,7 +251,8 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# The second formula is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
+# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`. The second formula is the softmax of
+# each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
 # $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
 
 # %% id="formula-table"
@@ -312,48 +264,38 @@ print("sums of the rows:   ", P.sum(axis=1).round(1))
 print("sums of the columns:", P.sum(axis=0).round(1))
 
 # %% [markdown] id="spot"
-# Each row sums to 1. A column need not: five words look mostly at "cat".
+# Each row sums to 1. A column need not: five words look mostly at "cat". You have now calculated every lit part of the drawing.
 #
-# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. What is wrong? Take two
-# words that ask a single one. Each must give it all its attention, a weight of 1, but a column adds up what *both* give to it:
-
-# %% id="formula-mistake"
-from attn_course import show, verify_lesson
-
-show("weight-entry-by-entry", wrong="summed over the queries")
+# **Spot the mistake.** Somebody divides by `powers.sum(axis=0)`. Nothing complains, and all numbers are positive. What is wrong?
+#
+# <details><summary>What is wrong</summary>
+#
+# Then the columns sum to 1, and no longer the rows. Let two equal queries ask a single word: each must give it the weight 1, but this
+# division makes it $\frac12$.
+#
+# </details>
 
 # %% [markdown] id="own"
 # ## Your own sentence
 #
-# These ten lines need nothing but NumPy and run anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows
-# of `W_Q` say what a person, a thing and an open word look for. Run the cell. Then take your own sentence and your own numbers, and
-# make its pronoun find its noun.
+# This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows
+# of `W_Q` say what a person, a thing and an open word look for. Run the cell. Then take a sentence and numbers of your own, and make its
+# pronoun find its noun.
 
 # %% id="own-code"
 import numpy as np
 
-sentence = ["the", "girl", "saw", "the", "tree", "and", "she", "climbed", "it"]
-X = [[0, 0, 1], [2, 0, 0], [0, 0, 0], [0, 0, 1], [0, 2, 0], [0, 0, 0]]
-X = np.array([*X, [1, 0, 1], [0, 0, 0], [0, 1, 1]])  # person, thing, open
+sentence = "the girl saw the tree and she climbed it".split()
+numbers = {"the": [0, 0, 1], "girl": [2, 0, 0], "tree": [0, 2, 0]}
+numbers |= {"she": [1, 0, 1], "it": [0, 1, 1]}  # person, thing, open; else zeros
+X = np.array([numbers.get(word, [0, 0, 0]) for word in sentence])
 W_Q = np.array([[4, -4, 0], [-4, 4, 0], [0, 0, -2]])
 Q, K, V = X @ W_Q, X, X[:, :2]
 powers = np.exp(Q @ K.T / np.sqrt(Q.shape[1]))
 P = powers / powers.sum(axis=1, keepdims=True)
-for i in (6, 8):  # the pronouns
-    print(sentence[i], "finds", sentence[P[i].argmax()], "takes", (P @ V)[i].round(2))
-
-# %% [markdown] id="map"
-# ## The lessons
-#
-# Your exercises lie in `work/` and your copies of the lessons in `work/lessons/`, where nothing overwrites them. *Deeper* sections are
-# folded; nothing else needs them. A cell near the end of every lesson checks its formulas.
-
-# %% id="map-table"
-from IPython.display import Markdown, display
-
-from attn_course.numbers import lesson_table
-
-display(Markdown(lesson_table(questions=figures.QUESTIONS)))
+for pronoun in ("she", "it"):
+    i = sentence.index(pronoun)
+    print(pronoun, "finds", sentence[P[i].argmax()], "and takes", (P @ V)[i].round(2))
 
 # %% id="verify-lesson"
 verify_lesson("start")
@@ -361,11 +303,11 @@ verify_lesson("start")
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | shapes | multiplications |
-# |---|---|---|---|
-# | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k), (T_k, d_k) \to (T_q, T_k)$ | $T_q T_k d_k$ |
-# | all weights, {eq}`weight-entry-by-entry` | {key}`weight-entry-by-entry` | $(T_q, T_k)$ | |
-# | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k), (T_k, d_v) \to (T_q, d_v)$ | $T_q T_k d_v$ |
+# | what | formula | shapes |
+# |---|---|---|
+# | all scores, {eq}`score-entry-by-entry` | {key}`score-entry-by-entry` | $(T_q, d_k), (T_k, d_k) \to (T_q, T_k)$ |
+# | all weights, {eq}`weight-entry-by-entry` | {key}`weight-entry-by-entry` | $(T_q, T_k)$ |
+# | all outputs, {eq}`output-entry-by-entry` | {key}`output-entry-by-entry` | $(T_q, T_k), (T_k, d_v) \to (T_q, d_v)$ |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -379,6 +321,54 @@ verify_lesson("start")
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).
 
+# %% [markdown] id="needle"
+# ## Deeper: What can a query find?
+#
+# Turn the wish of "it" from somebody alive to what somebody does. The slider sets its query to $(2s, -s, -2)$, from $s = 2$ at the left,
+# the wish that you know, to $s = -2$ at the right, the wish $(-4, 2, -2)$. Guess: which word leads at the right end? Where
+# does "it" look when it looks for neither?
+
+# %% id="move-card"
+figures.asks_explorable(key, query_of_it, TOKENS, asks=4)
+
+# %% [markdown] id="move-notice"
+# <details><summary>What you should see</summary>
+#
+# At the right end "sat" leads. "Tired" tells as much, but the wish is now against the living. In the middle only *open* counts, so the five
+# words that are not open get equal shares, and "the" and "it" less.
+#
+# </details>
+
+# %% [markdown] id="needle-try"
+# Change this query until "because" gets more than 0.9. Mind that its key is all zeros, so its score is 0 whatever
+# you ask.
+
+# %% id="needle-code"
+my_query = [4, -2, -2]  # alive, tells, open; now as "it" asks: change it
+powers = np.exp(key @ my_query / 2)
+asked = powers / powers.sum()
+print(labelled([key @ my_query, asked], ("score", "weight"), columns=TOKENS))
+print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
+
+# %% [markdown] id="needle-notice"
+# <details><summary>One way</summary>
+#
+# All other scores must be negative, so that 0 is the largest. The query `[-10, -10, -10]` gives "because" 0.99.
+#
+# </details>
+
+# %% [markdown] id="single"
+# Now try the same with "was". How far do you get?
+#
+# <details><summary>How far you can get</summary>
+#
+# No query gives it even a third. Its key $(0, 1, 0)$ lies halfway between that of "sat", $(0, 2, 0)$, and that of "because",
+# $(0, 0, 0)$. A score adds up multiples of the numbers in the key, so the score of "was" lies halfway between theirs, whatever the
+# query. So one of these two words always gets at least as much as "was". As two weights sum to 1 at most, "was" gets at most half. A
+# *Deeper* section of lesson {lesson}`softmax` brings this down to a third.
+#
+# </details>
+
 # %% [markdown] id="game"
 # ## Deeper: A game, break the machine
 #
@@ -391,8 +381,18 @@ from attn_course.game.card import break_the_machine
 break_the_machine()
 
 # %% [markdown] id="deeper-map"
-# ## Deeper: Which lesson builds on which
+# ## Deeper: The lessons, and which builds on which
 #
+# Each frame of the drawing at the beginning leads to a lesson. These are all of them:
+
+# %% id="map-table"
+from IPython.display import Markdown, display
+
+from attn_course.numbers import lesson_table
+
+display(Markdown(lesson_table(questions=figures.QUESTIONS)))
+
+# %% [markdown] id="map-arcs"
 # Each arc leads from a lesson down to one whose equations use its own.
 
 # %% id="map-figure"

@@ -30,7 +30,7 @@ my_formula = asked_formula(
         Write $\partial s_i / \partial z_j$ in LaTeX between `r"` and `"`: only the right side. You may use `s` and `a` with their indices,
         `\beta` and `\delta_{ij}`; you need not use all.
     """,
-    equation="softmax",
+    equation="softmax-derivative",
     points=1,
     difficulty=2,
     minutes=4,
@@ -108,7 +108,7 @@ def _one_weight(rng):
     "pull-back-one-row",
     "A gradient through softmax",
     kind="write",
-    equation="softmax-derivative",
+    equation="weighted-mean-derivative",
     points=1,
     difficulty=2,
     minutes=5,
@@ -146,8 +146,8 @@ def _one_weight(rng):
 def my_pull(weights, gradient):
     """The gradient with respect to the scores of one row, from its weights and the gradient with respect to them.
 
-    Simplify this sum. Then write `my_pull(weights, gradient)` for one row: two 1-D float64 arrays of one length go in, $s$ and $g$, and the
-    gradient of the scores comes out. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
+    Simplify this sum. Then write `my_pull(weights, gradient)` for one row. It gets $s$ and $g$, two 1-D float64 arrays of the same length,
+    and returns the gradient of the scores. By hand: $s = (0.5, 0.3, 0.2)$ and $g = (1, 0, 0)$ must give $(0.25, -0.15, -0.10)$.
     """
     return weights * (gradient - weights @ gradient)
 

@@ -238,7 +238,7 @@ one number in a value: 5 2 1
     "output-of-one-query",
     "One word asks",
     kind="write",
-    equation="output-entry-by-entry",
+    equation=None,
     points=1,
     difficulty=1,
     minutes=8,
@@ -284,7 +284,7 @@ def my_answer(query, key, value):
     Write `my_answer(query, key, value)`: it returns what one word takes home. The shape of `query` is `(d_k,)`. Each row of `key`,
     `(T_k, d_k)`, and of `value`, `(T_k, d_v)`, belongs to one of the $T_k$ words that are asked; there may be only one {case}`one word`.
     All are float64, and the result has the shape `(d_v,)`. This time, divide the scores by $\\sqrt{d_k}$, and not by 2. No
-    score is larger than 100 in size {every}`(np.abs(key @ query) < 100).all()`.
+    power of $e$ becomes too large for the computer {every}`(np.abs(key @ query) < 100).all()`.
     """
     powers = np.exp(key @ query / np.sqrt(len(query)))
     return powers @ value / powers.sum()

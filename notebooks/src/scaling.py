@@ -1,19 +1,29 @@
 # %% [markdown] id="title"
 # # {lesson}`scaling` The scale of a score
 #
-# In lesson {lesson}`start` queries had three numbers, and 2 stood for the root of 3. Here they have four, so 2 is exactly $\sqrt{d_k}$. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** The queries and keys of a new layer are random numbers, so we
-# ask how far chance alone drives the scores of one query apart.
+# The language model SmolLM2 has queries and keys of $d_k = 64$ numbers, and divides each score by $\sqrt{64} = 8$. That looks like a
+# detail of bookkeeping. **Why the root of $d_k$, and not $d_k$ itself, or nothing at all?** Let us take the division out of all 30
+# layers. The cell prints the perplexity on four texts: roughly, between how many next words the model hesitates.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`,
-# expectations, variances and gradients. **Time:** 70 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 58 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
+# %% id="hook-model"
+from attn_course.lessons.scaling.experiments_smollm2 import SMOLLM2
+
+real = SMOLLM2.load()  # measured before, and stored
+for factor, name in (("1", "divided by 8"), ("8", "not divided")):
+    print(f"{name:12s}", real.values("perplexity", factor).round().astype(int))
+
 # %% [markdown] id="hook"
+# One division less, and the model is lost among thousands of words. What did that division protect?
+#
 # ## Softmax sees one row
 #
-# In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key $(2, 0, 0, 2)$. Their dot product is 8, and
-# divided by 2 it is 4. Here is the whole row of "it":
+# Look at a row that we can follow by hand. In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key
+# $(2, 0, 0, 2)$. Their dot product is 8, and divided by 2 it is 4. (In lesson {lesson}`start` queries had three numbers, and we took 2
+# for $\sqrt 3$. With four numbers it is exactly $\sqrt 4$.)
 
 # %% id="hook-code"
 import numpy as np
@@ -35,8 +45,11 @@ for row in zip(keys, dots, *weights, strict=True):
 
 # %% [markdown] id="leads"
 # Divided by 2, "cat" leads "because" by 4 and gets $e^4 \approx 55$ times its weight. Not divided, it leads by 8 and gets
-# $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two scores in one row. If we shift
-# the whole row, no lead changes, and no weight. In the machine, the division stands between the scores and the softmax:
+# $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two
+# scores in one row. If we shift the whole row, no lead changes, and no weight.
+#
+# "Cat" deserves its lead. But the queries and keys of a new layer are random numbers. How large are the leads that chance hands out?
+# In the machine, the division stands between the scores and the softmax:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -44,20 +57,26 @@ from attn_course.lessons.scaling import figures
 
 figures.machine()
 
-# %% [markdown] id="half-squares"
-# So a large score means nothing by itself; what counts is a large lead. How large are the leads as a whole? The variance of the row tells
-# us, because it is half the mean squared lead over all pairs of its $n$ scores. To see this, multiply out the square on the left:
-#
-# $$\frac{1}{2 n^2} \sum_{j,\,l} (s_j - s_l)^2 = \frac{1}{n} \sum_j s_j^2 - \Bigl( \frac{1}{n} \sum_j s_j \Bigr)^2$$
-
 # %% [markdown] id="row"
-# ## How far chance spreads a row
+# ## How far does a drunkard get?
 #
-# Take one query $q$, whatever it is, and draw its keys from one distribution, independently of $q$ and of each other. Let the entries of a key be
-# uncorrelated, each with variance $\sigma_k^2$ and with any mean. Split the key into its mean and the part that varies, $k = m + \tilde k$, so that
-# $q \cdot k = q \cdot m + q \cdot \tilde k$. The first term is the same for all keys of the row, and no lead contains it.
+# In July 1905 Karl Pearson asked the readers of *Nature* for help. A man walks one stretch, turns in any direction, walks another, and so
+# on, $n$ times. How far from his start does he end? A week later Lord Rayleigh replied that he had solved this long ago, for sounds that
+# overlap: typically the *root* of $n$ stretches, because steps in all directions largely undo each other. Pearson concluded that the most
+# likely place to find a drunken man is near the spot where one left him.
 #
-# The second term has mean 0, and its mean square is a double sum:
+# A dot product of random numbers is such a walk, on a line: $q \cdot k = q_1 k_1 + q_2 k_2 + \ldots$ takes $d_k$ steps, each forwards or
+# backwards.
+
+# %% [markdown] id="coins"
+# **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible walks one ends at $-3$,
+# three at $-1$, three at $1$ and one at $3$. The mean square is $(9 + 3 + 3 + 9) / 8 = 3$, so three steps typically lead $\sqrt 3$ away.
+
+# %% [markdown] id="row-derived"
+# **In general.** Take one query $q$, whatever it is, and draw its keys from one distribution, independently of $q$ and of each other. Let
+# the entries of a key be uncorrelated, each with variance $\sigma_k^2$ and with any mean. Split the key into its mean and the part that
+# varies, $k = m + \tilde k$, so that $q \cdot k = q \cdot m + q \cdot \tilde k$. The first term is the same for all keys of the row, so
+# it is in no lead. The second has mean 0, and its mean square is a double sum:
 #
 # $$\mathbb{E}\bigl[ (q \cdot \tilde k)^2 \bigr] = \sum_i \sum_j q_i\, q_j\, \mathbb{E}[\tilde k_i \tilde k_j]$$
 #
@@ -65,34 +84,35 @@ figures.machine()
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
 
-# %% [markdown] id="coins"
-# **By hand.** Let $q = (1, 1, 1)$, and let a key be three tossed coins, each $+1$ or $-1$. Of the eight possible scores one is $-3$, three
-# are $-1$, three are $1$ and one is $3$. Their mean square is $(9 + 3 + 3 + 9) / 8 = 3$, which is $\|q\|^2$.
-#
-# Such a sum is a walk of $d_k$ equal steps, forwards or backwards, and typically gets $\sqrt{d_k}$ steps far.
-
 # %% [markdown] id="usual"
 # Now let the query be random too. **The usual assumption** is that all entries of $q$ and $k$ are independent, with mean 0 and variance 1.
-# **Predict** how far a score typically lies from the mean of its row, as the root of the variance, for $d_k = 64$ and $d_k = 1024$.
+# **Predict** how far a score typically lies from the mean of its row, as the root of the variance, for $d_k = 256$ and $d_k = 1024$.
 
 # %% id="usual-code" tags=["predicted"]
 rng = np.random.default_rng(5)
-for d_k in (64, 1024):
+for d_k in (256, 1024):
     query, key = rng.normal(size=(2, 1000, d_k))
     variance = (query @ key.T).var(axis=1).mean()  # within each row, then their mean
     print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
+figures.walks((query[0] * key[:40]).cumsum(axis=1))  # one row, step by step
 
 # %% [markdown] id="usual-answer" tags=["answer"]
-# The typical distance is 8 at $d_k = 64$ and 32 at $d_k = 1024$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
-# $d_k$ terms has the mean 1.
+# The typical distance is 16 at $d_k = 256$ and 32 at $d_k = 1024$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
+# $d_k$ terms has the mean 1. In the picture 40 keys walk away from one query, and 30 of them end between the curves.
 
-# %% [markdown] id="all-scores"
-# As the keys have mean 0, this is also the variance of all scores. A term $q_i k_i$ has mean 0 and
-# mean square $\mathbb{E}[q_i^2]\, \mathbb{E}[k_i^2] = 1$, and two terms have covariance 0. So each entry adds 1:
+# %% [markdown] id="scale"
+# ## The scale
+#
+# Each product $q_i k_i$ has the mean 0 and the mean square $1 \cdot 1$, and different products are uncorrelated, so their variances add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
-# What does softmax make of such rows? Move $d_k$ on the card, and watch the largest weights in the second picture.
+# A factor $c$ multiplies a variance by $c^2$. To bring $d_k$ back to 1 we need $c^2 = 1 / d_k$. There is the root:
+#
+# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
+#
+# We divide the walk by the distance that chance alone would cover. If we divided by $d_k$, a longer walk would end ever nearer to 0. And if
+# we do not divide? On the card, 64 random queries meet 64 random keys. Raise $d_k$, and watch the largest weight in the second picture.
 
 # %% id="explorable"
 figures.scale_explorable()
@@ -100,23 +120,14 @@ figures.scale_explorable()
 # %% [markdown] id="strip-notice"
 # <details><summary>What you should see</summary>
 #
-# Not divided, the largest of 64 weights is 0.80 on average at $d_k = 64$ and 0.95 at 1024, though there is nothing to be sure of.
-# Divided by $\sqrt{d_k}$, it is 0.12 and 0.10.
+# Not divided, the largest of 64 weights is 0.80 on average at $d_k = 64$ and 0.95 at 1024, though there is nothing to be sure of: the layer
+# believes in noise. Divided by $\sqrt{d_k}$, it is 0.12 and 0.10.
 #
 # </details>
 
-# %% [markdown] id="scale"
-# ## The scale
-#
-# A factor $c$ multiplies a variance by $c^2$. To bring the variance $d_k$ back to 1 we need $c^2 = 1 / d_k$, and that is where the root
-# comes from. Under the usual assumption,
-#
-# $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_k}} \Bigr] = 1 \key{scaled-score-variance}$$
-#
-# PyTorch divides by $\sqrt{d_k}$, too. (Section {section}`matrices` has two other divisors.)
-
 # %% [markdown] id="deviations"
-# If the entries, still of mean 0, have the deviations $\sigma_q$ and $\sigma_k$, then $\|q\|^2$ is $d_k\, \sigma_q^2$ on average, and
+# What if the assumption is wrong? If the entries, still independent and of mean 0, have the deviations $\sigma_q$ and $\sigma_k$, each
+# product has the variance $\sigma_q^2\, \sigma_k^2$ in place of 1, so
 #
 # $$\mathrm{Var}[q \cdot k] = d_k\,\sigma_q^2\,\sigma_k^2 \label{score-variance-from-deviations}$$
 #
@@ -147,82 +158,32 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # In A the mean of $\|q\|^2$ is 16 and $\sigma_k^2$ is 0.04, so after the scale the variance within a row is 0.04. The rest, 1, is how far
-# the rows lie apart. In B an entry of $q$ has the mean square $1 + 0.04$, and $\sigma_k^2 = 1$, so all of the 1.04 lies within the rows.
-# A's weights are nearly equal and B's are not, but `scores.var()` is the same. (In our
-# sample it is 1.06.)
-
-# %% [markdown] id="layer-norm"
-# ## A new layer
-#
-# Real queries and keys are projections of tokens, $q = x W_Q$ and $k = y W_K$. Do they satisfy the usual assumption? Let $x$ be a fixed
-# token with $d$ entries, and let $W$ have independent entries of mean 0 and variance $\sigma_w^2$. Each entry of $x W$ sums $d$
-# independent terms $x_i W_{ij}$, so over the draws of $W$
-#
-# $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
-#
-# Layer normalisation subtracts a token's mean and divides by its deviation. While its learnt gain is 1 and its bias 0, this makes
-# $\|x\|^2 = d$ (but for a tiny $\varepsilon$). The query's entries then have the variance $d\, \sigma_w^2$, which need not be 1.
-
-# %% [markdown] id="two-tokens"
-# The keys of a row share one $W_K$, so they are not independent draws, and {eq}`row-variance-by-query` does not apply. But each lead can be
-# averaged over the draws of both matrices, of variances $\sigma_Q^2$ and $\sigma_K^2$. The lead of $y_j$ over $y_l$ is the dot product of
-# $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both have independent entries, by {eq}`variance-after-projection`. So {eq}`score-variance-from-deviations` gives the mean square
-# of the lead over the draws. The $d_k$ cancels, and what is left is $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$.
-
-# %% [markdown] id="two-tokens-row"
-# For normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine of the two: tokens that are alike get like scores. Half the
-# mean squared lead is the variance $v$ of the row. So with $\bar c$, the mean cosine of all $n^2$ pairs,
-#
-# $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
-# \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d} \key{row-variance-at-initialisation}$$
-
-# %% [markdown] id="inits"
-# The first two factors come from the initialisation. Each is $1/3$ for `nn.Linear` (uniform in $\pm 1 / \sqrt d$), $1/2$ for
-# `nn.MultiheadAttention` (default sizes), and $0.2$ for normal entries of deviation 0.02 at $d = 512$. So their product is $1/9$, $1/4$
-# or $0.04$.
-#
-# Suppose it is 1, so that only the third factor is left. **Predict** $v$ for 64 tokens of which any two different ones have
-# the cosine 0, then 0.5, then 0.9.
-
-# %% id="inits-measured" tags=["predicted"]
-d, d_k, n = 512, 64, 64
-basis = np.sqrt(d) * np.linalg.qr(rng.normal(size=(d, n + 1)))[0].T
-for cosine in (0, 0.5, 0.9):
-    y = np.sqrt(cosine) * basis[0] + np.sqrt(1 - cosine) * basis[1:]
-    found = []
-    for _ in range(200):
-        w_query, w_key = rng.normal(size=(2, d, d_k)) / np.sqrt(d)
-        scores = (y[0] @ w_query) @ (y @ w_key).T / np.sqrt(d_k)
-        found.append(scores.var())
-    print(f"cosine {cosine:.1f}   variance of the row {np.mean(found):.1f}")
-
-# %% [markdown] id="inits-answer" tags=["answer"]
-# Of the $64^2$ pairs, 64 are a token with itself, whose cosine is 1. So $\bar c$ is 0.016, 0.51 and 0.90, and $v$ is 0.98, 0.49 and 0.10.
-# The scale is right in all three cases, and yet the last row hardly prefers any key, because its tokens are alike.
+# the rows lie apart, which softmax never sees. In B an entry of $q$ has the mean square $1 + 0.04$, and $\sigma_k^2 = 1$, so all of the
+# 1.04 lies within the rows. A's weights are nearly equal and B's are not, but `scores.var()` is the same. (In our sample it is 1.08.)
 
 # %% [markdown] id="reparametrise"
-# ## What the scale is not
+# ## Could the matrices do it themselves?
 #
-# Suppose somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No, as long as $W_Q$ feeds straight
-# into the dot product and has no bias: with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ their scores are ours, as in the model T5.
-#
-# Does such a **twin** learn in the same way? A step of gradient descent subtracts the step size $\eta$ times the gradient.
+# Suppose that somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No: queries are projections,
+# $q = x W_Q$ (we leave biases out), and with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ in place of $W_Q$ their scores are ours. T5 is a model
+# that starts in this way.
 
 # %% [markdown] id="chain"
-# Write $W$ for $W_Q$. The loss sees it only through $c\,W$, so its gradient by $W$ carries a factor $c$. And when the step moves $W$, it
-# moves $c\,W$ by $c$ times that. Together,
+# Does such a **twin** also learn as our layer does? A step of gradient descent subtracts the step size $\eta$ times the gradient. Write
+# $W$ for $W_Q$. The loss sees it only through $c\,W$, so its gradient by $W$ carries a factor $c$. And when the step moves $W$, it moves
+# $c\,W$ by $c$ times that. Together,
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# The twin moves its $W'$ without the $c^2$: with the same step size, at $d_k = 64$, its steps are 64 times as long. ($W_K$ sees the same scores in both.) So under plain
-# gradient descent the scale changes where $W_Q$ starts and how far it moves, and nothing else.
+# The twin moves its $W'$ without the $c^2$. With the same step size, at $d_k = 64$, its steps are 64 times as long. So under gradient
+# descent the scale changes two things: where $W_Q$ starts, and how far it moves.
 
 # %% [markdown] id="slow"
-# ## Does the start matter?
+# ## A suspicion on trial
 #
-# Vaswani et al. (2017) wrote: "We suspect that for large values of $d_k$, the dot products grow large in magnitude, pushing the softmax
-# function into regions where it has extremely small gradients." Let us test this on a small task.
+# Those who introduced the scale wrote (Vaswani et al., 2017): "We suspect that for large values of $d_k$, the dot products grow large in
+# magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us put it on trial.
 #
 # An example has 16 items with 16 random features and a value each. The query is one of the items, turned by a fixed rotation, and the
 # output should be that item's value. $W_Q$ and $W_K$, with $d_k = 64$, learn from the squared error, until the right item has the largest
@@ -230,8 +191,8 @@ for cosine in (0, 0.5, 0.9):
 
 # %% [markdown] id="slow-predict"
 # We train three layers by gradient descent (SGD) on 32 new examples a step: **scaled**, with scores of variance 1; **unscaled**, from the
-# same matrices, with variance 64; and the twin. Each gets the best of eight step sizes. **Predict**: does the twin keep up with
-# the scaled layer, or with the unscaled one?
+# same matrices, with variance 64; and the twin, which does not divide but starts from $W'$. Each gets the best of eight step sizes.
+# **Predict**: does the twin keep up with the scaled layer, or with the unscaled one?
 
 # %% id="task-code" tags=["predicted"]
 from attn_course.lessons.scaling import experiments
@@ -244,76 +205,46 @@ for kind in experiments.LAYERS:
     print(f"{name:9s} steps until learnt {min(needed):3d}")
 
 # %% [markdown] id="task-answer" tags=["answer"]
-# The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. (Over three
-# seeds its mean is 29, and the others need 4 or 5.) The twin does not divide either, so it is the start that slows the unscaled layer.
+# The twin keeps up with the scaled layer: both need 4 steps, and the unscaled one needs 24. The twin does not divide either, so it is the
+# start that slows the unscaled layer.
 
 # %% [markdown] id="silent"
-# Why is that start bad? A query changes $W_Q$ and $W_K$ only through the gradient $g$ of its loss by its scores. That is $g = J a$, where
-# $a$ is the gradient by its weights $w$ and $J = \mathrm{diag}(w) - w\, w^\top$, {eq}`softmax-jacobian`. Where one key has nearly all
-# the weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than 0.01, and look at 2,048 queries before the first step:
+# So the start is to blame. Is it because of small gradients? A query changes $W_Q$ and $W_K$ only through the gradient $g$ of its loss by
+# its scores. That is $g = J a$, where $a$ is the gradient by its weights $w$ and $J = \mathrm{diag}(w) - w\, w^\top$,
+# {eq}`softmax-jacobian`. Where one key has nearly all the weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than
+# 0.01. What share of 2,048 queries is silent before the first step, and how long is $g$ on average?
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
-print(f"{'':18s} scaled  unscaled")
 kinds = ("scaled", "unscaled")
-for what in ("norm of J", "mean length", "silent", "silent and right"):
+print(f"{'':12s} scaled  unscaled")
+for what in ("silent", "mean length"):
     pair = [record.values("first", "64", kind, what).mean() for kind in kinds]
-    print("{:18s} {:6.2f} {:9.2f}".format(what, *pair))
-
-# %% [markdown] id="silent-notice"
-# Without the scale a quarter of the queries is silent, most of them wrong. This speaks for the suspicion. But the mean norm of
-# $J$, the largest factor by which it stretches a change, falls only a little, and the mean length of $g$ by a third. This speaks against it.
+    print("{:12s} {:6.2f} {:9.2f}".format(what, *pair))
 
 # %% [markdown] id="ways"
-# So we intervene, and train the unscaled layer anew, in three ways. In *silent raised* every silent $g$ gets the mean length of its batch,
-# and keeps its direction. The other two are controls. In *others lengthened* we pick as many queries that are
-# not silent, and lengthen their $g$ by the same total. In *exchanged* a silent $g$ gets the length, but the direction of another silent one.
+# Without the scale a quarter has fallen silent before the first lesson. So we give them a voice, and train the unscaled layer anew: every
+# silent $g$ keeps its direction and gets the mean length of its batch. As a control we lengthen *others* by the same total: as many
+# queries that are not silent.
 #
-# **Predict** which of the three helps most. If length alone mattered, what would the controls do?
+# **Predict**: do the raised silent queries win back all of the steps that were lost, a part of them, or none? And the control?
 
 # %% id="slow-code" tags=["predicted"]
-figures.steps_of_ways(record.results)
+ways = ("scaled", "unscaled", "silent raised", "others lengthened")
+needed = {way: record.values("best", "SGD", "64", way) for way in ways}
+for way in ways:
+    print(f"{way:18s} mean steps of three seeds {needed[way].mean():.1f}")
+print("raised before others:", needed["silent raised"] < needed["others lengthened"])
 
 # %% [markdown] id="slow-answer" tags=["answer"]
-# Raising the silent queries helps most, in each of the three seeds: the mean falls from 29 steps to 13. Lengthening others leaves 22, and exchanged directions do not
-# help, with 35. So it is not length alone, and extremely small gradients are a part of the cause in this task. But a third of the delay
-# stays.
-
-# %% [markdown] id="trained"
-# ## After training
-#
-# SmolLM2, a small language model, has $d_k = 64$ and divides by 8. We multiply all of its scores by a factor, and measure on four
-# texts its perplexity, roughly the number of next tokens it hesitates between.
-
-# %% id="trained-code"
-from attn_course.lessons.scaling.experiments_smollm2 import SMOLLM2
-
-real = SMOLLM2.load()  # stored: four texts
-for factor, name in (("0.85", ""), ("1", ""), ("1.2", ""), ("8", "the scale left out")):
-    found = real.values("perplexity", factor).round().astype(int)
-    print(f"factor {factor:4s} perplexity {found} {name}")
-variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
-for which in (np.min, np.median, np.max):
-    print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
-
-# %% [markdown] id="trained-notice"
-# Without the scale this model is useless. That does not prove that models need one: it was trained with it, and dividing its $W_Q$ by 8
-# would undo the damage exactly. Nor does the division hold the variance of its rows at 1 once the matrices have been trained.
-
-# %% [markdown] id="holds"
-# Several large models keep their scores in bounds in other ways:
-#
-# | way | what is done | in |
-# |---|---|---|
-# | QK-norm with gain | $q$ and $k$ are normalised (section {section}`similar`) and multiplied by learnt gains | ViT-22B, Qwen3, Gemma 3 |
-# | clipping | if a head's largest score exceeds 100 after a step, its $W_Q$ and $W_K$ are made smaller | Kimi K2 |
-# | soft cap | $s$ becomes $50 \tanh(s / 50)$ | Gemma 2 |
+# They win back a part: the mean falls from 29 steps to 13, where the scaled layer needs 4. The control wins back less: it needs 22, and
+# is behind in each of the three seeds. So the suspicion holds in this task: extremely small gradients are a part of the cause.
 
 # %% [markdown] id="own"
 # ## A start of your own
 #
-# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. So we can measure that variance on some tokens, and mend it
-# with a factor.
+# Softmax sees the variance within a row, and a factor can be taken into $W_Q$. The queries and keys of a new layer come out of its
+# matrices, and nobody promises that their entries have variance 1. So measure, then mend.
 
 # %% [markdown] id="own-question"
 # **Your turn.** {turn}`unit-row-variance`
@@ -332,22 +263,39 @@ check("unit-row-variance", my_start)
 # ```
 
 # %% [markdown] id="own-try"
-# Let us try it on 64 tokens of cosine 0.5, with matrices as `nn.Linear` draws them:
+# Let us try it on 64 tokens that share a part, with matrices as PyTorch's `nn.Linear` draws them:
 
 # %% id="own-code"
 if my_start is ...:  # not written yet: take ours
     from attn_course.lessons.scaling.tasks_turns import unit_start as my_start
 
-tokens = np.sqrt(0.5) * (basis[0] + basis[1:])  # of cosine 0.5
+d, d_k = 512, 64
+tokens = rng.normal(size=d) + rng.normal(size=(64, d))
+tokens -= tokens.mean(axis=1, keepdims=True)
+tokens /= tokens.std(axis=1, keepdims=True)
 w_query, w_key = rng.uniform(-1, 1, size=(2, d, d_k)) / np.sqrt(d)
-mean_cosine = (1 + 63 * 0.5) / 64
-print(f"promised for a new layer {1 / 3 * 1 / 3 * (1 - mean_cosine):.2f}")
 for w in (w_query, my_start(tokens, w_query, w_key)):
     rows = (tokens @ w) @ (tokens @ w_key).T / np.sqrt(d_k)
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
+# %% [markdown] id="own-notice"
+# PyTorch divides by the root, and still the rows hardly vary. Section {section}`matrices` derives how much, from the matrices and
+# from how alike the tokens are. Your function needed neither.
+
 # %% [markdown] id="limits"
-# **Limits.** We have not shown that unit variance is the *best* start; in one small task a variance of 64 is a bad one.
+# **What speaks against it.** Our trial was one small task; a third of the delay stayed; and the silence is not everywhere: without the
+# scale the mean gradient loses only a third of its length, and the mean norm of $J$ hardly falls (section {section}`measured`). We have not
+# shown that variance 1 is the *best* start. SmolLM2 proves less than it seems. It was trained with the division, and dividing its
+# $W_Q$ by 8 would undo the damage exactly. Training has also moved it far from variance 1:
+
+# %% id="trained-code"
+variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
+for which in (np.min, np.median, np.max):
+    print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
+
+# %% [markdown] id="holds"
+# So the division sets the start, and no more. Section {section}`similar` tells how today's large models hold their scores *during*
+# training.
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -359,25 +307,75 @@ verify_lesson("scaling")
 # |---|---|
 # | one row; $q$ fixed, entries of $k$ uncorrelated, {eq}`row-variance-by-query` | {key}`row-variance-by-query` |
 # | the scale; entries independent, mean 0, variance 1, {eq}`scaled-score-variance` | {key}`scaled-score-variance` |
-# | a new layer's row; $\Vert x \Vert^2 = \Vert y_j \Vert^2 = d$, {eq}`row-variance-at-initialisation` | {key}`row-variance-at-initialisation` |
 # | the scale in the weights, {eq}`scale-as-reparametrisation` | {key}`scale-as-reparametrisation` |
 
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Why the root? Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, on average $d_k$. A
-#   divisor of the scores divides their variance by its square, so the root of $d_k$ brings it back to 1.
-# - In a new layer the spread also depends on how the matrices are drawn and how alike the tokens are. So measure it.
+# - Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, which is $d_k$ on average.
 # - The scale is no new ability. It changes where $W_Q$ starts and how far a step moves it. In our task a start of variance 64 took SGD
 #   seven times the steps, and silent queries were a part of the reason.
+
+# %% [markdown] id="summary-answer"
+# Why the root, then? A dot product is a walk of $d_k$ random steps, and gets $\sqrt{d_k}$ far. Without a divisor, softmax would be sure of
+# noise. With the divisor $d_k$ it would hardly see a lead. With the root the scores spread by about 1, whatever the width.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
 # %% [markdown] id="matrices"
-# ## Deeper: entries with means, entries that move together
+# ## Deeper: a new layer, and entries that move together
 #
-# How much of our results survives if the entries of a vector may have any means, $m_q$ and $m_k$, and may move together? We only ask
-# that $q$ and $k$ are independent of each other. Split both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
+# **Layer normalisation** subtracts a token's mean and divides by its deviation. Does that make the entries of queries and keys have
+# variance 1? Let $x$ be a fixed token with $d$ entries, and let $W$ have independent entries of mean 0 and variance $\sigma_w^2$. Each
+# entry of $x W$ sums $d$ independent terms $x_i W_{ij}$, so over the draws of $W$
+#
+# $$\mathrm{Var}_W\bigl[ (x W)_j \bigr] = \sigma_w^2\, \|x\|^2 \label{variance-after-projection}$$
+#
+# While its learnt gain is 1 and its bias 0, layer normalisation makes $\|x\|^2 = d$ (but for a tiny $\varepsilon$). The query's entries
+# then have the variance $d\, \sigma_w^2$, which need not be 1.
+
+# %% [markdown] id="half-squares"
+# How far does a row of such a layer spread? Its keys share one $W_K$, so {eq}`row-variance-by-query` does not apply. But the variance $v$
+# of a row is half the mean squared lead over all pairs of its $n$ scores: multiply out the square.
+#
+# $$\frac{1}{2 n^2} \sum_{j,\,l} (s_j - s_l)^2 = \frac{1}{n} \sum_j s_j^2 - \Bigl( \frac{1}{n} \sum_j s_j \Bigr)^2$$
+
+# %% [markdown] id="two-tokens"
+# And a lead can be averaged over the draws of both matrices, of variances $\sigma_Q^2$ and $\sigma_K^2$. The lead of $y_j$ over $y_l$ is
+# the dot product of $x W_Q$ and $(y_j - y_l) W_K$, divided by $\sqrt{d_k}$. Both have independent entries, by
+# {eq}`variance-after-projection`. So {eq}`score-variance-from-deviations` gives its mean square; the $d_k$ cancels, and what is left is
+# $\sigma_Q^2\, \|x\|^2 \cdot \sigma_K^2\, \|y_j - y_l\|^2$. For normalised tokens $\|y_j - y_l\|^2 = 2 d\, (1 - \cos)$, with the cosine
+# of the two: tokens that are alike get like scores. So with $\bar c$, the mean cosine of all $n^2$ pairs,
+#
+# $$\mathbb{E}[v] = \bigl( d\, \sigma_Q^2 \bigr) \bigl( d\, \sigma_K^2 \bigr) (1 - \bar c), \qquad
+# \bar c = \frac{1}{n^2} \sum_{j,\,l} \frac{y_j \cdot y_l}{d} \label{row-variance-at-initialisation}$$
+
+# %% [markdown] id="inits"
+# The first two factors come from the initialisation. Each is $1/3$ for `nn.Linear` (uniform in $\pm 1 / \sqrt d$), $1/2$ for
+# `nn.MultiheadAttention` (default sizes), and $0.2$ for normal entries of deviation 0.02 at $d = 512$. So their product is $1/9$, $1/4$
+# or $0.04$. Suppose it is 1, so that only the third factor is left. Here is $v$ for 64 tokens of which any two different ones
+# have the cosine 0, 0.5 or 0.9:
+
+# %% id="inits-measured"
+n = 64
+basis = np.sqrt(d) * np.linalg.qr(rng.normal(size=(d, n + 1)))[0].T
+for cosine in (0, 0.5, 0.9):
+    y = np.sqrt(cosine) * basis[0] + np.sqrt(1 - cosine) * basis[1:]
+    found = []
+    for _ in range(200):
+        w_query, w_key = rng.normal(size=(2, d, d_k)) / np.sqrt(d)
+        scores = (y[0] @ w_query) @ (y @ w_key).T / np.sqrt(d_k)
+        found.append(scores.var())
+    print(f"cosine {cosine:.1f}   variance of the row {np.mean(found):.1f}")
+
+# %% [markdown] id="inits-answer"
+# Of the $64^2$ pairs, 64 are a token with itself, whose cosine is 1. So $\bar c$ is 0.016, 0.51 and 0.90, and $v$ is 0.98, 0.49 and 0.10:
+# where tokens are alike, a row hardly prefers any key. With `nn.Linear` and the cosine 0.5 it is $\frac19 \cdot 0.49 \approx 0.05$, the
+# row that `my_start` had to mend.
+
+# %% [markdown] id="means"
+# **Entries with means.** Now let the entries of a vector have any means, $m_q$ and $m_k$, and move together; only $q$ and $k$ are
+# independent of each other. Split both, $q = m_q + \tilde q$ and $k = m_k + \tilde k$, and multiply out:
 #
 # $$q \cdot k = m_q \cdot m_k + \tilde q \cdot \tilde k + m_q \cdot \tilde k + \tilde q \cdot m_k$$
 #
@@ -412,7 +410,7 @@ check("correlated-entries-variance", my_variance_formula)
 # makes it almost 5.
 
 # %% [markdown] id="broken"
-# Here is one assumption broken at a time, with normal entries, $d_k = 16$ and divided scores, beside the normal curve:
+# Here is one assumption broken at a time, with $d_k = 16$ and divided scores, beside the normal curve:
 
 # %% id="broken-code"
 n, d_k = 40_000, 16
@@ -431,16 +429,16 @@ scaled = {name: s / np.sqrt(d_k) for name, s in drawn.items()}
 figures.broken_assumptions(scaled)
 
 # %% [markdown] id="broken-answer"
-# Related entries in $q$ alone do not change the variance, because each of their covariances, 0.5, meets one of $k$ that is 0. In both they give
-# $1 + 15 \cdot 0.25 = 4.75$. Deviations of 1.5 give $1.5^4 \approx 5$. Means of 0.5 move the mean to $16 \cdot 0.25 / 4 = 1$ and the variance to $1 + 2 \cdot 0.25$. The last
-# query has $\|q\|^2 = 3 \cdot 16$, so its row has the variance 3.
+# Related entries in $q$ alone do not change the variance, because each of their covariances, 0.5, meets one of $k$ that is 0. In both
+# they give $1 + 15 \cdot 0.25 = 4.75$. Deviations of 1.5 give $1.5^4 \approx 5$, and means of 0.5 move the mean to $16 \cdot 0.25 / 4 =
+# 1$ and the variance to $1 + 2 \cdot 0.25$. The last query has $\|q\|^2 = 3 \cdot 16$.
 
 # %% [markdown] id="correlated"
-# **When $q$ and $k$ depend on each other.** Let standard normal entries be correlated,
-# $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, with $e_i$ standard normal and independent of all $q_i$, and different $i$ independent.
-# Then $q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i e_i$ has the mean $\rho$. In its square the mixed term has mean 0, because $e_i$
-# has. The fourth moment of a standard normal number is 3: integrate $x^3 \cdot x\, e^{-x^2/2}$ by parts, and 3 times the variance is
-# left. So the mean square is $3 \rho^2 + (1 - \rho^2)$. Subtract the square of the mean, and add up $d_k$ independent terms:
+# **When $q$ and $k$ depend on each other.** Let standard normal entries be correlated, $k_i = \rho\, q_i + \sqrt{1 - \rho^2}\, e_i$, with
+# $e_i$ standard normal and independent of all $q_i$, and different $i$ independent. Then $q_i k_i = \rho\, q_i^2 + \sqrt{1 - \rho^2}\, q_i
+# e_i$ has the mean $\rho$. In its square the mixed term has mean 0, because $e_i$ has. The fourth moment of a standard normal number is 3:
+# integrate $x^3 \cdot x\, e^{-x^2/2}$ by parts, and 3 times the variance is left. So the mean square is $3 \rho^2 + (1 - \rho^2)$. Subtract
+# the square of the mean, and add up $d_k$ independent terms:
 #
 # $$\mathbb{E}[q \cdot k] = \rho\,d_k, \qquad \mathrm{Var}[q \cdot k] = (1 + \rho^2)\,d_k \label{correlated-query-key-moments}$$
 
@@ -451,12 +449,12 @@ figures.broken_assumptions(scaled)
 # $$\mathrm{Var}\Bigl[ \frac{q \cdot k}{d_k} \Bigr] = \frac{1}{d_k}, \qquad
 # \mathrm{Var}\Bigl[ \frac{q \cdot k}{\sqrt{d_{\text{model}}}} \Bigr] = \frac{1}{h} \label{variance-under-wrong-scales}$$
 #
-# The second is usually a slip. The first can be deliberate, as we see now.
+# The second is usually a slip. The first can be deliberate:
 
 # %% [markdown] id="mup"
-# Let $q$ and $k$ be correlated as above. After the scale the mean is $\rho \sqrt{d_k}$, which at the same $\rho$ grows with the width. **muP**, a set of rules for widening a model
-# (Yang et al., 2022), therefore divides by $d_k$, so that learnt scores stay alike in narrow and in wide models. The root keeps *random*
-# scores alike.
+# Let $q$ and $k$ be correlated as above. After the scale the mean is $\rho \sqrt{d_k}$, which grows with the width. **muP**, a set of
+# rules for widening a model (Yang et al., 2022), therefore divides by $d_k$, so that *learnt* scores stay alike in all widths. The root
+# keeps *random* scores alike.
 #
 # The extreme is $q = k$, with independent entries of mean 0 and variance 1 that all have the same fourth moment $\kappa$ (3 for normal
 # entries, 1 for coins). A term is $q_i^2$, with the mean 1 and the mean square $\kappa$, so
@@ -466,8 +464,9 @@ figures.broken_assumptions(scaled)
 # Lesson {lesson}`self_attention` meets this on the diagonal of its scores.
 
 # %% [markdown] id="kurtosis"
-# **Is a score normal?** Let all entries be independent and standard normal. With $q$ fixed, $q \cdot k$ is a sum of independent normal
-# numbers, so it is normal with variance $\|q\|^2$ and fourth moment $3 \|q\|^4$. Over all queries it is a mixture of such curves, and not normal. With $\mathbb{E}[q_i^4] = 3$ and $\mathbb{E}[q_i^2 q_j^2] = 1$ for $i \ne j$,
+# **Is a score normal?** Let all entries be independent and standard normal. With $q$ fixed, $q \cdot k$ is normal, with variance
+# $\|q\|^2$ and fourth moment $3 \|q\|^4$. Over all queries it is a mixture of such curves, and not normal. With $\mathbb{E}[q_i^4] = 3$
+# and $\mathbb{E}[q_i^2 q_j^2] = 1$ for $i \ne j$,
 #
 # $$\mathbb{E}\bigl[ \|q\|^4 \bigr] = \sum_i \sum_j \mathbb{E}[q_i^2 q_j^2] = 3\,d_k + d_k (d_k - 1) = d_k^2 + 2\,d_k$$
 #
@@ -487,8 +486,8 @@ print(f"kurtosis, independent: {(s**4).mean() / (s**2).mean() ** 2:.1f}")
 # %% [markdown] id="similar"
 # ## Deeper: other ways to be similar
 #
-# Why a dot product, when a distance or an angle would say how alike two vectors are? Multiply out
-# $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$ and solve for the middle term:
+# A distance or an angle also says how alike two vectors are. Multiply out $\|q - k\|^2 = \|q\|^2 - 2\, q \cdot k + \|k\|^2$ and
+# solve for the middle term:
 #
 # $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
 #
@@ -509,7 +508,7 @@ print(f"kurtosis, independent: {(s**4).mean() / (s**2).mean() ** 2:.1f}")
 # \label{equal-length-gaussian-weights}$$
 #
 # So on keys of equal length the softmax of dot products gives the weights of a Gaussian kernel, with $h^2$ as the temperature. Make one
-# key longer, and the two no longer agree:
+# key longer, and they differ:
 
 # %% id="similar-code"
 from attn_course import reference, show
@@ -525,16 +524,14 @@ for name, keys in (("equal keys", equal), ("third twice as long", longer)):
 show("cosine-similarity", q=[3, 4], k=[4, 3])
 
 # %% [markdown] id="spot-cosine"
-# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Take the query $(1, 0)$ and the keys $(1, 0)$ and
-# $(3, 3)$. The scaled dot product prefers the second key, $3 / \sqrt{2}$ against $1 / \sqrt{2}$, and the cosine the first, 1 against
-# $1 / \sqrt{2}$.
+# **Is $q \cdot k / \sqrt{d_k}$ a cosine?** Take the query $(1, 0)$ and the keys $(1, 0)$ and $(3, 3)$. The scaled dot product prefers the
+# second key, the cosine the first.
 #
-# The scores of a cosine lie in $[-1, 1]$, which has a price. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper
-# is possible:
+# Cosines lie in $[-1, 1]$, which has a price. Let the best of $n$ keys have the score 1 and all others $-1$; nothing sharper is possible:
 #
 # $$\sigma(\cos\theta)_i \le \frac{1}{1 + (n - 1)\,e^{-2}} \label{cosine-weight-bound}$$
 #
-# For 64 keys that is 0.105. Without a temperature, even a perfect match gets about a tenth of the weight at most.
+# For 64 keys that is 0.105: without a temperature, even a perfect match gets no more.
 
 # %% id="spot-cosine-code"
 query, key = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 3.0]])
@@ -543,36 +540,43 @@ print("cosine         ", reference.cosine_scores(query, key)[0])
 print("largest weight for 64 keys:", round(1 / (1 + (64 - 1) * np.exp(-2)), 3))
 
 # %% [markdown] id="qk-norm"
-# **QK-norm** makes scores cosines, too. If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine times a fixed factor, whatever the matrices
-# become:
+# **QK-norm** makes scores cosines. If $q$ and $k$ are divided by their root mean square, then before the gains a score is a cosine
+# times a fixed factor, whatever the matrices become:
 #
 # $$\frac{\hat q \cdot \hat k}{\sqrt{d_k}} = \sqrt{d_k}\,\cos\theta, \qquad
 # \hat q = \sqrt{d_k}\,\frac{q}{\|q\|}, \qquad \hat k = \sqrt{d_k}\,\frac{k}{\|k\|}
 # \label{query-key-normalisation}$$
 
-
 # %% id="qk-norm-code"
-def root_mean_square(x):
-    return np.sqrt((x**2).mean(axis=-1, keepdims=True))
-
-
 query, key = rng.normal(size=(1, 64)), rng.normal(size=(3, 64))
 for factor in (1, 100):  # of W_Q
-    q, k = factor * query, key
-    plain = (q @ k.T / 8)[0].round(2)
-    normed = ((q / root_mean_square(q)) @ (k / root_mean_square(k)).T / 8)[0].round(2)
+    plain = (factor * query @ key.T / 8)[0].round(2)
+    normed = 8 * reference.cosine_scores(factor * query, key)[0].round(2)
     print(f"W_Q x {factor:3d}   plain {plain}   with QK-norm {normed}")
+
+# %% [markdown] id="held"
+# **What holds scores in training.** Several large models keep their scores in bounds in ways of their own:
+#
+# | way | what is done | in |
+# |---|---|---|
+# | QK-norm with gain | $q$ and $k$ are normalised and multiplied by learnt gains | ViT-22B, Qwen3, Gemma 3 |
+# | clipping | if a head's largest score exceeds 100 after a step, its $W_Q$ and $W_K$ are made smaller | Kimi K2 |
+# | soft cap | $s$ becomes $50 \tanh(s / 50)$ | Gemma 2 |
 
 # %% [markdown] id="measured"
 # ## Deeper: the training, measured in full
 #
 # **Both optimizers, three widths.** Adam divides a running average of each entry's gradients by the root of one of their squares. Here are
-# the steps that each layer needs with its best step size, as means of three seeds. The last two rows have another loss, minus the
-# logarithm of the right item's weight. Its gradient by the scores is $w_j$, less 1 for the right item, and has no factor $J$.
+# the steps that each layer needs with its best step size, as means of three seeds; "factor in W_Q" is the twin. *Right* and *wrong* raise
+# only the silent queries whose largest score is, or is not, the right item's. In *silent exchanged*, a second control, a silent $g$ gets
+# the length, but the direction of another silent one. The last two rows have another loss, minus the logarithm of the right item's weight.
+# Its gradient by the scores is $w_j$, less 1 for the right item, and has no factor $J$.
 
 # %% id="widths-code"
+from itertools import product
+
 logs = [f"{experiments.LOG_WEIGHT}, {kind}" for kind in ("scaled", "unscaled")]
-columns = [(name, d_k) for name in ("SGD", "Adam") for d_k in ("16", "64", "256")]
+columns = [*product(("SGD", "Adam"), ("16", "64", "256"))]
 print(" " * 26, *(f"{name} {d_k}".rjust(8) for name, d_k in columns))
 for way in (*experiments.LAYERS, *experiments.WAYS, *logs):
     means = (record.values("best", *column, way).mean() for column in columns)
@@ -581,15 +585,23 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
-# The picture is the same with Adam and at 256. At 16 the delay is smaller, and lengthening others helps nearly as much as raising the silent ones.
-# Is it the queries that are sure and wrong? Raising only the silent ones whose largest score is the wrong item's helps less, everywhere,
-# than raising only those that are right already.
+# Adam shows the same picture, and so does 256: exchanged, the silent queries win nothing back. At 16 the control is nearly as good. Most
+# silent queries are wrong, but raising those helps less, everywhere, than raising the few that are right already. And before the first
+# step the mean norm of $J$, the largest factor by which it stretches a change, is hardly smaller at 64 without the scale, and at 16 it is
+# larger:
+
+# %% id="norms-code"
+looked_at = ("norm of J", "silent", "silent and right")
+print(f"{'':16s}", *(f"{what:>16s}" for what in looked_at))
+for d_k, kind in product(("16", "64"), kinds):
+    found = [record.values("first", d_k, kind, what).mean() for what in looked_at]
+    print(f"{d_k}, {kind:12s}", *(f"{value:16.2f}" for value in found))
+
+# %% [markdown] id="other-loss"
+# With the other loss the unscaled layer is at most four steps behind, as one expects if $J$ does the harm; but that is another task,
+# which is told the right item.
 #
-# With the other loss the unscaled layer is at most four steps behind, as one expects if the factor $J$ does the harm; but this loss is told the
-# right item, so it is another task too.
-#
-# **Step sizes.** Here are the steps at $d_k = 64$ for each of them, as medians of three seeds; a line stands for more than 100. Where the best
-# size is the smallest or the largest, there may be a better one.
+# **Step sizes.** Here are the steps at $d_k = 64$ for each of them, as medians of three seeds; a line stands for more than 100.
 
 # %% id="steps-code"
 for name, sizes in experiments.STEP_SIZES.items():
@@ -620,9 +632,8 @@ for optimizer in ("SGD", "Adam"):
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1: the scale, the suspicion, and in a
-#   footnote the variance.
-# - Lord Rayleigh, *Nature* 72, page 318 (1905): the random walk.
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), section 3.2.1, with the variance in a footnote.
+# - K. Pearson, *Nature* 72, pages 294 and 342, and Lord Rayleigh, page 318 (1905): the random walk, and where to look for the man.
 # - G. Yang et al. (2022), [arXiv:2203.03466](https://arxiv.org/abs/2203.03466): muP, which divides by $d_k$.
 # - C. Raffel et al. (2020), [arXiv:1910.10683](https://arxiv.org/abs/1910.10683): T5. Its Mesh TensorFlow code starts $W_Q$ smaller
 #   (see [issue 18284](https://github.com/huggingface/transformers/issues/18284)).

@@ -25,18 +25,15 @@ DRAWN = [
         ["means of the rows lie between −5.00 and 5.00", "within a row is 0.82"],
     ),
     (
-        partial(
-            figures.steps_of_ways,
-            [{"best": {"SGD": {"64": {way: first + place for place, way in enumerate(figures.WAYS)}}}} for first in (1, 3)],
-        ),
-        ["their means are: scaled 2.0, twin 3.0, unscaled 4.0, silent raised 5.0,"],
+        partial(figures.walks, [[1.0, 2.0, 3.0, 2.5], [-1.0, 0.0, -1.0, -2.0], [1.0, 0.0, 1.0, 0.0]]),
+        ["3 random walks of 4 steps", "2 of the walks end between them."],
     ),
 ]
 REFUSED = [(partial(figures.broken_assumptions, {"a": [X]}), r"scores\['a'\] must have 1 axes")]
 
 
 class TestPictures(Pictures):
-    """Densities, spreads and trainings."""
+    """Densities, walks and rows."""
 
 
 # ---- the card

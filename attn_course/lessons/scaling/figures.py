@@ -1,8 +1,7 @@
-"""Figures of the lesson scaling: how scores are spread, what that does to the weights, and to a training."""
+"""Figures of the lesson scaling: how far scores are spread, and what that does to the weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,14 +14,6 @@ from attn_course.figures.palette import INK, NEUTRAL_STYLES, SCORES
 from attn_course.figures.words import number
 
 CARDS = Path(__file__).parent / "explorables"
-WAYS = {
-    "scaled": "scaled",
-    "factor in W_Q": "twin",
-    "unscaled": "unscaled",
-    "silent raised": "silent raised",
-    "others lengthened": "control: others lengthened",
-    "silent exchanged": "control: exchanged",
-}
 
 
 def broken_assumptions(scores: Mapping[str, ArrayLike]) -> None:
@@ -70,25 +61,25 @@ def rows_of_scores(scores: ArrayLike) -> None:
         ax.set(xlabel="score (upright stroke: mean of the row)", ylabel="query", yticks=range(len(table)), ylim=(len(table) - 0.5, -0.5))
 
 
-def steps_of_ways(results: Sequence[Mapping[str, Any]]) -> None:
-    """Show the fewest steps of SGD at d_k = 64, a dot for each seed and a stroke for their mean, a line for each layer and each way.
+def walks(paths: ArrayLike) -> None:
+    """Show random walks, and the root of the number of steps on both sides.
 
-    `results`: for each seed, "best", by optimizer and d_k: the fewest steps over the step sizes, by layer and by way.
+    `paths` (n, steps): where each walk is after each step.
     """
-    best = [found["best"]["SGD"]["64"] for found in results]
-    steps = {shown: np.array([found[name] for found in best]) for name, shown in WAYS.items()}
-    alt = "Dots of the fewest steps until learnt, one for each seed; their means are: " + ", ".join(
-        f"{name} {number(values.mean(), 1)}" for name, values in steps.items()
+    table = as_numbers("paths", paths, 2)
+    steps = np.arange(1, table.shape[1] + 1)
+    root = np.sqrt(steps)
+    inside = int((np.abs(table[:, -1]) <= root[-1]).sum())
+    alt = (
+        f"{len(table)} random walks of {len(steps)} steps, which spread ever more slowly. Two curves mark the root of the number of steps, "
+        f"above 0 and below; {inside} of the walks end between them."
     )
-    with picture(title="Steps until learnt: three layers, and the unscaled one with its gradients changed", alt=f"{alt}.", height=3.6) as (
-        ax,
-    ):
-        for place, values in enumerate(steps.values()):
-            colour = NEUTRAL_STYLES[min(place, 2)][0]  # the two layers that learn fast, and the unscaled one in all ways
-            ax.plot(values, np.full(len(values), place) + np.linspace(-0.12, 0.12, len(values)), "o", color=colour, markersize=6)
-            ax.plot(values.mean(), place, "|", color=INK, markersize=18, markeredgewidth=2)
-        ax.set(xlabel="fewest steps until learnt (upright stroke: mean)", xlim=(0.0, None), ylim=(len(steps) - 0.5, -0.5))
-        ax.set_yticks(range(len(steps)), list(steps))
+    with picture(title="A random walk gets about as far as the root of the number of its steps", alt=alt, height=3.4) as (ax,):
+        ax.plot(steps, table.T, color=NEUTRAL_STYLES[1][0], linewidth=0.6)
+        for side in (root, -root):
+            ax.plot(steps, side, color=INK, linewidth=2.4, linestyle="--")
+        ax.annotate(r"$\sqrt{d_k}$", (steps[-1], root[-1]), xytext=(5, 0), textcoords="offset points", color=INK, va="center")
+        ax.set(xlabel=r"entries counted so far, up to $d_k$", ylabel=r"$q \cdot k$ so far", xlim=(0, len(steps)))
 
 
 def scale_explorable() -> None:

@@ -66,10 +66,10 @@ from attn_course.tasks.core import every
     """,
 )
 def my_variance(inputs, outputs):
-    r"""Xavier's rule starts the matrices $W_Q$ and $W_K$ of a head, both $(d, d_k)$, with independent entries, uniform between $-b$ and
-    $b$ for $b = \sqrt{6 / (d + d_k)}$, so that each has the variance $b^2 / 3$. Two tokens $x$ and $y$ with $d$ entries come from a
-    layer normalisation, so $\|x\|^2 = \|y\|^2 = d$. What is the variance of their score $x W_Q W_K^\top y^\top / \sqrt{d_k}$, over
-    draws of $W_Q$ and $W_K$? The cell below prints your $d$ and $d_k$ as `inputs` and `outputs`.
+    r"""(From the Deeper section {section}`matrices`.) Xavier's rule starts $W_Q$ and $W_K$ of a head, both $(d, d_k)$,
+    with independent entries, uniform between $-b$ and $b$ for $b = \sqrt{6 / (d + d_k)}$, so that each has the variance $b^2 / 3$.
+    Layer normalisation gives two tokens $x$ and $y$ the lengths $\|x\|^2 = \|y\|^2 = d$. What is the variance of their score $x W_Q
+    W_K^\top y^\top / \sqrt{d_k}$, over draws of $W_Q$ and $W_K$? The cell below prints your $d$ and $d_k$ as `inputs` and `outputs`.
     """
     entry = 6 / (inputs + outputs) / 3
     return (inputs * entry) ** 2

@@ -142,7 +142,7 @@ one entry in a query: 5 3 1
     "unit-row-variance",
     "A start with unit variance in the rows",
     kind="write",
-    equation="row-variance-at-initialisation",
+    equation="row-variance-by-query",
     points=1,
     difficulty=2,
     minutes=6,

@@ -24,7 +24,7 @@ HOW = """\
 below it (Shift+Enter). A check that fails says what is wrong, and stops "Run All". Three hints fold out below each question.
 Leave the checks as they are. In a terminal, `attn-course check` runs the whole notebook afresh."""
 EACH_ALONE = "Each stands for itself, so take them in any order."
-TURNS = "## What the lesson asks its reader"
+APART = {"turns": "## What the lesson asks its reader", "retired": "## Asked in earlier exercises, and still judged"}
 ASKING = "from attn_course import check"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 WHOSE = f"{STUDENT}  # your id, if your course gave you one; your numbers depend on it"
@@ -83,8 +83,9 @@ def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[
         if not isinstance(each, str):
             cells.append(_noted(each))
             continue
-        if tasks[each].your_turn and all(cell.id != "turns" for cell in cells):
-            cells.append(Cell("turns", "markdown", TURNS, ("solution-only",)))
+        apart = "turns" if tasks[each].your_turn else "retired"
+        if not tasks[each].in_exercises and all(cell.id != apart for cell in cells):
+            cells.append(Cell(apart, "markdown", APART[apart], ("solution-only",)))
         try:
             cells += _cells_of(tasks[each], slug)
         except UnknownName as error:
@@ -96,7 +97,7 @@ def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[
 
 def _title(slug: str, title: str, tasks: "Sequence[Task]", said: str, *, has_lesson: bool) -> str:
     """What stands above the exercises: `said` are words behind the counts, and paragraphs behind how it works."""
-    marked = [task for task in tasks if not task.your_turn]
+    marked = [task for task in tasks if task.in_exercises]
     count = WORDS[len(marked)].capitalize() if len(marked) < len(WORDS) else str(len(marked))
     points, minutes = (sum(getattr(task, each) for task in marked) for each in ("points", "minutes"))
     title = title.partition(":")[0]

@@ -45,15 +45,15 @@ def answer_cells(task: "Task", solution: str) -> Iterator[Cell]:
     yield Cell(task.id, "code", solution, ("task",), nbgrader=_nbgrader(task.id, solution=True))
     check = f"{task.id}-check"
     graded = _nbgrader(check, solution=False) | {"grade": True, "locked": True, "points": task.points}
-    yield Cell(check, "code", f'check("{task.id}", {task.entry})', ("check",), nbgrader=graded)
+    yield Cell(check, "code", task.check_source, ("check",), nbgrader=graded)
 
 
 def to_exercise(cells: list[Cell], get_task: TaskLookup, name: str) -> list[Cell]:
-    """Return the cells of the exercise notebook: those of the solution, answers stubbed, without what the lesson asks."""
-    asked_in_lesson = {cell.id for cell in cells if "task" in cell.tags and get_task(cell.id).your_turn}
+    """Return the cells of the exercise notebook: those of the solution, answers stubbed, less what only the lesson or earlier ones ask."""
+    elsewhere = {cell.id for cell in cells if "task" in cell.tags and not get_task(cell.id).in_exercises}
     kept = []
     for cell in cells:
-        if SOLUTION_ONLY in cell.tags or task_id(cell, asked_in_lesson) in asked_in_lesson:
+        if SOLUTION_ONLY in cell.tags or task_id(cell, elsewhere) in elsewhere:
             continue
         if "task" in cell.tags:
             task = get_task(cell.id)

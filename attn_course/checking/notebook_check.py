@@ -99,7 +99,10 @@ def plan_check(path: Path, *, exercises: Path) -> Plan:
     last is kept. Raises NotebookError as for `check_notebook`.
     """
     cells = read_code_cells(path)
-    pristine, asked = _pristine(_lesson(cells, path), path, exercises)
+    lesson = _lesson(cells, path)
+    pristine, asked = _pristine(lesson, path, exercises)
+    for task in _retired(lesson, cells):
+        pristine[task.id], asked[task.id] = Cell(task.check_source, "check", task.id, ("check",)), task.handed_out
     last = {cell.task: position for position, cell in enumerate(cells) if cell.role == "check"}
     kept = [
         replace(pristine[cell.task], number=cell.number) if cell.role == "check" and cell.task in pristine else cell
@@ -175,6 +178,14 @@ def _pristine(lesson: str, path: Path, exercises: Path) -> tuple[dict[str, Cell]
         _known(str(cell.task), exercise)
     asked = {str(cell.task): cell.source for cell in cells if cell.role == "answer"}
     return {str(cell.task): cell for cell in sorted(checks, key=lambda cell: place("tasks", str(cell.task)))}, asked
+
+
+def _retired(lesson: str, cells: Sequence[Cell]) -> "list[Task]":
+    """The tasks of earlier exercises that a notebook holds."""
+    from attn_course.tasks.registry import declared_tasks
+
+    held = {cell.task for cell in cells}
+    return [task for task in declared_tasks(lesson) if task.retired and task.id in held]
 
 
 def _known(task: str, exercise: Path) -> None:

@@ -238,7 +238,7 @@ def _kept(store: Store, to_grade: Sequence[HandIn], again: Collection[str]) -> I
 
 def _most(lessons: Sequence[str], tasks: Collection[str] | None, worth: Mapping[str, float]) -> dict[str, float]:
     """The points of each task that is asked for."""
-    asked = [task for lesson in lessons for task in registry.all_tasks(lesson) if tasks is None or task.id in tasks]
+    asked = [task for lesson in lessons for task in registry.asked_tasks(lesson, tasks)]
     return {task.id: worth.get(task.id, task.points) for task in asked}
 
 

@@ -21,7 +21,7 @@ from attn_course.classroom.sandbox.limits import MIB
 from attn_course.classroom.submission import EXERCISES, Submission, SubmissionError, read_exercise, read_submission
 from attn_course.classroom.supervisor import ENDED, KILLED, UNCONFINED, ForkServer, OutOfTime, PlainProcesses, Worker, WorkerGone
 from attn_course.numbers import lesson_in
-from attn_course.tasks import Case, Result, Task, Verdict, all_tasks, get_task, judge, registry
+from attn_course.tasks import Case, Result, Task, Verdict, get_task, judge, registry
 from attn_course.tasks.forbidden import THREADS
 from attn_course.tasks.forms import AnswerError, latex_lines
 from attn_course.tasks.judge import expected
@@ -124,9 +124,9 @@ class Grader:
             submission = read_submission(path, lesson=lesson, exercises=self._exercises, tasks=tasks, key=key)
         except SubmissionError as error:
             slug = lesson if lesson is not None else lesson_in(path.name)
-            there = all_tasks(slug) if slug in registry.lessons() else []
+            there = registry.asked_tasks(slug, tasks) if slug in registry.lessons() else []
             problem = _text(str(error))
-            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in there if tasks is None or task.id in tasks)
+            verdicts = tuple(_failed(task, f"not judged: {problem}") for task in there)
             return Graded(verdicts, (problem,), slug if there else None, time.monotonic() - start, problem)
         within_s = min(within_s, self._limits.notebook)
         cells_s = (1 - FOR_LATEX) * within_s

@@ -107,7 +107,7 @@ def grade_here(setup: Setup, hand_in: HandIn, within_s: float) -> NotebookResult
     process cannot grade, whatever the notebook.
     """
     from attn_course.classroom.grader import Unconfined
-    from attn_course.tasks import all_tasks
+    from attn_course.tasks.registry import asked_tasks
 
     grader = _grader(setup)
     if not hand_in.path.exists():
@@ -118,7 +118,7 @@ def grade_here(setup: Setup, hand_in: HandIn, within_s: float) -> NotebookResult
     except Unconfined as error:
         raise NoGrader(str(error)) from error
     seconds = round(time.perf_counter() - start, 3)
-    wanted = [task.id for task in all_tasks(hand_in.lesson) if setup.tasks is None or task.id in setup.tasks]
+    wanted = [task.id for task in asked_tasks(hand_in.lesson, setup.tasks)]
     got = [verdict.task for verdict in graded.verdicts]
     if wanted != got:
         raise RuntimeError(f"wanted verdicts on {wanted}; got {got}")

@@ -141,10 +141,9 @@ def no_points(lesson: str | None, message: str, asked: Collection[str] | None = 
     `lesson`: None has no tasks. `message`: the reason. `asked`: the tasks asked for; all by default. They come in the order of
     the tasks.
     """
-    from attn_course.tasks import all_tasks
+    from attn_course.tasks.registry import asked_tasks
 
-    tasks = all_tasks(lesson) if lesson is not None else []
-    tasks = [task for task in tasks if asked is None or task.id in asked]
+    tasks = asked_tasks(lesson, asked) if lesson is not None else []
     return tuple(Verdict(task.id, task.title, False, 0, task.points, message, equation=task.equation) for task in tasks)
 
 

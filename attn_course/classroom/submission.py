@@ -11,7 +11,8 @@ from typing import Any
 from attn_course.checking.cells import Cell, NotebookError, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
 from attn_course.files import BROUGHT
 from attn_course.numbers import lesson_in, lesson_number, lesson_place, task_number
-from attn_course.tasks import Task, all_tasks, registry
+from attn_course.tasks import Task, registry
+from attn_course.tasks.registry import asked_tasks, declared_tasks
 
 MAX_BYTES = 16 * 2**20
 MAX_CELLS = 2_000
@@ -59,7 +60,7 @@ class Submission:
     @property
     def tasks(self) -> list[Task]:
         """The tasks of its lesson that are asked for, with the numbers it is judged by."""
-        return [task.variant(self.key) for task in all_tasks(self.lesson) if task.id in self.answers]
+        return [task.variant(self.key) for task in asked_tasks(self.lesson, self.answers)]
 
     @property
     def answered(self) -> dict[str, str]:
@@ -69,7 +70,7 @@ class Submission:
     @property
     def questions(self) -> dict[str, dict[str, Any]]:
         """The numbers of this notebook by name, for each task of its lesson that asks with such."""
-        tasks = [task.variant(self.key) for task in all_tasks(self.lesson)]
+        tasks = [task.variant(self.key) for task in declared_tasks(self.lesson)]
         return {task.id: dict(task.numbers) for task in tasks if task.question_source}
 
 
@@ -96,7 +97,7 @@ def read_submission(
     if len(cells) > MAX_CELLS or sum(len(cell.source) for cell in cells) > MAX_CODE_CHARACTERS:
         raise SubmissionError(f"the notebook holds more than {MAX_CELLS} code cells or {MAX_CODE_CHARACTERS} characters of code")
     slug = _lesson(cells, path, lesson)
-    asked = [task.id for task in all_tasks(slug) if tasks is None or task.id in tasks]
+    asked = [task.id for task in asked_tasks(slug, tasks)]
     submission = _submission(slug, cells, read_exercise(slug, exercises), asked)
     strayed = {} if all(submission.answers.values()) else strayed_answers(path, max_bytes=MAX_BYTES)
     return replace(submission, notes=(*submission.notes, *_other_numbers(submission, key)), key=key, strayed=strayed)
@@ -121,11 +122,12 @@ def read_exercise(lesson: str, exercises: Path = EXERCISES) -> Exercise:
     if path is None:
         raise SubmissionError(f"there is no exercise of chapter {lesson_number(lesson)}")
     cells = read_code_cells(path)
+    retired = [task for task in declared_tasks(lesson) if task.retired]
     return Exercise(
         tuple(cell.source for cell in cells if "setup" in cell.tags),
         tuple(cell.source for cell in cells if "given" in cell.tags),
-        {str(cell.task): cell.source for cell in cells if cell.role == "answer"},
-        {str(cell.task): cell.source for cell in cells if cell.role == "check"},
+        {str(cell.task): cell.source for cell in cells if cell.role == "answer"} | {task.id: task.handed_out for task in retired},
+        {str(cell.task): cell.source for cell in cells if cell.role == "check"} | {task.id: task.check_source for task in retired},
     )
 
 

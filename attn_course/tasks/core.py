@@ -172,6 +172,7 @@ class Task:
     `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
     passed, as all tasks, only if all are right. Its text says so.
     `your_turn`: asked in a cell of the lesson, not in the exercises: it counts for no marks, and its check waits while the answer is `...`.
+    `retired`: asked in earlier exercises: solutions keep it, saved work with it is judged, and a class run grades it if its id is named.
     `sheet`: what its notebooks show, if it is written around its solution.
     """
 
@@ -204,6 +205,7 @@ class Task:
     module: ModuleCall | None = None
     partial: bool = False
     your_turn: bool = False
+    retired: bool = False
     sheet: Sheet | None = None
 
     def __post_init__(self) -> None:
@@ -240,6 +242,11 @@ class Task:
         ):
             if not holds:
                 raise ValueError(f"task {self.id!r} needs {wanted}")
+
+    @property
+    def in_exercises(self) -> bool:
+        """Whether the exercises of its lesson ask it."""
+        return not (self.your_turn or self.retired)
 
     @property
     def number(self) -> str:
@@ -396,6 +403,11 @@ class Task:
             return ""
         names = ", ".join(self.numbers)
         return f'from attn_course import question\n\n{names}{"," if len(self.numbers) == 1 else ""} = question("{self.id}")'
+
+    @property
+    def check_source(self) -> str:
+        """Text of the cell that judges it."""
+        return f'check("{self.id}", {self.entry})'
 
     @property
     def handed_out(self) -> str:

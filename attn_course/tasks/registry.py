@@ -5,7 +5,7 @@ A folder of a teacher's own holds them in its tasks.py, in the order in which th
 
 import importlib
 import runpy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -96,8 +96,13 @@ def get_task(task_id: str) -> Task:
 
 
 def all_tasks(lesson: str | None = None) -> list[Task]:
-    """Return the tasks of a lesson's exercises, or of all, in their order; what the lesson itself asks its reader is not among them."""
+    """Return the tasks of a lesson's exercises, or of all, in their order; neither retired ones nor what the lesson asks its reader."""
     return [task for slug in lessons() if lesson in (None, slug) for task in _lesson_tasks(slug)]
+
+
+def asked_tasks(lesson: str, ids: Collection[str] | None) -> list[Task]:
+    """Return the tasks that a class run judges: those of the lesson's exercises, or those that are named, retired ones too."""
+    return all_tasks(lesson) if ids is None else [task for task in declared_tasks(lesson) if task.id in ids and not task.your_turn]
 
 
 def lessons() -> list[str]:
@@ -149,4 +154,4 @@ def _lesson_tasks(lesson: str) -> tuple[Task, ...]:
         raise ValueError(
             f"the tasks of {lesson} must have the ids of its exercises, {wanted}; got {got}: attn-course notebooks build counts them"
         )
-    return tuple(sorted((task for task in tasks if not task.your_turn), key=lambda task: wanted.index(task.id)))
+    return tuple(sorted((task for task in tasks if task.in_exercises), key=lambda task: wanted.index(task.id)))

@@ -4,7 +4,7 @@
 # You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
 # right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 70 minutes, without
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
 # *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
@@ -32,12 +32,13 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
 # A key says in numbers whether its word is alive, whether it tells what somebody does or is, and whether it is open, still waiting for
-# another word to mean something. (The fourth number is the first less the second, and "cat" does not ask for it.) The dot product says how well it fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the four
-# other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, because dot products of unrelated vectors grow
-# like this root (lesson {lesson}`scaling`). So the **scores** are 2, 1 and 0.
+# another word to mean something. (The fourth number is the first less the second, and "cat" does not ask for it.) The dot product says how
+# well it fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the four other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is
+# the number of entries of a key, because dot products of unrelated vectors grow like this root (lesson {lesson}`scaling`). So the
+# **scores** are 2, 1 and 0.
 
 # %% [markdown] id="by-hand"
-# We build this part of the machine:
+# We build the lit part of this machine:
 
 # %% id="machine"
 figures.machine("attention", QUERY[0], keys, values)
@@ -95,13 +96,6 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$Z = P\,V = \mathrm{softmax}\Bigl( \frac{Q K^\top}{\sqrt{d_k}} \Bigr)\, V \key{attention}$$
 #
 # with the softmax taken along each row. This is the first equation of the Transformer paper.
-#
-# The formula below is alive: change a number, point at a result, or press a mistake.
-
-# %% id="matrix-alive"
-from attn_course import alive
-
-alive("attention")
 
 # %% [markdown] id="matrix-predict"
 # Now let "sat" ask. It gives "cat" the score 4 and "because" the score 0. The query of "was" is half that of "sat". **Predict** how many
@@ -178,28 +172,18 @@ check("attention-of-batches", my_batched_attention)
 #
 # `keepdims=True` keeps an axis of length 1 for the division.
 
-# %% [markdown] id="batch-own"
-# From here on we call your function `attend`. It answers for both heads of our sentence at once. In the first, "it" asks who is meant, and
-# in the second, which word stands before it. With an identity matrix as values the output is $P$ itself:
-
-# %% id="batch-attend"
-attend = my_batched_attention
-if attend is ...:  # not written yet, so the course's own stands in
-    attend = attention
-P = attend(QUERY, KEY, np.stack([np.eye(7)] * 2))  # heads, who asks, who answers
-print(labelled(P[:, 4].round(3), ("it, first head", "it, second head"), columns=TOKENS))
-
-# %% [markdown] id="batch-notice"
-# "It" has found "cat" in the first head and "because" in the second. Your lines know nothing of pronouns or of order. All of that is in the
-# queries and keys.
-
 # %% [markdown] id="spot"
 # ## Three mistakes and the tests that find them
 #
-# Back to the line of 2022. Each of these three functions is meant to be batched attention, and each has one mistake:
-
+# Back to the line of 2022. From here on your function is called `attend`. Each of the three others is meant to compute the same, and has
+# one mistake:
 
 # %% id="spot-code"
+attend = my_batched_attention
+if attend is ...:  # not written yet, so the course's own stands in
+    attend = attention
+
+
 def one(q, k, v):
     s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
     return softmax(s, axis=-2) @ v
@@ -215,8 +199,9 @@ def three(q, k, v):
 
 
 # %% [markdown] id="spot-predict"
-# In `one` the softmax runs over the queries, in `two` the keys ask, and `three` joins batch and positions. The first test takes our sentence
-# as a batch of one: "cat" must give "sat" the weight 0.344. **Predict** which of the three fail it.
+# In `one` the softmax runs over the queries, in `two` the keys ask, and `three` joins batch and positions. There are two tests. The first
+# takes our sentence as a batch of one: "cat" must give "sat" the weight 0.344. The second takes the sentence twice, changes the keys of the
+# second copy, and looks whether the outputs of the first stay as they were. **Predict** which of the three fail each test.
 
 
 # %% id="spot-table" tags=["predicted"]
@@ -225,23 +210,19 @@ def by_hand(f):
     return abs(P[0, 1, 2] - 0.344) < 0.001  # cat, sat
 
 
-functions = {"yours": attend, "one": one, "two": two, "three": three}
-for name, f in functions.items():
-    print(f"{name:5}  by hand: {by_hand(f)}")
+def alone(f):
+    q, k, v = (np.stack([a[0], a[0]]) for a in (QUERY, KEY, VALUE))
+    changed = np.stack([KEY[0], 3 * KEY[0]])
+    return np.allclose(f(q, k, v)[0], f(q, changed, v)[0])
+
+
+for name, f in {"yours": attend, "one": one, "two": two, "three": three}.items():
+    print(f"{name:5}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# `one` and `two` fail: `one` divides by the sum of a column, and in `two` the key of "cat" asks. `three` passes, because in a batch of one
-# there is nothing to join.
-
-# %% [markdown] id="spot-alone"
-# A batch of one cannot show whether sentences stay apart. So the second test takes the sentence twice, changes the keys of the second copy,
-# and looks at the first:
-
-# %% id="spot-alone-code"
-twice = [np.stack([a[0], a[0]]) for a in (QUERY, KEY, VALUE)]
-changed = [twice[0], np.stack([KEY[0], 3 * KEY[0]]), twice[2]]
-for name, f in functions.items():
-    print(f"{name:5}  alone: {np.allclose(f(*twice)[0], f(*changed)[0])}")
+# The number by hand finds `one`, which divides by the sum of a column, and `two`, in which the key of "cat" asks. It cannot find `three`,
+# because in a batch of one there is nothing to join. The second test finds `three`, and passes the two others, which keep their mistakes
+# inside one sentence.
 
 # %% [markdown] id="spot-story"
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and the number by hand finds it. "That's a typo and a
@@ -257,83 +238,53 @@ for name, f in functions.items():
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# if all pairs are computed.
-
-# %% [markdown] id="cost-cases"
-# Take $d_k = d_v = 64$. First 1024 tokens attend to one another, then 8192 do. **Predict** how many times as many operations the second
-# case takes as the first.
-
-# %% id="cost-code" tags=["predicted"]
-for tokens in (1024, 8192):
-    scores = tokens * tokens
-    flops = 2 * scores * (64 + 64)
-    print(f"{tokens}: {flops / 1e9:5.2f} GFLOP, {scores / 1e6:2.0f} million scores")
-
-# %% [markdown] id="cost-notice" tags=["answer"]
-# It takes $8 \cdot 8 = 64$ times as many operations, since both lengths enter, and it has 64 times as many scores.
-
-# %% [markdown] id="cost-book"
-# And a book? Its 100,000 tokens make $10^{10}$ pairs. Their scores take 20 GB at 2 bytes each, for one head of one layer. Lesson
-# {lesson}`flash` shows how to do without storing them. When a model writes, a **single new token** attends to all that came before. This
-# takes few operations, about 2 for each number of the keys and values, so the processor mostly waits for these numbers to arrive (exercise
-# {task}`cost-of-new-tokens`).
+# if all pairs are computed. With eight times as many tokens on both sides this takes $8 \cdot 8 = 64$ times as many operations, and makes
+# 64 times as many scores. The 100,000 tokens of a book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one
+# layer. Lesson {lesson}`flash` shows how to do without storing them.
 
 # %% [markdown] id="layer"
 # ## A layer of your own
 #
-# The attention layer of a Transformer makes queries, keys and values from the words with three matrices, cuts them into heads, and mixes what
-# the heads return with a fourth one. This is all that it computes (without biases) for three sentences of five words:
-
-# %% id="layer-drawn"
-figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
-
-# %% [markdown] id="layer-module"
-# In PyTorch such a layer is a `Module`, a class that holds its matrices and whose `forward` computes. We follow the drawing from top to bottom, with your function in the middle. `unflatten` and `flatten`
-# are its reshapes, with axes counted from the end:
+# In a Transformer attention sits inside a **layer**. Three matrices make queries, keys and values from the words, and a fourth one mixes
+# what comes out. PyTorch calls such an object a `Module`: it holds its matrices, and `forward` computes. Here is one with your function in
+# the middle. (Real layers cut the columns into several heads first, lesson {lesson}`heads`.)
 
 # %% id="layer-code"
 import torch
 
 
 class Layer(torch.nn.Module):
-    def __init__(self, w_query, w_key, w_value, w_output, n_heads):
+    def __init__(self, w_query, w_key, w_value, w_output):
         super().__init__()
         self.projections, self.w_output = (w_query, w_key, w_value), w_output
-        self.n_heads = n_heads
-
-    def split(self, x):  # (..., T, d_model) to (..., heads, T, d_model / heads)
-        return x.unflatten(-1, (self.n_heads, -1)).swapaxes(-2, -3)
 
     def forward(self, x):
-        q, k, v = (self.split(x @ w) for w in self.projections)
-        z = torch.from_numpy(attend(q.numpy(), k.numpy(), v.numpy()))
-        return z.swapaxes(-2, -3).flatten(-2) @ self.w_output
+        q, k, v = (x @ w for w in self.projections)
+        return torch.from_numpy(attend(q.numpy(), k.numpy(), v.numpy())) @ self.w_output
 
 
 # %% [markdown] id="layer-torch"
-# PyTorch's own layer keeps its matrices transposed, the first three one below the other. We give them to yours:
+# Does it agree with PyTorch's own? That one computes $x\,W^\top$ and keeps three of its matrices in one array, so we cut and transpose:
 
 # %% id="layer-compare"
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-theirs = torch.nn.MultiheadAttention(8, 2, **options)  # 8 features, 2 heads
+theirs = torch.nn.MultiheadAttention(8, 1, **options)  # 8 features, 1 head
 packed, last = (p.detach() for p in theirs.parameters())  # (24, 8) and (8, 8)
-mine = Layer(*(w.T for w in (*packed.chunk(3), last)), n_heads=2)
+mine = Layer(*(w.T for w in (*packed.chunk(3), last)))
 
 x = torch.tensor(np.random.default_rng(5).normal(size=(3, 5, 8)))
 expected = theirs(x, x, x)[0].detach()  # it also returns weights
 print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 
 # %% [markdown] id="layer-notice"
-# NumPy keeps no gradients, so this layer cannot learn yet. In lesson {lesson}`gradients` you write the backward
-# pass yourself, and then such a layer learns.
+# NumPy keeps no gradients, so this layer cannot learn yet; in lesson {lesson}`gradients` you write its backward pass.
 
 # %% [markdown] id="real"
 # ## Your function writes English
 #
 # Does it also run a model that people use? The smallest SmolLM2 has 135 million learned numbers (most of 4 bits here), and was tuned to
-# follow instructions. The course's setup has put it on your machine, unless you left it out. It has 30 layers of nine heads, and each layer
-# will call your function for one token at a time: the newest token asks, and the keys and values of those so far have been kept. (Places
-# are in queries and keys already, as rotations, lesson {lesson}`self_attention`.)
+# follow instructions. The course's setup has put it on your machine, unless you left it out. It has 30 layers of nine heads. Each layer
+# will call your function for one token at a time: the newest token asks, and the keys and values of all tokens so far have been kept.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -353,13 +304,23 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your lines ran in each of the 30 layers for each token that was read, 330 times for the first
-# sentence. A head has 64 numbers there. Now break them: set `model.attend` to `lambda q, k, v: attend(8 * q, k, v)`, which takes out the division by $\sqrt{64}$, and
-# let the model write again. (It is small, so do not trust its facts.)
+# If the model is on your machine, your lines ran in each of its 30 layers for every token. Now we break them. A head has queries of 64
+# numbers, so your function divides by 8, and a query that is 8 times as long takes the division out. **Predict** what the model writes
+# then: the same, other English, or no words at all?
+
+# %% id="real-break" tags=["live", "predicted"]
+model.attend = lambda q, k, v: attend(8 * q, k, v)
+if model.is_here:
+    print(*(model.write(start, tokens=5) for start in starts[:2]), sep="\n")
+
+# %% [markdown] id="real-answer" tags=["answer"]
+# It still writes words, but they make no sense. Here it wrote "The sun rises in the east and goes east in the west" and "One, two,
+# three, four, and five-threes". Most queries now take nearly all from a single token, and the model has learned with softer weights. (It is
+# small, so do not trust its facts even when nothing is broken.)
 
 # %% [markdown] id="limits"
-# **Limits.** An output is an average of values. Its weights sum to 1 even if nothing fits. (A token with the value 0 can then take the weight.) And it has
-# $d_v$ numbers, however long the context is; section {section}`hold` shows what is lost.
+# **Limits.** An output is an average of values. Its weights sum to 1 even if no key fits. And it has $d_v$ numbers, however long the
+# context is; section {section}`hold` shows what is lost.
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -389,7 +350,14 @@ verify_lesson("attention")
 # %% [markdown] id="writer"
 # ## Deeper: a layer small enough to look into
 #
-# We trained one such layer, with 12 features and two heads, to name the next word in 68 sentences such as *the dog stopped because it was
+# With several heads a layer cuts queries, keys and values into blocks of columns, and each head attends with its own block. This is all that
+# such a layer computes for three sentences of five words:
+
+# %% id="layer-drawn"
+figures.layer_tensors(batch=3, tokens=5, d_model=8, n_heads=2)
+
+# %% [markdown] id="writer-trained"
+# We trained a layer with 12 features and two heads to name the next word in 68 sentences such as *the dog stopped because it was
 # curious*. How a sentence ends depends on its verb and on whether its nouns are alive, and both stand several words back.
 
 # %% [markdown] id="writer-steps"
@@ -464,7 +432,7 @@ for q_len, kv_len in ((8192, 8192), (1, 8192)):
 # %% [markdown] id="traffic-notice"
 # A single new token takes about 2 operations for each number, because it uses each number of the keys and values once, for one
 # multiplication and one addition. A processor that can do hundreds of operations while one number arrives will mostly wait here, and even
-# at 60 it waits.
+# at 60 it waits. Exercise {task}`cost-of-new-tokens` counts such a step.
 
 # %% [markdown] id="near"
 # ## Deeper: when does a query find its value?
@@ -542,28 +510,20 @@ up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges)
 print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 1e-8)
 
 # %% [markdown] id="explorable-question"
-# The card below lets you move the query. Choose "On key 1". Then choose "Keys of equal length" and "On key 1" again, since the key has moved:
-# which key wins now, and does the output come near its value? The arrow points where the output grows fastest, and is the longer, the
-# steeper the output. Where does the output follow the query most?
+# In the formula below every number can be changed. Make the query longer, step by step: the output comes nearer to the value of one key, and
+# at last hardly moves when you change the query a little.
 
-# %% id="explorable"
-figures.query_explorable()
+# %% id="near-alive"
+from attn_course import alive
 
-# %% [markdown] id="explorable-answer"
-# <details><summary>What you should see</summary>
-#
-# With keys of equal length (here 3) $k_1$ wins, with a weight of 0.61, and yet the output, 0.22, is far from its value 1, because the lead
-# is too small. After "Reset" the slope is largest on the border between $k_2$ and $k_3$. A step there moves much weight from one to the
-# other, and their values, $-1$ and $0.4$, lie far apart.
-#
-# </details>
+alive("attention-of-one-query")
 
 # %% [markdown] id="steepest"
 # **How steep can it be?** The norm of a matrix $M$ is the largest $a^\top M\, b$ for columns $a$, $b$ of norm 1. For the slope
-# {eq}`output-derivative-by-query` this is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$. A
-# covariance is at most the product of the two standard deviations, and that of numbers in an interval of length $D$ is at most $D/2$. The
-# $a \cdot v_j$ lie in an interval no longer than the **diameter** of $V$, the largest distance between two of its rows, and the
-# $b \cdot k_j$ in one no longer than that of $K$:
+# {eq}`output-derivative-by-query` this is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$, and a
+# covariance is at most the product of two standard deviations. Numbers in an interval of length $D$ have a standard deviation of at most
+# $D/2$, because none is further from the middle, and from the mean they deviate no more. The $a \cdot v_j$ lie in an interval no longer
+# than the **diameter** of $V$, the largest distance between two rows, and the $b \cdot k_j$ in one no longer than that of $K$:
 #
 # $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}
 # \label{bounded-slope-in-query}$$
@@ -574,9 +534,10 @@ bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
 print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 
 # %% [markdown] id="deeper-lipschitz"
-# In self-attention the input moves queries, keys and values together, and then there need be no bound for all inputs. **Assume** $d_k = 1$, $n \ge 2$
-# and all three equal to $x_1, \ldots, x_n$. A token at $x_1 = 0$ has the scores $x_1 x_j = 0$, so each weight is $1/n$. By the lemma its
-# slope is what it adds as a value, $1/n$, and the covariance of the values with the slopes of the scores, here the variance of the tokens:
+# In self-attention the input moves queries, keys and values together, and then there need be no bound for all inputs. **Assume** $d_k = 1$,
+# $n \ge 2$ and all three equal to $x_1, \ldots, x_n$. A token at $x_1 = 0$ has the scores $x_1 x_j = 0$, so each weight is $1/n$. The slope
+# of its score with token $j$ is $x_j$ (with itself $2 x_1$, which is $0 = x_1$ too). By the lemma the slope of its output is its own share as
+# a value, $1/n$, plus the covariance of the values $x_j$ with these slopes, which is the variance of the tokens:
 #
 # $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
 #  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
@@ -648,10 +609,10 @@ for n in (100, 1000, 100_000):
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
 
 # %% [markdown] id="experiment"
-# **How many bits does one output hold?** A context has $T$ random bits, one at each position. In the first model a single query reads them
-# all, and from the $d_v$ numbers of its output (4 or 8) a network with 256 hidden units must recover every bit. In the second there are $T$
-# queries, one for each bit, and a network with 64 hidden units, which all share, must recover one bit from each output ($d_v = 4$). Both
-# are trained with Adam for 500 steps of 64 examples, in three seeds (`attn_course/lessons/attention/experiments.py`).
+# **How many bits does one output hold?** A context has $T$ random bits, one at each position. The first model has a single query and an output
+# of 4 or 8 numbers, from which a network must name every bit. The second has a query for each bit, each with an output of 4 numbers,
+# and a network names one bit from each. Both are trained for 500 steps in three seeds (sizes:
+# `attn_course/lessons/attention/experiments.py`).
 
 # %% id="experiment-figure"
 from attn_course.lessons.attention.experiments import CAPACITY
@@ -671,7 +632,7 @@ for name in shares:
 
 # %% [markdown] id="experiment-notice"
 # This is what training found, and it is no law: in exact arithmetic one number can hold any count of bits in its digits. The second model
-# has $T\,d_v$ numbers to answer with, not $d_v$, and another network.
+# has $T\,d_v$ numbers to answer with, not $d_v$, and a network of another size (64 hidden units, not 256).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -43,8 +43,22 @@ def my_turn():
     return 2.0
 
 
-TASKS: dict[str, Task] = {task.id: task for task in (my_double, my_count, my_reading, my_turn)}
-ORDER = [note("conventions", "Rows are positions."), "double-it", note("figures", "Now look."), "count-them", "read-it", "turn-it"]
+@asked("old-it", "Old it", kind="predict", points=1, slips=SLIPS, retired=True, digits=3, variants=every(width=(3, 5)), **FACTS)
+def my_old(width):
+    """What was $w$?"""
+    return 2 * width
+
+
+TASKS: dict[str, Task] = {task.id: task for task in (my_double, my_count, my_reading, my_turn, my_old)}
+ORDER = [
+    note("conventions", "Rows are positions."),
+    "double-it",
+    note("figures", "Now look."),
+    "count-them",
+    "read-it",
+    "turn-it",
+    "old-it",
+]
 
 
 def cells(order=ORDER, title="Doubling: more than a half"):
@@ -69,6 +83,8 @@ def test_cells_stand_in_their_order_with_those_that_belong_to_no_task():
         *[("read-it-text", "markdown"), ("read-it-figure", "code"), ("read-it", "code", "task"), ("read-it-check", "code", "check")],
         ("turns", "markdown", "solution-only"),
         *[("turn-it-text", "markdown"), ("turn-it-example", "markdown"), ("turn-it", "code", "task"), ("turn-it-check", "code", "check")],
+        *[("retired", "markdown", "solution-only"), ("old-it-text", "markdown"), ("old-it-given", "code", "question")],
+        *[("old-it", "code", "task"), ("old-it-check", "code", "check")],
     ]
 
 
@@ -117,7 +133,7 @@ def test_the_exercise_holds_no_answer_and_no_reason():
     assert exercise["double-it"] == 'def my_double(x):\n    """Twice x."""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
     assert exercise["count-them"] == "my_count = ...  # your answer"
     assert "double-it-why" not in exercise
-    assert not {"turns", "turn-it", "turn-it-text"} & {*exercise}
+    assert not {"turns", "turn-it", "turn-it-text", "retired", "old-it", "old-it-text", "old-it-given"} & {*exercise}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import pytest
 
 from attn_course.checking.cells import NotebookError
 from attn_course.checking.notebook_check import plan_check
+from attn_course.tasks.registry import declared_tasks
 from tests.classroom import notebooks, toy
 
 
@@ -87,7 +88,9 @@ def test_a_notebook_without_any_ids_still_works_under_any_name(toy_course):
 
 
 def test_tasks_are_ordered_by_number_not_by_text(toy_course, monkeypatch):
-    monkeypatch.setattr(toy.registry, "declared_tasks", lambda lesson: [*toy.TASKS, type("Task", (), {"id": "ten-times"})()])
+    monkeypatch.setattr(
+        toy.registry, "declared_tasks", lambda lesson: [*toy.TASKS, type("Task", (), {"id": "ten-times", "retired": False})()]
+    )
     exercise = [*toy.cells({}), toy.cell('check("ten-times", ten)', "ten-times-check")]
     toy.write(toy_course / "exercises" / "ex_97_toy.ipynb", exercise[::-1])
     assert plan_of(toy_course, exercise).tasks == ("twice", "thrice", "four-times", "ten-times")
@@ -121,3 +124,14 @@ def test_the_plan_names_the_repairs_that_nobody_touched(root, tmp_path):
     assert untouched(notebooks.answered(root, "softmax", {"repair-softmax-temperature": asked.replace("return ", "return -")})) == set()
     assert untouched(notebooks.with_cells(exercise, after={"repair-softmax-temperature": "tempered_weights = 3"})) == set()
     assert untouched(notebooks.without(exercise, "repair-softmax-temperature")) == set()
+
+
+def test_what_earlier_exercises_asked_is_judged_where_a_notebook_holds_it(root):
+    retired = {task.id for task in declared_tasks("attention") if task.retired}
+    old, new = (
+        plan_check(root / name, exercises=root / "exercises")
+        for name in ("solutions/04_attention.ipynb", "exercises/ex_04_attention.ipynb")
+    )
+    assert {*old.tasks} - {*new.tasks} == retired
+    checks = {cell.task: cell.source for cell in old.cells if cell.role == "check"}
+    assert checks["query-on-its-key"] == 'check("query-on-its-key", my_weight)'

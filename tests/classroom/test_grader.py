@@ -6,6 +6,7 @@ import pytest
 
 from attn_course.classroom.marks import Marked, status_of
 from attn_course.tasks import all_tasks, get_task, lessons
+from attn_course.tasks.registry import declared_tasks
 from tests.classroom import notebooks, toy
 from tests.classroom.conftest import beside
 from tests.classroom.toy import cell
@@ -51,6 +52,16 @@ def test_every_solution_gets_full_marks_and_no_note_also_without_the_cells_that_
     assert (graded.lesson, graded.notes) == (chapter, ())
     solved["cells"] = [old for old in solved["cells"] if not {"setup", "given"}.intersection(old["metadata"].get("tags", ()))]
     assert points(grade(solved, f"{chapter}_cut.ipynb")) == full(chapter)
+
+
+def test_what_earlier_exercises_asked_is_graded_if_it_is_named(grade, root):
+    solved = notebooks.load(root, "solutions", "attention")
+    retired = {task.id: task.points for task in declared_tasks("attention") if task.retired}
+    assert points(grade(solved, "attention.ipynb", tasks=retired)) == retired
+    (repair,) = (cell for cell in solved["cells"] if cell["id"] == "repair-mixed-batch")
+    repair["source"] = get_task("repair-mixed-batch").handed_out
+    (verdict,) = grade(solved, "attention.ipynb", tasks=["repair-mixed-batch"]).verdicts
+    assert verdict.message.startswith("batched_attention has no answer yet")
 
 
 @pytest.mark.parametrize("chapter", lessons())

@@ -37,14 +37,19 @@ def _marks(cell):
     yield from map(str, filter(None, [known.get("points")]))
 
 
-def of_exercise(named):
-    """The cells that exercises have too: neither for solutions only, nor of what the lesson asks its reader."""
-    asked_there = [line.split(" | ")[0] for line in named["tasks"] if line.endswith("your turn in the lesson")]
-    return [
-        cell
-        for cell in named["cells"]
-        if "solution-only" not in cell.split() and not any(f"{cell.split()[0]}-".startswith(f"{task}-") for task in asked_there)
-    ]
+def of_task(cell, tasks):
+    return any(f"{cell.split()[0]}-".startswith(f"{task.id}-") for task in tasks)
+
+
+def of_exercise(named, elsewhere):
+    """The cells that exercises have too: neither for solutions only, nor of what the lesson asks its reader or earlier exercises asked."""
+    return [cell for cell in named if "solution-only" not in cell.split() and not of_task(cell, elsewhere)]
+
+
+def retired_last(lines, lesson):
+    """Tasks or cells in the order of today: what is no longer asked stands behind all others."""
+    retired = [task for task in declared_tasks(lesson) if task.retired]
+    return sorted(lines, key=lambda line: of_task(line, retired))
 
 
 def missing(before, after):
@@ -56,13 +61,16 @@ def missing(before, after):
 @pytest.mark.parametrize("lesson", NAMES)
 def test_tasks_keep_their_names_and_their_success_lines(lesson):
     order = numbers.names("tasks", lesson).index
-    assert missing(NAMES[lesson]["tasks"], [facts(task) for task in sorted(declared_tasks(lesson), key=lambda task: order(task.id))]) == []
+    declared = [facts(task) for task in sorted(declared_tasks(lesson), key=lambda task: order(task.id))]
+    assert missing(retired_last(NAMES[lesson]["tasks"], lesson), declared) == []
 
 
 @pytest.mark.parametrize("folder", ["exercises", "solutions"])
 @pytest.mark.parametrize("lesson", NAMES)
 def test_notebooks_keep_their_cells(root, lesson, folder):
-    kept = NAMES[lesson]["cells"] if folder == "solutions" else of_exercise(NAMES[lesson])
+    kept = retired_last(NAMES[lesson]["cells"], lesson)
+    if folder == "exercises":
+        kept = of_exercise(kept, [task for task in declared_tasks(lesson) if not task.in_exercises])
     assert kept[:2]
     assert missing(kept, cells(root, folder, lesson)) == []
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,14 +24,12 @@ from attn_course.figures.drawing import (
     name_cells,
     same_shape,
 )
-from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.layer import layer_tensors as layer_tensors
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
 from attn_course.figures.ticks import double
 from attn_course.figures.words import each_listed, listed, number, short
 
-CARDS = Path(__file__).parent / "explorables"
 CONTOURS = 9
 
 # The picture of one query, in pixels: where its columns stand, how far its rows are apart, and the length of a weight of 1.
@@ -233,7 +230,7 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
     """
     x = as_numbers("lengths", lengths, 1)
     curves = each_of_shape("shares", shares, len(x))
-    title = "One output: every bit up to T = d_v, but not at 2 d_v and beyond; one output per question: nearly all"
+    title = "One output gives back every bit up to T = d_v, and one output per question nearly all"
     alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. {each_listed(curves)}"
     with picture(title=title, alt=alt, height=3.7) as (ax,):
         draw_lines(ax, x, curves, points=True)
@@ -241,13 +238,3 @@ def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
         double(ax, x)
         ax.set(xlabel="random bits T in the context", ylabel="share of bits recovered", ylim=(0.47, 1.04))
         label_ends(ax)
-
-
-def query_explorable() -> None:
-    """Show a query in the plane of `query_plane`, moved by two sliders, with weights, output and Jacobian."""
-    publish_explorable(
-        CARDS / "query",
-        "Two sliders move a query, at first at the origin, through the plane of four keys; the weights, the output among the four values, "
-        "the Jacobian, its norm and the steepest place so far follow. Buttons put the query on key 1 (where the longer key 2 wins), at the "
-        "origin, between keys 2 and 4 and far out, make all keys equally long, change the dot product to a Gaussian, and put all back.",
-    )

@@ -88,6 +88,7 @@ my_derivation = asked_formula(
         $\bar{k} = \sum_j p_j k_j$ and $z = \sum_j p_j v_j$.
     """,
     equation="output-derivative-by-query",
+    retired=True,
     points=3,
     difficulty=3,
     minutes=10,

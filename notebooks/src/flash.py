@@ -5,14 +5,14 @@
 # output, and the same gradients, without ever storing these tables?** At the end you will have a program that does, in plain NumPy. The
 # algorithm is called FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 85 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
-# ## Two times for one result
+# ## One result, two running times
 #
-# Two programs computed the same attention on one thread of a CPU, three times each, and the course stored their times. *Eager* is the
-# formula step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
+# Two programs computed the same attention on one thread of a CPU, three times each, and the course stored how long they took. *Eager* is
+# the formula step by step, `(Q @ K.T * scale).softmax(-1) @ V`. *Sdpa* is PyTorch's `scaled_dot_product_attention`.
 
 # %% id="hook-code"
 import numpy as np
@@ -25,8 +25,8 @@ for name in ("eager", "sdpa"):  # 4096 positions, 16 features
     print(f"{name:5}", milliseconds.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of the time. Both do the same two matrix products, so what else can differ? Here are the two tables in the
-# machine:
+# Sdpa took about a sixth of the time, though both do the same two matrix products. Eager stores two tables, of scores and of weights. Sdpa
+# works through the text in pieces and stores neither. Here they are in the machine:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -35,18 +35,9 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# Eager stores both, while sdpa works through the text in pieces and stores neither. Traffic may be one reason for its lead (a *Deeper*
-# section asks how much), so let us count it.
+# These tables are large. Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB. Eager writes both to memory and reads both back,
+# so 268 MB move. $Q$, $K$, $V$ and the output have 1 MB together. ({section}`roof` asks how much of the time this explains.)
 #
-# Make the scores, the weights and the output in three steps. Each reads its inputs from memory and writes its result back, and a number
-# has $b$ bytes. Then $Q$, $K$, $V$ and the output are moved once. Scores are written and read, and so are weights:
-#
-# $$M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr) \label{plain-attention-bytes}$$
-#
-# With $T_q = T_k = T$ and $d_k = d_v = d$, the tables are $T / d$ times the rest. Here, with $T = 4096$ and $d = 16$, that is 256 times.
-# They are made, used once, and thrown away.
-
-# %% [markdown] id="obstacle"
 # Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
 # denominator needs the whole row of scores before we know a single weight.
 
@@ -54,20 +45,14 @@ figures.machine()
 # ## One row: three passes, two, one
 #
 # Take one query and three keys, with the scores $0, \ln 3, \ln 2$ and the values 8, 4, 2. The weights are $\frac16, \frac36, \frac26$, so
-# the output is 4. The safe softmax of lesson {lesson}`softmax` subtracts the largest score $m$ and goes through the row **three times**:
+# the output is 4. The safe softmax of lesson {lesson}`softmax` subtracts the largest score $m$. It goes through the row **three times**:
 # for $m$, for the sum $\ell$ of all $e^{s_j - m}$, and for the weighted average.
 
 # %% id="three-passes"
 s, v = np.log([1.0, 3.0, 2.0]), np.array([8.0, 4.0, 2.0])
-m = -np.inf
-for score in s:  # first pass
-    m = max(m, score)
-row_sum = 0.0
-for score in s:  # second pass
-    row_sum += np.exp(score - m)
-output = 0.0
-for score, value in zip(s, v, strict=True):  # third pass
-    output += np.exp(score - m) / row_sum * value
+m = max(s)  # first pass
+row_sum = sum(np.exp(s - m))  # second pass
+output = sum(np.exp(s - m) / row_sum * v)  # third pass
 print(f"output {output:.3f}")
 
 # %% [markdown] id="two-passes"
@@ -102,43 +87,25 @@ for score, value in zip(s, v, strict=True):  # the only pass
 # accumulator is $\frac83 + 4 = \frac{20}3$, so these two keys alone would give the output 5. The third key has a smaller score, so nothing
 # shrinks, and the output becomes 4. In the first turn the factor was $e^{-\infty} = 0$, because there was nothing to keep.
 
-# %% [markdown] id="lemma"
-# ## The lemma: states can be merged
-#
-# Why one key at a time? Let $A$ and $B$ be two sets of keys with none in common, each with its own state. Bring both to the larger
-# maximum, and add:
-#
-# $$\begin{gathered}
-# m = \max(m_A, m_B), \\
-# \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \end{gathered}
-# \label{merge-of-attention-states}$$
-#
-# This is the state of all their keys: $m$ is the maximum of all, both sums are now measured from it, and a sum over $A$ and $B$ together
-# is the sum over $A$ plus the sum over $B$. The whole forward pass rests on this.
-
 # %% [markdown] id="blocks"
-# **First use: blocks.** Let $A$ be the keys so far and $B$ the next block of $B_k$ keys, with scores $s_{ij}$ for $B_q$ queries $i$.
-# Each query has its own state. We measure the block from the new maximum at once:
+# ## Many rows, a block of keys at a time
+#
+# Why one key at a time? Let the next *block* of keys bring scores $s_{ij}$ and values $v_j$, for several queries $i$ at once. Each query
+# has its own state. We bring what it has to the new maximum by one factor, and measure the block from there, too:
 #
 # $$\begin{gathered}
 # m'_i = \max(m_i, \max_j s_{ij}), \\
 # \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad
 #  a'_i = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j \end{gathered} \key{tiled-attention-update}$$
+#
+# We start with $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$, the state of no keys.
 
 # %% [markdown] id="blocks-end"
-# At the start $m_i = -\infty$, $\ell_i = 0$ and $a_i = 0$. This is the state of no keys. Each turn of the loop adds a block to it, so
-# after the last block it is the state of all keys. Then, for each query, we join $m$ and $\ell$ into one number, and divide:
+# After the last block we divide, and join $m$ and $\ell$ into one number for each query:
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
-# $L$ is the log-sum-exp of the row. We keep it, because we need it twice. (The card takes any numbers. In a state of one key or more
-# $\ell \ge 1$, because the largest score gives $e^0$. With "the maximum of the block alone" $z$ stays right, since any $m$ cancels, but the
-# factor may overflow.)
-
-# %% id="blocks-alive"
-from attn_course import alive
-
-alive("tiled-attention-update")
+# $L$ is the log-sum-exp of the row. We keep it, because we need it twice.
 
 # %% [markdown] id="step-turn"
 # **Your turn.** {turn}`fold-in-a-block`
@@ -185,15 +152,12 @@ step = ours if my_step is ... else my_step
 # ## Tiles, and what they move
 #
 # A processor has a small fast memory of its own and a large slow one. A block of rows that fits into the fast memory is called a **tile**.
-# We keep a tile of $B_q$ queries there, with its state, and let all keys and values pass by in tiles of $B_k$. If a tile of scores fits in,
-# too, no score ever leaves the fast memory. Play the drawing:
-
-# %% id="tiles-memories"
-figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
+# We keep a tile of $B_q$ queries there, with its states, and let all keys and values pass by in tiles of $B_k$. If a tile of scores fits
+# in, too, no score ever leaves the fast memory.
 
 # %% [markdown] id="tiles-bytes"
 # What goes through the slow memory now? Each query is read once, and each output and each $L_i$ is written once. But all keys and values
-# are read again for every tile of queries, and there are $T_q / B_q$ of these, rounded up:
+# are read again for every tile of queries, and there are $T_q / B_q$ of these, rounded up. With $b$ bytes for a number:
 #
 # $$M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)
 # \key{tiled-attention-bytes}$$
@@ -230,16 +194,15 @@ for B_q, B_k in ((4, 4), (4, 8), (8, 4)):
     output, lse, moved = forward(Q, K, V, B_q, B_k)
     same = np.allclose(output, attention(Q, K, V))
     print(f"{B_q} queries, {B_k} keys: {moved} numbers, attention: {same}")
-print("plain:", (24 + 30) * (8 + 5) + 4 * 24 * 30, "numbers")
 
 # %% [markdown] id="tiles-answer" tags=["answer"]
 # Only the queries matter. Twice as many of them halve the number of times that keys and values pass by. With more keys in a tile they pass
 # by as often, only in fewer pieces.
 
 # %% [markdown] id="tiles-long"
-# So tiles move fewer bytes, but not always: for long texts with one width $d$, about $4\, T^2$ numbers become about $2\, T^2 d / B_q$,
-# which is less only if $B_q > d / 2$. And $B_q$ is limited by the fast memory. In the card, find the settings with the most and the fewest
-# bytes. What do the fewest cost on the chip?
+# So for long texts with one width $d$, the $4\, T^2$ numbers of the tables become about $2\, T^2 d / B_q$. This is less only if $B_q > d /
+# 2$, and $B_q$ is limited by the fast memory. Play the card once. Then compare one query in a tile with twelve. What moves, and what is held
+# on the chip?
 
 # %% id="explorable"
 figures.tiles_explorable()
@@ -247,8 +210,8 @@ figures.tiles_explorable()
 # %% [markdown] id="explore-notice"
 # <details><summary>What you should see</summary>
 #
-# Most bytes, 2544, move with one query in a tile and no mask, and fewest, 432, with twelve. But with 3 keys in a tile twelve hold 576 bytes
-# on the chip, and one holds 92. (In the card $L$ has 4 bytes and every other number 2.)
+# With one query in a tile 2544 bytes move and 92 are held on the chip. With twelve only 432 move, but 576 are held. (Tiles have 3 keys. $L$
+# has 4 bytes and every other number 2.)
 #
 # </details>
 
@@ -282,63 +245,38 @@ print("the same words as before:", after == before)
 # agree with the model's up to rounding.
 
 # %% [markdown] id="parts"
-# ## Finished parts can be merged too
+# ## Finished parts can be merged
 #
-# When a model writes, each head has one query and perhaps thousands of keys. With a single tile of queries for each head, most processors
-# of a GPU may have nothing to do. So we split the *keys*. Each processor takes a part $c$ of them, divides, and hands on its output
-# $z^{(c)}$ and its $L^{(c)}$. Can these be put together?
+# When a model writes, each head has one query and perhaps thousands of keys. With one tile of queries for each head, most processors of a
+# GPU may have nothing to do. So we split the *keys*. Each processor takes a part $c$ of them, divides, and hands on its output $z^{(c)}$
+# and its $L^{(c)}$. Can these be put together?
 
 # %% [markdown] id="parts-merge"
-# Yes, because any reference will do, {eq}`reference-score-cancels`. Measured from $L^{(c)}$, the sum of part $c$ is $\sum_j e^{s_j -
-# L^{(c)}} = 1$, and its accumulator is $z^{(c)}$. So $(L^{(c)}, 1, z^{(c)})$ is like a state, with the reference $L^{(c)}$ in the place of
-# the maximum. As in the lemma we bring all parts to one reference and add. We choose the $L$ of all keys, which is at least as large as
-# every $L^{(c)}$, so no exponent is positive:
+# Among all keys the weight of key $j$ is $e^{s_j} / \sum_l e^{s_l} = e^{s_j - L}$. Within its part it was $e^{s_j - L^{(c)}}$. These
+# differ by the factor $e^{L^{(c)} - L}$, which is the same for every key of the part. So we multiply the whole output of the part by it:
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
-# The sum is $\sum_c e^{L^{(c)} - L} = 1$, so nothing is left to divide. The factors are the softmax of the $L^{(c)}$.
+# The factors are the softmax of the $L^{(c)}$, and they sum to 1. Here two parts have the outputs 8 and 4, and the second $L$ is larger by
+# $\ln 3$:
 
-# %% id="parts-alive"
-alive("merge-of-finished-outputs")
-
-# %% [markdown] id="parts-turn"
-# **Your turn: a formula.** {turn}`output-of-two-parts`
-
-# %% id="parts-turn-code" tags=["your-turn"]
-my_output = ...  # r"..."
-check("output-of-two-parts", my_output)
-
-# %% [markdown] id="parts-turn-ours" tags=["ours"]
-# It is `r"\frac{e^{L_A} z_A + e^{L_B} z_B}{e^{L_A} + e^{L_B}}"`. With the reference 0, the denominators of the parts are $e^{L_A}$ and
-# $e^{L_B}$, and their numerators are $e^{L_A} z_A$ and $e^{L_B} z_B$. Numerators add up, and so do denominators.
-
-# %% [markdown] id="parts-predict"
-# Two parts have the outputs 8 and 4, and $L^{(2)}$ is larger than $L^{(1)}$ by $\ln 3$. **Predict** the output, and what happens to it if
-# both $L$ are larger by 100.
-
-# %% id="parts-code" tags=["predicted"]
-z = np.array([8.0, 4.0])
-for L in (np.array([0.0, np.log(3)]), np.array([100.0, 100.0 + np.log(3)])):
-    shares = np.exp(L - np.logaddexp.reduce(L))
-    print("shares", shares.round(3), f" output {shares @ z:.3f}")
-
-# %% [markdown] id="parts-answer" tags=["answer"]
-# The output is $\frac14 \cdot 8 + \frac34 \cdot 4 = 5$, because the second part has three times the sum of exponentials. Adding 100 to
-# both changes nothing, since only differences enter. A plain mean would give 6.
+# %% id="parts-code"
+z, L = np.array([8.0, 4.0]), np.array([0.0, np.log(3)])
+shares = np.exp(L - np.logaddexp.reduce(L))
+print("shares", shares.round(3), f" output {shares @ z:.3f}")
 
 # %% [markdown] id="parts-notice"
-# This is *Flash-Decoding* (Dao and others, 2023). In *ring attention* (Liu and others, 2023) tiles of keys travel round a ring of machines,
-# and each folds them into its own state.
+# The second part has three times the sum of exponentials, so it counts three times as much. A plain mean would give 6. This is
+# *Flash-Decoding* (Dao and others, 2023). In *ring attention* (Liu and others, 2023) tiles of keys travel round a ring of machines, and
+# each folds them into its own state.
 
 # %% [markdown] id="backward"
 # ## Backward: compute it again
 #
 # Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L$, and with
-# it any piece of $P$ comes back from its scores:
+# it any piece of $P$ comes back from its scores, without a maximum and without the rest of the row:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}} \key{weights-from-lse}$$
-#
-# No pass over the row is needed, and no maximum.
 
 # %% [markdown] id="backward-scores"
 # Next comes the gradient of the scores. As in the papers, $dO$ is the gradient of the output, which was $dZ$ in lesson
@@ -364,105 +302,73 @@ check("gradient-of-a-tile", my_d_scores)
 #     return p * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
 # ```
 
-# %% [markdown] id="backward-sums"
-# What is left are the products of lesson {lesson}`gradients`, {eq}`query-and-key-gradients`. A matrix product is a sum, and a sum can be
-# cut into blocks. Let $b$ now count blocks of queries, and let $\mathbf{1}$ be a column of ones:
-#
-# $$dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b
-# \label{key-gradient-in-blocks}$$
-#
-# Likewise $dV$ is the sum of all $P_b^\top dO_b$, and $dQ$ is a sum over blocks of keys.
-
-
-# %% id="backward-code"
-def backward(query, key, value, d_output, output, lse, d_scores, B_q, B_k):
-    root = np.sqrt(query.shape[1])
-    d_query, d_key, d_value = (np.zeros(x.shape) for x in (query, key, value))
-    for j in range(0, len(key), B_k):
-        K, V = key[j : j + B_k], value[j : j + B_k]
-        for i in range(0, len(query), B_q):
-            rows = slice(i, i + B_q)
-            S = query[rows] @ K.T / root
-            dS = d_scores(S, V, d_output[rows], output[rows], lse[rows])
-            d_value[j : j + B_k] += np.exp(S - lse[rows]).T @ d_output[rows]
-            d_key[j : j + B_k] += dS.T @ query[rows] / root
-            d_query[rows] += dS @ K / root
-    return d_query, d_key, d_value
-
 
 # %% id="backward-deltas"
 def d_scores_ours(scores, value, d_output, output, lse):
-    delta = (d_output * output).sum(axis=1, keepdims=True)
-    return np.exp(scores - lse) * (d_output @ value.T - delta)
+    p = np.exp(scores - lse)
+    return p * (d_output @ value.T - (d_output * output).sum(axis=1, keepdims=True))
 
 
-def delta_by_tile(scores, value, d_output, output, lse):
-    P, dP = np.exp(scores - lse), d_output @ value.T
-    return P * (dP - (P * dP).sum(axis=1, keepdims=True))
+d_scores = d_scores_ours if my_d_scores is ... else my_d_scores
+
+# %% [markdown] id="backward-sums"
+# What is left are the products of lesson {lesson}`gradients`: $dV = P^\top dO$, and {eq}`query-and-key-gradients` for $dQ$ and $dK$. Each
+# is a sum, so we can take it tile by tile:
 
 
-yours = d_scores_ours if my_d_scores is ... else my_d_scores
+# %% id="backward-code"
+def backward(query, key, value, d_output, output, lse, B_q, B_k):
+    root = np.sqrt(query.shape[1])
+    d_query, d_key, d_value = (np.zeros(x.shape) for x in (query, key, value))
+    for j in range(0, len(key), B_k):
+        k = slice(j, j + B_k)
+        for i in range(0, len(query), B_q):
+            q = slice(i, i + B_q)
+            S = query[q] @ key[k].T / root
+            dS = d_scores(S, value[k], d_output[q], output[q], lse[q])
+            d_value[k] += np.exp(S - lse[q]).T @ d_output[q]
+            d_key[k] += dS.T @ query[q] / root
+            d_query[q] += dS @ key[k] / root
+    return d_query, d_key, d_value
 
-# %% [markdown] id="backward-predict"
-# In `delta_by_tile` the mean cost is summed over the keys of the tile alone. **Predict** which of $dQ$, $dK$ and $dV$ come out wrong with
-# it.
-
-
-# %% id="backward-compare" tags=["predicted"]
-from attn_course.reference import attention_backward
-
-d_output = rng.normal(size=output.shape)
-wanted = attention_backward(Q, K, V, d_output)
-for name, d_scores in {"yours": yours, "delta by tile": delta_by_tile}.items():
-    found = backward(Q, K, V, d_output, output, lse, d_scores, B_q=8, B_k=8)
-    same = [np.allclose(*pair) for pair in zip(found, wanted, strict=True)]
-    print(f"{name:13} dQ, dK, dV right: {same}")
-
-# %% [markdown] id="backward-answer" tags=["answer"]
-# $dQ$ and $dK$ are wrong and $dV$ is right, because $dV = P^\top dO$ needs no $\delta$.
 
 # %% [markdown] id="bought"
-# What have we bought? For the backward pass, beside $Q$, $K$ and $V$, the tiles keep the output and one $L_i$ for each query, and the
-# plain way keeps all weights and, if it takes $\delta$ from it, the output. For $T$ queries and keys:
-#
-# $$N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)
-# \label{tiled-training-memory}$$
-#
-# For $T = 8192$ and $d_v = 128$ that is about 64 times less. The price is that scores and weights are computed twice.
+# What have we bought? For the backward pass the tiles keep the output and one $L_i$ for each query, and the plain way keeps all $T$ weights
+# of its row. For $T = 8192$ and $d_v = 128$ that is about 64 times as much. The price is that scores and weights are computed twice.
 
 # %% [markdown] id="algorithm"
 # ## The whole algorithm
 #
-# This is FlashAttention in the version of 2023.
+# This is FlashAttention in the version of 2023, and you have it already.
 #
 # > **Forward**, for each tile of queries $Q$:
 # >
 # > 1. Start with $m = -\infty$, $\ell = 0$, $a = 0$.
 # > 2. For each tile of keys $K$ and values $V$, compute $S = Q K^\top / \sqrt{d_k}$,
-# > 3. and from it the new maximum $m'$, the factor $e^{m - m'}$ and $e^{S - m'}$. Update $\ell$ and $a$.
-# > 4. After the last tile of keys write $z = a / \ell$ and $L = m + \ln \ell$.
+# > 3. and update $m$, $\ell$ and $a$. This is `step`.
+# > 4. After the last tile write $z = a / \ell$ and $L = m + \ln \ell$.
 
 # %% [markdown] id="algorithm-rest"
-# > **Backward**, with $\delta = dO \cdot z$ for each query, for each tile of keys and values, and each tile of queries:
+# > **Backward**, for each tile of keys and values, and each tile of queries:
 # >
-# > 5. Rebuild $P = e^{S - L}$.
-# > 6. Compute $dS = P \odot (dO\, V^\top - \delta\, \mathbf{1}^\top)$.
+# > 5. Compute $S$ again, and from it $P = e^{S - L}$.
+# > 6. Compute $dS = P \odot (dO\, V^\top - \delta\, \mathbf{1}^\top)$ with $\delta_i = dO_i \cdot z_i$. This is `d_scores`.
 # > 7. Add $P^\top dO$ to $dV$, $dS^\top Q / \sqrt{d_k}$ to $dK$, and $dS\, K / \sqrt{d_k}$ to $dQ$.
-#
-# You have it already: `forward` with `step` for line 3, and `backward` with `yours` for line 6, which sums $\delta$ again for every tile.
-# They need nothing but NumPy, so take them with you.
 
 # %% id="algorithm-run"
+from attn_course.reference import attention_backward
+
 Q, K, V, d_output = rng.normal(size=(4, 200, 16))
 output, lse, _ = forward(Q, K, V, B_q=64, B_k=64)
-gradients = backward(Q, K, V, d_output, output, lse, yours, B_q=64, B_k=64)
+gradients = backward(Q, K, V, d_output, output, lse, B_q=64, B_k=64)
 pairs = zip(gradients, attention_backward(Q, K, V, d_output), strict=True)
 print("output:", np.allclose(output, attention(Q, K, V)))
 print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 
 # %% [markdown] id="limits"
-# **Limits.** Tiles change what is moved and kept. There are still $T_q T_k$ scores to compute, and in training each one twice. And these
-# functions show the algorithm, not its speed, because NumPy cannot say what lies in which memory. A program for a GPU can.
+# `forward`, `backward`, `step` and `d_scores` need nothing but NumPy, so take them with you. **Limits:** tiles change what is moved and
+# kept, but there are still $T_q T_k$ scores to compute, and in training each one twice. And NumPy cannot say what lies in which memory. A
+# program for a GPU can.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -480,20 +386,23 @@ verify_lesson("flash")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - The maximum, the sum and the accumulator of a set of keys are its state, and the states of two sets merge exactly.
-# - So one pass over the keys is enough, in blocks of any size, and we divide once, at the end.
+# - The maximum, the sum and the accumulator are all we need to know of the keys so far. A factor moves them to a new maximum.
 # - A tile of queries stays while all keys pass by. Its size sets the traffic.
 # - Outputs that are already divided merge with the softmax of their log-sum-exps.
 # - Backward, $L$ rebuilds the weights of any tile, and $\delta_i = dO_i \cdot z_i$ replaces the sum over all keys.
-
-# %% [markdown] id="summary-next"
-# We asked whether the same output and gradients can be had without storing the tables. They can: in exact arithmetic nothing differs, and
-# in floating point only rounding. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
+#
+# So the same output and gradients can be had without storing the tables. In exact arithmetic nothing differs, and in floating point only
+# rounding. Now the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="roof"
 # ## Deeper: how fast can it be?
 #
-# Two products need $d_k$ terms for each score and $d_v$ for each weight. If a multiply-add counts 2 FLOPs, and exponentials are not
+# Make the scores, the weights and the output in three steps, each of which reads its inputs from memory and writes its result back. Then
+# $Q$, $K$, $V$ and the output move once, and each table is written and read. With $b$ bytes for a number:
+#
+# $$M_{\mathrm{plain}} = b\, \bigl( (T_q + T_k)(d_k + d_v) + 4\, T_q T_k \bigr) \label{plain-attention-bytes}$$
+#
+# The two products need $d_k$ terms for each score and $d_v$ for each weight. If a multiply-add counts 2 FLOPs, and exponentials are not
 # counted:
 #
 # $$F = 2\, T_q T_k\, (d_k + d_v) \label{attention-forward-flops}$$
@@ -574,6 +483,15 @@ figures.float16_errors(errors, [*spreads.values()])
 # %% [markdown] id="errors-notice" tags=["answer"]
 # Tiles with a state in 32 bits have the smallest error, for both spreads and in all three runs. An error in a stored score becomes a
 # factor $e^{\mathrm{error}}$, and a score of 8 is rounded eight times as coarsely as a score of 1.
+
+# %% [markdown] id="blocks-alive-text"
+# The card shows one turn of the loop. In a state of one key or more $\ell \ge 1$, because the largest score gives $e^0$. With "the maximum of
+# the block alone" $z$ stays right, since any $m$ cancels, but the factor may overflow.
+
+# %% id="blocks-alive"
+from attn_course import alive
+
+alive("tiled-attention-update")
 
 # %% [markdown] id="triton"
 # ## Deeper: on a GPU
@@ -690,6 +608,32 @@ figures.causal_tiles(24, 24, 4, 4)
 
 # %% id="overlap-figure"
 figures.schedule(2, 1, tiles=4)
+
+# %% [markdown] id="parts-alive-text"
+# **Parts of the keys, in numbers.** Move the outputs and the log-sum-exps of some parts, and see whose share grows:
+
+# %% id="parts-alive"
+alive("merge-of-finished-outputs")
+
+# %% [markdown] id="lemma"
+# **Two states merge.** Let $A$ and $B$ be two sets of keys with none in common. Bring their states to the larger maximum, and add:
+#
+# $$\begin{gathered}
+# m = \max(m_A, m_B), \\
+# \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \end{gathered}
+# \label{merge-of-attention-states}$$
+
+# %% [markdown] id="backward-blocks"
+# **The backward pass in one formula.** Let $b$ count blocks of queries, and let $\mathbf{1}$ be a column of ones:
+#
+# $$dK = \frac{1}{\sqrt{d_k}} \sum_{b} \bigl( P_b \odot (dO_b V^\top - \delta_b\, \mathbf{1}^\top) \bigr)^{\!\top} Q_b
+# \label{key-gradient-in-blocks}$$
+#
+# Likewise $dV$ is the sum of all $P_b^\top dO_b$, and $dQ$ is a sum over blocks of keys. Beside $Q$, $K$ and $V$ the tiles keep the output
+# and $L$ for it, and the plain way keeps all weights and, if it takes $\delta$ from it, the output:
+#
+# $$N_{\mathrm{stored}}^{\mathrm{tiled}} = T\, (d_v + 1), \qquad N_{\mathrm{stored}}^{\mathrm{plain}} = T\, (d_v + T)
+# \label{tiled-training-memory}$$
 
 # %% [markdown] id="d-lse"
 # **A loss that reads $L$.** Where finished parts are merged, the output depends on their $L^{(c)}$, too. By {eq}`lse-gradient` the score

@@ -149,7 +149,7 @@ def _(normal, n_A, n_B, d_v, draw):
     return given
 
 
-@claim("tiled-attention-update", rests_on="online-softmax-update merge-of-attention-states")
+@claim("tiled-attention-update", rests_on="online-softmax-update reference-score-cancels")
 def _(normal, B_q, B_k, n, d_v, draw):
     r"""m'_i = \max(m_i, \max_j s_{ij}), \quad \ell'_i = e^{m_i - m'_i} \ell_i + \sum_j e^{s_{ij} - m'_i}, \quad a'_i
         = e^{m_i - m'_i} a_i + \sum_j e^{s_{ij} - m'_i} v_j
@@ -184,7 +184,7 @@ def _(normal, n, d_k, d_v, draw):
     return {"s": vector(scores), "m": m, r"\ell": row_sum, "a": row(a), "L": lse[0], "z": row(output[0])}
 
 
-@claim("merge-of-finished-outputs", serves="M1 H3", rests_on="merge-of-attention-states row-lse-and-output")
+@claim("merge-of-finished-outputs", serves="M1 H3", rests_on="row-lse-and-output")
 def _(normal, rng, n, g, d_k, d_v):
     r"""z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}}
     where z^(c), L^(c): output and log-sum-exp of chunk c of the keys

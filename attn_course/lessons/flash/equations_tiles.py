@@ -37,7 +37,7 @@ def moved_by_tiles(T_q: int, T_k: int, d_k: int, d_v: int, B_q: int) -> dict[str
     return moved
 
 
-@claim("tiled-attention-bytes", rests_on="plain-attention-bytes tiled-attention-update", sizes="T_q T_k d_k d_v B_q, T_q >= B_q")
+@claim("tiled-attention-bytes", rests_on="attention-traffic tiled-attention-update", sizes="T_q T_k d_k d_v B_q, T_q >= B_q")
 def _(rng, T_q, T_k, d_k, d_v, B_q):
     r"""M_{\mathrm{tiled}} = b\, \Bigl( T_q\, (d_k + d_v + 1) + \Bigl\lceil \frac{T_q}{B_q} \Bigr\rceil\, T_k\, (d_k + d_v) \Bigr)
     where a block of B_q queries stays in fast memory while all keys and values pass by ;; one L for each query is written ;; b bytes

@@ -252,16 +252,16 @@ ORDER = [
     note(
         "answers-in-latex",
         """
-        The next three answers are written in LaTeX, and any form that is equal counts. To see how an answer is understood, `from
+        The next four answers are written in LaTeX, and any form that is equal counts. To see how an answer is understood, `from
         attn_course import read` and call, for instance, `read("merge-of-two-blocks", my_merging)`; what cannot be read is no
         attempt.
     """,
     ),
+    "output-of-two-parts",
     "merge-of-two-blocks",
     "update-of-divided-outputs",
     "gradient-of-tile-scores",
     "row-lse-kernel",
     "fold-in-a-block",
-    "output-of-two-parts",
     "gradient-of-a-tile",
 ]

@@ -10,6 +10,58 @@ from attn_course.tasks.asked import asked_formula
 from attn_course.tasks.core import at_sizes
 
 
+def _two_parts(rng: np.random.Generator, n_A: int, n_B: int, d_v: int) -> dict[str, Any]:
+    scores, values = (rng.normal(size=shape) for shape in (n_A + n_B, (n_A + n_B, d_v)))
+    found = {"z": row(softmax(scores) @ values)}
+    for name, keys in {"A": slice(n_A), "B": slice(n_A, None)}.items():
+        found |= {f"L_{name}": np.logaddexp.reduce(scores[keys]), f"z_{name}": row(softmax(scores[keys]) @ values[keys])}
+    return found
+
+
+my_output = asked_formula(
+    "output-of-two-parts",
+    "Two finished parts",
+    entry="my_output",
+    asks=r"""
+        Two programs saw the keys $A$ and $B$ of one query, and handed on their outputs $z_A$, $z_B$ and their $L_A$, $L_B$. Write the
+        output $z$ over all keys in LaTeX between `r"` and `"`: only the right side, from these four (`z_A`, `L_A` and so on), without $L$.
+    """,
+    equation="merge-of-finished-outputs",
+    points=1,
+    difficulty=2,
+    minutes=4,
+    trains="log-sum-exps as weights",
+    answer=r"\frac{e^{L_A} z_A + e^{L_B} z_B}{e^{L_A} + e^{L_B}}",
+    symbols=("L_A", "L_B", "z_A", "z_B"),
+    functions=(r"\exp",),
+    left="z",
+    cases=at_sizes("n_A n_B d_v", _two_parts),
+    slips=r"""
+        the plain mean
+            -> \frac{1}{2} (z_A + z_B)
+            both parts count alike here; the one with the larger sum of exponentials must count for more
+        added
+            {e^{L_A} + e^{L_B}} -> {1}
+            the shares of the two parts must sum to 1: divide by the sum of both
+        weighted by L itself
+            -> \frac{L_A z_A + L_B z_B}{L_A + L_B}
+            L is the logarithm of a sum of exponentials; the sum itself, by which a part counts, is e^L
+        the parts exchanged
+            e^{L_A} z_A + e^{L_B} z_B -> e^{L_B} z_A + e^{L_A} z_B
+            each output is multiplied by the exponential of its own L
+    """,
+    hints=r"""
+        Which sum does each program hold, if it takes 0 as the reference?
+        The denominator of part A is $e^{L_A}$. What is its numerator, when its output is $z_A$?
+        Add the two numerators, add the two denominators, and divide.
+    """,
+    why=r"""
+        With the reference 0, part A has the denominator $e^{L_A}$ and the numerator $e^{L_A} z_A$. Numerators add up, and so do
+        denominators.
+    """,
+)
+
+
 def _two_blocks(rng: np.random.Generator, **sizes: int) -> dict[str, Any]:
     n_A, n_B, d_v = sizes.values()
     keys = n_A + n_B

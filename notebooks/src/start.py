@@ -285,7 +285,8 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 # %% id="own-code"
 import numpy as np
 
-sentence = "the girl saw the tree and she climbed it".split()
+text = "the girl saw the tree and she climbed it"
+sentence = text.split()
 numbers = {"the": [0, 0, 1], "girl": [2, 0, 0], "tree": [0, 2, 0]}
 numbers |= {"she": [1, 0, 1], "it": [0, 1, 1]}  # person, thing, open; else zeros
 X = np.array([numbers.get(word, [0, 0, 0]) for word in sentence])

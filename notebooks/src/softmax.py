@@ -40,7 +40,13 @@ figures.machine()
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$.
+# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. Here the formula is alive, with one query's scores in
+# each row. Point at a weight to see how it is made. Which weights add up to 1, those of a row or those of a column?
+
+# %% id="definition-alive"
+from attn_course import alive
+
+alive("softmax")
 
 # %% [markdown] id="met"
 # You may have met softmax before. For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$, which some
@@ -526,11 +532,6 @@ for temperature in (1.0, 0.6, 0.25):
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
 # So a query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
-
-# %% id="definition-alive"
-from attn_course import alive
-
-alive("softmax")
 
 # %% [markdown] id="mixed"
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and

@@ -39,9 +39,9 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 # *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time is slow: each takes two evaluations of the loss. Write $dZ$ for the gradient at the
-# output, with an entry $dZ_{ia} = \partial L / \partial Z_{ia}$ for each entry of $Z$, and likewise $dP$, $dV$ and so on. In the machine
-# below all arrows are turned round: $dZ$ comes in, and one sweep back finds the gradients of everything that went into $Z$.
+# Moving one number at a time is slow: each takes two evaluations of the loss. Write $dZ$ for the gradient at the output, with an entry
+# $dZ_{ia} = \partial L / \partial Z_{ia}$ for each entry of $Z$, and likewise $dP$, $dV$ and so on. In the machine below all arrows are
+# turned round: $dZ$ comes in, and one sweep back finds the gradients of everything that went into $Z$.
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -97,9 +97,9 @@ figures.machine()
 # Only $l = j$ meets the 1, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
 
 # %% [markdown] id="backward-softmax-mean"
-# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$. So the gradient
-# of a score is its weight, times what this weight costs above the mean. For all entries at once, where $\mathbf{1}$ is a column of ones
-# that copies $\delta_i$ along its row:
+# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$. So the gradient of a score is its weight,
+# times what this weight costs above the mean. For all entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$
+# along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
@@ -139,7 +139,7 @@ figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
 # So each value is compared with the **present mixture** $z_i$. A value $v_j$ beats it if $dZ_i \cdot (v_j - z_i) < 0$, that is, if the loss
-# falls when the output begins to move from $z_i$ towards $v_j$. Then a gradient step of the scores raises $s_{ij}$, unless $p_{ij} = 0$.
+# falls when the output begins to move from $z_i$ towards $v_j$. Then a step against the gradient would raise $s_{ij}$, unless $p_{ij} = 0$.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -167,7 +167,7 @@ check("gain-over-mixture", my_d_scores)
 
 # %% [markdown] id="sevenths-query"
 # So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. For "because" again, with the keys of its
-# sentence:
+# sentence (a seventh divided by $\sqrt 4$ is a fourteenth):
 
 # %% id="sevenths-keys"
 query, key = QUERY[0], KEY[0]
@@ -175,9 +175,8 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
-# A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. "Because" begins to look for tokens that are alive and do
-# not tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products. One step has
-# taught an empty query what to look for.
+# A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. One step has taught "because" what to look for: tokens that
+# are alive and do not tell, above all "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -196,7 +195,7 @@ check("gradient-of-all-keys", my_d_key)
 # ## The whole backward pass
 #
 # Read from the output to the input, the boxed formulas are the program. Your `my_d_scores` does $dP$ and $dS$ in one line. (If you left a
-# turn open, the last lines put ours in its place.)
+# turn open, the test below uses ours.)
 
 
 # %% id="whole-code"
@@ -217,14 +216,6 @@ def backward(query, key, value, d_output):
     return d_query, my_d_key(d_scores, query), weights.T @ d_output
 
 
-# %% id="backward-code"
-from attn_course.lessons.gradients import tasks_checking as checking
-
-if my_d_scores is ...:
-    my_d_scores = checking.score_gradient
-if my_d_key is ...:
-    my_d_key = checking.key_gradient
-
 # %% [markdown] id="differences"
 # ## Is it right?
 #
@@ -237,6 +228,13 @@ if my_d_key is ...:
 # random $dZ$, which is its gradient at the output. (Section {section}`deeper-step` finds planted mistakes in this way.)
 
 # %% id="check-all"
+from attn_course.lessons.gradients import tasks_checking as checking
+
+if my_d_scores is ...:
+    my_d_scores = checking.score_gradient
+if my_d_key is ...:
+    my_d_key = checking.key_gradient
+
 rng = np.random.default_rng(3)
 arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
 d_z = rng.normal(size=(3, 2))
@@ -293,9 +291,8 @@ def train(seed, steps=840):
 
 
 # %% [markdown] id="train-bar"
-# How good must it be to show that it looks at the last word? A model that ignores it gives one answer to all six last words, whatever the
-# other three are. Three of the six mean the one noun, and three the other, so at most half of its answers are right: 12 of the 24 that
-# are held out.
+# How good must it be to show that it looks at the last word? A model that ignores it must give the same answer for all six last words.
+# Three of them mean the one noun and three the other, so it is right at most half of the time: for 12 of the 24 that are held out.
 
 
 # %% id="train-run"

@@ -358,7 +358,7 @@ class Task:
         """The one line of a passed check."""
         acronym = self.title[1:2].isupper()  # VJP stays VJP
         title = self.title if acronym else self.title[0].lower() + self.title[1:]
-        return f"ok {self.number} {title}: {numbers.counted(self.n_cases, 'case')}, {self.worth}"
+        return f"ok: task {self.number}, {title}: {numbers.counted(self.n_cases, 'case')}, {self.worth}"
 
     @property
     def card(self) -> str:

@@ -1,27 +1,26 @@
 # %% [markdown] id="title"
 # # {lesson}`gradients` Gradients by hand: the machine read backwards
 #
-# Training makes a loss fall by nudging the numbers that queries, keys and values are made of. **How does the loss react to each of them, and
-# what does attention then learn to look at?** You will derive every gradient and teach "it" whom it stands for.
+# Training nudges queries, keys and values to make a loss fall. **How does the loss react to each number, and what does attention then
+# learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 70 minutes, without *Deeper* sections and the
-# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 57 minutes, without *Deeper* sections and
+# the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
 # ## A row of sevenths
 #
-# In "the cat sat because it was tired" the query of "because" is zero. So all its scores are 0, its weights are $\frac17$, and its output
-# $z$ is the mean of the values below. Let a loss want more of the first feature and less of the second:
-# $L = -z_1 + 2 z_2$. The cell moves one score at a time, up and down by a thousandth, and prints the rate of the loss.
+# In "the cat sat because it was tired" the query of "because" is zero. So its scores are 0, its weights are $\frac17$, and its output $z$
+# is the mean of the values. A loss wants more of their first feature and less of the second: $L = -z_1 + 2 z_2$. The cell moves one score
+# at a time, a thousandth up and down, and prints the rate of the loss. **Predict** for which words the loss falls when the score rises.
 
-# %% id="hook-code"
+# %% id="hook-code" tags=["predicted"]
 import numpy as np
 
 tokens = ["the", "cat", "sat", "because", "it", "was", "tired"]
 is_alive = [0, 2, 0, 0, 0, 0, 1]
 tells = [0, 0, 2, 0, 0, 1, 2]
-alive_minus_open = [-1, 2, 0, 0, -2, 0, 1]
-value = np.array([is_alive, tells, alive_minus_open], dtype=float).T  # rows: tokens
+value = np.array([is_alive, tells], dtype=float).T  # a row for each token
 
 
 def loss_of_scores(scores):
@@ -32,16 +31,17 @@ def loss_of_scores(scores):
 
 for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
     rate = (loss_of_scores(nudge) - loss_of_scores(-nudge)) / 2e-3
-    print(f"{token:8}{7 * rate:+.1f} sevenths")
+    print(f"{token:8}{7 * rate:+.0f} sevenths")
 
-# %% [markdown] id="hook-notice"
-# Each rate is a whole number of sevenths, and a minus sign means that the loss falls when the score rises. Four are no surprise: "cat" has
-# the feature that the loss wants, and "sat", "was" and "tired" have more of the other one. But "the", "because" and "it" contribute
-# nothing to this loss, since their first two features are 0. Why does the loss fall when *their* scores rise, and why by a seventh each?
+# %% [markdown] id="hook-notice" tags=["answer"]
+# The loss falls for "cat", which has the feature that the loss wants. It rises for "sat", "was" and "tired", which have more of the other
+# one. But it also falls for "the", "because" and "it", whose values are zero: they contribute nothing to this loss. Why does it fall when
+# *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time is slow: it takes two evaluations of the loss for each number. In the machine below all arrows are turned
-# round. The gradient comes in at the output, and one sweep back finds all the others.
+# Moving one number at a time is slow: each takes two evaluations of the loss. Write $dZ$ for the gradient at the output, with an entry
+# $dZ_{ia} = \partial L / \partial Z_{ia}$ for each entry of $Z$, and likewise $dP$, $dV$ and so on. In the machine below all arrows are
+# turned round: $dZ$ comes in, and one sweep back finds the gradients of everything that went into $Z$.
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -52,16 +52,16 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. Write $dX$ for the matrix of the
-# derivatives of $L$ with respect to the entries of $X$, so $dX_{ia} = \partial L / \partial X_{ia}$. What comes after $Z$ gives us $dZ$: for
-# the loss above, the row of "because" in $dZ$ is $(-1, 2, 0)$. Now take any one number $x$ that goes into $Z$. By the chain rule,
+# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. What comes after $Z$ gives us
+# $dZ$: for the loss above, the row of "because" is $(-1, 2)$. Now take any one number $x$ that goes into $Z$, and write $dx$ for the
+# derivative of $L$ by it. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 
 # %% [markdown] id="collect-questions"
 # What $x$ does not touch has the derivative 0. So for each entry we ask three questions. **Which outputs does it touch? How fast does it
-# move each of them? What is the sum over all that are touched?** The same holds for every stage that all effects of $x$ pass through:
-# scores, for example, reach the loss only through the weights.
+# move each of them? What is the sum over all that are touched?** We may stop on the way, too: scores reach the loss only through the
+# weights, so for a score we can ask which weights it touches, and use $dP$ in place of $dZ$.
 
 # %% [markdown] id="backward-values"
 # ## Back through a product
@@ -81,8 +81,8 @@ figures.machine()
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight adds to the loss. For "because" it is
-# minus the first feature of $v_j$ plus twice the second, so 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
+# We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight, alone, would add to the loss. For
+# "because" it is minus the first feature of $v_j$ plus twice the second, so 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
@@ -97,9 +97,9 @@ figures.machine()
 # Only $l = j$ meets the 1, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
 
 # %% [markdown] id="backward-softmax-mean"
-# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$. So the gradient
-# of a score is its weight, times what this weight costs above the mean. For all entries at once, where $\mathbf{1}$ is a column of ones
-# that copies $\delta_i$ along its row:
+# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$. So the gradient of a score is its weight,
+# times what this weight costs above the mean. For all entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$
+# along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
@@ -111,17 +111,24 @@ figures.machine()
 # %% id="sevenths-figure"
 from attn_course.sentence import KEY, QUERY, TOKENS, labelled
 
-cost = value @ [-1, 2, 0]
+cost = value @ [-1, 2]
 d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
 figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
 #
-# "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Take two keys with the same value 3, equal weights and
-# $dZ = 1$. Then $dP = (3, 3)$, and this says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. The
-# mistake forgets that one weight can only rise at the expense of the others. Every row of the true $dS$ sums to 0, because raising all
-# scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
+# "Each score gets the cost of its weight, times the weight: $dS = P \odot dP$." Test it on two keys with the same value 3, equal weights
+# and $dZ = 1$. What does it say, and what must $dS$ be?
+#
+# <details><summary>What is wrong</summary>
+#
+# Here $dP = (3, 3)$, so it says $dS = (1.5, 1.5)$. But the output is 3 whatever the scores are, so $dS$ must be $(0, 0)$. The mistake
+# forgets that one weight can only rise at the expense of the others.
+#
+# </details>
+#
+# Every row of the true $dS$ sums to 0, because raising all scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
@@ -132,7 +139,7 @@ figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
 #
 # So each value is compared with the **present mixture** $z_i$. A value $v_j$ beats it if $dZ_i \cdot (v_j - z_i) < 0$, that is, if the loss
-# falls when the output begins to move from $z_i$ towards $v_j$. Then a gradient step of the scores raises $s_{ij}$, unless $p_{ij} = 0$.
+# falls when the output begins to move from $z_i$ towards $v_j$. Then a step against the gradient would raise $s_{ij}$, unless $p_{ij} = 0$.
 
 # %% [markdown] id="gradient-turn"
 # **Your turn.** {turn}`gain-over-mixture`
@@ -160,19 +167,16 @@ check("gain-over-mixture", my_d_scores)
 
 # %% [markdown] id="sevenths-query"
 # So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. For "because" again, with the keys of its
-# sentence:
+# sentence (a seventh divided by $\sqrt 4$ is a fourteenth):
 
 # %% id="sevenths-keys"
 query, key = QUERY[0], KEY[0]
 print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
-print("14 dq:", (14 * d_scores @ key / np.sqrt(4)).round(9))
+print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
-# The first number: only "cat" and "tired" have the feature "alive" in their keys, 2 and 1, and their scores have the gradients $-\frac37$
-# and $\frac27$. So $14\, dq_1 = 14 \cdot (-\frac37 \cdot 2 + \frac27 \cdot 1) / \sqrt 4 = -4$.
-#
-# A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. The query begins to look for tokens that are alive and do not
-# tell, above all for "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
+# A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. One step has taught "because" what to look for: tokens that
+# are alive and do not tell, above all "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -190,7 +194,8 @@ check("gradient-of-all-keys", my_d_key)
 # %% [markdown] id="whole"
 # ## The whole backward pass
 #
-# Read from the output to the input, the boxed formulas are the program. Your `my_d_scores` does $dP$ and $dS$ in one line.
+# Read from the output to the input, the boxed formulas are the program. Your `my_d_scores` does $dP$ and $dS$ in one line. (If you left a
+# turn open, the test below uses ours.)
 
 
 # %% id="whole-code"
@@ -211,10 +216,18 @@ def backward(query, key, value, d_output):
     return d_query, my_d_key(d_scores, query), weights.T @ d_output
 
 
-# %% [markdown] id="whole-ours"
-# If you left a turn open, this takes our function in its place:
+# %% [markdown] id="differences"
+# ## Is it right?
+#
+# In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values once too often. Two of the sizes
+# were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull request
+# 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
+#
+# We use **differences**, as in the first cell: move one number a step up and a step down, and divide the change of the loss by both steps.
+# This needs nothing but the forward pass. `check_gradient` does it for every entry, with the loss $\sum_{ia} dZ_{ia} Z_{ia}$ for a fixed
+# random $dZ$, which is its gradient at the output. (Section {section}`deeper-step` finds planted mistakes in this way.)
 
-# %% id="backward-code"
+# %% id="check-all"
 from attn_course.lessons.gradients import tasks_checking as checking
 
 if my_d_scores is ...:
@@ -222,46 +235,17 @@ if my_d_scores is ...:
 if my_d_key is ...:
     my_d_key = checking.key_gradient
 
-# %% [markdown] id="differences"
-# ## Find the wrong line
-#
-# Is a backward pass right? We can test it by **differences**, as in the first cell: move one number $x$ a step $h$ up and a step $h$
-# down, and divide the change of the loss by $2h$. This needs nothing but the forward pass. With numbers of size 1 in float64,
-# $h = 10^{-5}$ is a good step (section {section}`deeper-step`).
-#
-# `check_gradient` does this for every entry of queries, keys and values, with the loss $\sum_{ia} dZ_{ia} Z_{ia}$ for a fixed random $dZ$,
-# which is its gradient at the output. It compares the results with those of a backward pass. Here it checks our `backward`, and then two passes in each of which we have planted one wrong line.
-
-# %% id="check-all"
 rng = np.random.default_rng(3)
 arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
 d_z = rng.normal(size=(3, 2))
-suspects = checking.suspects(seed=3)  # another seed draws others
-for name, each in (("ours", backward), ("A", suspects[0]), ("B", suspects[1])):
-    print(f"{name:5}{checking.check_gradient(each, arrays, d_z)}")
-
-# %% [markdown] id="check-predict"
-# **Predict** for A and for B which line may be the wrong one: that of $dV$, $dP$, $dS$, $dQ$ or $dK$. Name all that fit.
-
-# %% id="check-predict-code" tags=["predicted"]
-for name, suspect in zip("AB", suspects, strict=False):
-    print(f"{name}: wrong in the line of {suspect.line}: {suspect.told}")
-
-# %% [markdown] id="check-answer" tags=["answer"]
-# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So the mistake lies in what $dQ$ and $dK$ share and $dV$ does not use, which is $dP$ or
-# $dS$, and here it is $dP$. In B only $dQ$ is wrong, so it can only be the line of $dQ$ itself.
-
-# %% [markdown] id="check-inputs"
-# Choose inputs whose sizes all differ, so that no transposition fits by accident. In July 2026 somebody found that a backward pass in the
-# library diffusers transposed keys and values once too often. Two of the sizes were equal, so all shapes fitted, and the gradients
-# were wrong by more than their own size ([pull request 14341](https://github.com/huggingface/diffusers/pull/14341)).
+print(checking.check_gradient(backward, arrays, d_z))
 
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
 #
-# In *cat saw clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that with your
-# backward pass? "It" is the same in every sentence, so the last word asks in its place. The three words before "because" answer. We write
-# words as numbers, and hold out all sentences with "cat" and "clock", or with "owl" and "lamp":
+# In *cat saw clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that, with your
+# backward pass and nothing else? "It" is the same in every sentence, so we let the last word ask, and the three words before "because"
+# answer. Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product
@@ -279,37 +263,39 @@ for animal, thing, last in product(animals, things, lasts):
     part.append((thing, saw, animal, last, meant))
 
 # %% [markdown] id="train-loss"
-# Each word gets a random query and key of its own, and a value of zeros with one place for each word. A softmax turns the output $z$ into
-# probabilities: how likely each word is the one meant. The loss is minus the logarithm of the probability of the right word. If that is
-# word $m$, it is $\mathrm{lse}(z) - z_m$. The gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`, so $dZ$ is the probabilities,
-# less 1 at the right word. Each step takes a random sentence and subtracts its gradients (a step size of 1). `looks` multiplies the queries and
-# their steps: 1 is attention, 0 keeps all queries at 0.
+# **The model.** Each word gets a query and a key of its own, four random numbers each, and a value with one place for every word, all
+# zeros. The last word asks, and out comes $z$, with a number for every word: the larger it is, the likelier that this word is meant.
+#
+# **The loss.** A softmax turns $z$ into probabilities, and we pay minus the logarithm of that of the right word, $m$. This is
+# $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, less 1 at
+# the right word.
+#
+# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients.
 
 
 # %% id="train-code"
-def train(seed, looks=1, steps=840):
+def train(seed, steps=840):
     rng = np.random.default_rng(seed)
     queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
-    queries *= looks
     values, losses = np.zeros((len(words), len(words))), []
     for *context, last, meant in rng.choice(read, size=steps):
         q, k, v = queries[[last]], keys[context], values[context]
         d_z = np.exp(forward(q, k, v)[0])
-        d_z /= d_z.sum()
+        d_z /= d_z.sum()  # the probabilities
         losses.append(-math.log(d_z[0, meant]))
         d_z[0, meant] -= 1
         d_q, d_k, d_v = backward(q, k, v, d_z)
-        queries[last] -= looks * d_q[0]
+        queries[last] -= d_q[0]
         keys[context], values[context] = k - d_k, v - d_v
     return (queries, keys, values), losses
 
 
-# %% [markdown] id="train-predict"
-# As a control we also train with `looks=0`: all weights stay equal, and only the values learn. **Predict** how many
-# of the 24 held-out sentences this control gets right (you can count it), and guess how many attention gets right.
+# %% [markdown] id="train-bar"
+# How good must it be to show that it looks at the last word? A model that ignores it must give the same answer for all six last words.
+# Three of them mean the one noun and three the other, so it is right at most half of the time: for 12 of the 24 that are held out.
 
 
-# %% id="train-run" tags=["predicted"]
+# %% id="train-run"
 def how_many(tables, wanted):
     queries, keys, values = tables
     right = 0
@@ -319,22 +305,16 @@ def how_many(tables, wanted):
     return right
 
 
-for looks, seed in product((1, 0), (0, 1, 2)):
-    tables, losses = train(seed, looks)
-    print("attention" if looks else "control  ", "seed", seed, end=": loss ")
-    print(f"{np.mean(losses[:100]):.2f} to {np.mean(losses[-100:]):.2f}", end=", ")
-    print(f"right {how_many(tables, read)} of 168 read", end=", ")
-    print(f"{how_many(tables, held_out)} of 24 held out")
-
-# %% [markdown] id="train-answer" tags=["answer"]
-# With equal weights the last word changes nothing: the same three words give the same output, whichever of the six last words asks. Three
-# of the six mean the one noun, and three the other. So if the control answers with one of the two nouns, it is right for 3 of the 6, and
-# that makes 12 of the 24. Its loss ends above $\ln 2 \approx 0.69$, that of a fair guess between the two. With attention the loss falls to
-# 0.01, and all 24 come out right, for each of the three seeds.
+for seed in range(3):
+    tables, losses = train(seed)
+    early, late = np.mean(losses[:100]), np.mean(losses[-100:])
+    print(f"seed {seed}: loss {early:.2f}, and at last {late:.2f}")
+    for name, part in (("read", read), ("held out", held_out)):
+        print(f"{name:8s} {how_many(tables, part)} of {len(part)} right")
 
 # %% [markdown] id="train-map-question"
-# How can attention be right about "cat" and "clock", which never stood together in what was read? Here are the scores that the last words
-# give to the others, before and after training:
+# All 24 come out right, from each of the three starts. But "cat" and "clock" never stood together in what was read. How can attention
+# know? Here are the scores that the last words give to the others, before and after training:
 
 # %% id="train-map"
 answer, scores = [*animals, *things, saw], []
@@ -345,12 +325,11 @@ figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *s
 
 # %% [markdown] id="train-notice"
 # Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, the gradient
-# asks for a higher score where a value beats the mixture, {eq}`score-gradient-against-mixture`, and $dQ$ and $dK$ pass the request on to
-# queries and keys.
+# asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys.
 
 # %% [markdown] id="train-keys"
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
-# the one and a low score for the other, so it can choose when the two meet. Their scores are 4.0 and $-2.3$, and the cat gets more than
+# the one and a low score for the other, so it can choose when the two meet: their scores are 4.0 and $-2.3$, and the cat gets more than
 # 500 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
 
 # %% [markdown] id="limits"
@@ -375,16 +354,15 @@ verify_lesson("gradients")
 # ## Summary
 #
 # - For each entry ask which outputs it touches and how fast, and sum. The summed index says what is transposed.
-# - The gradient of a score is its weight, times what this weight costs above the mean of its row: each value is compared with the present
-#   mixture. Each row of $dS$ sums to 0.
+# - The gradient of a score is its weight, times what this weight costs above the mean of its row. Each row of $dS$ sums to 0.
 # - The gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
 # - Test a backward pass by differences, on inputs whose sizes all differ.
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
 # value beats the present mixture. The queries and keys, which many scores share, decide whether and how far the scores follow. Now come the
-# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb): the loop of differences, another softmax, and batches whose keys are shared.
-# Lesson {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
+# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients on to the matrices
+# that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
@@ -397,7 +375,7 @@ verify_lesson("gradients")
 #
 # So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes
 # up for it. Try this in the card, where $P$ is the softmax of $S$: make one score of a row 9, and see what becomes of its row of $dS$. (One
-# of the buttons is the mistake that was to be spotted.)
+# of the buttons is the mistake of section {section}`backward-softmax`.)
 
 # %% id="backward-softmax-alive"
 from attn_course import alive
@@ -429,7 +407,8 @@ figures.steps_explorable()
 #
 # From 0, $-1$, $-2$ and $-3$ it takes 3, 8, 54 and 1108 steps: the last number is almost 370 times the first. The score of the best value
 # rises in every one of these steps, and yet from $-3$ its weight *falls* in all steps from the second to the 346th, from .016 to .0012. A
-# weight grows only if its score rises by more than the mean of its row under the weights, and the value 1, with its large weight, keeps that mean higher.
+# weight grows only if its score rises by more than the mean of its row under the weights, and the value 1, with its large weight, keeps
+# that mean higher.
 #
 # </details>
 
@@ -441,7 +420,8 @@ figures.steps_explorable()
 #
 # $$F_{\mathrm{back}} = 4\, T_q T_k\, (d_k + d_v) = 2\, F \label{backward-flops-weights-kept}$$
 #
-# Our program does a fifth and a sixth, since it computes weights and output again. To avoid that, keep them, together with $Q$, $K$ and $V$:
+# Our program does a fifth and a sixth, since it computes weights and output again. To avoid that, keep them, together with $Q$, $K$ and
+# $V$:
 #
 # $$\text{numbers kept} = (T_q + T_k)(d_k + d_v) + T_q T_k \label{numbers-kept-for-gradients}$$
 
@@ -460,7 +440,7 @@ print(f"P takes {2 * T * T / 1e6:.0f} MB in 16-bit numbers, in each head of each
 # %% id="compare-code"
 import torch
 
-d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 3)).astype(float)
+d_output = np.random.default_rng(1).integers(-2, 3, size=(7, 2)).astype(float)
 q, k, v = (torch.tensor(a, requires_grad=True) for a in (query, key, value))
 s = q @ k.T / math.sqrt(4)
 p = torch.softmax(s, dim=1)
@@ -475,8 +455,27 @@ for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
     print(f"d{name} agrees with PyTorch:", np.allclose(tensor.grad, found))
 
 # %% [markdown] id="deeper-step"
-# ## Deeper: the best step of a difference
+# ## Deeper: the wrong line, and the best step of a difference
 #
+# Differences can do more than refute. Here are two backward passes, in each of which we have planted one wrong line.
+
+# %% id="suspects"
+suspects = checking.suspects(seed=3)  # another seed draws others
+for name, suspect in zip("AB", suspects, strict=False):
+    print(f"{name}: {checking.check_gradient(suspect, arrays, d_z)}")
+
+# %% [markdown] id="check-predict"
+# **Predict** for A and for B which line may be the wrong one: that of $dV$, $dP$, $dS$, $dQ$ or $dK$. Name all that fit.
+
+# %% id="check-predict-code" tags=["predicted"]
+for name, suspect in zip("AB", suspects, strict=False):
+    print(f"{name}: wrong in the line of {suspect.line}: {suspect.told}")
+
+# %% [markdown] id="check-answer" tags=["answer"]
+# In A, $dQ$ and $dK$ are wrong and $dV$ is right. So the mistake lies in what $dQ$ and $dK$ share and $dV$ does not use, which is $dP$ or
+# $dS$, and here it is $dP$. In B only $dQ$ is wrong, so it can only be the line of $dQ$ itself.
+
+# %% [markdown] id="deeper-step-error"
 # How good is a central difference? Let $f$ have five continuous derivatives near $x$, and write $O(h^n)$ for a rest that is at most a
 # constant times $h^n$ for all small steps $h$. Taylor's expansion says
 #
@@ -489,11 +488,11 @@ for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
 # So half a small step leaves about a quarter of the error, unless $f'''(x) = 0$.
 
 # %% [markdown] id="deeper-step-rounding"
-# But each loss is rounded. Count only the last rounding: a loss of
-# size $F$ is stored with an error up to $\varepsilon F$, where $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6
-# \cdot 10^{-8}$ in float32. The errors of both losses together, divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size
-# of $f'''$, and without the roundings on the way to the loss, the error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best
-# step lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$ is 0:
+# But each loss is rounded. Count only the last rounding: a loss of size $F$ is stored with an error up to $\varepsilon F$, where
+# $\varepsilon = 2^{-53} \approx 10^{-16}$ in float64 and $2^{-24} \approx 6 \cdot 10^{-8}$ in float32. The errors of both losses together,
+# divided by $2h$, can reach $\varepsilon F / h$. With $M > 0$ for the size of $f'''$, and without the roundings on the way to the loss, the
+# error is at most about $E = M h^2 / 6 + \varepsilon F / h$. The best step lies where the slope $\frac{M h}{3} - \frac{\varepsilon F}{h^2}$
+# is 0:
 #
 # $$E = \frac{M h^2}{6} + \frac{\varepsilon F}{h}: \qquad \frac{\partial E}{\partial h} = 0
 #  \quad \Longleftrightarrow \quad h = \Bigl( \frac{3\, \varepsilon F}{M} \Bigr)^{1/3} \label{best-difference-step}$$

@@ -94,11 +94,11 @@ for d_k in (256, 1024):
     query, key = rng.normal(size=(2, 1000, d_k))
     variance = (query @ key.T).var(axis=1).mean()  # within each row, then their mean
     print(f"d_k = {d_k:4d}   typical distance {np.sqrt(variance):.0f}")
-figures.walks((query[0] * key[:40]).cumsum(axis=1))  # one row, step by step
+figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 
 # %% [markdown] id="usual-answer" tags=["answer"]
 # The typical distance is 16 at $d_k = 256$ and 32 at $d_k = 1024$, because $\|q\|^2 = \sum_i q_i^2$ is $d_k$ on average: each of its
-# $d_k$ terms has the mean 1. In the picture 40 keys walk away from one query, and 30 of them end between the curves.
+# $d_k$ terms has the mean 1. In the picture 20 keys walk away from one query, and 13 of them end between the curves.
 
 # %% [markdown] id="scale"
 # ## The scale

@@ -10,7 +10,7 @@
 # [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="hook"
-# ## By hand: where does "it" look?
+# ## Where does "it" look?
 #
 # In `the cat sat because it was tired`, how much attention should "it" give to "cat"? These are its scores of
 # lesson {lesson}`start`, after they were halved:
@@ -40,11 +40,17 @@ figures.machine()
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$.
+# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. Here it is alive, with one query's scores in each row.
+# Point at a weight to see how it is made. Which weights add up to 1, those of a row or those of a column?
+
+# %% id="definition-alive"
+from attn_course import alive
+
+alive("softmax")
 
 # %% [markdown] id="met"
 # You may have met softmax before. For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$, which some
-# chess ratings use for the expected result of a player who is ahead. And the states of a gas in equilibrium with a heat bath have
+# chess ratings use for the expected result of a player who is $x$ points ahead. And the states of a gas in equilibrium with a heat bath have
 # softmax probabilities, whose scores are minus the energy over the temperature.
 
 # %% [markdown] id="compromise"
@@ -122,7 +128,7 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
 #
 # And why is it $e$? Another base is only another temperature: as $10^{z} = e^{z \ln 10}$, shares of powers of 10 are the softmax at
-# $T = 1 / \ln 10$. The base $e$ is the price 1, with natural logarithms in the entropy.
+# $T = 1 / \ln 10$.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
@@ -153,7 +159,7 @@ for temperature in ("0.5", "1", "2"):
 #
 # First the weights. We know that $\ln p_j = z_j - \mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes
 # at the rate $\sum_l p_l\, \dot z_l$, the average $\bar{\dot z}$. So $\dot p_j / p_j = \dot z_j - \bar{\dot z}$: a weight grows if its
-# score rises faster than the average score.
+# score rises faster than the scores do on average.
 
 # %% [markdown] id="lemma-proof"
 # Now the product rule:
@@ -170,8 +176,8 @@ for temperature in ("0.5", "1", "2"):
 # ### Who pays?
 #
 # If the score of "tired" rises, its weight grows, and the others have to pay. Raise only $z_j$, at the rate 1, and hold the numbers $f$.
-# Then $\dot z_j$ is 1, all other rates are 0, and their average is $p_j$. So the slope of the average of $f$ is the last sum with $l$ for
-# its index,
+# Then only the covariance is left. Its rates are $\dot z_j = 1$ and 0 for all others, with the average $p_j$. So the average of $f$ has the
+# slope
 #
 # $$\frac{\partial \bar f}{\partial z_j} = \sum_l p_l\, (\dot z_l - p_j)\, f_l = p_j f_j - p_j \bar f = p_j\, (f_j - \bar f)$$
 #
@@ -191,7 +197,7 @@ s = softmax(it)
 raised = it.copy()
 raised[tokens.index("tired")] += 0.001
 for token, change in zip(tokens, (softmax(raised) - s) / 0.001, strict=True):
-    print(f"{token:8} {change.round(4) + 0.0:7.4f}")  # + 0.0 turns -0.0 into 0.0
+    print(f"{token:8} {change:9.6f}")
 
 # %% [markdown] id="jacobian-answer" tags=["answer"]
 # "Cat" pays nearly all, because each other token pays in proportion to its weight. "Sat" and "it" pay least, as they have the smallest
@@ -236,9 +242,10 @@ check("pull-back-one-row", my_pull)
 # %% [markdown] id="stable"
 # ## What a computer makes of it
 #
-# Can we type in the formula as it stands? The largest float64 is about $e^{709.8}$. What is larger becomes `inf`, and inf / inf is NaN:
+# Can we type in the formula as it stands? The largest float64 is about $e^{709.8}$, and what is larger becomes `inf`. **Predict** what the
+# formula gives for the scores 1000, 1001 and 1002, and what it gives if 1002 is subtracted from each of them first.
 
-# %% id="overflow-code"
+# %% id="overflow-code" tags=["predicted"]
 for dtype in (np.float16, np.float32, np.float64):
     large = np.array([1000.0, 1001.0, 1002.0], dtype=dtype)
     with np.errstate(all="ignore"):  # keep NumPy quiet
@@ -248,9 +255,12 @@ for dtype in (np.float16, np.float32, np.float64):
     print(f"{dtype.__name__}: e^x up to x = {limit:.1f}, plain {plain},", end=" ")
     print(f"shifted {(shifted / shifted.sum()).round(3)}")
 
+# %% [markdown] id="overflow-answer" tags=["answer"]
+# The formula as it stands gives NaN, because inf / inf is NaN. After the subtraction the largest exponent is 0, and the weights are right
+# in all three formats.
+
 # %% [markdown] id="shift"
-# The second way works in all three formats, and on paper it changes nothing, because a common factor $e^c$ cancels. With
-# $\mathbf{1} = (1, \ldots, 1)$,
+# On paper the subtraction changes nothing, because a common factor $e^c$ cancels. With $\mathbf{1} = (1, \ldots, 1)$,
 #
 # $$\sigma(z + c\,\mathbf{1}) = \sigma(z) \label{softmax-shift-invariance}$$
 #
@@ -264,8 +274,8 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy and runs anywhere: softmax along any axis, and your `my_pull` with an axis. The loop raises one score a little,
-# measures the slope of $\sum_i g_i s_i$, and compares it with what `pull` gives. Put in scores, gradients and axes of your own.
+# This cell needs only NumPy and runs anywhere: softmax along any axis, and your `my_pull` with an axis. One score is raised a little, and for
+# each axis the loop compares the slope of $\sum_i g_i s_i$ with what `pull` gives. Put in scores, gradients and axes of your own.
 
 # %% id="own-code"
 import numpy as np
@@ -302,8 +312,6 @@ verify_lesson("softmax")
 # | the best compromise, {eq}`lse-is-best-compromise` | {key}`lse-is-best-compromise` | $O(n)$ |
 # | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` | $O(n)$ |
 # | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
-#
-# To type in the weights, subtract the largest score from all scores first.
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -312,7 +320,8 @@ verify_lesson("softmax")
 #
 # - It is the one best compromise between average score and entropy. Log-sum-exp is the value of this compromise and has softmax for its
 #   gradient; the temperature is the price of entropy.
-# - An average under softmax weights changes by the average change plus a covariance, so a backward pass needs no Jacobian.
+# - An average under softmax weights changes by the average change plus a covariance. For a single score this is $s_j\, (g_j - s \cdot g)$,
+#   so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
@@ -514,7 +523,7 @@ for temperature in (1.0, 0.6, 0.25):
     print(f"T = {temperature}: norm of J / T {np.linalg.norm(jacobian, ord=2):.2f}")
 
 # %% [markdown] id="saturation"
-# At first it may: for the scores $(2, 1, 0, -1)$ the norm grows until $T$ has fallen to about 0.6. In the end it does not. If the best
+# At first it may: for the scores $(2, 1, 0, -1)$ the norm grows until $T$ is about 0.6. In the end it does not. If the best
 # score leads by $d > 0$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much faster than $T$. (If two scores tie for
 # the first place, $J / T$ grows instead: there is a button to try it.)
 
@@ -526,11 +535,6 @@ for temperature in (1.0, 0.6, 0.25):
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
 # So a query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
-
-# %% id="definition-alive"
-from attn_course import alive
-
-alive("softmax")
 
 # %% [markdown] id="mixed"
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and

@@ -32,7 +32,8 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# All words after "cat" look mostly at "cat", too: even "because" gives 0.80. So is "cat" just popular? Put a colour in the place of "it":
+# All words after "cat" give most to "cat", too: "because" 0.80, and even the full stop 0.36. So is "cat" just popular? Put a colour in
+# the place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -92,7 +93,7 @@ print("products:", query_of_it * key[1])
 print("together:", (query_of_it * key[1]).sum())
 
 # %% [markdown] id="cat-notice"
-# Multiplied and added up, this is the dot product of the two lists, called the **score** here. A positive product speaks for a word, and a
+# This sum of products is the dot product of the two lists, and is called the **score** here. A positive product speaks for a word, and a
 # negative one against it. In "tired", which is a little alive but tells more, the products balance:
 # $4 \cdot 1 + (-2) \cdot 2 + (-2) \cdot 0 = 0$. And here are the scores of all seven words:
 
@@ -136,7 +137,8 @@ print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="weights-notice"
-# The cat gets 54.60 of 57.60, which is 95 percent. Some weights print as 0.00, but none is zero, because no power of $e$ is.
+# The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power
+# of $e$ is.
 # (SmolLM2 does not ask later words, so there their shares are exactly 0. Ours asks all seven; lesson {lesson}`masking` hides words.)
 #
 # Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has (lesson {lesson}`scaling` says why).
@@ -198,7 +200,7 @@ check("output-of-one-query", my_answer)
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# Let the words be the rows of a matrix $X$; here these are the seven rows of three numbers that the code calls `words`. Then the queries are
+# Let the words be the rows of a matrix $X$, which the code calls `words`. Then the queries are
 # the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing,
 # and our $W_V$ drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word
 # say how many times its query takes each row of $W_Q$:
@@ -222,14 +224,17 @@ print("query of it: ", query[4])
 # row, and this is the wish $(4, -2, -2)$ that we gave it.
 
 # %% [markdown] id="limits"
-# These numbers do not say where a word stands. If two words change places, each keeps its query, key and value, and a sum over all words
-# does not notice its order. So "it" takes home the same (lesson {lesson}`self_attention` gives words a place):
+# **Predict.** "Cat" and "was" change places: `the was sat because it cat tired`. What does "it" take home now?
 
-# %% id="order-code"
+# %% id="order-code" tags=["predicted"]
 order = [0, 5, 2, 3, 4, 1, 6]  # "cat" and "was" change places
 powers = np.exp(key[order] @ query_of_it / 2)
 print("before:", output.round(2))
 print("after: ", (powers / powers.sum() @ value[order]).round(2))
+
+# %% [markdown] id="order-answer" tags=["answer"]
+# It takes home the same. Each word keeps its query, key and value, because these numbers do not say where a word stands, and the order of
+# the terms does not change a sum. Lesson {lesson}`self_attention` gives words a place.
 
 # %% [markdown] id="formula"
 # ## All words at once
@@ -239,7 +244,8 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 #
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
-# For "it" and "cat", $i = 5$ and $j = 2$, this is $4 \cdot 2 + (-2) \cdot 0 + (-2) \cdot 0 = 8$.
+# Formulas count from 1 and Python from 0, so "it" is row 5 here and `query[4]` in the code. For "it" and "cat", $i = 5$ and $j = 2$, this
+# is $4 \cdot 2 + (-2) \cdot 0 + (-2) \cdot 0 = 8$.
 
 # %% [markdown] id="formula-weights"
 # The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks. The weights of this word
@@ -251,8 +257,8 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`. The second formula is the softmax of
-# each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
+# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`, if 2 stands for
+# $\sqrt{d_k}$. (With $\sqrt 3$ itself it is 1.955.) The second formula is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
 # $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
 
 # %% id="formula-table"
@@ -280,12 +286,13 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 #
 # This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows
 # of `W_Q` say what a person, a thing and an open word look for. Run the cell. Then take a sentence and numbers of your own, and make its
-# pronoun find its noun.
+# pronoun find its noun: `the cup fell because it was full`, for a start.
 
 # %% id="own-code"
 import numpy as np
 
-sentence = "the girl saw the tree and she climbed it".split()
+text = "the girl saw the tree and she climbed it"
+sentence = text.split()
 numbers = {"the": [0, 0, 1], "girl": [2, 0, 0], "tree": [0, 2, 0]}
 numbers |= {"she": [1, 0, 1], "it": [0, 1, 1]}  # person, thing, open; else zeros
 X = np.array([numbers.get(word, [0, 0, 0]) for word in sentence])
@@ -293,9 +300,9 @@ W_Q = np.array([[4, -4, 0], [-4, 4, 0], [0, 0, -2]])
 Q, K, V = X @ W_Q, X, X[:, :2]
 powers = np.exp(Q @ K.T / np.sqrt(Q.shape[1]))
 P = powers / powers.sum(axis=1, keepdims=True)
-for pronoun in ("she", "it"):
-    i = sentence.index(pronoun)
-    print(pronoun, "finds", sentence[P[i].argmax()], "and takes", (P @ V)[i].round(2))
+for i, word in enumerate(sentence):
+    if word in ("she", "it"):
+        print(word, "finds", sentence[P[i].argmax()], "and takes", (P @ V)[i].round(2))
 
 # %% id="verify-lesson"
 verify_lesson("start")
@@ -372,7 +379,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # %% [markdown] id="game"
 # ## Deeper: A game, break the machine
 #
-# This machine works on four of the words. Change any number of $X$ and its matrices $W$, and the others follow. (Its table S
+# This machine works on four of the words, with queries of two numbers. Change any number of $X$ and its matrices $W$, and the others follow. (Its table S
 # holds scores divided by $\sqrt{d_k}$, and it counts from 0.) After six trials comes the game: find the mistake.
 
 # %% id="game-card"
@@ -393,7 +400,7 @@ from attn_course.numbers import lesson_table
 display(Markdown(lesson_table(questions=figures.QUESTIONS)))
 
 # %% [markdown] id="map-arcs"
-# Each arc leads from a lesson down to one whose equations use its own.
+# Each arc leads from a lesson to one below it, which uses its equations.
 
 # %% id="map-figure"
 from attn_course.equations.links import chapter_map

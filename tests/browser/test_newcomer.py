@@ -125,20 +125,22 @@ def the_right_answer_makes_it_ok(page: NotebookPage, root: Path) -> None:
     page.run_cell("stable-softmax", text=answer)
     check = page.run_cell(CHECK)
     assert errors([check]) == []
-    assert displayed(check).startswith("ok 2.1 ")
+    assert displayed(check).startswith("ok: task 2.1, ")
 
 
 def after_a_reload_the_answer_is_there_and_still_ok(page: NotebookPage, course: Path) -> None:
     page.save()
     page.reload(EXERCISES)
-    assert displayed(page.cell(CHECK)).startswith("ok 2.1 ")
+    assert displayed(page.cell(CHECK)).startswith("ok: task 2.1, ")
     assert "NotImplementedError" not in page.cell("stable-softmax")["source"]
-    assert displayed(page.run_cell(CHECK)).startswith("ok 2.1 ")
+    assert displayed(page.run_cell(CHECK)).startswith("ok: task 2.1, ")
     assert page.interruptions() == []
     assert "stable-softmax" in (course / "work" / ".progress.json").read_text()
     cells = json.loads((course / EXERCISES).read_text())["cells"]
     assert any(
-        "".join(output.get("data", {}).get("text/plain", "")).startswith("ok 2.1 ") for cell in cells for output in cell.get("outputs", [])
+        "".join(output.get("data", {}).get("text/plain", "")).startswith("ok: task 2.1, ")
+        for cell in cells
+        for output in cell.get("outputs", [])
     )
 
 

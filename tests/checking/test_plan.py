@@ -27,7 +27,7 @@ def test_an_untouched_notebook_stays_as_it_is(toy_course):
 
 def test_an_edited_check_cell_is_replaced_and_its_tags_are_dropped(toy_course):
     cells = toy.cells({})
-    cells[2]["source"] = 'print("ok 97.1 twice: 1 case, 2 points")'
+    cells[2]["source"] = 'print("ok: task 97.1, twice: 1 case, 2 points")'
     cells[2]["metadata"]["tags"] = ["raises-exception", "nbval-skip"]
     plan = plan_of(toy_course, cells)
     assert (plan.cells[2].source, plan.cells[2].tags) == ('check("twice", twice)', ())

@@ -37,7 +37,7 @@ def test_a_passed_check_earns_all_points():
 
 
 def test_output_of_the_answer_beside_the_line_of_check_is_no_mistake_but_another_line_is_not_believed():
-    task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="shape (5,)\nok 97.1 twice: 1 case, 2 points\n"))
+    task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="shape (5,)\nok: task 97.1, twice: 1 case, 2 points\n"))
     assert task.status == "passed"
     task, _ = judge(FINE, FINE, Outcome("differs", True, 0.1, stdout="ok\n"))
     assert (task.status, task.points) == ("not judged", 0)

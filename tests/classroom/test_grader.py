@@ -252,7 +252,7 @@ def test_edited_checks_duplicated_cells_and_changed_points_do_not_matter(grade, 
     cells.insert(2, dict(cells[1]))
     for old in cells:
         if old["id"] == "thrice-check":
-            old["source"], old["metadata"]["nbgrader"]["points"] = "thrice = lambda x: 3 * x\nprint('ok 97.2')", 1000
+            old["source"], old["metadata"]["nbgrader"]["points"] = "thrice = lambda x: 3 * x\nprint('ok: task 97.2')", 1000
     graded = grade(book(*cells))
     assert points(graded) == {"twice": 2, "thrice": 0, "four-times": 4}
     assert graded.notes[:2] == (

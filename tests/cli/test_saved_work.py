@@ -34,7 +34,7 @@ def test_a_folder_of_work_is_checked_as_before(toy_course, attn_course, monkeypa
     assert "97 1/3 2/9" in " ".join(attn_course("progress").out.split())
     monkeypatch.setattr(numbers, "tables", lambda: exchanged(toy.NUMBERS, "another", "toy"))
     for task in toy.TASKS:
-        assert task.ok_line.startswith("ok 97.")
+        assert task.ok_line.startswith("ok: task 97.")
         monkeypatch.delitem(vars(task), "ok_line")  # each command is a process of its own
     in_the_kernel = toy_course / "work" / "toy.py"
     in_the_kernel.write_text(in_the_kernel.read_text().replace("97", "?").replace("96", "97").replace("?", "96"))

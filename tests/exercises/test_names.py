@@ -18,7 +18,7 @@ NAMES = json.loads((Path(__file__).parent / "names.json").read_text(encoding="ut
 
 def facts(task):
     """What is recorded, graded or compared of a task; a success line without its number, which moves with the lesson."""
-    line = task.ok_line.replace(f"ok {task.number} ", "ok ", 1)
+    line = task.ok_line.replace(f"ok: task {task.number}, ", "ok ", 1)
     return f"{task.id} | {task.entry} | {task.kind} | {task.points} | {line}"
 
 

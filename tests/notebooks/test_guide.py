@@ -190,7 +190,7 @@ def test_the_lesson_prints_what_it_claims_and_shows_its_figure(built):
     assert lesson["sum-answer"].source.startswith("<details")
     assert picture.metadata["image/svg+xml"]["alt"].startswith("Bars of the numbers 1.00, 2.00 and 6.00, and beside them")
     solution = {cell.id: cell for cell in read(root, BUILT[1]).cells}
-    assert solution["centre-rows-check"].outputs[0].data["text/plain"] == f"ok {NUMBER}.1 centre the rows: 2 cases, 2 points"
+    assert solution["centre-rows-check"].outputs[0].data["text/plain"] == f"ok: task {NUMBER}.1, centre the rows: 2 cases, 2 points"
 
 
 def test_the_exercise_is_a_stub(built):

@@ -11,8 +11,8 @@ from tests.tasks.toys import DERIVATION, DERIVE, FIGURE, FORMULA, PREDICT, REPAI
 
 
 def test_the_ok_line_is_fixed_and_counts_cases_and_points():
-    assert WRITE.ok_line == "ok centre-and-scale centre and scale: 4 cases, 3 points"
-    assert changed(PREDICT, points=1).ok_line == "ok predict-three-numbers predict three numbers: 1 case, 1 point"
+    assert WRITE.ok_line == "ok: task centre-and-scale, centre and scale: 4 cases, 3 points"
+    assert changed(PREDICT, points=1).ok_line == "ok: task predict-three-numbers, predict three numbers: 1 case, 1 point"
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_the_ok_line_is_fixed_and_counts_cases_and_points():
     [("VJP by hand", "VJP by hand"), ("A VJP", "a VJP"), ("Softmax", "softmax"), ("X", "x"), ("KL, by hand", "KL, by hand")],
 )
 def test_the_ok_line_keeps_the_capitals_of_an_acronym(title, shown):
-    assert changed(WRITE, title=title).ok_line == f"ok centre-and-scale {shown}: 4 cases, 3 points"
+    assert changed(WRITE, title=title).ok_line == f"ok: task centre-and-scale, {shown}: 4 cases, 3 points"
 
 
 def test_an_id_has_a_lesson_and_a_number_as_the_course_counts(monkeypatch):
@@ -31,7 +31,7 @@ def test_an_id_has_a_lesson_and_a_number_as_the_course_counts(monkeypatch):
     }
     monkeypatch.setattr(numbers, "tables", lambda: counted)
     assert (WRITE.lesson, WRITE.number) == ("toy", "7.12")
-    assert changed(WRITE).ok_line.startswith("ok 7.12 centre and scale: ")
+    assert changed(WRITE).ok_line.startswith("ok: task 7.12, centre and scale: ")
     assert WRITE.card.startswith("## Task 7.12: Centre and scale\n")
     assert " · Eq. (7.3)*\n" in WRITE.card
 

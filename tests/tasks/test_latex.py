@@ -50,7 +50,7 @@ def said(task, answer):
 def test_every_form_of_a_formula_that_is_equal_passes(form):
     verdict = assess(FORMULA, form)
     assert verdict.passed, verdict.message
-    assert verdict.message == "ok gradient-of-scores gradient of the scores: 4 cases, 3 points"
+    assert verdict.message == "ok: task gradient-of-scores, gradient of the scores: 4 cases, 3 points"
 
 
 @pytest.mark.parametrize(
@@ -421,8 +421,8 @@ def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
             "my_formula cannot be read: i is unknown here: the left side has no index; what",
         ),
         ("gradient-through-the-softmax", r"P \circ dP", "this is the mistake “nothing subtracted”"),
-        ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok {number} "),
-        ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok {number} "),
+        ("leave-one-out-error", r"\frac{z_i - y^{(i)}}{1 - p_{ii}}", "ok: task {number}, "),
+        ("query-that-asks-latents", r"[q_h^C (W^{(h)}_{UK})^\top, q_h^R] / \sqrt{d_k + d_R}", "ok: task {number}, "),
         ("shift-invariance-of-softmax", r"\frac{e^{z_i + c}}{\sum_{k=1}^n e^{z_k + c}}", "but the last is not yet"),
     ],
 )

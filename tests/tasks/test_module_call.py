@@ -85,7 +85,7 @@ def defined(source):
 
 def test_a_right_module_passes(capsys):
     check("twice", defined(RIGHT))
-    assert capsys.readouterr().out == "ok 97.1 twice a linear layer: 2 cases, 3 points\n"
+    assert capsys.readouterr().out == "ok: task 97.1, twice a linear layer: 2 cases, 3 points\n"
 
 
 @pytest.mark.parametrize(

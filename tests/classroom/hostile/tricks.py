@@ -30,7 +30,7 @@ a patched engine:
         return x
 the line of a passed check:
     def thrice(x):
-        print('ok 97.2 thrice: 1 case, 3 points')
+        print('ok: task 97.2, thrice: 1 case, 3 points')
         return x
 NaN:
     def thrice(x): return x * float('nan')
@@ -57,7 +57,7 @@ showtraceback: raised ValueError
     get_ipython().showtraceback = get_ipython().set_custom_exc = lambda *a, **k: None
     sys.excepthook = lambda *a: None
     traceback.extract_tb = lambda tb: []
-    def thrice(x): raise ValueError("ok 97.2 thrice: 1 case, 3 points")
+    def thrice(x): raise ValueError("ok: task 97.2, thrice: 1 case, 3 points")
 __array__: must return a NumPy array or a torch tensor; got __main__.Lie
     import numpy as np
     class Lie:

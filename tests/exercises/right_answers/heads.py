@@ -201,7 +201,51 @@ def before_in_torch(maps):
     return torch.from_numpy(maps).float().diagonal(-1, -2, -1).mean(-1)
 
 
+# --- the scores of a real head, and a step that writes a word -------------------------------------------
+
+
+def real_scores_by_loops(x, w_query, w_key, theta):
+    query, key = x @ w_query, x @ w_key
+    half = query.shape[1] // 2
+    scores = np.zeros((len(x), len(x)))
+    for i, j, pair in np.ndindex(len(x), len(x), half):
+        (a, b), (c, d) = query[i, 2 * pair : 2 * pair + 2], key[j, 2 * pair : 2 * pair + 2]
+        angle = (i - j) * theta ** (-pair / half)  # only the distance matters
+        scores[i, j] += (a * c + b * d) * math.cos(angle) + (a * d - b * c) * math.sin(angle)
+    return scores / math.sqrt(2 * half)
+
+
+def real_scores_in_torch(x, w_query, w_key, theta):
+    x, w_query, w_key = (torch.tensor(array, dtype=torch.float32) for array in (x, w_query, w_key))
+    angles = torch.arange(len(x))[:, None] * theta ** (-torch.arange(0, w_query.shape[1], 2) / w_query.shape[1])
+    cos, sin = angles.cos(), angles.sin()
+    sides = []
+    for side in (x @ w_query, x @ w_key):
+        a, b = side[:, 0::2], side[:, 1::2]
+        sides.append(torch.cat([a * cos - b * sin, a * sin + b * cos], dim=1))
+    return sides[0] @ sides[1].T / w_query.shape[1] ** 0.5
+
+
+def word_step_by_groups(query, key, value, keys, values, w_words, rest):
+    keys, values = (np.append(kept, new[:, None], axis=1) for kept, new in ((keys, key), (values, value)))
+    grouped = query.reshape(len(keys), -1, query.shape[1])
+    weights = _softmax(np.einsum("rgd,rnd->rgn", grouped, keys) / math.sqrt(query.shape[1]))
+    return rest + np.einsum("rgn,rnv->rgv", weights, values).reshape(-1) @ w_words, keys, values
+
+
+def word_step_in_torch(query, key, value, keys, values, w_words, rest):
+    query, key, value, keys, values, w_words, rest = (
+        torch.from_numpy(np.asarray(array, dtype=np.float32)) for array in (query, key, value, keys, values, w_words, rest)
+    )
+    keys, values = torch.cat([keys, key[:, None]], dim=1), torch.cat([values, value[:, None]], dim=1)
+    group = len(query) // len(keys)
+    weights = torch.softmax(query[:, None] @ keys.repeat_interleave(group, 0).mT / query.shape[1] ** 0.5, dim=-1)
+    return (weights @ values.repeat_interleave(group, 0)).flatten() @ w_words + rest, keys, values
+
+
 RIGHT = {
+    "scores-of-real-head": [real_scores_by_loops, real_scores_in_torch],
+    "same-word-from-cache": [word_step_by_groups, word_step_in_torch],
     "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
     "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
     "split-heads": [split_by_slices, split_with_numpy, split_in_torch, split_in_float32],

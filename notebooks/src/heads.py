@@ -41,8 +41,8 @@ figures.machine()
 # %% [markdown] id="why-before"
 # To the question "what is before me?" this must be positive if $b$ stands before and negative if $a$ does, whatever stands after. Compare $b$
 # on both sides with $a$ on both sides: the first must give more, so $u_b > u_a$. Compare $b$ before and $a$ after with $a$ before and $b$
-# after: the first gives more by $0.6\,(u_b - u_a) - 0.4\,(u_b - u_a) = 0.2\,(u_b - u_a)$. That is positive, but only because the place
-# *before* has the larger weight.
+# after: the first must give more again, and it does, by $0.6\,(u_b - u_a) - 0.4\,(u_b - u_a) = 0.2\,(u_b - u_a)$. But with any two weights $p$
+# and $r$ this is $(p - r)(u_b - u_a)$, so the place *before* has to have the larger one.
 
 # %% [markdown] id="why-both"
 # The question "what is after me?" needs the larger weight on the place *after*, by the same argument. One row of weights cannot have both,

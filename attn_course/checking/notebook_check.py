@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attn_course.checking.cells import Cell, NoTasks, NotebookError, exercise_files, lesson_of_cells, read_code_cells, strayed_answers
 from attn_course.checking.nbval_run import Outcome, run_nbval
@@ -13,6 +14,9 @@ from attn_course.checking.report import NotebookReport, TaskReport
 from attn_course.checking.untouched import is_untouched
 from attn_course.checking.verdicts import make_report
 from attn_course.numbers import lesson_in, lesson_number, lesson_of, lesson_place, place, task_number
+
+if TYPE_CHECKING:
+    from attn_course.tasks import Task
 
 _MAX_RUNS = 10  # a cell that ends Python is left out and the rest run again, this often at most
 _LAST_MOMENT_S = 2.0  # within it, Python ends after a cell that asked for its end and replied all the same

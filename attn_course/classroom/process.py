@@ -118,7 +118,7 @@ def grade_here(setup: Setup, hand_in: HandIn, within_s: float) -> NotebookResult
     except Unconfined as error:
         raise NoGrader(str(error)) from error
     seconds = round(time.perf_counter() - start, 3)
-    wanted = [task.id for task in asked_tasks(hand_in.lesson, setup.tasks)]
+    wanted = [task.id for task in asked_tasks(str(hand_in.lesson), setup.tasks)]
     got = [verdict.task for verdict in graded.verdicts]
     if wanted != got:
         raise RuntimeError(f"wanted verdicts on {wanted}; got {got}")

@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. The layers of language models have nine such heads, or a hundred, with no more
 # parameters than one wide head would need, if they share its width. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 80 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -24,8 +24,7 @@ for n_heads in (1, 2):
 
 # %% [markdown] id="hook-notice"
 # The layer with two heads names both neighbours every time. The other one learns one neighbour perfectly and guesses the other, which is
-# right once in eight times. It has as many parameters, so something else is in the way. So far we were inside one head of the machine; now
-# we look at all of them, and at $W_O$, which mixes what they read:
+# right once in eight times. It has as many parameters, so what does it lack? This is the part of the machine that we look at:
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -33,31 +32,33 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# Each position names the symbol with the largest of eight scores, and each score is a linear map of the output. Suppose that the weights
-# depend on places only: a position gives $p$ to the place before it and $r$ to the place after it. Take two symbols $a$ and $b$, keep all
-# other places as they are, and subtract the score of $a$ from that of $b$. To the question "what is before me?" this difference must be
-# positive if $b$ is there and negative if $a$ is.
+# Suppose that its weights depend on places only: say 0.6 for the place before and 0.4 for the place after. Take two symbols $a$ and $b$, and
+# keep all other places as they are. A symbol $s$ that gets all the weight would bring the answer $b$ ahead of the answer $a$ by some
+# $u_s$. If $s$ stands before and $s'$ after, $b$ is ahead by
+#
+# $$0.6\, u_s + 0.4\, u_{s'} + \text{a constant}$$
 
 # %% [markdown] id="why-before"
-# It is $p\, u_s + r\, u_{s'}$ plus a constant, if $s$ stands before and $s'$ after, where $u_s$ is what the symbol $s$ contributes. So it is
-# larger for $(b, b)$ than for $(a, a)$, hence $(p + r)(u_b - u_a) > 0$, and as weights are positive, $u_b > u_a$.
+# To the question "what is before me?" this must be positive if $b$ stands before and negative if $a$ does, whatever stands after. Compare $b$
+# on both sides with $a$ on both sides: the first must give more, so $u_b > u_a$. Compare $b$ before and $a$ after with $a$ before and $b$
+# after: the first must give more again, and it does, by $0.6\,(u_b - u_a) - 0.4\,(u_b - u_a) = 0.2\,(u_b - u_a)$. But with any two weights $p$
+# and $r$ this is $(p - r)(u_b - u_a)$, so the place *before* has to have the larger one.
 
 # %% [markdown] id="why-both"
-# It is also larger for $(b, a)$ than for $(a, b)$, hence $(p - r)(u_b - u_a) > 0$, and therefore $p > r$. The question "what is after me?"
-# gives $r > p$ in the same way, and both cannot be true, however wide the head is. No linear map can tell from a mixture what
-# came from where. Two heads have two rows of weights, so one can look back and the other ahead. We now build them.
+# The question "what is after me?" needs the larger weight on the place *after*, by the same argument. One row of weights cannot have both,
+# however wide the head is. Two heads have two rows, so one can look back and the other ahead. We now build them.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
 # A layer with $H$ heads has $H d_k$ columns in its queries and keys and $H d_v$ in its values, and a **head** is a block of neighbouring
-# columns of each. Column $c$ of a product $X W_Q$ is $X$ times column $c$ of $W_Q$. So a block of columns of the queries comes from the same
+# columns of each. Column $c$ of a product $X W_Q$ is $X$ times column $c$ of $W_Q$, so a block of columns of the queries comes from the same
 # block of columns of the matrix:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \label{heads-are-column-blocks}$$
 #
-# Cutting the queries into heads and giving each head a narrow matrix of its own is therefore the same layer. The features of $X$ are not
-# cut: every head reads all of them.
+# To cut the queries into heads, or to give each head a narrow matrix of its own, is the same layer. $X$ is not cut: every head reads all of
+# its features.
 
 # %% [markdown] id="one-head"
 # On its block, a head is attention as before, with a map of weights $P_h$ of its own:
@@ -70,13 +71,13 @@ figures.machine()
 # %% id="split-figure"
 import numpy as np
 
-from attn_course import alive, check, verify_lesson
-from attn_course.reference import multi_head_attention, softmax
+from attn_course import check, verify_lesson
 
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="loop-turn"
-# **Your turn: a loop over heads.** {turn}`heads-by-loop`
+# **Your turn: a loop over heads.** {turn}`heads-by-loop` You may call your function of lesson {lesson}`attention`, or
+# import `attention` from `attn_course.reference`.
 
 # %% id="loop-turn-code" tags=["your-turn"]
 my_heads = ...  # your function
@@ -84,15 +85,13 @@ check("heads-by-loop", my_heads)
 
 # %% [markdown] id="loop-ours" tags=["ours"]
 # ```python
-# def my_heads(query, key, value, n_heads):
-#     outputs = []
-#     for q, k, v in zip(*(np.split(side, n_heads, axis=-1) for side in (query, key, value))):
-#         terms = np.exp(q @ k.T / np.sqrt(q.shape[-1]))
-#         outputs.append(terms / terms.sum(axis=-1, keepdims=True) @ v)
-#     return np.concatenate(outputs, axis=-1)
-# ```
+# from attn_course.reference import attention
 #
-# Everything that changes from head to head is a block of columns; the code of a head is that of lesson {lesson}`attention`.
+#
+# def my_heads(query, key, value, n_heads):
+#     blocks = (np.split(side, n_heads, axis=-1) for side in (query, key, value))
+#     return np.concatenate([attention(q, k, v) for q, k, v in zip(*blocks)], axis=-1)
+# ```
 
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
@@ -131,11 +130,7 @@ for name, cut in cuts.items():
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
 # So "concatenate, then project" is a **sum over heads**. Each head says with $P_h$ *from where* it
-# reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes. In the card, set
-# all numbers of one head to 0: what is left is the sum of the others.
-
-# %% id="merge-alive"
-alive("output-projection-sums-heads")
+# reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes.
 
 # %% [markdown] id="silence-turn"
 # A sum can be taken apart: leave out one term, and you see what the layer does without that head.
@@ -162,55 +157,11 @@ from attn_course.lessons.heads.experiments import HEADS
 record = HEADS.load()
 figures.divided_work(record.values("maps")[0])
 
-# %% [markdown] id="silent-predict"
-# Now one of the two heads is silenced, in three trainings of 600 steps. **Predict** how often the layer then still names the symbol before
-# and the symbol after.
-
-# %% id="silent-code" tags=["predicted"]
-for seed, silent in zip(record.seeds, record.values("without head"), strict=True):
-    for head, (before, after, _) in enumerate(silent):
-        kept = f"before {before:.1f}, after {after:.1f}"
-        print(f"seed {seed}, head {head} silent: {kept}")
-
-# %% [markdown] id="silent-answer" tags=["answer"]
-# Without either head the layer keeps one of its answers, and is down to guessing with the other. Which head carries which answer depends on
-# the seed.
-
 # %% [markdown] id="honest"
-# Two cautions. The two layers also differ in their scale, $\sqrt{32}$ and $\sqrt{16}$, but the proof holds for any. It
-# is about weights that ignore the symbols, though, and about a *linear* answer. In a Transformer a network follows the layer, and if we put one behind
-# the single head, it names both neighbours after all (deeper section {section}`more`). So several heads do not decide what a whole
-# model can compute in this task. They let a linear step read several things at once, unmixed.
-
-# %% [markdown] id="cost"
-# ## What heads cost
-#
-# For each head $W_Q^{(h)}$ and $W_K^{(h)}$ have $d\, d_k$ entries, and $W_V^{(h)}$ and $W_O^{(h)}$ have $d\, d_v$:
-#
-# $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
-#
-# With the usual $d_k = d_v = d / H$ this is $4 d^2$: narrow heads cost no more parameters than a single wide one. Other things have their price.
-# There are $H$ maps of $T \times T$ weights in place of one, and the scores of a head have at most the rank $d / H$ (section {section}`more`).
-# PyTorch computes the same numbers, for a batch and with a causal mask:
-
-# %% id="torch-code"
-import torch
-
-rng = np.random.default_rng(8)
-x = rng.normal(size=(2, 4, 6))  # two sentences of four tokens
-matrices = w_query, w_key, w_value, w_output = rng.normal(size=(4, 6, 6)) / np.sqrt(6)
-ours = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
-
-options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
-with torch.no_grad():
-    stacked = np.hstack([w_query, w_key, w_value]).T  # three matrices, as rows
-    theirs.in_proj_weight.copy_(torch.from_numpy(stacked))
-    theirs.out_proj.weight.copy_(torch.from_numpy(w_output.T))
-hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)  # in this module True means: hide
-batch = torch.from_numpy(x)
-output = theirs(batch, batch, batch, attn_mask=hidden)[0].detach()
-print("equal:", np.allclose(ours, output))
+# If one of the two is silenced, the layer keeps one answer and guesses the other (section {section}`more`). A caution: our proof is about
+# weights that ignore the symbols and about a *linear* answer. A network behind the single head names both neighbours after all, and in a
+# Transformer a network follows. Several heads let a linear step read several things at once, unmixed. And they have no more parameters: with
+# the usual $d_k = d_v = d / H$ each of the four matrices has $d$ times $d$ entries, whatever $H$ is.
 
 # %% [markdown] id="cache"
 # ## Where heads do cost something: the cache
@@ -220,109 +171,68 @@ print("equal:", np.allclose(ours, output))
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# with the causal mask on the right. The **cache** changes the work, and not the result. Without it, step $t$ would project and attend for all
-# $t$ tokens again. **Predict** by which factor a cache cuts the operations for 256 tokens, in a layer with $d = 256$ and eight heads: about 2, 16 or 100? Will
-# the clock show more, less, or the same factor?
-
-# %% id="cache-code" tags=["predicted"]
-from attn_course.costs import multi_head_attention_flops as flops
-
-with_cache = without = 0
-for t in range(1, 257):
-    with_cache += flops(1, t, 256, projected_kv_len=1, n_heads=8)  # one new token
-    without += flops(t, t, 256, n_heads=8)  # all of them
-print(f"{without / with_cache:.0f} times the operations without a cache")
-
-# %% [markdown] id="cache-answer" tags=["answer"]
-# Without the cache there are 137 times as many operations. The next cell takes the time. We have seen factors from 2.5 to 11, far less than
-# the count. Each step also calls functions and reads memory, and a cache saves none of that; we have not measured how much of the
-# difference it explains.
-
-# %% id="cache-live" tags=["live"]
-import time
-
-from attn_course.modules.cache import KeyValueCache
-from attn_course.modules.multi_head import MultiHeadAttention
-
-layer = MultiHeadAttention(256, 8, is_causal=True).requires_grad_(False)
-text = torch.zeros(1, 256, 256).normal_()
-
-
-def seconds(with_cache):
-    start, cache = time.perf_counter(), KeyValueCache()
-    for t in range(256):
-        past, new = text[:, : t + 1], text[:, t : t + 1]
-        last = layer(new, cache=cache) if with_cache else layer(past)[:, -1:]
-    return time.perf_counter() - start, last
-
-
-(slow, plain), (fast, cached) = seconds(False), seconds(True)
-print(f"{slow / fast:.1f} times the time without a cache")
-print("same last row:", torch.allclose(plain, cached, atol=1e-5))
+# with the causal mask on the right. This **cache** changes the work, and not the result: for 256 tokens in a layer with $d = 256$ it saves
+# all but a 137th of the operations, and less of the time (counted and clocked in section {section}`counts`).
 
 # %% [markdown] id="cache-price"
-# The price is memory. Every layer keeps one key and one value for each head and token, and every step reads all of them. Shazeer (2019) saw that this
-# reading sets the pace, and let all query heads share one key head and one value head. **Grouped heads** stand between: there are $H_{kv}$
-# heads for keys and for values, and $g$ neighbouring query heads share each. With heads counted from 0:
+# The price is memory. Every layer keeps one key and one value for each head and token: half a megabyte a token in a model with 32 layers of 32
+# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) saw that this reading sets the pace, and let all
+# query heads share one key head and one value head.
+
+# %% [markdown] id="groups"
+# **Grouped heads** stand between: there are $H_{kv}$ heads for keys and as many for values, and $g$ neighbouring query heads share one of
+# each. With heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# In code only an index changes: `k[h]` and `v[h]` become `k[h // g]` and `v[h // g]`. Each query head keeps a map of its own.
-
-# %% [markdown] id="cache-bytes"
-# The cache shrinks by the factor $g$. With $b$ bytes for a number it takes
-#
-# $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
-#
-# For 32 layers, 32 key heads of width 128 and numbers of 16 bits this is half a megabyte for each token, and 16 GiB for 32,768 tokens; with
-# eight key heads it is 4 GiB.
+# In code only an index changes: `k[h]` and `v[h]` become `k[h // g]` and `v[h // g]`. Each query head keeps a map of its own, and the cache
+# shrinks by the factor $g$.
 
 # %% [markdown] id="real"
 # ## One class holds a layer of a real model
 #
-# SmolLM2 has 30 layers of nine query heads of width 64 on three key heads. Here is everything of this lesson in one class, in plain NumPy:
+# SmolLM2 has 30 layers of nine query heads of width 64 on three key heads. Here is everything of this lesson in one class, in plain NumPy
+# (`turn` is for a model that tells queries and keys their places by a rotation, lesson {lesson}`self_attention`):
 
 
 # %% id="own-class"
+from attn_course.reference import multi_head_attention, softmax
+
+
 class Heads:
     def __init__(self, *matrices, d_k, turn=lambda x: x):
         self.matrices, self.d_k, self.turn = matrices, d_k, turn
 
-    def __call__(self, x, silent=()):
+    def __call__(self, x):
         *projections, w_output = self.matrices
         cut = [(x @ w).reshape(len(x), -1, self.d_k) for w in projections]
         q, k, v = (each.swapaxes(0, 1) for each in cut)
-        q, k = self.turn(q), self.turn(k)  # tells them their places
-        seen, g = np.tri(len(x), dtype=bool), len(q) // len(k)
+        q, k, g = self.turn(q), self.turn(k), len(q) // len(k)
         scores = [q[h] @ k[h // g].T / np.sqrt(self.d_k) for h in range(len(q))]
-        self.maps = softmax(np.where(seen, scores, -np.inf))
+        self.maps = softmax(np.where(np.tri(len(x)) > 0, scores, -np.inf))
         rows = np.split(w_output, len(q))
-        loud = [h for h in range(len(q)) if h not in silent]
-        return sum(self.maps[h] @ v[h // g] @ rows[h] for h in loud)
+        return sum(self.maps[h] @ v[h // g] @ rows[h] for h in range(len(q)))
 
 
 # %% id="own-call"
-mine = Heads(*matrices, d_k=2)
-print("equal to PyTorch's:", np.allclose([mine(sentence) for sentence in x], ours))
+rng = np.random.default_rng(8)
+x, *matrices = rng.normal(size=(4, 6)), *rng.normal(size=(4, 6, 6))
+expected = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
+print("three heads, causal:", np.allclose(Heads(*matrices, d_k=2)(x), expected))
 
 # %% [markdown] id="real-load-text"
-# Layer 16 of the model fits into it: its four matrices, and the rotation that tells queries and keys their places (lesson
-# {lesson}`self_attention`). What goes in is the stream behind layer 15, normalised as the model does it. The cell compares your nine maps with those of
-# the model, if the model is on your machine.
+# Now give it layer 16 of the model: four matrices, and the model's rotation. What goes in is the sum that the layers up to 15 have written,
+# normalised as the model does it. We compare your nine maps with those of the model, if it is on your machine.
 
 # %% id="real-layer" tags=["live"]
+import torch
+
 from attn_course import language_model
 from attn_course.modules import hooked
+from attn_course.reference import rope
 
 model, sentence = language_model(), "The cat sat because it was tired."
-
-
-def turn(x):
-    angle = np.arange(x.shape[1])[:, None] * 100_000.0 ** (-np.arange(32) / 32)
-    z = (x[..., ::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)
-    return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
-
 
 # %% id="real-compare" tags=["live"]
 if model.is_here:
@@ -331,9 +241,10 @@ if model.is_here:
         model.network(model.ids(sentence))
     x = stream[0].double().numpy()
     x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * it.gain
-    real = Heads(it.w_query, it.w_key, it.w_value, it.w_output, d_k=64, turn=turn)
-    real(x)
-    print("largest difference:", np.abs(real.maps - model.maps(sentence)[16]).max())
+    mine = Heads(it.w_query, it.w_key, it.w_value, it.w_output, d_k=64)
+    mine.turn = lambda z: rope(z, np.arange(len(x)), 100_000.0, "interleaved")
+    mine(x)
+    print("largest difference:", np.abs(mine.maps - model.maps(sentence)[16]).max())
 
 # %% [markdown] id="real-look"
 # It printed 0.000002 here. Two of the nine maps, of head 0 and of head 3 (both counted from 0), look like this:
@@ -350,26 +261,25 @@ figures.real_heads(maps[[0, 3]], model.tokens(sentence))
 # four, on average over six draws: it copies. One way to do so is to find where the present word stood before, and what came *behind* it.
 
 # %% [markdown] id="real-predict"
-# We silence two heads that look one token back, head 0 of layer 16 and head 1 of layer 11, together and alone. For comparison we silence two
-# others of the same layers (the mean of three choices), and two more that look one token back, in layers 1 and 2. **Predict** what becomes
-# of the copying.
+# Head 0 of layer 16 is one of four that we know to look one token back; the others are head 1 of layer 11 and two heads in layers 1 and 2. We
+# silence the first alone, the second alone, and the last two together, and for comparison two other heads of layers 16 and 11 (the mean of
+# three choices). The cell prints the smallest and the largest share of right words in the six draws. **Predict** what the copying needs.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads import experiments_smollm2_copying as copying
 
 measured, both = copying.COPYING.load(), "two that look one back"
 rows = {"as it is": measured.values("copied")}
-rows["both"] = measured.values("silenced", both)
-rows["two others"] = measured.values("others of these layers", both, "mean")
 rows |= {name: measured.values("silenced", name) for name in copying.ALONE}
+rows["two others"] = measured.values("others of these layers", both, "mean")
 for name, shares in rows.items():
-    print(f"{name:30}", *(f"{share:.2f}" for share in shares))
+    print(f"{name:30} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Copying all but ends without the two heads, and two others of the same layers hardly matter. But it is *one* head that counts: without head
-# 0 of layer 16 alone at most an eighth is right in any draw, while without head 1 of layer 11 the model copies nearly as before, and so it does
-# without the two of layers 1 and 2, although all of these look one token back. So of these four heads one is needed for this ability, on these words. Neither its map nor what it looks at would have told us which: we had
-# to silence it, with others for control. How later layers use what it writes is another question.
+# The copying needs *one* of these heads: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
+# model copies nearly as before, and so it does without the two of layers 1 and 2, although all four look one token back. Two other heads
+# hardly matter either. Neither its map nor what it looks at would have told us which of the four is needed for this ability, on these words:
+# we had to silence it, with others for control.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -389,8 +299,8 @@ verify_lesson("heads")
 #
 # - A head is a block of columns of queries, keys and values; cut the last axis first, then move the axis of heads.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart for the linear step that
-#   follows, with no more parameters than one wide head.
+# - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart, with no more
+#   parameters.
 # - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
 # - A map does not say what a head is for: of several heads of SmolLM2 that look one token back, copying needs one.
 
@@ -415,10 +325,29 @@ verify_lesson("heads")
 #
 # With $c = (1, -1)$ the rows sum to 0: this is a *difference* of two averages, which no single softmax can form.
 
+# %% id="merge-alive"
+from attn_course import alive
+
+alive("output-projection-sums-heads")
+
+# %% [markdown] id="silent-predict"
+# In the card, set all numbers of one head to 0: what is left is the sum of the others. This is what we do with the layer on the ring: one of
+# its two heads is silenced, in three trainings of 600 steps.
+
+# %% id="silent-code"
+for seed, silent in zip(record.seeds, record.values("without head"), strict=True):
+    for head, (before, after, _) in enumerate(silent):
+        kept = f"before {before:.1f}, after {after:.1f}"
+        print(f"seed {seed}, head {head} silent: {kept}")
+
+# %% [markdown] id="silent-answer"
+# Without either head the layer keeps one of its answers, and is down to guessing with the other. Which head carries which answer depends on
+# the seed. (The two layers of the first cell also differ in their scale, $\sqrt{32}$ and $\sqrt{16}$, but the proof holds for any.)
+
 # %% [markdown] id="mixture"
-# A linear reader behind one head whose weights ignore the symbols cannot name both neighbours. A network can, if the head gives them different weights: with 0.6 and
-# 0.4, say, the four mixtures of two symbols are four different vectors. We train that too, with a linear map to 128 numbers, of
-# which the negative ones become 0:
+# A linear reader behind one head whose weights ignore the symbols cannot name both neighbours. A network can, if the head gives them different
+# weights: with 0.6 and 0.4, say, the four mixtures of two symbols are four different vectors. We train that too, with a linear map to 128
+# numbers, of which the negative ones become 0:
 
 # %% id="accuracy-figure"
 names = ["one head", "one head, then a network", "two heads"]
@@ -433,8 +362,8 @@ figures.neighbours_named(dict(zip(names, means, strict=True)))
 #
 # $$\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) \le d_k \label{score-matrix-rank-bound}$$
 #
-# Together the heads can write into all directions, but with $d_k = d / H$ each table of scores is poorer, the more heads there are. This is the *low-rank
-# bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
+# Together the heads can write into all directions, but with $d_k = d / H$ each table of scores is poorer, the more heads there are. This is the
+# *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
 
 # %% id="bottleneck-code"
 tokens = rng.normal(size=(16, 12))
@@ -463,11 +392,16 @@ figures.three_definitions()
 # projects twice, by $W_Q W_h^Q$ in all. The product of two matrices is one matrix, so the layer has more parameters and more work, and
 # computes the same functions.
 #
-# Everything depends on the width. Narrow heads, or heads of full size, have
+# Everything depends on the width. $W_Q^{(h)}$ and $W_K^{(h)}$ have $d\, d_k$ entries, and $W_V^{(h)}$ and $W_O^{(h)}$ have $d\, d_v$:
+#
+# $$N = H\,(2\, d\, d_k + 2\, d\, d_v) \label{multi-head-parameters}$$
+#
+# For narrow heads, and for heads of full size, this is
 #
 # $$d_k = d_v = \frac{d}{H}:\; N = 4\,d^2, \qquad d_k = d_v = d:\; N = 4\,H\,d^2 \label{parameters-by-head-width}$$
-#
-# parameters, by {eq}`multi-head-parameters`. Operations, for narrow heads: four projections of $T$ rows, $2 T d^2$ each, and in every head
+
+# %% [markdown] id="twice-flops"
+# Operations, for narrow heads: four projections of $T$ rows, $2 T d^2$ each, and in every head
 # $4 T^2 d_k$ for scores and output, {eq}`attention-flops`, where $H d_k = d$:
 #
 # $$F = 8\,T d^2 + 4\,T^2 d \label{multi-head-flops}$$
@@ -479,12 +413,77 @@ figures.three_definitions()
 # and with it $8 T d^2$, which is $(T + 1) / 2$ times less.
 
 # %% id="cost-code"
+from attn_course.costs import multi_head_attention_flops as flops
 from attn_course.costs import multi_head_parameters
 
 for n_heads, d_k in ((1, 512), (8, 64), (8, 512)):
     count = multi_head_parameters(512, n_heads=n_heads, d_k=d_k) / 1e6
     work = flops(1024, 1024, 512, n_heads=n_heads, d_k=d_k) / 1e9
     print(f"H = {n_heads}, width {d_k:3d}: {count:4.1f} M weights, {work:5.1f} GFLOP")
+
+# %% [markdown] id="cache-count"
+# A cache also saves the attention of all rows but the last. We count both, for 256 tokens, and then take the time:
+
+# %% id="cache-code"
+with_cache = without = 0
+for t in range(1, 257):
+    with_cache += flops(1, t, 256, projected_kv_len=1, n_heads=8)  # one new token
+    without += flops(t, t, 256, n_heads=8)  # all of them
+print(f"{without / with_cache:.0f} times the operations without a cache")
+
+# %% id="cache-live" tags=["live"]
+import time
+
+from attn_course.modules.cache import KeyValueCache
+from attn_course.modules.multi_head import MultiHeadAttention
+
+layer = MultiHeadAttention(256, 8, is_causal=True).requires_grad_(False)
+text = torch.zeros(1, 256, 256).normal_()
+
+
+def seconds(with_cache):
+    start, cache = time.perf_counter(), KeyValueCache()
+    for t in range(256):
+        past, new = text[:, : t + 1], text[:, t : t + 1]
+        last = layer(new, cache=cache) if with_cache else layer(past)[:, -1:]
+    return time.perf_counter() - start, last
+
+
+(slow, plain), (fast, cached) = seconds(False), seconds(True)
+print(f"{slow / fast:.1f} times the time without a cache")
+print("same last row:", torch.allclose(plain, cached, atol=1e-5))
+
+# %% [markdown] id="cache-answer"
+# We have seen the clock show factors from 2.5 to 11, far less than the count. Each step also calls functions and reads memory, and a cache
+# saves none of that; we have not measured how much of the difference it explains.
+
+# %% [markdown] id="cache-bytes"
+# What a cache keeps for each token, with $b$ bytes for a number:
+#
+# $$\frac{\text{bytes}}{\text{token}} = 2\, n_{\mathrm{layers}}\, H_{kv}\, d_{\mathrm{head}}\, b \label{kv-cache-bytes}$$
+#
+# With 32 key heads in each of 32 layers, of width 128 and 16 bits a number, 32,768 tokens take 16 GiB, and with eight key heads 4 GiB.
+
+# %% [markdown] id="cost"
+# PyTorch computes the same numbers, for a batch and with a causal mask:
+
+# %% id="torch-code"
+import torch
+
+x = rng.normal(size=(2, 4, 6))  # two sentences of four tokens
+matrices = w_query, w_key, w_value, w_output = rng.normal(size=(4, 6, 6)) / np.sqrt(6)
+ours = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
+
+options = {"bias": False, "batch_first": True, "dtype": torch.float64}
+theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
+with torch.no_grad():
+    stacked = np.hstack([w_query, w_key, w_value]).T  # three matrices, as rows
+    theirs.in_proj_weight.copy_(torch.from_numpy(stacked))
+    theirs.out_proj.weight.copy_(torch.from_numpy(w_output.T))
+hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)  # in this module True means: hide
+batch = torch.from_numpy(x)
+output = theirs(batch, batch, batch, attn_mask=hidden)[0].detach()
+print("equal:", np.allclose(ours, output))
 
 # %% [markdown] id="filters"
 # ## Deeper: taps of a convolution, and heads that are shared later
@@ -542,16 +541,10 @@ for how in ("mean", "first", "random"):
         print(f"{how:6} seed {seed}: at once, after 5 % and 20 %: {row}")
 
 # %% [markdown] id="pooling-notice"
-# At once every conversion fails, the mean included. A little training brings the mean back soonest, then the first head, then random matrices, in all
-# three seeds, which is the order that Ainslie et al. report. In the card, four heads made by hand read the sentence of lesson {lesson}`attention`. Mute them one by one,
-# then merge the keys of all four into two and into one. Which of the two steps costs nothing?
-
-# %% id="explorable"
-figures.heads_explorable()
+# At once every conversion fails, the mean included. A little training brings the mean back soonest, then the first head, then random matrices,
+# in all three seeds, which is the order that Ainslie et al. report.
 
 # %% [markdown] id="break"
-# Two key heads cost nothing there, for the heads of each pair have the same keys; a single one blurs all four maps.
-#
 # Three mistakes with heads hide in the twin beside this machine, one in each of the next three levels, and all shapes fit:
 
 # %% id="break-card"

@@ -136,7 +136,7 @@ def test_what_is_packed_checks_as_before(handout, tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": str(handout), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert ran.stdout == "7 True True True\n", ran.stderr
+    assert ran.stdout == "6 True True True\n", ran.stderr
 
 
 def test_lessons_can_stay_at_home(tmp_path):

@@ -9,6 +9,7 @@ from typing import Any
 
 from attn_course.numbers import lesson_in
 from attn_course.tasks import all_tasks
+from attn_course.tasks.registry import declared_tasks
 from tests.classroom.toy import cell
 
 Notebook = dict[str, Any]
@@ -28,7 +29,7 @@ def text_of(book: Notebook, cell_id: str) -> str:
 def answered(root: Path, lesson: str, answers: dict[str, str], *, folder: str = "exercises") -> Notebook:
     """A chapter's exercise with these answers, by task id."""
     book = load(root, folder, lesson)
-    for slug, text in {task.id: answers[task.id] for task in all_tasks(lesson) if task.id in answers}.items():
+    for slug, text in {task.id: answers[task.id] for task in declared_tasks(lesson) if task.id in answers}.items():
         next(cell for cell in book["cells"] if cell["id"] == slug)["source"] = text
     return book
 

@@ -1,10 +1,14 @@
 """The task of lesson heads on neighbours, silent heads, and the conversion of key heads."""
 
+import numpy as np
 import pytest
 import torch
 
 from attn_course.experiments.neighbours import LENGTH, SYMBOLS, Neighbours, accuracies, shared, texts
+from attn_course.language.stored import stored
+from attn_course.lessons.heads import tasks_real
 from attn_course.lessons.heads.experiments import conclude_heads, conclude_sharing, without_head
+from attn_course.reference import softmax
 
 
 def generator(seed=5):
@@ -82,3 +86,14 @@ def test_the_conclusions_round_and_rank():
     ways = {"mean": [0.1, 0.9, 1.0], "first": [0.1, 0.3, 1.0], "random": [0.0, 0.1, 0.9]}
     ranking = conclude_sharing({"two key heads": ways, "one key head": ways})["best after 5 %"]
     assert ranking == {name: ["mean", "first", "random"] for name in ("two key heads", "one key head")}
+
+
+def test_the_stored_slices_give_the_map_and_the_word_of_the_model():
+    (head,), (step,) = ([make(None)] for make in (tasks_real._layer_13_head_8, tasks_real._last_layer))
+    scores = tasks_real.my_real_scores.answer(**head)
+    model = stored(f"maps(text={tasks_real.SENTENCE!r})")[13, 8]
+    np.testing.assert_allclose(softmax(np.where(np.tri(8) > 0, scores, -np.inf)), model, atol=2e-3)
+    words, keys, _ = tasks_real.my_word_step.answer(**step)
+    assert keys.shape == (3, 7, 64)
+    start = "The sun rises in the east and"
+    assert stored(f"write(text={start!r}, tokens=5)").startswith(start + tasks_real.slices()["words"][words.argmax()])

@@ -12,7 +12,6 @@ from playwright.sync_api import expect
 
 from attn_course.figures.drawing import contrast
 from attn_course.figures.palette import ROLES
-from attn_course.lessons.heads.figures import sentence_heads
 from attn_course.reference.softmax import softmax, softmax_jacobian
 from tests.figures.support import CARDS, WITHOUT_SLIDERS, card_html, described
 
@@ -204,7 +203,7 @@ def card(name: str, slug: str) -> str:
     data = [{"name": translator, "examples": [example] * 6} for translator in ("a", "b", "c")]
     looks = {"tokens": ["the", "cat", "it"], "first": 2, "weights": [[1, 0, 0], [0.3, 0.7, 0], [0.1, 0.7, 0.2]]}
     asks = {"tokens": ["the", "cat", "it"], "asks": 2, "still": [0, 0, -2], "moved": [0, 2, -1]}
-    return card_html(name, slug, {"alignment": data, "asks": asks, "heads": sentence_heads(), "looks": looks}.get(name))
+    return card_html(name, slug, {"alignment": data, "asks": asks, "looks": looks}.get(name))
 
 
 SAID = """() => {

@@ -12,6 +12,7 @@ from typing import Any
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
 
+import gguf
 import numpy as np
 import torch
 
@@ -19,7 +20,10 @@ from attn_course.experiments import all_experiments
 from attn_course.language import stored
 from attn_course.language.getting import model_path
 from attn_course.language.model import LanguageModel, language_model
-from attn_course.reference import attention
+from attn_course.language.tokenizer import pieces
+from attn_course.lessons.heads import tasks_real
+from attn_course.modules import hooked
+from attn_course.reference import attention, rope
 from tests.benchmarks.language import measure
 
 TEXTS = (
@@ -95,6 +99,44 @@ def alike(one: Any, other: Any) -> bool:
     return one == other if isinstance(one, str) else bool(np.allclose(one, other, rtol=0, atol=1e-4))
 
 
+def slices(model: LanguageModel) -> Iterator[str]:
+    """Yield what the stored slices of the lesson heads have otherwise; `np.savez_compressed(path, **smollm2_slices(model))` makes them."""
+    with np.load(Path(tasks_real.__file__).with_name("smollm2_slices.npz")) as kept:
+        for name, array in smollm2_slices(model).items():
+            same = array.tolist() == kept[name].tolist() if array.dtype.kind in "uU" else np.allclose(array, kept[name], rtol=0, atol=0.02)
+            if not same:
+                yield f"{name} is stored otherwise"
+
+
+def smollm2_slices(model: LanguageModel) -> dict[str, Any]:
+    """Layer 13, head 8: what goes in, W_Q and W_K as the file has them. Layer 29 at the end of a text: queries, keys, values, words."""
+    found: dict[str, np.ndarray] = {}
+    network, layer = model._network, model.layer(13)
+
+    def keep(name: str) -> Any:
+        return lambda array: found.__setitem__(name, array.double().numpy())
+
+    with hooked(network, {"blocks.12.stream": keep("x")}):
+        network(model.ids("The cat sat because it was tired."))
+    x = found["x"] / np.sqrt((found["x"] ** 2).mean(axis=-1, keepdims=True) + 1e-5) * layer.gain
+    sides = {f"blocks.29.attention.{side}": keep(side) for side in ("query", "key", "value")}
+    ids = model.ids("The sun rises in the east and")
+    with hooked(network, sides | {"blocks.29.attended": keep("attended"), "blocks.29.stream": keep("stream")}):
+        best = network(ids)[-1].topk(12).indices.numpy()
+    last = found["stream"][-1]
+    to_words = (network.w_tokens.numpy()[best] * network.norm.weight.numpy() / np.sqrt((last**2).mean() + 1e-5)).astype(float)
+    query, keys = (rope(found[side], np.arange(len(ids)), 100_000.0, "interleaved") for side in ("query", "key"))
+    blocks = {tensor.name: tensor.data for tensor in gguf.GGUFReader(str(model_path())).tensors if tensor.name.startswith("blk.13.attn_")}
+    half = {"x": x, "query": query[:, -1], "keys": keys, "values": found["value"], "w_words": model.layer(29).w_output @ to_words.T}
+    return {
+        "w_query": np.asarray(blocks["blk.13.attn_q.weight"])[512:576].reshape(64, 18, 20),
+        "w_key": np.asarray(blocks["blk.13.attn_k.weight"])[128:192].reshape(64, 18, 20),
+        **{name: array.astype(np.float16) for name, array in half.items()},
+        "rest": to_words @ (last - found["attended"][-1]),
+        "words": np.array(pieces(model.tokenizer, best.tolist())),
+    }
+
+
 def quick_forms(model: LanguageModel) -> Iterator[str]:
     """Yield each claim of a measurement that its quick form does not find."""
     for experiment in all_experiments():
@@ -115,7 +157,7 @@ def main() -> None:
     model = language_model()
     print("memory", Path("/proc/self/status").read_text().split("VmHWM:")[1].split("kB")[0].strip() if Path("/proc/self").exists() else 0)
     with torch.inference_mode():
-        for examine in (own_function, answers, quick_forms, benchmark, parity):
+        for examine in (own_function, answers, slices, quick_forms, benchmark, parity):
             for finding in examine(model):
                 print(f"wrong: {examine.__name__}: {finding}")
     print("all was looked at")

@@ -45,7 +45,8 @@ def split_and_merge(tokens: int, n_heads: int, d_k: int, head: int) -> None:
     first, last = (head - 1) * d_k, head * d_k - 1
     columns = (f"column {first}", f"columns {first} and {last}", f"columns {first} to {last}")[d_k - 1]
     sentence = (
-        f"Head {head} of {n_heads} takes {columns} of Q (counted from 0), in every row, and its output returns to the same place in Z."
+        f"Head {head} of {n_heads} takes {columns} of Q (heads counted from 1, columns from 0), in every row, "
+        "and its output returns to the same place in Z."
     )
     caption = f"{sentence} K and V are cut in the same way. Until W_O no head sees what another one does."
     alt = (

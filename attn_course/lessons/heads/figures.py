@@ -1,23 +1,18 @@
 """Figures of the lesson heads: how features are cut into heads, and what each head looks at."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attn_course import sentence
 from attn_course.figures import charts
 from attn_course.figures.base import picture
 from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, each_of_shape, name_cells
-from attn_course.figures.explorable import publish_explorable
 from attn_course.figures.machines.heads import split_and_merge as split_and_merge
 from attn_course.figures.machines.heads import three_definitions as three_definitions
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.words import each_listed, listed, number
 
-CARDS = Path(__file__).parent / "explorables"
 ASKED = ("symbol before", "symbol after", "both")
 
 
@@ -86,38 +81,6 @@ def divided_work(maps: ArrayLike) -> None:
     `maps` (n_heads, q_len, kv_len): weights; rows sum to 1. Raises ValueError if a row of weights does not sum to 1.
     """
     head_maps(maps, title="Two heads have divided the work: one looks back, the other ahead (first seed)", annotate=False)
-
-
-def sentence_heads() -> dict[str, Any]:
-    """Return four heads on the sentence of the course, as the card takes them: two of its own, and one more for the keys of each.
-
-    "what" asks the keys of "who" for somebody who tells, and "two back" turns its queries back one hour more than "one back".
-    """
-    what = np.array([[0, 0, 0, 0], [0, 1, 0, -1], [0, 1, -1, -1], [0, 0, 0, 0], [0, 0, 0, 0]])
-    two_back = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [-1, -1, -1, -1], [3, -1, -1, -1]])
-    who_writes, back_writes = sentence.W_OUTPUT.reshape(2, 3, 5)
-    tells_only = who_writes * [[0], [1], [0]]
-    arrays = {
-        "x": sentence.X,
-        "query": [sentence.QUERY[0], sentence.X @ what, sentence.QUERY[1], sentence.X @ two_back],
-        "key": np.repeat(sentence.KEY, 2, axis=0),
-        "value": np.repeat(sentence.VALUE, 2, axis=0),
-        "output": [who_writes, tells_only, back_writes, back_writes],
-    }
-    words = {"tokens": sentence.TOKENS, "names": ("who", "what", "one back", "two back"), "features": sentence.FEATURES[:3]}
-    return {**words, **{name: np.array(array, dtype=int).tolist() for name, array in arrays.items()}}
-
-
-def heads_explorable() -> None:
-    """Show what four heads of the sentence look at and add, muted one by one, and what shared keys change and save."""
-    publish_explorable(
-        CARDS / "heads",
-        "The sentence of the course with arcs of four colours, one for each head, from the word that asks to the words it looks at, as "
-        "thick as the weights. Buttons choose the word, mute a head, and merge the keys of four heads into two and into one; bars show "
-        "what each head adds to the word's features, and the bytes of the cache stand beside it, for the sentence and, with a slider for "
-        "the context, for a model of 32 layers.",
-        sentence_heads(),
-    )
 
 
 def machine() -> None:

@@ -30,6 +30,7 @@ one position: 2 1 6
     "Split into heads",
     kind="write",
     equation="heads-are-column-blocks",
+    retired=True,
     points=1,
     difficulty=1,
     minutes=6,
@@ -296,6 +297,7 @@ def _maps_to_read() -> dict[str, Any]:
     "Read two heads",
     kind="figure",
     equation="signed-mixture-row-sums",
+    retired=True,
     points=2,
     difficulty=2,
     minutes=6,
@@ -361,29 +363,31 @@ ORDER = [
         """
         Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 and must not be changed. Rows are
         positions, and a projection is `x @ w` unless the task says otherwise. Heads stand side by side in the columns of
-        `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate. The last two answers are LaTeX.
+        `w_query`, `w_key` and `w_value`, and in the rows of `w_output`. All scores are moderate. The last answer is LaTeX.
         """,
     ),
-    "split-heads",
     "multi-head-attention",
     "decoding-step-flops",
-    "cache-capacity-in-tokens",
     "repair-grouped-heads",
-    "repair-torch-layer",
     "output-projection-backward",
-    "read-two-heads",
     "previous-token-head",
-    "cached-decoding-step",
+    "scores-of-real-head",
+    "same-word-from-cache",
     note(
         "latex",
         r"""
-        **The last two answers are LaTeX**: the right side of a formula, typed as text with an `r` in front, such as `r"\sum_j P_j X"`.
+        **The last answer is LaTeX**: the right side of a formula, typed as text with an `r` in front, such as `r"\sum_j P_j X"`.
         Every form that is equal counts. To see how yours is understood, `from attn_course import read` and call
-        `read("layer-without-concatenation", my_layer)`, and likewise in the other task; what cannot be read is no attempt.
+        `read("layer-without-concatenation", my_layer)`; what cannot be read is no attempt.
         """,
     ),
     "layer-without-concatenation",
-    "row-of-grouped-head",
     "heads-by-loop",
     "layer-without-a-head",
+    "split-heads",
+    "cache-capacity-in-tokens",
+    "repair-torch-layer",
+    "read-two-heads",
+    "cached-decoding-step",
+    "row-of-grouped-head",
 ]

@@ -102,6 +102,7 @@ my_row = asked_formula(
         down, `\lceil ... \rceil` up.
     """,
     equation="grouped-query-attention",
+    retired=True,
     points=2,
     difficulty=3,
     minutes=8,

@@ -46,10 +46,6 @@ def split_by_slices(x, n_heads):
     return np.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], axis=-3)
 
 
-def split_with_numpy(x, n_heads):
-    return np.moveaxis(np.array(np.split(x, n_heads, axis=-1)), 0, -3)
-
-
 def split_in_torch(x, n_heads):
     return torch.from_numpy(x).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
 
@@ -62,12 +58,6 @@ def heads_by_a_loop(x, w_query, w_key, w_value, w_output, n_heads):
     for w_q, w_k, w_v in zip(*(np.split(w, n_heads, axis=1) for w in (w_query, w_key, w_value)), strict=True):
         heads.append(_softmax(x @ w_q @ (x @ w_k).T / math.sqrt(w_q.shape[1])) @ x @ w_v)
     return np.hstack(heads) @ w_output
-
-
-def heads_with_einsum(x, w_query, w_key, w_value, w_output, n_heads):
-    w_q, w_k, w_v = (w.reshape(w.shape[0], n_heads, -1) for w in (w_query, w_key, w_value))
-    scores = np.einsum("ia,ahk,jb,bhk->hij", x, w_q, x, w_k, optimize=True) / np.sqrt(w_q.shape[2])
-    return np.einsum("hij,ja,ahv,hvd->id", _softmax(scores), x, w_v, w_output.reshape(n_heads, -1, w_output.shape[1]), optimize=True)
 
 
 def heads_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
@@ -85,12 +75,6 @@ def groups_by_a_loop(query, key, value):
     return np.array([_softmax(q @ key[h // group].T / math.sqrt(q.shape[1])) @ value[h // group] for h, q in enumerate(query)])
 
 
-def groups_as_an_axis(query, key, value):
-    grouped = query.reshape(len(key), -1, *query.shape[1:])
-    weights = _softmax(grouped @ key[:, None].swapaxes(-1, -2) / np.sqrt(query.shape[2]))
-    return (weights @ value[:, None]).reshape(*query.shape[:2], -1)
-
-
 def groups_in_torch(query, key, value):
     query, key, value = (torch.tensor(a, dtype=torch.float32) for a in (query, key, value))
     group = query.shape[0] // key.shape[0]
@@ -99,15 +83,6 @@ def groups_in_torch(query, key, value):
 
 
 # --- torch's weights -------------------------------------------------------------------------------
-
-
-def packed_by_rows(x, stacked, n_heads):
-    d, width = x.shape[1], x.shape[1] // n_heads
-    heads = []
-    for h in range(n_heads):
-        q, k, v = (x @ stacked[part * d + h * width : part * d + (h + 1) * width].T for part in range(3))
-        heads.append(_softmax(q @ k.T / np.sqrt(width)) @ v)
-    return np.concatenate(heads, axis=1) @ stacked[3 * d :].T
 
 
 def packed_in_torch(x, stacked, n_heads):
@@ -134,12 +109,6 @@ def back_by_heads(heads, w_output, d_output):
     return np.array([d_output @ block.T for block in blocks]), np.vstack([z.T @ d_output for z in heads])
 
 
-def back_with_einsum(heads, w_output, d_output):
-    blocks = w_output.reshape(len(heads), heads.shape[2], -1)
-    d_blocks = np.einsum("htv,td->hvd", heads, d_output)
-    return np.einsum("td,hvd->htv", d_output, blocks), d_blocks.reshape(w_output.shape)
-
-
 def back_in_torch(heads, w_output, d_output):
     heads, w_output, d_output = (torch.from_numpy(a).float() for a in (heads, w_output, d_output))
     merged = heads.transpose(0, 1).flatten(1)
@@ -163,15 +132,6 @@ def step_head_by_head(x_new, keys, values, w_query, w_key, w_value, w_output):
         weights = _softmax(all_keys[r] @ (x_new @ w_query[:, h * d_k : (h + 1) * d_k]) / math.sqrt(d_k))
         output += weights @ all_values[r] @ w_output[h * d_v : (h + 1) * d_v]
     return output, all_keys, all_values
-
-
-def step_with_einsum(x_new, keys, values, w_query, w_key, w_value, w_output):
-    n_kv_heads, _, d_k = keys.shape
-    keys = np.append(keys, (x_new @ w_key).reshape(n_kv_heads, 1, -1), axis=1)
-    values = np.append(values, (x_new @ w_value).reshape(n_kv_heads, 1, -1), axis=1)
-    query = (x_new @ w_query).reshape(n_kv_heads, -1, d_k)
-    weights = _softmax(np.einsum("rgd,rtd->rgt", query, keys) / np.sqrt(d_k))
-    return np.einsum("rgt,rtv->rgv", weights, values).reshape(-1) @ w_output, keys, values
 
 
 def step_in_torch(x_new, keys, values, w_query, w_key, w_value, w_output):
@@ -201,23 +161,67 @@ def before_in_torch(maps):
     return torch.from_numpy(maps).float().diagonal(-1, -2, -1).mean(-1)
 
 
+# --- the scores of a real head, and a step that writes a word -------------------------------------------
+
+
+def real_scores_by_loops(x, w_query, w_key, theta):
+    query, key = x @ w_query, x @ w_key
+    half = query.shape[1] // 2
+    scores = np.zeros((len(x), len(x)))
+    for i, j, pair in np.ndindex(len(x), len(x), half):
+        (a, b), (c, d) = query[i, 2 * pair : 2 * pair + 2], key[j, 2 * pair : 2 * pair + 2]
+        angle = (i - j) * theta ** (-pair / half)  # only the distance matters
+        scores[i, j] += (a * c + b * d) * math.cos(angle) + (a * d - b * c) * math.sin(angle)
+    return scores / math.sqrt(2 * half)
+
+
+def real_scores_in_torch(x, w_query, w_key, theta):
+    x, w_query, w_key = (torch.tensor(array, dtype=torch.float32) for array in (x, w_query, w_key))
+    angles = torch.arange(len(x))[:, None] * theta ** (-torch.arange(0, w_query.shape[1], 2) / w_query.shape[1])
+    cos, sin = angles.cos(), angles.sin()
+    sides = []
+    for side in (x @ w_query, x @ w_key):
+        a, b = side[:, 0::2], side[:, 1::2]
+        sides.append(torch.cat([a * cos - b * sin, a * sin + b * cos], dim=1))
+    return sides[0] @ sides[1].T / w_query.shape[1] ** 0.5
+
+
+def word_step_by_groups(query, key, value, keys, values, w_words, rest):
+    keys, values = (np.append(kept, new[:, None], axis=1) for kept, new in ((keys, key), (values, value)))
+    grouped = query.reshape(len(keys), -1, query.shape[1])
+    weights = _softmax(np.einsum("rgd,rnd->rgn", grouped, keys) / math.sqrt(query.shape[1]))
+    return rest + np.einsum("rgn,rnv->rgv", weights, values).reshape(-1) @ w_words, keys, values
+
+
+def word_step_in_torch(query, key, value, keys, values, w_words, rest):
+    query, key, value, keys, values, w_words, rest = (
+        torch.from_numpy(np.asarray(array, dtype=np.float32)) for array in (query, key, value, keys, values, w_words, rest)
+    )
+    keys, values = torch.cat([keys, key[:, None]], dim=1), torch.cat([values, value[:, None]], dim=1)
+    group = len(query) // len(keys)
+    weights = torch.softmax(query[:, None] @ keys.repeat_interleave(group, 0).mT / query.shape[1] ** 0.5, dim=-1)
+    return (weights @ values.repeat_interleave(group, 0)).flatten() @ w_words + rest, keys, values
+
+
 RIGHT = {
+    "scores-of-real-head": [real_scores_by_loops, real_scores_in_torch],
+    "same-word-from-cache": [word_step_by_groups, word_step_in_torch],
     "heads-by-loop": [heads_by_slices, heads_at_once_in_torch],
     "layer-without-a-head": [layer_less_one_head, layer_with_zeros],
-    "split-heads": [split_by_slices, split_with_numpy, split_in_torch, split_in_float32],
-    "multi-head-attention": [heads_by_a_loop, heads_with_einsum, heads_in_torch],
+    "split-heads": [split_by_slices, split_in_torch, split_in_float32],
+    "multi-head-attention": [heads_by_a_loop, heads_in_torch],
     "decoding-step-flops": [
         lambda d, h, r, w, t: 4 * w * (d * (h + r) + t * h),
         lambda d, h, r, w, t: 2 * d * h * w + 2 * (2 * d * r * w) + h * (2 * t * w + 2 * t * w) + 2 * h * w * d,
         lambda d, h, r, w, t: 4 * h * w * (d + t) + 4 * d * r * w,
     ],
     "cache-capacity-in-tokens": [lambda: 49932, lambda: torch.tensor(3 * 2.0**30 / (4 * 28 * 6 * 96)), lambda: 49.9e3],
-    "repair-grouped-heads": [groups_by_a_loop, groups_as_an_axis, groups_in_torch],
-    "repair-torch-layer": [packed_by_rows, packed_in_torch, packed_in_float32],
-    "output-projection-backward": [back_by_heads, back_with_einsum, back_in_torch],
+    "repair-grouped-heads": [groups_by_a_loop, groups_in_torch],
+    "repair-torch-layer": [packed_in_torch, packed_in_float32],
+    "output-projection-backward": [back_by_heads, back_in_torch],
     "read-two-heads": [lambda: [4, 1, 0.5], lambda: np.array([4.0, 1.0, 2 * 0.7 - 0.9]), lambda: torch.tensor([4, 1, 0.5])],
     "previous-token-head": [before_by_loops, before_in_torch],
-    "cached-decoding-step": [step_head_by_head, step_with_einsum, step_in_torch],
+    "cached-decoding-step": [step_head_by_head, step_in_torch],
     "layer-without-concatenation": [
         r"\sum_h P_h X W_V^{(h)} W_O^{(h)}",
         r"\sum_{r=1}^{H} P_r \bigl( X ( W_V^{(r)} W_O^{(r)} ) \bigr)",

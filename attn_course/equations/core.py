@@ -28,6 +28,7 @@ from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import Given
+from attn_course.formulas.tree import relations
 
 Givens: TypeAlias = Mapping[str, Any]
 Maker: TypeAlias = Callable[..., Givens]
@@ -151,6 +152,9 @@ class Equation:
         """Read and judge a formula: with what it names besides, a size or P for the matrix of p_ij, and without what it puts in."""
         try:
             formula = self.read(latex)
+            ends = [name for name in self.sizes.partition(",")[0].split() if re.search(rf":\s*{name}\s*\}}", latex or self.latex)]
+            if ends and formula.latex != self.registered and (larger := self._with_named(ends[0])) is not None:
+                return larger._ready(latex)  # X_{1:T}: a length, and no letter
             judged = self._without(formula)
             formula = formula if judged is self else judged.read(latex)
             judged.judge(formula)
@@ -240,7 +244,9 @@ class Equation:
         else:
             whole = self._with_what_is_known(formula)
             saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
-            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
+            assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
+            products = formulas.in_products(self.sizes)
+            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products, assumed)
             saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_arrows(formula, registered)
@@ -249,7 +255,7 @@ class Equation:
             for first, *_ in self.draws()[:3]:
                 complain_of_lost(whole, registered, first)
             of_its_kind = _kept(self.make, self.sizes, self.label, registered.latex)
-            saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], formulas.in_products(self.sizes))
+            saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], products, assumed)
             if whole is formula:
                 complain_of_same(formula, registered, draws[0])
             if not self.loose:

@@ -181,12 +181,16 @@ def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
 
 
 def negated(formula: Formula, draw: Givens, draws: Sequence[Givens]) -> list[Trial]:
-    """Try a formula with each of its givens negated, unless it is positive in all draws: a square or an absolute value does not see it."""
+    """Try a formula with each of its givens negated, unless it is positive in all draws: a square or an absolute value does not see it.
+
+    What the formula says the value of is negated all the same, for nobody need know that it is positive.
+    """
     found = []
+    ends = {one.value for chain, _ in relations(formula.tree) for side in chain.children[::2] for one in (side, *side.children[:1])}
     for name, thing in draw.items():
         given = as_given(thing)
         if isinstance(given, Given) and given.form != "opaque" and np.asarray(given.raw).dtype.kind in "fc":
-            if all(np.all(np.asarray(getattr(one[name], "raw", one[name])) > 0) for one in draws):
+            if name not in ends and all(np.all(np.asarray(getattr(one[name], "raw", one[name])) > 0) for one in draws):
                 continue
             givens = {**draw, **dict.fromkeys(aliases(name, draw), replace(given, raw=-np.asarray(given.raw)))}
             found.append(Trial(name, givens, fallen(formula, givens), negated=True))
@@ -310,13 +314,14 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 
 
 def complain_of_less(
-    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset()
-) -> None:
+    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset(),
+    assumed: Set[Node] = frozenset(),
+) -> None:  # fmt: skip
     r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
     `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
     other places, and negated. Weights that sum to 1 stay such, unless the registered formula says that they do, and a size that is a
-    product of others stays it: `products` names them.
+    product of others stays it: `products` names them. `assumed`: what the text assumes, which is no claim.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
@@ -328,7 +333,7 @@ def complain_of_less(
         if trial.whole and trial.name in products:
             continue
         if trial.matters and fallen(whole, trial.givens) == frozenset() and trial.fallen is not None:
-            again = None if trial.negated and _is_mask(draw[trial.name]) else kept_as_weights(trial, registered, draw)
+            again = None if trial.negated else kept_as_weights(trial, registered, draw)
             if again and not (fallen(registered, again) and fallen(whole, again) == frozenset()):
                 continue
             again = _together(trial, draw)
@@ -341,7 +346,7 @@ def complain_of_less(
     needless = _identities(registered, tried)
     in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
     distinctions += in_letters == [False, True]  # a matrix for its entries, which may be told in two ways
-    signs, own_signs = _relations(registered) - needless, _relations(whole)
+    signs, own_signs = _relations(registered) - needless, _relations(formula, assumed - {chain for chain, _ in relations(registered.tree)})
     if own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
@@ -408,11 +413,6 @@ def kept_as_weights(trial: Trial, registered: Formula, draw: Givens) -> Givens |
     sizes = np.abs(np.asarray(other.raw))
     again = replace(other, raw=sizes / sizes.sum(axis=-1, keepdims=True))
     return {**trial.givens, **dict.fromkeys(aliases(trial.name, draw), again)}
-
-
-def _is_mask(thing: Any) -> bool:
-    """Whether all numbers of an array are 0 or 1, as those of a permutation."""
-    return bool(np.isin(np.asarray(getattr(as_given(thing), "raw", 0.5)), (0, 1)).all())
 
 
 def _are_weights(raw: Any) -> bool:
@@ -530,10 +530,10 @@ def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
     return found
 
 
-def _relations(formula: Formula) -> int:
+def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> int:
     """Count what is claimed, by its signs: two relations may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
-    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part)]
+    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part) if chain not in assumed]
     return sum(_weight(*pair) for chain in chains for pair in zip(chain.children[1::2], chain.children[2::2], strict=True))
 
 

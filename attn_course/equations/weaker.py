@@ -28,7 +28,9 @@ STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\m
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
 
-def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str] = frozenset()) -> None:
+def complain_of_weaker(
+    formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str] = frozenset()
+) -> None:
     """Complain of a formula with fewer cases than the registered one, or with a premise that it does without; `vanishing`: the names of what may be 0."""
     limited = [node for node in registered.tree.walk() if node.kind in PREMISES]
     _complain_of_premises(formula, registered, limited, draws)

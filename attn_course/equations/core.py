@@ -27,7 +27,7 @@ from attn_course.equations.weaker import complain_of_weaker
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
-from attn_course.formulas.givens import Given
+from attn_course.formulas.givens import Given, aliases
 from attn_course.formulas.tree import relations
 
 Givens: TypeAlias = Mapping[str, Any]
@@ -155,6 +155,9 @@ class Equation:
             ends = [name for name in self.sizes.partition(",")[0].split() if re.search(rf":\s*{name}\s*\}}", latex or self.latex)]
             if ends and formula.latex != self.registered and (larger := self._with_named(ends[0])) is not None:
                 return larger._ready(latex)  # X_{1:T}: a length, and no letter
+            for name in formula.definitions if formula.latex != self.registered else ():  # P_ij = ..., where p_ij is given
+                if name.swapcase() not in formula.named and len(name) == 1 and (larger := self._with_named(name)) is not None:
+                    return larger._ready(latex)
             judged = self._without(formula)
             formula = formula if judged is self else judged.read(latex)
             judged.judge(formula)
@@ -187,10 +190,11 @@ class Equation:
             clause.partition("=")[0].strip(): clause.strip() for clause in re.split(r",?\s*\\q?quad", self.registered) if "=" in clause
         }
         unknown = _MISSING.match(problem)
-        if unknown and (shorter := _BOUND.sub(lambda sum: sum[0] if unknown[1] not in sum["end"] else sum["start"] + "}", latex)) != latex:
+        if unknown and (shorter := _BOUND.sub(lambda one: one[0] if unknown[1] not in one["end"] else one["start"] + "}", latex)) != latex:
             return self._ready(shorter)  # whatever it is called, a sum from 1 on ends where what it indexes ends
         solved = unknown and any(
-            left.strip() in given and unknown[1] in right
+            (left.strip() in given and unknown[1] in right)
+            or (unknown[1] in left and left.strip() != unknown[1] and unknown[1] not in right)
             for left, _, right in (clause.partition("=") for clause in re.split(r",?\s*\\q?quad", latex))
         )
         if unknown and solved and (clause := clauses.get(unknown[1])) and clause not in latex:  # T = 1 / \beta for \beta = 1 / T
@@ -217,7 +221,9 @@ class Equation:
     def _without(self, formula: Formula) -> "Equation":
         """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
         givens = self.draws()[0][0]
-        gone = frozenset(name for name in formula.given - formula.named if self._defines({name}, givens))
+        gone = frozenset(
+            name for name in formula.given - formula.named if not aliases(name, givens) & formula.named and self._defines({name}, givens)
+        )
         return replace(self, make=_making(self.make, gone)) if gone and self._defines(gone, givens) else self
 
     def _defines(self, names: Set[str], givens: Givens) -> bool:

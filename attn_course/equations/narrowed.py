@@ -1,6 +1,6 @@
 r"""What is said of some numbers only: a given is replaced by a function of itself that does not reach them all.
 
-`\sigma(z + e^c \mathbf{1}) = \sigma(z)` is the registered formula with e^c in the place of c, so it speaks of positive shifts only. A part of
+`\sigma(z + e^c \mathbf{1}) = \sigma(z)` is the registered formula with e^c in the place of c: of positive shifts only. A part of
 a form stands for a given if the registered formula with the value of that part in its place has the parts that the form has. Then the part
 is wanted to reach all numbers: to be linear and invertible, the inverse of the given, or at least to go as far in both directions.
 """
@@ -169,7 +169,7 @@ def _reaches_all(part: Node, formula: Formula, draw: Givens, name: str, raw: Any
 
     if np.asarray(raw).dtype.kind == "i":
         found = [at(raw + step) for step in range(3)]
-        steps = [float(two - one) for one, two in zip(found, found[1:], strict=False) if one is not None and two is not None]
+        steps = [float(two - one) for one, two in itertools.pairwise(found) if one is not None and two is not None]
         return not np.ndim(raw) and all(abs(step) == 1 for step in steps)
     rng = np.random.default_rng(11)
     one, two = (np.asarray(raw) * np.exp(0.3 * rng.normal(size=np.shape(raw))) + 0.1 * rng.uniform(size=np.shape(raw)) for _ in range(2))

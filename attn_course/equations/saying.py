@@ -181,16 +181,12 @@ def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
 
 
 def negated(formula: Formula, draw: Givens, draws: Sequence[Givens]) -> list[Trial]:
-    """Try a formula with each of its givens negated, unless it is positive in all draws: a square or an absolute value does not see it.
-
-    What the formula says the value of is negated all the same, for nobody need know that it is positive.
-    """
+    """Try a formula with each of its givens negated, unless it is positive in all draws: a square or an absolute value does not see it."""
     found = []
-    ends = {one.value for chain, _ in relations(formula.tree) for side in chain.children[::2] for one in (side, *side.children[:1])}
     for name, thing in draw.items():
         given = as_given(thing)
         if isinstance(given, Given) and given.form != "opaque" and np.asarray(given.raw).dtype.kind in "fc":
-            if name not in ends and all(np.all(np.asarray(getattr(one[name], "raw", one[name])) > 0) for one in draws):
+            if all(np.all(np.asarray(getattr(one[name], "raw", one[name])) > 0) for one in draws):
                 continue
             givens = {**draw, **dict.fromkeys(aliases(name, draw), replace(given, raw=-np.asarray(given.raw)))}
             found.append(Trial(name, givens, fallen(formula, givens), negated=True))

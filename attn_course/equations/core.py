@@ -38,7 +38,7 @@ DRAWS = 3  # of the givens, at each set of sizes
 _PRODUCT = re.compile(r"\w+ = \w+(?:\^T)?(?: \w+(?:\^T)?)+")
 _NOT_NEGATIVE = re.compile(r"(\\?[A-Za-z]+)\w* >= 0|0 \\le (\\?[A-Za-z]+)")
 _MISSING = re.compile(r"(?:the range of )?(\S+) is (?:not known|neither given|not given)")
-_BOUND = re.compile(r"(?P<start>\\sum\s*_\s*\{\s*\w)\s*=\s*1\s*\}\s*\^(?P<end>\w|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
+_BOUND = re.compile(r"(?P<start>\\sum\s*_\s*\{\s*\w)\s*=\s*1\s*\}\s*\^(?P<end>\{\s*\w\s*_(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 SAME = 1e-10  # by which the numbers of a side may differ that is always the same
 
 
@@ -238,17 +238,18 @@ class Equation:
 
     def _complain_of_little(self, formula: Formula) -> None:
         """Complain of what says nothing, and of what says less than the registered formula."""
-        registered, tried, moved = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
+        known = self.make, self.sizes, self.label, self.registered or self.latex
+        registered, tried = _registered(*known)
         draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
         special = functools.partial(special_draws, self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
         if formula.tree == registered.tree:
-            for known in self.beside:
-                formulas.judge_draws(self.read(known), itertools.chain(*self.draws()))
+            for said in self.beside:
+                formulas.judge_draws(self.read(said), itertools.chain(*self.draws()))
             if self.may_be:
                 special()
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
-            whole = self._with_what_is_known(formula)
+            whole, moved = self._with_what_is_known(formula), _moved(*known)
             saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
             assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
             products = formulas.in_products(self.sizes)
@@ -260,7 +261,7 @@ class Equation:
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
             for first, *_ in self.draws()[:3]:
                 complain_of_lost(whole, registered, first)
-            of_its_kind = _kept(self.make, self.sizes, self.label, registered.latex)
+            of_its_kind = _kept(*known)
             saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], products, assumed)
             if whole is formula:
                 complain_of_same(formula, registered, draws[0])
@@ -356,13 +357,19 @@ def _smallest(draws: list[list[Givens]]) -> list[Givens]:
 
 
 @lru_cache(maxsize=512)
-def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial], list[saying.Trial]]:
+def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial]]:
     """Return a registered formula, and what becomes of it with other numbers in the place of each given."""
     draws = _draws(make, sizes, label)
     formula = formulas.formula_of(latex, draws[0][0])
-    smallest = _smallest(draws)
-    moved = [*saying.shuffled(formula, smallest[0]), *saying.negated(formula, smallest[0], [*itertools.chain(*draws)])]
-    return formula, saying.trials(formula, smallest), moved
+    return formula, saying.trials(formula, _smallest(draws))
+
+
+@lru_cache(maxsize=512)
+def _moved(make: Maker, sizes: str, label: str, latex: str) -> list[saying.Trial]:
+    """Return what becomes of a registered formula with the numbers of each given in other places, or negated."""
+    draws = _draws(make, sizes, label)
+    formula, first = formulas.formula_of(latex, draws[0][0]), _smallest(draws)[0]
+    return [*saying.shuffled(formula, first), *saying.negated(formula, first, [*itertools.chain(*draws)])]
 
 
 @lru_cache(maxsize=512)

@@ -341,7 +341,8 @@ def complain_of_less(
     distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
     needless = _identities(registered, tried)
     in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
-    distinctions += in_letters == [False, True]  # a matrix for its entries, which may be told in two ways
+    if in_letters == [False, True] and len(formula.claims) >= len(registered.claims):
+        distinctions += 1  # a matrix for its entries, of which a chain says two things
     signs, own_signs = _relations(registered) - needless, _relations(formula, assumed - {chain for chain, _ in relations(registered.tree)})
     if own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
@@ -433,8 +434,9 @@ def complain_of_another(formula: Formula, registered: Formula, tried: Iterable[T
             return
     ends = [*_ends_of(formula, draws)]
     for other in _rearranged(registered):
-        if any(_proportional(own, wanted) for wanted in _ends_of(other, draws) for own in ends):
-            return
+        with contextlib.suppress(FormulaError):  # a matrix does not divide
+            if any(_proportional(own, wanted) for wanted in _ends_of(other, draws) for own in ends):
+                return
     raise Malformed("no side of the registered formula stands in it: it speaks of something else", formula.tree.place, formula.latex)
 
 

@@ -142,7 +142,7 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
     for name, thing in givens.items():
         given = as_given(thing)
         if isinstance(given, Given) and given.form in ("scalar", "matrix", *FLAT) and np.asarray(given.raw).dtype.kind == "f":
-            for said, raw in _zeroed(name, np.asarray(given.raw)):
+            for said, raw in _zeroed(name, given):
                 other = {**givens, **dict.fromkeys(aliases(name, givens), replace(given, raw=raw))}
                 holds, finite = _judged(other, latex)
                 if holds:
@@ -150,9 +150,10 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
     return found
 
 
-def _zeroed(name: str, raw: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _zeroed(name: str, given: Given) -> Iterator[tuple[str, np.ndarray]]:
     """Yield zeros for a number or a vector, and, where it is positive, it with the first of each row 0; weights still sum to 1."""
-    if raw.ndim < 2:
+    raw = np.asarray(given.raw)
+    if given.form != "matrix":
         yield name, np.zeros(raw.shape)
     if raw.ndim and raw.shape[-1] > 1 and (raw > 0).all():
         other = np.where(np.arange(raw.shape[-1]) > 0, raw, 0.0)

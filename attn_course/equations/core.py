@@ -27,7 +27,8 @@ from attn_course.equations.weaker import complain_of_weaker
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
-from attn_course.formulas.givens import Given
+from attn_course.formulas.givens import Given, aliases
+from attn_course.formulas.tree import relations
 
 Givens: TypeAlias = Mapping[str, Any]
 Maker: TypeAlias = Callable[..., Givens]
@@ -37,7 +38,7 @@ DRAWS = 3  # of the givens, at each set of sizes
 _PRODUCT = re.compile(r"\w+ = \w+(?:\^T)?(?: \w+(?:\^T)?)+")
 _NOT_NEGATIVE = re.compile(r"(\\?[A-Za-z]+)\w* >= 0|0 \\le (\\?[A-Za-z]+)")
 _MISSING = re.compile(r"(?:the range of )?(\S+) is (?:not known|neither given|not given)")
-_BOUND = re.compile(r"(?P<start>\\sum\s*_\s*\{\s*\w)\s*=\s*1\s*\}\s*\^(?P<end>\w|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
+_BOUND = re.compile(r"(?P<start>\\sum\s*_\s*\{\s*\w)\s*=\s*1\s*\}\s*\^(?P<end>\{\s*\w\s*_(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
 SAME = 1e-10  # by which the numbers of a side may differ that is always the same
 
 
@@ -151,6 +152,12 @@ class Equation:
         """Read and judge a formula: with what it names besides, a size or P for the matrix of p_ij, and without what it puts in."""
         try:
             formula = self.read(latex)
+            ends = [name for name in self.sizes.partition(",")[0].split() if re.search(rf":\s*{name}\s*\}}", latex or self.latex)]
+            if ends and formula.latex != self.registered and (larger := self._with_named(ends[0])) is not None:
+                return larger._ready(latex)  # X_{1:T}: a length, and no letter
+            for name in formula.definitions if formula.latex != self.registered else ():  # P_ij = ..., where p_ij is given
+                if name.swapcase() not in formula.named and len(name) == 1 and (larger := self._with_named(name)) is not None:
+                    return larger._ready(latex)
             judged = self._without(formula)
             formula = formula if judged is self else judged.read(latex)
             judged.judge(formula)
@@ -183,10 +190,11 @@ class Equation:
             clause.partition("=")[0].strip(): clause.strip() for clause in re.split(r",?\s*\\q?quad", self.registered) if "=" in clause
         }
         unknown = _MISSING.match(problem)
-        if unknown and (shorter := _BOUND.sub(lambda sum: sum[0] if unknown[1] not in sum["end"] else sum["start"] + "}", latex)) != latex:
+        if unknown and (shorter := _BOUND.sub(lambda one: one[0] if unknown[1] not in one["end"] else one["start"] + "}", latex)) != latex:
             return self._ready(shorter)  # whatever it is called, a sum from 1 on ends where what it indexes ends
         solved = unknown and any(
-            left.strip() in given and unknown[1] in right
+            (left.strip() in given and unknown[1] in right)
+            or (unknown[1] in left and left.strip() != unknown[1] and unknown[1] not in right)
             for left, _, right in (clause.partition("=") for clause in re.split(r",?\s*\\q?quad", latex))
         )
         if unknown and solved and (clause := clauses.get(unknown[1])) and clause not in latex:  # T = 1 / \beta for \beta = 1 / T
@@ -213,7 +221,9 @@ class Equation:
     def _without(self, formula: Formula) -> "Equation":
         """Return it without the givens that do not stand in a formula and that the registered one could define: they may be put in."""
         givens = self.draws()[0][0]
-        gone = frozenset(name for name in formula.given - formula.named if self._defines({name}, givens))
+        gone = frozenset(
+            name for name in formula.given - formula.named if not aliases(name, givens) & formula.named and self._defines({name}, givens)
+        )
         return replace(self, make=_making(self.make, gone)) if gone and self._defines(gone, givens) else self
 
     def _defines(self, names: Set[str], givens: Givens) -> bool:
@@ -228,19 +238,22 @@ class Equation:
 
     def _complain_of_little(self, formula: Formula) -> None:
         """Complain of what says nothing, and of what says less than the registered formula."""
-        registered, tried, moved = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
+        known = self.make, self.sizes, self.label, self.registered or self.latex
+        registered, tried = _registered(*known)
         draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
         special = functools.partial(special_draws, self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
         if formula.tree == registered.tree:
-            for known in self.beside:
-                formulas.judge_draws(self.read(known), itertools.chain(*self.draws()))
+            for said in self.beside:
+                formulas.judge_draws(self.read(said), itertools.chain(*self.draws()))
             if self.may_be:
                 special()
             saying.complain_of_nothing(registered, tried, draws[0], self.whatever, come)
         else:
-            whole = self._with_what_is_known(formula)
+            whole, moved = self._with_what_is_known(formula), _moved(*known)
             saying.complain_of_nothing(whole, saying.trials(whole, draws), draws[0], self.whatever, come)
-            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], formulas.in_products(self.sizes))
+            assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
+            products = formulas.in_products(self.sizes)
+            saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products, assumed)
             saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_arrows(formula, registered)
@@ -248,8 +261,8 @@ class Equation:
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
             for first, *_ in self.draws()[:3]:
                 complain_of_lost(whole, registered, first)
-            of_its_kind = _kept(self.make, self.sizes, self.label, registered.latex)
-            saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], formulas.in_products(self.sizes))
+            of_its_kind = _kept(*known)
+            saying.complain_of_less(formula, whole, registered, of_its_kind, draws[0], products, assumed)
             if whole is formula:
                 complain_of_same(formula, registered, draws[0])
             if not self.loose:
@@ -344,13 +357,19 @@ def _smallest(draws: list[list[Givens]]) -> list[Givens]:
 
 
 @lru_cache(maxsize=512)
-def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial], list[saying.Trial]]:
+def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formula, list[saying.Trial]]:
     """Return a registered formula, and what becomes of it with other numbers in the place of each given."""
     draws = _draws(make, sizes, label)
     formula = formulas.formula_of(latex, draws[0][0])
-    smallest = _smallest(draws)
-    moved = [*saying.shuffled(formula, smallest[0]), *saying.negated(formula, smallest[0], [*itertools.chain(*draws)])]
-    return formula, saying.trials(formula, smallest), moved
+    return formula, saying.trials(formula, _smallest(draws))
+
+
+@lru_cache(maxsize=512)
+def _moved(make: Maker, sizes: str, label: str, latex: str) -> list[saying.Trial]:
+    """Return what becomes of a registered formula with the numbers of each given in other places, or negated."""
+    draws = _draws(make, sizes, label)
+    formula, first = formulas.formula_of(latex, draws[0][0]), _smallest(draws)[0]
+    return [*saying.shuffled(formula, first), *saying.negated(formula, first, [*itertools.chain(*draws)])]
 
 
 @lru_cache(maxsize=512)

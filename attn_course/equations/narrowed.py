@@ -1,17 +1,18 @@
 r"""What is said of some numbers only: a given is replaced by a function of itself that does not reach them all.
 
-`\sigma(z + e^c \mathbf{1}) = \sigma(z)` is the registered formula with e^c in the place of c, so it speaks of positive shifts only. A part of
+`\sigma(z + e^c \mathbf{1}) = \sigma(z)` is the registered formula with e^c in the place of c: of positive shifts only. A part of
 a form stands for a given if the registered formula with the value of that part in its place has the parts that the form has. Then the part
 is wanted to reach all numbers: to be linear and invertible, the inverse of the given, or at least to go as far in both directions.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from attn_course.formulas import Formula, FormulaError, Malformed, Node, parts, write
+from attn_course.formulas import Formula, FormulaError, Malformed, Node, parts, sides, write
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, aliases, as_given
 
@@ -78,10 +79,16 @@ def _parts(tree: Node, name: str) -> Iterator[Node]:
         if node.kind in (*ABOVE, "name", "big", "domain") or not _has(node, name):
             continue
         yield node
-        if node.kind == "product":
-            count = len(node.children)
-            runs = [(first, last) for first in range(count) for last in range(first + 2, count + 1) if last - first < count]
-            yield from (replace(node, children=node.children[first:last]) for first, last in runs if _has(replace(node, children=node.children[first:last]), name))
+    yield from (run for run in _runs(tree) if _has(run, name))
+
+
+def _runs(tree: Node) -> Iterator[Node]:
+    """Yield what stands side by side in a product, but for the whole."""
+    for node in tree.walk():
+        count = len(node.children) if node.kind == "product" else 0
+        for first, last in itertools.combinations(range(count + 1), 2):
+            if 1 < last - first < count:
+                yield replace(node, children=node.children[first:last])
 
 
 def _value(part: Node, formula: Formula, draw: Givens, name: str, raw: Any) -> np.ndarray | None:
@@ -109,20 +116,20 @@ def _is_instance(part: Node, formula: Formula, registered: Formula, draw: Givens
     if value is None:
         return False
     other = replace(as_given(draw[name]), raw=value[()])
+    changed = {**draw, **dict.fromkeys(aliases(name, draw), other)}
     try:
         own = [data for _, data in parts(formula, draw)]
-        wanted = parts(registered, {**draw, **dict.fromkeys(aliases(name, draw), other)})
+        evaluation = Evaluation(formula, draw)
+        own += [evaluation.value(run).data for tree in formula.claims for run in _runs(tree) if not run.letters()]
+        wanted = parts(registered, changed)
+        ends = [[end for one in sides(*judged) for end in (one.left, one.right)] for judged in ((formula, draw), (registered, changed))]
         whole = [data for node, data in parts(registered, draw) if _count(node, name) == _count(registered.tree, name)]
     except (FormulaError, ValueError):
         return False
     if any(data.size == value.size and np.allclose(data.ravel(), value.ravel()) for data in whole if data.dtype.kind == "f"):
         return False
     mixed = [data for node, data in wanted if _has(node, name) and _is_mixed(node, name)]
-    sizes: dict[int, list[np.ndarray]] = {}
-    for data in own:
-        if data.dtype.kind in "fi":
-            sizes.setdefault(data.size, []).append(np.sort(data.ravel()))
-    return bool(mixed) and all(_occurs(data, sizes.get(data.size, [])) for data in mixed if data.dtype.kind in "fi")
+    return bool(mixed) and _occur(mixed, own) and _occur(ends[1], ends[0])
 
 
 def _count(node: Node, name: str) -> int:
@@ -138,9 +145,20 @@ def _is_close(value: np.ndarray | None, raw: Any) -> bool:
     return value is not None and np.allclose(value, raw)
 
 
+def _occur(some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
+    """Whether the numbers of each array are those of another, in any order."""
+    sizes: dict[int, list[np.ndarray]] = {}
+    for data in others:
+        if data.dtype.kind in "fi":
+            sizes.setdefault(data.size, []).append(np.sort(data.ravel()))
+    return all(_occurs(data, sizes.get(data.size, [])) for data in some if data.dtype.kind in "fi")
+
+
 def _occurs(data: np.ndarray, others: Sequence[np.ndarray]) -> bool:
     wanted = np.sort(data.ravel())
-    return bool(np.isfinite(wanted).all()) and any(np.allclose(wanted, other, rtol=CLOSE, atol=CLOSE * max(float(np.abs(wanted).max(initial=0.0)), 1e-300)) for other in others)
+    return bool(np.isfinite(wanted).all()) and any(
+        np.allclose(wanted, other, rtol=CLOSE, atol=CLOSE * max(float(np.abs(wanted).max(initial=0.0)), 1e-300)) for other in others
+    )
 
 
 def _reaches_all(part: Node, formula: Formula, draw: Givens, name: str, raw: Any, positive: bool) -> bool:
@@ -151,7 +169,7 @@ def _reaches_all(part: Node, formula: Formula, draw: Givens, name: str, raw: Any
 
     if np.asarray(raw).dtype.kind == "i":
         found = [at(raw + step) for step in range(3)]
-        steps = [float(two - one) for one, two in zip(found, found[1:], strict=False) if one is not None and two is not None]
+        steps = [float(two - one) for one, two in itertools.pairwise(found) if one is not None and two is not None]
         return not np.ndim(raw) and all(abs(step) == 1 for step in steps)
     rng = np.random.default_rng(11)
     one, two = (np.asarray(raw) * np.exp(0.3 * rng.normal(size=np.shape(raw))) + 0.1 * rng.uniform(size=np.shape(raw)) for _ in range(2))

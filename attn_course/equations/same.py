@@ -49,7 +49,10 @@ def _say_the_same(one: Node, other: Node) -> bool:
     """Whether two equalities are one, but for a factor and terms that are moved across."""
     if any(len(chain.children) != 3 or chain.children[1].value != "=" for chain in (one, other)):
         return False
-    left, right = ([*_terms(replace(chain, kind="sum", children=(chain.children[0], Node("neg", chain.children[2:]))), True).items()] for chain in (one, other))
+    left, right = (
+        [*_terms(replace(chain, kind="sum", children=(chain.children[0], Node("neg", chain.children[2:]))), True).items()]
+        for chain in (one, other)
+    )
     first, second = ({term: times for term, times in side if abs(times) > 1e-12} for side in (left, right))
     if first.keys() != second.keys():
         return False

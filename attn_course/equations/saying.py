@@ -310,13 +310,14 @@ def _says_nothing(names: Iterable[str], formula: Formula, node: Node) -> Malform
 
 
 def complain_of_less(
-    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset()
-) -> None:
+    formula: Formula, whole: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, products: Set[str] = frozenset(),
+    assumed: Set[Node] = frozenset(),
+) -> None:  # fmt: skip
     r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
     `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
     other places, and negated. Weights that sum to 1 stay such, unless the registered formula says that they do, and a size that is a
-    product of others stays it: `products` names them.
+    product of others stays it: `products` names them. `assumed`: what the text assumes, which is no claim.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
     more = len([*relations(formula.tree)]) - len([*relations(registered.tree)])  # by so many clauses the cases may be shared out
@@ -328,7 +329,7 @@ def complain_of_less(
         if trial.whole and trial.name in products:
             continue
         if trial.matters and fallen(whole, trial.givens) == frozenset() and trial.fallen is not None:
-            again = None if trial.negated and _is_mask(draw[trial.name]) else kept_as_weights(trial, registered, draw)
+            again = None if trial.negated else kept_as_weights(trial, registered, draw)
             if again and not (fallen(registered, again) and fallen(whole, again) == frozenset()):
                 continue
             again = _together(trial, draw)
@@ -340,8 +341,9 @@ def complain_of_less(
     distinctions = max(0, _distinctions(formula.tree) - _distinctions(registered.tree))
     needless = _identities(registered, tried)
     in_letters = [any(claim.letters() for claim in one.claims) for one in (formula, registered)]
-    distinctions += in_letters == [False, True]  # a matrix for its entries, which may be told in two ways
-    signs, own_signs = _relations(registered) - needless, _relations(whole)
+    if in_letters == [False, True] and len(formula.claims) >= len(registered.claims):
+        distinctions += 1  # a matrix for its entries, of which a chain says two things
+    signs, own_signs = _relations(registered) - needless, _relations(formula, assumed - {chain for chain, _ in relations(registered.tree)})
     if own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
@@ -410,11 +412,6 @@ def kept_as_weights(trial: Trial, registered: Formula, draw: Givens) -> Givens |
     return {**trial.givens, **dict.fromkeys(aliases(trial.name, draw), again)}
 
 
-def _is_mask(thing: Any) -> bool:
-    """Whether all numbers of an array are 0 or 1, as those of a permutation."""
-    return bool(np.isin(np.asarray(getattr(as_given(thing), "raw", 0.5)), (0, 1)).all())
-
-
 def _are_weights(raw: Any) -> bool:
     data = np.asarray(raw)
     fits = data.dtype.kind == "f" and data.ndim > 0 and data.shape[-1] > 1 and bool((data >= 0).all())
@@ -437,8 +434,9 @@ def complain_of_another(formula: Formula, registered: Formula, tried: Iterable[T
             return
     ends = [*_ends_of(formula, draws)]
     for other in _rearranged(registered):
-        if any(_proportional(own, wanted) for wanted in _ends_of(other, draws) for own in ends):
-            return
+        with contextlib.suppress(FormulaError):  # a matrix does not divide
+            if any(_proportional(own, wanted) for wanted in _ends_of(other, draws) for own in ends):
+                return
     raise Malformed("no side of the registered formula stands in it: it speaks of something else", formula.tree.place, formula.latex)
 
 
@@ -530,10 +528,10 @@ def _identities(registered: Formula, tried: Iterable[Trial]) -> int:
     return found
 
 
-def _relations(formula: Formula) -> int:
+def _relations(formula: Formula, assumed: Set[Node] = frozenset()) -> int:
     """Count what is claimed, by its signs: two relations may become one chain."""
     both = [node.children[0] for claim in formula.claims for node in claim.walk() if node.value == r"\iff"]
-    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part)]
+    chains = [chain for part in (*formula.claims, *both) for chain, _ in relations(part) if chain not in assumed]
     return sum(_weight(*pair) for chain in chains for pair in zip(chain.children[1::2], chain.children[2::2], strict=True))
 
 

@@ -141,12 +141,25 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
     givens = drawn(make, np.random.default_rng([seed, 0]), 0, usual)
     for name, thing in givens.items():
         given = as_given(thing)
-        if isinstance(given, Given) and given.form in ("scalar", *FLAT) and np.asarray(given.raw).dtype.kind == "f":
-            other = {**givens, **dict.fromkeys(aliases(name, givens), replace(given, raw=np.zeros(np.shape(given.raw))))}
-            holds, finite = _judged(other, latex)
-            if holds:
-                found.append(Special(other, f"where {name} is 0", finite))
+        if isinstance(given, Given) and given.form in ("scalar", "matrix", *FLAT) and np.asarray(given.raw).dtype.kind == "f":
+            for said, raw in _zeroed(name, given):
+                other = {**givens, **dict.fromkeys(aliases(name, givens), replace(given, raw=raw))}
+                holds, finite = _judged(other, latex)
+                if holds:
+                    found.append(Special(other, f"where {said} is 0", finite))
     return found
+
+
+def _zeroed(name: str, given: Given) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield zeros for a number or a vector, and, where it is positive, it with the first of each row 0; weights still sum to 1."""
+    raw = np.asarray(given.raw)
+    if given.form != "matrix":
+        yield name, np.zeros(raw.shape)
+    if raw.ndim and raw.shape[-1] > 1 and (raw > 0).all():
+        other = np.where(np.arange(raw.shape[-1]) > 0, raw, 0.0)
+        if np.allclose(raw.sum(axis=-1), 1):
+            other = other / other.sum(axis=-1, keepdims=True)
+        yield f"one of {name}", other
 
 
 def _made(make: Callable[..., Any], rng: np.random.Generator, sizes: Mapping[str, int], draw: int, latex: str) -> tuple[Any, bool]:

@@ -28,8 +28,13 @@ STEPS, WAVES = ("floor", "ceil", "iverson", "bars"), (r"\cos", r"\sin", r"\arg\m
 LESS |= {"<": LESS[r"\le"], ">": LESS[r"\ge"]}
 
 
-def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str] = frozenset()) -> None:
-    """Complain of a formula with fewer cases than the registered one, or with a premise that it does without; `vanishing`: the names of what may be 0."""
+def complain_of_weaker(
+    formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]], vanishing: Set[str] = frozenset()
+) -> None:
+    """Complain of a formula with fewer cases than the registered one, or with a premise that it does without.
+
+    `vanishing`: the names of what may be 0.
+    """
     limited = [node for node in registered.tree.walk() if node.kind in PREMISES]
     _complain_of_premises(formula, registered, limited, draws)
     if not any(_bounded_extremes(registered)):
@@ -41,6 +46,10 @@ def complain_of_weaker(formula: Formula, registered: Formula, draws: Sequence[Ma
     for side in _coarse(formula):
         if (side.value or side.kind) not in coarse:
             raise _weaker("says it of both sides, and here it is said of something that other numbers have too", side, formula)
+    ends = {side for chain, _ in relations(registered.tree) for side in chain.children[::2]}
+    for side in (side for chain, _ in relations(formula.tree) for side in chain.children[::2]):
+        if side.kind == "power" and side.children[0] in ends and side.children[1].value in ("2", "4"):
+            raise _weaker("says it itself, and here it is said of its square", side, formula)
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)
     _complain_of_larger(formula, registered, draws)
@@ -157,8 +166,8 @@ def _complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[M
         for one, known in itertools.product(found, wanted):
             (low, high), (low_node, high_node) = _upwards(one)
             (least, most), (least_node, most_node) = _upwards(known)
-            two_sided = any(other.ends == (Node("neg", (one.ends[1],)), one.ends[0]) for other in found)
-            mirrored = any(one.ends == (Node("neg", (other.ends[1],)), other.ends[0]) for other in found)
+            two_sided = any(_are_opposite(one.right, other.left) and other.ends[1] == one.ends[0] for other in found)
+            mirrored = any(_are_opposite(one.left, other.right) and other.ends[0] == one.ends[1] for other in found)
             strict = (one.relation in STRICT) != (known.relation in STRICT)  # among whole numbers n < b says n \le b - 1
             if strict or two_sided or mirrored or len({low.shape, high.shape, least.shape, most.shape}) > 1:
                 continue
@@ -167,6 +176,10 @@ def _complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[M
             larger = low_node == least_node and np.any(counts & (high > most + gap))
             if larger or (high_node == most_node and np.any(counts & (low < least - gap))):
                 raise _weaker("has a closer bound", one.ends[0], formula)
+
+
+def _are_opposite(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.allclose(one, -other)
 
 
 def _upwards(one: Judged) -> tuple[tuple[np.ndarray, np.ndarray], tuple[Node, Node]]:

@@ -89,9 +89,16 @@ class Brackets(Cursor, ABC):
         return Node("norm", (inner,), {"op": "2"}.get(which.text, which.text))
 
     def braces(self) -> Node:
-        """{ index : condition }."""
+        """{ index : condition }, or { first, ..., last }."""
         with self.inside(r"\{"):
             variable = self.expression()
+            if r"\cdots" in self.texts(4) and self.taken(","):
+                while not self.taken(r"\cdots"):
+                    self.expression()
+                    self.take(",")
+                self.take(",")
+                letter, at_most = Node("index", (), r"\iota"), Node("relation", (), r"\le")
+                return Node("set", (letter, Node("chain", (variable, at_most, letter, at_most, self.expression()))))
             if not self.taken(":", "|"):
                 raise self.wrong("a set wants a colon and a condition: as parentheses write ( and ), bounds as in \\sum_{j=1}^{n}")
             if variable.kind != "index":

@@ -272,7 +272,11 @@ def aliases(name: str, givens: Mapping[str, Any], any_form: bool = False) -> set
     if not isinstance(one, Given) or one.form == "opaque" or not np.ndim(one.raw):
         return {name}
     others = {other: as_given(given) for other, given in givens.items()}
-    same = {other for other, two in others.items() if isinstance(two, Given) and (any_form or two.form == one.form) and np.array_equal(one.raw, two.raw)}
+    same = {
+        other
+        for other, two in others.items()
+        if isinstance(two, Given) and (any_form or two.form == one.form) and np.array_equal(one.raw, two.raw)
+    }
     return {name} | same
 
 

@@ -101,7 +101,9 @@ def tokens_of(latex: str, names: Iterable[str] = ()) -> list[Token]:
 
 def _plain(tokens: list[Token], names: Sequence[str]) -> list[Token]:
     r"""Return tokens with plain letters in the place of \mathbf{x}, \vec{x} and their like, where only x is given."""
-    emphasised = {token.text: match[1] or match[2] for token in tokens if token.kind == "letter" and (match := _EMPHASISED.match(token.text))}
+    emphasised = {
+        token.text: match[1] or match[2] for token in tokens if token.kind == "letter" and (match := _EMPHASISED.match(token.text))
+    }
     known = {one.text for name in names for one in _settled(_lexed(name))} if emphasised else set()
     plain = {text: letter for text, letter in emphasised.items() if letter in known and text not in known}
     return [replace(token, text=plain.get(token.text, token.text)) for token in tokens] if plain else tokens

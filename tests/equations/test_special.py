@@ -206,7 +206,7 @@ def test_another_wording_may_use_what_the_text_says_beside_it(toy: Registry):
     equation = toy.add("second", latex, traced, serves="A1", beside=beside)
     equation.check()
     equation.check(another)
-    with pytest.raises(Malformed, match="with another t this holds too"):
+    with pytest.raises(Malformed, match="says it of both sides"):
         equation.check(weaker)
 
 

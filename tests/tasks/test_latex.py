@@ -130,7 +130,7 @@ KEY = r"\frac{1}{\sqrt{d_k}} \sum_i P_{ij} "
         ("layer-without-concatenation", r"\sum_h P_h X W_V^h W_O^h", "cannot be read: W_V^h is unknown here: write W_V^{(h)}\n"),
         ("layer-without-concatenation", r"\sum_h P_h X W_V^{h}", "cannot be read: W_V^{h} is unknown here: write W_V^{(h)}\n"),
         ("layer-without-concatenation", r"\sum_l P_l X W_V^l W_O^l", "cannot be read: W_V^l is unknown here: write W_V^{(l)}\n"),
-        ("row-of-grouped-head", r"V_{h \bmod g}", r"cannot be read: \bmod is not known; what may stand here: P, V, g, H,"),
+        ("row-of-grouped-head", r"V_{h \pmod g}", r"cannot be read: \pmod is not known: did you mean \prod?"),
         ("layer-without-concatenation", r"X W_Q", "cannot be read: W_Q is unknown here: given are W_V^{(h)}, W_O^{(h)}\n"),
         (
             "gradient-of-one-key",

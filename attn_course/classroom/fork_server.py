@@ -19,7 +19,7 @@ import threading
 import time
 import types
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,7 @@ def _load(*, alone: bool) -> tuple[Any, Any, Any]:
     from attn_course.classroom import formula_worker, worker
 
     linking.join()
-    import torch
-
+    torch = _import_torch()
     torch.set_num_threads(1)
     _warm(sympy, torch, worker)
     rooms = (f"{sandbox.__name__}.", "attn_course.formulas.")
@@ -73,6 +72,32 @@ def _link_torch() -> None:
     torch = importlib.util.find_spec("torch")
     for library in Path(torch.origin).parent.glob("lib/libtorch_cpu.so") if torch and torch.origin else []:
         ctypes.CDLL(None).dlopen(os.fsencode(library), os.RTLD_LAZY)
+
+
+def _import_torch() -> Any:
+    """Import torch without its rules for tensors that have no data, a third of what is left; they follow with the first such tensor."""
+    sys.modules[_RULES] = types.ModuleType(_RULES)
+    import torch
+
+    del sys.modules[_RULES]
+    vars(torch).pop(_RULES.rpartition(".")[2])
+    library = torch.library.Library("aten", "IMPL")
+
+    def loading(operator: Any) -> Any:
+        def run(*args: Any, **keywords: Any) -> Any:
+            library._destroy()
+            importlib.import_module(_RULES)
+            return operator(*args, **keywords)
+
+        return run
+
+    aten = torch.ops.aten  # all others that make one go by the first two
+    for operator in (aten.empty.memory_format, aten.empty_strided.default, aten.tril_indices.default, aten.triu_indices.default):
+        library.impl(operator, loading(operator), "Meta", allow_override=True)
+    return torch
+
+
+_RULES = "torch._meta_registrations"
 
 
 _KNOWN = {
@@ -182,28 +207,33 @@ def _adopt_orphans() -> None:
 
 
 def _end(pid: int, wait_s: float) -> dict[str, Any]:
-    """Kill a worker and what it left behind; say how it ended. One that has hung up may need a moment to be gone."""
+    """Kill a worker that does not end in this time by itself; say how it ended. One that has hung up may need a moment to be gone."""
     deadline = time.monotonic() + wait_s
     while not (found := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
         time.sleep(0.002)
-    own, status = found
-    killed = own == 0
-    if killed:
-        os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-    for _ in range(10_000):  # orphans come to us
-        try:
-            for child in _children():
-                os.kill(child, signal.SIGKILL)
-            os.waitpid(-1, 0)
-        except (ChildProcessError, ProcessLookupError):
+    if found[0]:
+        return {"killed": False, "exit": os.waitstatus_to_exitcode(found[1])}
+    os.kill(pid, signal.SIGKILL)
+    return {"killed": True}
+
+
+def _clear(pid: int, spare: int) -> None:
+    """Wait until a killed worker is gone, and what it left behind, which comes to us where it had no namespace to end with."""
+    with contextlib.suppress(ChildProcessError):  # it had ended by itself
+        os.waitpid(pid, 0)
+    for _ in range(10_000):
+        if not (left := {*_children(f"/proc/self/task/{os.getpid()}")} - {spare}):
             break
-    return {"killed": killed, "exit": os.waitstatus_to_exitcode(status)}
+        for child in left:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
 
 
-def _children() -> list[int]:
+def _children(of: str) -> list[int]:
+    """Processes forked from one, the youngest last, by the numbers that the system shows; none where it shows none."""
     try:
-        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+        return [int(pid) for pid in Path(of, "children").read_text().split()]
     except OSError:
         return []
 
@@ -222,7 +252,7 @@ def _share_large_pages() -> None:
 
 
 _LARGE_PAGE, _COLLAPSE = 2 << 20, 25  # MADV_COLLAPSE
-_WORTH_LARGE_PAGES = 24  # workers; they take as long to make as the forks of so many take longer without
+_MANY = 24  # workers; large pages take as long to make as the forks of so many take longer without
 
 
 class _Server:
@@ -236,8 +266,9 @@ class _Server:
         _adopt_orphans()
         self._control, self._session = control, self._worker.Session()
         self._pid: int | None = None  # of the worker, if there is one
-        self._started = 0
-        self._homes: set[str] = set()
+        self._spare: _Spare | None = None
+        self._forked = 0
+        self._homes: list[Path] = []  # the last one is in use
 
     def serve(self) -> None:
         with contextlib.suppress(ConnectionError):  # the grader has changed its mind, or was killed
@@ -246,6 +277,7 @@ class _Server:
                 pass
         if self._pid:
             _end(self._pid, 0.0)
+            _clear(self._pid, 0)
         for home in self._homes:  # a grader that was killed leaves them
             shutil.rmtree(home, ignore_errors=True)
         os._exit(0)  # to take all that was imported apart would take its time
@@ -262,42 +294,95 @@ class _Server:
         if not data:
             return False
         order = json.loads(data)
-        reply: dict[str, Any] = {}
         if order["do"] == "exercise":
+            self._discard_spare()
             self._session.discard()
             self._session, reply = _session(self._worker, order["exercise"])
             gc.collect()
             gc.freeze()
+            self._answer(reply)
         elif order["do"] == "start":
             self._start(order, descriptors)
-        elif self._pid:
-            reply, self._pid = _end(self._pid, order["wait_s"]), None
-        self._answer(reply)
+            self._spare = self._fork()  # while the other is at work
+        elif pid := self._pid:
+            self._answer(_end(pid, order["wait_s"]))
+            self._pid = None
+            _clear(pid, self._spare.pid if self._spare else 0)  # while the grader judges
+        else:
+            self._answer({})
         return True
 
     def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
-        if order["writable"] not in self._homes:
-            self._homes.add(order["writable"])
-            Path(order["writable"]).mkdir(0o700)  # here, for we are still there when the grader is killed
-        self._started += 1
-        if self._started == _WORTH_LARGE_PAGES:
+        """Give the next worker what it is to work with."""
+        order["writable"] = str(self._empty_folder(Path(order["writable"])))
+        spare, self._spare = self._spare or self._fork(), None
+        socket.send_fds(spare.line, [json.dumps(order).encode()], descriptors)
+        spare.line.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._pid = spare.pid
+        self._answer({"pid": spare.shown})
+
+    def _empty_folder(self, wanted: Path) -> Path:
+        """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time.
+
+        It is made here, for we are still there when the grader is killed.
+        """
+        if self._homes and any(self._homes[-1].iterdir()):
+            shutil.rmtree(self._homes[-1], ignore_errors=True)
+            wanted = wanted.with_name(f"{wanted.name}-{len(self._homes)}")
+        elif self._homes:
+            return self._homes[-1]
+        wanted.mkdir(0o700)
+        self._homes.append(wanted)
+        return wanted
+
+    def _discard_spare(self) -> None:
+        if self._spare:
+            self._spare.line.close()  # it ends then
+            os.waitpid(self._spare.pid, 0)
+            self._spare = None
+
+    def _fork(self) -> "_Spare":
+        """The next worker, which waits for its order: a fork takes as long as several answers."""
+        self._forked += 1
+        if self._forked == _MANY:
+            importlib.import_module(_RULES)
             _share_large_pages()
         assert _threads() == 1, "a fork server forks while it has one thread"
-        self._pid = int(self._sandbox.fork_alone())
-        if self._pid:
-            for descriptor in descriptors:
-                os.close(descriptor)
-            return
+        ours, theirs = socket.socketpair()
+        pid = int(self._sandbox.fork_alone())
+        if pid:
+            theirs.close()
+            return _Spare(pid, ours, [0, *_children("/proc/thread-self")][-1])
         try:
+            ours.close()  # else it would not see that we have gone
+            self._control.close()
             os.setsid()
             _usual_signals()
-            _streams(descriptors[1])
+            with theirs:
+                data, descriptors, _, _ = socket.recv_fds(theirs, 65536, 2)
+            del ours, theirs  # what lies about is found
+            if not data:
+                os._exit(0)  # it is not wanted
+            line, output = descriptors
+            _streams(output)
+            order = json.loads(data)
             session = self._formulas if order["formulas"] else self._session
-            _become_worker(self._worker, self._sandbox, session, socket.socket(fileno=descriptors[0]), order)
+            _become_worker(self._worker, self._sandbox, session, socket.socket(fileno=line), order)
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}".encode())
         finally:
             os._exit(70)
+
+
+@dataclass
+class _Spare:
+    """A worker without an order: its number here, the line on which the order comes, its number as the system shows it."""
+
+    pid: int
+    line: socket.socket
+    shown: int
 
 
 def _session(worker: Any, exercise: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

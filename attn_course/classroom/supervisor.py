@@ -227,7 +227,7 @@ class ForkServer:
         self._control: socket.socket | None = None
         self._ready = False
         self._exercise: Mapping[str, Any] | None = None  # what the fork server's session was made from
-        self._home: Path | None = None
+        self._home = Path(tempfile.gettempdir()) / f"attn-{secrets.token_hex(8)}"  # its name; the fork server makes it
 
     def prepare(self) -> None:
         """Start the fork server, without waiting for it."""
@@ -264,7 +264,6 @@ class ForkServer:
 
     def _start(self, limits: Limits, exercise: Mapping[str, Any], formulas: bool) -> Worker:
         assert self._control is not None
-        assert self._process is not None
         if not self._ready:
             self._reply()
             self._ready = True
@@ -274,13 +273,12 @@ class ForkServer:
             if problem := self._reply()["problem"]:
                 raise RuntimeError(problem)
             self._exercise = exercise
-        home = self._empty_folder()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
-        order = {"do": "start", "writable": str(home), "limits": asdict(limits), "layers": self.layers, "formulas": formulas}
+        order = {"do": "start", "writable": str(self._home), "limits": asdict(limits), "layers": self.layers, "formulas": formulas}
         try:
             socket.send_fds(self._control, [json.dumps(order).encode() + b"\n"], [theirs.fileno(), writing])
-            self._reply()
+            pid = self._reply()["pid"]
         except (OSError, ValueError):
             ours.close()
             os.close(reading)
@@ -288,19 +286,7 @@ class ForkServer:
         finally:
             theirs.close()
             os.close(writing)
-        return Worker(ours, home, Printed(reading), _youngest(self._process.pid), watched=True)
-
-    def _empty_folder(self) -> Path:
-        """One that no worker has left anything in; a memory disk over it leaves nothing, and removing it then takes its time.
-
-        The fork server makes it, and removes it should this process be killed.
-        """
-        if self._home is not None and any(self._home.iterdir()):
-            shutil.rmtree(self._home, ignore_errors=True)
-            self._home = None
-        if self._home is None:
-            self._home = Path(tempfile.gettempdir()) / f"attn-{secrets.token_hex(8)}"
-        return self._home
+        return Worker(ours, self._home, Printed(reading), pid, watched=True)
 
     def end(self, worker: Worker, *, wait_s: float = 0.0) -> int | None:
         """End a worker; return its exit status, or None if it had to be killed, which is done after `wait_s`.
@@ -342,9 +328,8 @@ class ForkServer:
                 self._process.kill()
                 self._process.wait()
             self._process = None
-        if self._home is not None:
-            shutil.rmtree(self._home, ignore_errors=True)
-            self._home = None
+        for home in self._home.parent.glob(f"{self._home.name}*"):  # a fork server that was killed leaves them
+            shutil.rmtree(home, ignore_errors=True)
 
 
 class PlainProcesses:
@@ -428,14 +413,6 @@ def _accept(server: socket.socket, token: bytes, process: subprocess.Popen[bytes
         line.close()
     process.kill()
     raise OSError("a worker does not start")
-
-
-def _youngest(pid: int) -> int:
-    """The process that was forked last from this one, or from its children; itself where the system does not tell."""
-    with contextlib.suppress(OSError):
-        while children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            pid = int(children[-1])
-    return pid
 
 
 def _threads(pid: int) -> dict[str, tuple[bool, list[str]]]:

@@ -263,12 +263,12 @@ class Task:
         """What it forbids in all: `forbid`, and what follows from that and from its kind."""
         return all_forbidden(self.forbid, derive=self.kind == "derive")
 
-    @property
+    @cached_property
     def rules(self) -> list[str]:
         """The rules of all that it forbids, as `tasks.forbidden` describes them; both engines go by these."""
         return list(dict.fromkeys(rule for each in self.forbidden for rule in each.rules))
 
-    @property
+    @cached_property
     def call(self) -> Call:
         """How its answer is put to a case."""
         return Call(self.entry, self.kind, self.symbols, self.functions, self.module, self.rules)

@@ -86,6 +86,13 @@ async def made():
 assert [e async for e in exponentials([0.0])] == [1.0]
 my_softmax, = await asyncio.gather(made())
 """,
+    "its shape by tensors without data": """
+import torch
+def my_softmax(scores, axis):
+    one = torch.ones(scores.shape, device="meta")
+    e = np.exp(scores - scores.max(axis, keepdims=True))
+    return e / e.sum(axis).reshape(torch.where(one > 0, one, -one).nansum(axis, keepdim=True).shape)
+""",
     "a class": """
 class Softmax:
     def __call__(self, scores, axis):

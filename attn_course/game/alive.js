@@ -198,7 +198,7 @@ const start = (root) => {
     if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, or takes a root or a logarithm that does not exist. Change one."];
     if (own.fail) return ["lost", `On these numbers the equation as printed does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
-    if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. Point at a number to see what it is made of${life.inputs.length ? ", change what you like" : ""}, or try a mistake.`];
+    if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. ${life.inputs.length ? "Change what you like, or try" : "Try"} a mistake.`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;
@@ -212,9 +212,11 @@ const start = (root) => {
     const wrong = form ? life.forms[form] : null;
     find("formula").innerHTML = typeset(life.forms[form].math);
     find("formula").classList.toggle("alv-wrong", Boolean(wrong));
-    find("named").textContent = wrong ? `Not the equation: ${wrong.name}` : "As printed";
     find("named").classList.toggle("alv-wrong", Boolean(wrong));
-    for (const button of root.querySelectorAll("[data-form]")) button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
+    for (const button of root.querySelectorAll("[data-form]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
+      if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML.slice(2)}` : "As printed";
+    }
     let $, right, found, problem = wrong?.problem;
     try {
       ({ $, found: right } = judged(life, life.forms[0], values));
@@ -225,6 +227,7 @@ const start = (root) => {
     }
     if (renewed) find("inputs").innerHTML = inputs(); // else a field would be taken away under the fingers
     find("derived").innerHTML = derived($);
+    find("more").hidden = !find("derived").innerHTML;
     find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
     const [state, text] = problem ? ["shown", `This form cannot be computed on these numbers: ${escaped(problem)}.`] : verdict(wrong, found, right);
     find("verdict").innerHTML = text;

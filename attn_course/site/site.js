@@ -72,21 +72,27 @@
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, mark);
 
   // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
-  for (const code of document.querySelectorAll(".cell_input pre")) {
-    const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
-      const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
-      return `<span class="code-line" style="--inside:${inside}ch">${line}\n</span>`;
-    });
-    code.innerHTML = lines.join("");
+  function wrapCode() {
+    for (const code of document.querySelectorAll(".cell_input pre")) {
+      const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
+        const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
+        return `<span class="code-line" style="--inside:${inside}ch">${line}\n</span>`;
+      });
+      code.innerHTML = lines.join("");
+    }
   }
 
   // ---- What a drawing lights is in view, where the drawing is wider than the page
-  for (const frame of document.querySelectorAll(".attn-frame")) {
-    const lit = [...frame.querySelectorAll(".attn-lit")].map((one) => one.getBoundingClientRect());
-    const [left, right] = [Math.min(...lit.map((one) => one.left)), Math.max(...lit.map((one) => one.right))];
-    if (lit.length) frame.scrollLeft += (left + right - frame.clientWidth) / 2 - frame.getBoundingClientRect().left;
+  function showLit() {
+    for (const frame of document.querySelectorAll(".attn-frame")) {
+      const lit = [...frame.querySelectorAll(":is(.attn-box, .attn-matrix, .attn-node).attn-lit")].map((one) => one.getBoundingClientRect());
+      const [left, right] = [Math.min(...lit.map((one) => one.left)), Math.max(...lit.map((one) => one.right))];
+      if (lit.length) frame.scrollLeft += (left + right - frame.clientWidth) / 2 - frame.getBoundingClientRect().left;
+    }
   }
 
   addEventListener("hashchange", openMistake);
+  addEventListener("DOMContentLoaded", wrapCode);
+  addEventListener("load", showLit);
   addEventListener("load", openMistake);
 })();

@@ -1,13 +1,13 @@
-// A number opens its formula in place; "Eq. (4.3)" shows it; the map marks what is joined; #wrong=2 opens a mistake.
+// A number opens its formula in place; "Eq. (4.3)" shows it; the map marks what is joined; #wrong=2, or its name, opens a mistake.
 "use strict";
 (() => {
   const root = document.documentElement.dataset.content_root || "./";
   const folder = `${root}_static/alive/`;
 
   function openMistake() {
-    const wanted = /wrong=(\d+)/.exec(location.hash);
-    const button = wanted && document.querySelector(`.attn-explorable [data-form="${wanted[1]}"]`);
-    if (button) button.click();
+    const wanted = decodeURIComponent(/wrong=(.*)/.exec(location.hash)?.[1] ?? "");
+    for (const button of document.querySelectorAll(".attn-explorable [data-mistake]"))
+      if ([button.dataset.form, button.textContent.slice(2)].includes(wanted)) button.click();
   }
 
   // ---- A number opens its formula in place, where that is alive

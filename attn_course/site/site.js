@@ -91,6 +91,11 @@
     }
   }
 
+  // ---- On paper the title stands at the foot of each page
+  const foot = document.createElement("style");
+  foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }`;
+  document.head.append(foot);
+
   addEventListener("hashchange", openMistake);
   addEventListener("DOMContentLoaded", wrapCode);
   addEventListener("load", showLit);

@@ -125,7 +125,7 @@ const cell = (value) => {
   return size < 1e-12 ? "0" : shown(size < 1e-3 ? Number(value.toPrecision(1)) : value);
 };
 const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-const grid = (rows, caption) => `<table role="grid"><caption>${typeset(caption)}</caption><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
+const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
 const start = (root) => {
   longest = LONG;
   const life = LIFE, values = structuredClone(life.values);
@@ -296,6 +296,7 @@ const start = (root) => {
     control.removeAttribute("aria-invalid");
     if (!places.length) values[key] = value;
     else {
+      values[key] = structuredClone(values[key]); // another matrix: products of one that was met before are known
       const inner = picked(values[key], places.slice(0, -1).map(Number));
       (inner.column ?? inner)[places[places.length - 1]] = value;
     }
@@ -309,7 +310,13 @@ const start = (root) => {
     const one = event.target.closest("td, input[data-at]")?.closest("td");
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
     const field = event.target.tagName === "INPUT";
-    if (event.key === "Enter" && field) return change(event.target, event.target.value) && draw(false);
+    if (event.key === "Enter" && field) { // as in a sheet of numbers: on to the next
+      if (!change(event.target, event.target.value)) return;
+      draw(false);
+      const fields = [...root.querySelectorAll("input[data-at]")];
+      fields[fields.indexOf(event.target) + 1]?.focus();
+      return;
+    }
     if (!one || down === undefined || (field && right)) return;
     const next = one.closest("tbody").rows[one.parentNode.rowIndex - one.closest("tbody").rows[0].rowIndex + down]?.cells[one.cellIndex + right];
     if (!next) return;
@@ -317,7 +324,10 @@ const start = (root) => {
     (next.querySelector("input, button") ?? next).focus();
   });
   root.addEventListener("pointerover", (event) => point(event.target));
-  root.addEventListener("focusin", (event) => point(event.target));
+  root.addEventListener("focusin", (event) => {
+    if (event.target.matches("input[data-at]")) event.target.select(); // typing replaces the number
+    point(event.target);
+  });
   root.addEventListener("click", (event) => {
     const member = event.target.closest(".alv-member"), button = event.target.closest("[data-form]");
     if (member) {

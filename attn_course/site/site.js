@@ -97,7 +97,13 @@
   document.head.append(foot);
 
   addEventListener("hashchange", openMistake);
+  // ---- A fold is called what it says, not "Toggle hidden content"
+  function nameFolds() {
+    for (const fold of document.querySelectorAll("details.hide > summary")) fold.removeAttribute("aria-label");
+  }
+
   addEventListener("DOMContentLoaded", wrapCode);
+  addEventListener("DOMContentLoaded", nameFolds);
   addEventListener("load", showLit);
   addEventListener("load", openMistake);
 })();

@@ -92,7 +92,13 @@ def _grid(lesson: str, counting: Sequence[Marked], names: Mapping[int, str]) -> 
     """Return who did what in a lesson: its tasks, and for each student the feedback page, the points and a word for each task."""
     own = [each for each in counting if each.lesson == lesson]
     rows = [
-        {"who": each.who, "page": names.get(id(each)), "points": each.points, "words": [status_of(one, each) for one in each.verdicts]}
+        {
+            "who": each.who,
+            "page": names.get(id(each)),
+            "points": each.points,
+            "most": each.max_points,
+            "words": [status_of(one, each) for one in each.verdicts],
+        }
         for each in own
     ]
     return {"number": lesson_number(lesson), "tasks": own[0].verdicts if own else (), "rows": rows}

@@ -41,6 +41,7 @@ class Order:
     `variants`: judge each student by numbers of their own; a run that goes on keeps to what it was begun with.
     `own`: the folder of the teacher's own tasks; None takes it from the run that goes on.
     `limits`: those that are not the usual ones, or not those of the run that goes on, as `Budget.changed` takes them.
+    `site`: the address of the course's site, which feedback links to, or nothing.
     `resume`, `allow_unsafe`: go on with the run in `out`; grade without confinement.
     """
 
@@ -57,6 +58,7 @@ class Order:
     variants: bool = False
     own: Path | None = None
     limits: tuple[str, ...] = ()
+    site: str = ""
     resume: bool = False
     allow_unsafe: bool = False
 
@@ -225,6 +227,7 @@ def _written(plan: _Plan, store: Store, results: Mapping[str, NotebookResult], s
         times={"grading_s": round(sum(result.seconds for result in results.values()), 3), "last_run_s": round(seconds, 3)},
         tables=tables,
         anonymous=order.papers.anonymous,
+        site=order.site,
     )
     return GradedClass(tuple(marked), found, lessons, seconds, tuple(tables))
 

@@ -33,12 +33,13 @@ def write_outputs(
     times: Mapping[str, float],
     tables: Mapping[str, str],
     anonymous: bool = False,
+    site: str = "",
 ) -> None:
     """Write grades.csv, summary.csv, report.json, the tables of learning platforms, feedback/ and class.html.
 
     `store`: the folder of the run. `about`: seed, version, lessons, due date and sandbox. `times`: seconds; they go to the entry
     "times" of report.json and nowhere else. `tables`: tables of learning platforms, by file name. `anonymous`: whether the pages
-    name nobody; summary.csv then says who is who.
+    name nobody; summary.csv then says who is who. `site`: the address that feedback links to, or nothing.
     """
     aliases = aliases_of(found.students, about["seed"]) if anonymous else {}
     store.write("grades.csv", grades_csv(marked))
@@ -48,7 +49,7 @@ def write_outputs(
     on_pages = without_names(found, marked, aliases) if anonymous else (found, marked)
     pages = dict(feedback_names(on_pages[1]))
     for name, each in pages.items():
-        store.write(name, feedback_page(each), durable=False)
+        store.write(name, feedback_page(each, site), durable=False)
     store.tidy("feedback", pages)
     store.write("class.html", class_page(*on_pages, about, pages))
     store.write("report.json", as_json(report(found, marked, about) | {"times": dict(times)}))

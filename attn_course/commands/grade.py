@@ -42,6 +42,7 @@ def grade(
     ] = False,
     own: Annotated[Path | None, option("--own", "FOLDER", "Your own tasks, as release --own handed them out.")] = None,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Name nobody on the pages.")] = False,
+    site: Annotated[str, option("--site", "ADDRESS", "Where attn-course site is published; feedback links to it.")] = "",
     limit: Annotated[list[str] | None, option("--limit", "NAME=VALUE", "Allow more or less than usual; may be repeated.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in DIR.")] = False,
     student: Annotated[list[str] | None, option("--student", "ID", "With --resume: grade this one again, and nobody else.")] = None,
@@ -77,6 +78,8 @@ def grade(
         raise BadInput("--jobs and --scheduler exclude each other: the cluster has its own workers")
     if student and not resume:
         raise BadInput("--student grades one student of a run that is there again: add --resume")
+    if site and not site.startswith(("https://", "http://")):
+        raise BadInput(f"--site: wanted an address that begins with https://, got {site!r}")
     from attn_course.classroom.engines import Cluster, Pool
     from attn_course.classroom.grade_class import Order
     from attn_course.classroom.grader import Grader
@@ -103,6 +106,7 @@ def grade(
         variants=variants,
         own=None if own is None else own.resolve(),
         limits=tuple(limit or ()),
+        site=site,
         resume=resume,
         allow_unsafe=allow_unsafe,
     )

@@ -125,7 +125,7 @@ const cell = (value) => {
   return size < 1e-12 ? "0" : shown(size < 1e-3 ? Number(value.toPrecision(1)) : value);
 };
 const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-const grid = (rows, caption) => `<table role="grid"><caption>${typeset(caption)}</caption><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
+const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
 const start = (root) => {
   longest = LONG;
   const life = LIFE, values = structuredClone(life.values);
@@ -198,7 +198,7 @@ const start = (root) => {
     if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, or takes a root or a logarithm that does not exist. Change one."];
     if (own.fail) return ["lost", `On these numbers the equation as printed does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
-    if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. Point at a number to see what it is made of${life.inputs.length ? ", change what you like" : ""}, or try a mistake.`];
+    if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. ${life.inputs.length ? "Change what you like, or try" : "Try"} a mistake.`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;
@@ -212,9 +212,11 @@ const start = (root) => {
     const wrong = form ? life.forms[form] : null;
     find("formula").innerHTML = typeset(life.forms[form].math);
     find("formula").classList.toggle("alv-wrong", Boolean(wrong));
-    find("named").textContent = wrong ? `Not the equation: ${wrong.name}` : "As printed";
     find("named").classList.toggle("alv-wrong", Boolean(wrong));
-    for (const button of root.querySelectorAll("[data-form]")) button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
+    for (const button of root.querySelectorAll("[data-form]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.form) === form));
+      if (Number(button.dataset.form) === form) find("named").innerHTML = wrong ? `Not the equation: ${button.innerHTML.slice(2)}` : "As printed";
+    }
     let $, right, found, problem = wrong?.problem;
     try {
       ({ $, found: right } = judged(life, life.forms[0], values));
@@ -225,6 +227,7 @@ const start = (root) => {
     }
     if (renewed) find("inputs").innerHTML = inputs(); // else a field would be taken away under the fingers
     find("derived").innerHTML = derived($);
+    find("more").hidden = !find("derived").innerHTML;
     find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
     const [state, text] = problem ? ["shown", `This form cannot be computed on these numbers: ${escaped(problem)}.`] : verdict(wrong, found, right);
     find("verdict").innerHTML = text;
@@ -293,6 +296,7 @@ const start = (root) => {
     control.removeAttribute("aria-invalid");
     if (!places.length) values[key] = value;
     else {
+      values[key] = structuredClone(values[key]); // another matrix: products of one that was met before are known
       const inner = picked(values[key], places.slice(0, -1).map(Number));
       (inner.column ?? inner)[places[places.length - 1]] = value;
     }
@@ -306,7 +310,13 @@ const start = (root) => {
     const one = event.target.closest("td, input[data-at]")?.closest("td");
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
     const field = event.target.tagName === "INPUT";
-    if (event.key === "Enter" && field) return change(event.target, event.target.value) && draw(false);
+    if (event.key === "Enter" && field) { // as in a sheet of numbers: on to the next
+      if (!change(event.target, event.target.value)) return;
+      draw(false);
+      const fields = [...root.querySelectorAll("input[data-at]")];
+      fields[fields.indexOf(event.target) + 1]?.focus();
+      return;
+    }
     if (!one || down === undefined || (field && right)) return;
     const next = one.closest("tbody").rows[one.parentNode.rowIndex - one.closest("tbody").rows[0].rowIndex + down]?.cells[one.cellIndex + right];
     if (!next) return;
@@ -314,7 +324,10 @@ const start = (root) => {
     (next.querySelector("input, button") ?? next).focus();
   });
   root.addEventListener("pointerover", (event) => point(event.target));
-  root.addEventListener("focusin", (event) => point(event.target));
+  root.addEventListener("focusin", (event) => {
+    if (event.target.matches("input[data-at]")) event.target.select(); // typing replaces the number
+    point(event.target);
+  });
   root.addEventListener("click", (event) => {
     const member = event.target.closest(".alv-member"), button = event.target.closest("[data-form]");
     if (member) {

@@ -28,12 +28,14 @@ from attn_course.game.sides import Chain, keys_of, values_of
 HERE = Path(__file__).parent
 CALLED, JOINED = re.compile(r"\b[on]\.(\w+)\("), re.compile(r"^  (\w+)[:,]", re.MULTILINE)
 SHORT = 36  # characters of a side that stands above its table
+LOWER = re.compile(r"(?<=\b[A-Za-z])_(\w+)")  # in words: the rows of W_O
 SIDES = ("left side", "right side")
 CONTROLS = """<p class="attn-title">{title}</p>
 <p class="alv-named"></p>
 <div class="alv-formula"></div>
 <div class="alv-forms" role="group" aria-label="The equation, and known mistakes">{buttons}</div>
-<div class="alv-given"><div class="alv-inputs"></div><div class="alv-derived"></div></div>
+<div class="alv-given"><div class="alv-inputs"></div></div>
+<details class="alv-more"><summary>More: what follows from them</summary><div class="alv-derived"></div></details>
 <div class="alv-sides"></div>
 <p class="alv-verdict" role="status"></p>
 <div class="attn-buttons"><button type="button" class="alv-some" hidden>Show such numbers</button>
@@ -99,7 +101,8 @@ def card(life: Life) -> str:
 
 
 def _button(form: Form) -> str:
-    return f"✗ {escape(numbers.cite(form.name))}" if form.name else "✓ as printed"
+    said = LOWER.sub(r"<sub>\1</sub>", escape(numbers.cite(form.name)))
+    return f"✗ {said}" if form.name else "✓ as printed"
 
 
 # ---- The life of an equation as JavaScript
@@ -176,10 +179,9 @@ def _is_side(node: Node, name: str) -> bool:
 
 def _form(form: Form, sides: list[str], chains: list[str], printed: list[str]) -> str:
     said = [f"M[{_placed(packed(mathml(statement)), printed)}]" for statement in statements(form.latex)]
-    about: dict[str, Any] = {"name": numbers.cite(form.name)}
-    about |= {"problem": form.problem} if form.problem else {}
+    problem = f"problem:{_json(form.problem)}," if form.problem else ""
     places = [_placed(chain_source(chain, sides), chains) for chain in form.chains]
-    return f"{_json(about)[:-1]},math:{'+'.join(said)},chains:[{','.join(f'C[{place}]' for place in places)}]}}"
+    return f"{{{problem}math:{'+'.join(said)},chains:[{','.join(f'C[{place}]' for place in places)}]}}"
 
 
 def chain_source(chain: Chain, sides: list[str]) -> str:

@@ -216,7 +216,7 @@ function drawNav(desk) {
   const nav = desk.one("nav");
   const now = desk.mode === "level" ? `level ${desk.level}` : desk.mode;
   if (!nav.children.length) {
-    const chip = (id, text, label, click) => make("button", { "data-id": id, "aria-label": label, click }, text);
+    const chip = (id, text, label, click) => make("button", { "data-id": id, "aria-label": label.includes(text) ? label : `${text}: ${label}`, click }, text);
     nav.append(
       chip("meet", "Meet it", "Meet the machine", () => startMode(desk, "meet")),
       ...MACHINE.levels.map(({ title }, n) => chip(`level ${n}`, String(n + 1), `Level ${n + 1}: ${title}`, () => startLevel(desk, n))),

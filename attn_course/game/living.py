@@ -295,7 +295,8 @@ class _Finder:
             return "whole"
         if (every > 0).all() and (every < 1).all():
             return "share"
-        return "positive" if (every > 0).all() else "any"
+        above = [bool((one > 0).all()) for one in some if one.any()]  # a sum that is 0 before the first step is positive after it
+        return "positive" if above and all(above) else "any"
 
     def free(self) -> list[str]:
         """Return the symbols that are neither fixed nor follow from others."""

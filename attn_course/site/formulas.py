@@ -91,8 +91,14 @@ def _visit_inline(translator: Any, node: nodes.Element) -> None:
     long = " long" if len(latex) > LONG else ""
     with _told(node):
         typeset = translator.builder.app.typeset(latex, display=False, small=_puts_numbers_in(translator))
-        translator.body.append(f'<span class="math{long}">{typeset}</span>')
+        translator.body.append(f'<span class="math{long}">{typeset}</span>{_glue(node)}')
     raise nodes.SkipNode
+
+
+def _glue(node: nodes.Element) -> str:
+    """Return what keeps the comma or colon behind a formula on the formula's line: a word joiner."""
+    after = node.next_node(descend=False, siblings=True)
+    return "&#8288;" if isinstance(after, nodes.Text) and after.astext()[:1] in tuple(",.;:!?)") else ""
 
 
 def _visit_block(translator: Any, node: nodes.Element) -> None:

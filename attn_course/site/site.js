@@ -1,13 +1,13 @@
-// A number opens its formula in place; "Eq. (4.3)" shows it; the map marks what is joined; #wrong=2 opens a mistake.
+// A number opens its formula in place; "Eq. (4.3)" shows it; the map marks what is joined; #wrong=2, or its name, opens a mistake.
 "use strict";
 (() => {
   const root = document.documentElement.dataset.content_root || "./";
   const folder = `${root}_static/alive/`;
 
   function openMistake() {
-    const wanted = /wrong=(\d+)/.exec(location.hash);
-    const button = wanted && document.querySelector(`.attn-explorable [data-form="${wanted[1]}"]`);
-    if (button) button.click();
+    const wanted = decodeURIComponent(/wrong=(.*)/.exec(location.hash)?.[1] ?? "");
+    for (const button of document.querySelectorAll(".attn-explorable [data-mistake]"))
+      if ([button.dataset.form, button.textContent.slice(2)].includes(wanted)) button.click();
   }
 
   // ---- A number opens its formula in place, where that is alive
@@ -71,6 +71,39 @@
   }
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, mark);
 
+  // ---- A line of code that is too long for a phone or a sheet goes on further in (site.css)
+  function wrapCode() {
+    for (const code of document.querySelectorAll(".cell_input pre")) {
+      const lines = code.innerHTML.replace(/\n$/, "").split("\n").map((line) => {
+        const inside = /^(?:<[^>]*>)*( *)/.exec(line)[1].length;
+        return `<span class="code-line" style="--inside:${inside}ch">${line}\n</span>`;
+      });
+      code.innerHTML = lines.join("");
+    }
+  }
+
+  // ---- What a drawing lights is in view, where the drawing is wider than the page
+  function showLit() {
+    for (const frame of document.querySelectorAll(".attn-frame")) {
+      const lit = [...frame.querySelectorAll(":is(.attn-box, .attn-matrix, .attn-node).attn-lit")].map((one) => one.getBoundingClientRect());
+      const [left, right] = [Math.min(...lit.map((one) => one.left)), Math.max(...lit.map((one) => one.right))];
+      if (lit.length) frame.scrollLeft += (left + right - frame.clientWidth) / 2 - frame.getBoundingClientRect().left;
+    }
+  }
+
+  // ---- On paper the title stands at the foot of each page
+  const foot = document.createElement("style");
+  foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }`;
+  document.head.append(foot);
+
   addEventListener("hashchange", openMistake);
+  // ---- A fold is called what it says, not "Toggle hidden content"
+  function nameFolds() {
+    for (const fold of document.querySelectorAll("details.hide > summary")) fold.removeAttribute("aria-label");
+  }
+
+  addEventListener("DOMContentLoaded", wrapCode);
+  addEventListener("DOMContentLoaded", nameFolds);
+  addEventListener("load", showLit);
   addEventListener("load", openMistake);
 })();

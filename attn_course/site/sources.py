@@ -45,7 +45,9 @@ Point at an equation, or move to it with Tab: what it rests on is framed, what r
 INDEX = """# Own attention
 
 Derive attention, implement it, debug it and make it fast. {lessons} lessons, each a notebook; every numbered formula is computed with
-random numbers before it is printed, and most of them you can play with on their own page.
+random numbers before it is printed, and most of them you can play with, like this one:
+
+{alive}
 
 {table}
 
@@ -226,7 +228,7 @@ class Sources:
         text = NAMED.sub(lambda found: f"[{numbers.eq(found[1])}]({up}eq/{found[1]}.md)" if found[1] in self._labels else found[0], text)
         return scripts(text)
 
-    def _card(self, equation: Equation) -> str:
+    def _card(self, equation: Equation, up: str = "../") -> str:
         try:
             life = life_of(equation.label)
         except StaysStill:
@@ -234,7 +236,7 @@ class Sources:
         markup, style, script = joined_parts(packed(card(life)))
         (self.folder / "_static" / "alive" / f"{equation.label}.js").write_text(script, encoding="utf-8")
         (self.folder / "_static" / "alive.css").write_text(style, encoding="utf-8")
-        return _raw(f'{markup}\n<script src="../_static/alive/{equation.label}.js"></script>')
+        return _raw(f'{markup}\n<script src="{up}_static/alive/{equation.label}.js"></script>')
 
     @cached_property
     def _labels(self) -> set[str]:
@@ -276,20 +278,21 @@ class Sources:
             lines.append(f"## {numbers.title(slug)}\n\n{_raw(f'<div class=map-lesson>{chips}</div>')}")
         return "\n\n".join(lines)
 
-    def _lessons(self) -> Iterator[tuple[str, str]]:
-        yield "lesson", "what it is about"
-        yield "---", "---"
+    def _lessons(self) -> Iterator[tuple[str, str, str]]:
+        yield "lesson", "what it is about", "minutes"
+        yield "---", "---", "--:"
         for unit in self.units:
             if unit.folder == "notebooks":
                 number, title = f"{int(numbers.lesson_number(unit.slug)):02d}", numbers.title(unit.slug)
                 exercises = f" · [exercises]({unit.slug}-exercises.ipynb)" if numbers.names("tasks", unit.slug) else ""
-                yield f"[{number} {title}]({unit.slug}.ipynb)", f"{unit.lesson.about}; {unit.lesson.minutes} minutes{exercises}"
+                yield f"[{number} {title}]({unit.slug}.ipynb)", f"{unit.lesson.about}{exercises}", str(unit.lesson.minutes)
 
     def _index(self) -> str:
         pages = [page_of(unit) for unit in self.units]
         lessons = [page for page in pages if not page.endswith("-exercises")]
         return INDEX.format(
             lessons=len(lessons),
+            alive=self._card(REGISTRY.get_equation("attention"), ""),
             table="\n".join(f"| {' | '.join(row)} |" for row in self._lessons()),
             toc_lessons="\n".join(lessons),
             toc_exercises="\n".join(page for page in pages if page not in lessons),

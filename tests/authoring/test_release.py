@@ -24,6 +24,7 @@ from attn_course.authoring.release import ENVIRONMENT, release, without_reasons
 from attn_course.authoring.render import render
 from attn_course.commands.course import is_course
 from attn_course.language.getting import BESIDE_THE_COURSE, NAME
+from attn_course.site import write_site
 from attn_course.tasks import all_tasks, get_task, lessons
 from attn_course.tasks.registry import declared_tasks
 
@@ -57,7 +58,13 @@ def test_it_holds_what_students_need_and_nothing_of_the_solutions(handout):
     for exercise in (handout / "exercises").iterdir():
         assert exercise.read_bytes() == (ROOT / "exercises" / exercise.name).read_bytes()
         assert not any(cell.get("outputs") for cell in nbformat.read(exercise, as_version=4).cells)
-    assert not list(handout.rglob("*.pyc"))
+    assert not [*handout.rglob("*.pyc"), *handout.rglob("*.woff2")]
+
+
+def test_the_site_is_not_built_of_what_students_have(monkeypatch, tmp_path):
+    monkeypatch.setattr("attn_course.site.HERE", tmp_path)
+    with pytest.raises(AuthoringError, match="built in a checkout of the course"):
+        write_site(ROOT, tmp_path / "site")
 
 
 def test_the_language_model_comes_along_where_the_package_looks_for_it(tmp_path):

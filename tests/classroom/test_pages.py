@@ -120,6 +120,13 @@ def test_a_formula_is_typeset_and_what_it_quotes_is_escaped():
     assert pages.typeset(r"\unknown{<b>}") == r"<code>\unknown{&lt;b&gt;}</code>"
 
 
+def test_feedback_leads_to_the_equation_on_the_site_and_opens_it_at_the_mistake():
+    told = Verdict("stable-softmax", "Title", False, 0, 1, "it is wrong", mistake="no maximum", equation="softmax")
+    marked = Marked("ann", "", "02.ipynb", "softmax", "graded", (told,))
+    assert 'href="https://course.org/eq/softmax.html#wrong=no%20maximum"' in feedback_page(marked, "https://course.org/")
+    assert "href" not in feedback_page(marked)
+
+
 def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(room):
     room.with_students(2)
     room.hand_in("s01", right="1")

@@ -107,7 +107,8 @@ def test_a_number_that_is_typed_changes_what_follows(page: Page):
     page.locator(f"{WEIGHTS} [data-at='s,0,0']").fill("-3")
     page.keyboard.press("Enter")
     assert text(page, "sides") != before
-    assert page.evaluate("document.activeElement.dataset.at") == "s,0,0"
+    assert page.evaluate("document.activeElement.dataset.at") == "s,0,1", "Enter goes on to the next number"
+    assert page.evaluate("getSelection().toString()") == page.locator(f"{WEIGHTS} [data-at='s,0,1']").input_value()
     assert "agree" in text(page, "verdict")
     page.locator(f"{WEIGHTS} [data-at='s,0,0']").fill("three")
     page.keyboard.press("Enter")
@@ -115,6 +116,15 @@ def test_a_number_that_is_typed_changes_what_follows(page: Page):
     assert page.locator(f"{WEIGHTS} [data-at='s,0,0']").get_attribute("aria-invalid") == "true"
     page.locator(f"{WEIGHTS} .alv-again").click()
     assert text(page, "sides") == before
+
+
+def test_all_zeros_typed_one_after_the_other_hide_a_mistake_in_a_product(page: Page):
+    mistake(page, "scaled after the softmax", "attention")
+    page.locator(f"{of('attention')} [data-at='V,0,0']").focus()
+    for _ in range(9):
+        page.keyboard.type("0")
+        page.keyboard.press("Enter")
+    assert text(page, "verdict", "attention").startswith("0 of 9 differ.")
 
 
 def test_numbers_that_hide_a_mistake_are_found_and_said_to_be_no_test(page: Page):
@@ -159,7 +169,7 @@ def test_keys_go_through_the_numbers(page: Page):
 
 def test_what_is_shown_has_names_for_a_screen_reader(page: Page):
     assert page.locator(f"{WEIGHTS} [data-at='s,1,2']").get_attribute("aria-label") == "s, row 2, column 3"
-    assert page.locator(f"{WEIGHTS} table caption").count() == page.locator(f"{WEIGHTS} table").count()
+    assert page.locator(f"{WEIGHTS} .alv-caption").count() == page.locator(f"{WEIGHTS} table").count()
     assert page.locator(f"{WEIGHTS} section").get_attribute("aria-labelledby") == "attn-alive-attention-weights-title"
     assert page.locator(f"{WEIGHTS} .alv-how").get_attribute("aria-live") == "polite"
 

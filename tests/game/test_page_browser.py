@@ -369,7 +369,15 @@ def test_the_tab_key_goes_down_the_page_and_meets_each_group_once(game):
     for _ in range(9):
         game.keyboard.press("Tab")
         stops.append(game.evaluate(FOCUSED))
-    assert stops[:7] == ["Meet the machine", "Hint", "Back to the start", "Skip to the levels", "X, the, alive", "one less", "one more"]
+    assert stops[:7] == [
+        "Meet it: Meet the machine",
+        "Hint",
+        "Back to the start",
+        "Skip to the levels",
+        "X, the, alive",
+        "one less",
+        "one more",
+    ]
     assert stops[7].startswith("queries, the, 0: 0")
     marks = game.locator(".attn-live :is(input, button, select, textarea, [tabindex='0'])").evaluate_all(
         "elements => elements.map(element => element.getAttribute('data-lm-suppress-shortcuts'))"

@@ -76,7 +76,10 @@ def covariance(weights: ArrayLike, rates: ArrayLike, numbers: ArrayLike) -> None
             above = y >= middle[1]
             said = f"token {index + 1}\n{number(one, 1)} times {number(float(area))}"
             place: dict[str, Any] = {"xytext": (0, 17 if above else -17), "textcoords": "offset points", "fontsize": LABEL_POINTS}
-            ax.annotate(said, (x, y), ha="center", va="bottom" if above else "top", **place)
+            near = abs(x - middle[0]) < np.ptp(across) / 4  # the dotted line: the words lean away from it
+            ax.annotate(
+                said, (x, y), ha=("right" if x < middle[0] else "left") if near else "center", va="bottom" if above else "top", **place
+            )
         ax.axvline(middle[0], color=INK, linewidth=1.0, linestyle=":")
         ax.axhline(middle[1], color=INK, linewidth=1.0, linestyle=":")
         ax.margins(0.3)

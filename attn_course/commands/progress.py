@@ -8,13 +8,17 @@ from typing import Annotated, Any
 from attn_course.commands.chapters import exercise_lessons
 from attn_course.commands.course import find_course
 from attn_course.commands.terminal import check_json_target, console, option, refusing, say, table, write_json
-from attn_course.files import write_atomically
+from attn_course.files import PROGRESS, write_atomically
 from attn_course.numbers import lesson_number, lesson_of, task_number, title
 
 PAGE = Path("work", "progress.md")
 REVIEW_AFTER = timedelta(days=7)
 MOST_TO_REVIEW = 5
 _BAR_WIDTH = 16
+_NONE = """# Where you are
+
+You have not passed a task yet. Begin [here]({begin}). Later this page says what comes next, and what to do again.
+"""
 _NOTHING = "Nothing waits to be done again: that begins a week after a task was passed."
 _PAGE = """# Where you are
 
@@ -64,8 +68,13 @@ def write_page(root: Path) -> list[str]:
     """Write the page that the lab opens; return what comes next and what to do again, a line each, once something has been passed."""
     from attn_course.checking.cells import exercise_files
 
-    chapters = _chapters(root)
     lessons = exercise_files(root / PAGE.parent / "lessons", "*.ipynb")
+    if not (root / PAGE).with_name(PROGRESS).exists():  # the tasks need not be loaded, and the lab opens a second earlier
+        begin = [f"lessons/{path.name}" for path in lessons.values()]
+        begin += [path.name for path in exercise_files(root / "exercises").values()]
+        write_atomically(root / PAGE, _NONE.format(begin=begin[0]))
+        return []
+    chapters = _chapters(root)
     rows = []
     for one in chapters:
         lesson, name = one["lesson"], f"{lesson_number(one['lesson']).zfill(2)} {title(one['lesson'])}"

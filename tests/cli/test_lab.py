@@ -121,7 +121,7 @@ def test_the_kernel_is_this_python_whatever_the_user_has_installed_and_the_first
     layout = request(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
     assert layout["main"]["current"] == "notebook:work/lessons/02_softmax.ipynb"
     assert layout["main"]["dock"]["widgets"] == ["markdownviewer-widget:work/progress.md", layout["main"]["current"]]
-    assert request(lab, "api/contents/work/progress.md")["content"].startswith("# Where you are\n\nNext: [")
+    assert request(lab, "api/contents/work/progress.md")["content"].startswith("# Where you are\n\nYou have not passed a task yet.")
     assert layout["left"]["current"] == "@jupyterlab/toc:plugin"  # its table of contents
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from attn_course.commands.progress import PAGE, what_comes_next, write_page
+from attn_course.files import PROGRESS
 from attn_course.tasks import Verdict, progress
 from tests.classroom import toy
 
@@ -69,9 +70,11 @@ def test_the_next_task_is_named_in_full_at_any_width(width, toy_course, attn_cou
 
 
 def test_what_was_passed_a_week_ago_is_to_be_done_again_until_it_is_tried(toy_course, attn_course):
+    assert write_page(toy_course) == []
+    assert "Begin [here](ex_97_toy.ipynb)" in (toy_course / PAGE).read_text(encoding="utf-8")
     for number in (1, 2):
         record(toy_course, number, passed=True)
-    file = toy_course / "work" / progress.FILE
+    file = toy_course / "work" / PROGRESS
     for days, asked in ((6, []), (8, ["twice"])):
         held = json.loads(file.read_text())
         held["tasks"]["twice"]["last"] = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")

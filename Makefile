@@ -33,7 +33,7 @@ help: ## print this list
 	@echo
 	@echo "  PYTHON=python3.12     the Python (3.11 or newer) that .venv is made with"
 	@echo "  MODEL=no              leave out the language model (93 MB): its lessons then show stored answers"
-	@echo "  TORCH_INDEX=URL       where pip takes torch from, to choose a CPU or a CUDA build (see README.md)"
+	@echo "  TORCH_INDEX=URL       where pip takes torch from, to choose a CPU or a CUDA build (see docs/learners-guide.md)"
 
 lab: $(VENV)/.runtime ## open the course in JupyterLab (installs it first)
 	@$(GET_MODEL)

@@ -10,6 +10,7 @@ from typing import Any
 
 WIDTH = 120  # of a line of stored data
 BROUGHT = Path(__file__).parent / "course"  # the built notebooks in a wheel; in a checkout they lie beside the package
+PROGRESS = ".progress.json"  # in work/: which tasks a learner has passed
 TEMPORARY = ".tmp-"  # how files begin that are being written; one that is left over may be deleted
 
 

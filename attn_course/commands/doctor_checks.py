@@ -150,7 +150,7 @@ def _gpus(found: dict[str, Any]) -> list[Finding]:
     """Say which GPUs torch can use, or why it can use none."""
     if not found["gpus"]:
         if found["cuda"] is None and shutil.which("nvidia-smi"):
-            mend = "README.md says how to choose a CUDA build"
+            mend = "https://pytorch.org/get-started/locally/ says how to choose a CUDA build"
             return [Finding("gpu", "note", "an NVIDIA driver is here, but this torch is built for the CPU only", mend)]
         return [Finding("gpu", "note", "no GPU found: the course runs on the CPU")]
     return [

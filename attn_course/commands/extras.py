@@ -1,7 +1,7 @@
 """What authors and teachers install beside the course, and what to say where it is missing."""
 
 EXTRAS = {"jupytext": "author", "nbclient": "author", "distributed": "class", "jinja2": "class"}  # package -> extra
-EXTRAS |= {"sphinx": "site", "sphinx_revealjs": "site", "genanki": "cards"}  # the first of them that is asked for
+EXTRAS |= {"docutils": "site", "sphinx": "site", "sphinx_revealjs": "site", "genanki": "cards"}  # the first of them that is asked for
 
 
 def missing_extra(error: Exception) -> str | None:

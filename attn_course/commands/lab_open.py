@@ -25,6 +25,7 @@ from attn_course.commands.lab_server import (
     wait_until_it_answers,
 )
 from attn_course.commands.lab_trust import trust_built
+from attn_course.commands.progress import write_page
 from attn_course.commands.terminal import BadInput, signals_interrupt
 
 LOG = PROFILE / "lab.log"
@@ -74,7 +75,7 @@ def open_course(
     with signals_interrupt():
         try:
             servers.append(_start(root, ip, first_port, token, options, log))
-            for line in trust_built(root):  # the server starts meanwhile
+            for line in [*trust_built(root), *_progress(root)]:  # the server starts meanwhile
                 say(line)
             at = first_port
             while not _answers(servers[-1], ip, at, token, start_timeout_s, log, may_move=port is None and len(servers) < PORT_ATTEMPTS):
@@ -115,6 +116,14 @@ def _model_to_get() -> str:
         return "" if model_path().is_file() else f"the language model is not here, and lessons show stored answers of it: {HOW}"
     except ModelMissing:
         return ""
+
+
+def _progress(root: Path) -> list[str]:
+    """Write the page that says what is done and what comes next; what that is, or why it cannot be told."""
+    try:
+        return write_page(root)
+    except (BadInput, OSError) as error:
+        return [str(error)]
 
 
 def _start(root: Path, ip: str, port: int, token: str, options: Sequence[str], log: Path) -> subprocess.Popen[bytes]:

@@ -11,6 +11,7 @@ from jupyter_core.paths import jupyter_config_dir
 
 from attn_course.commands.lab_files import PROFILE, exercises, write_json
 from attn_course.commands.lab_lessons import lesson_copies
+from attn_course.commands.progress import PAGE as PROGRESS
 from attn_course.files import write_atomically
 
 # Defaults only: what the learner has set in JupyterLab wins. The first line is what keeps the news pop-up away.
@@ -100,18 +101,19 @@ def _kernel() -> dict[str, Any]:
 
 
 def _first_layout(root: Path) -> dict[str, Any]:
-    """Return the layout of a first visit: the first lesson (the first exercises if there is none), the table of contents."""
+    """Return the layout of a first visit: what is done, in front the first lesson (else exercises), and the table of contents."""
     pages = [path.relative_to(root).as_posix() for path in lesson_copies(root).values()]
     first = pages + [f"work/{path.name}" for path in exercises(root)]
-    notebook = f"notebook:{first[0]}"
+    notebook, page = f"notebook:{first[0]}", f"markdownviewer-widget:{PROGRESS.as_posix()}"
     layout = {
-        "main": {"dock": {"type": "tab-area", "currentIndex": 0, "widgets": [notebook]}, "current": notebook},
+        "main": {"dock": {"type": "tab-area", "currentIndex": 1, "widgets": [page, notebook]}, "current": notebook},
         "left": {"collapsed": False, "visible": True, "current": TABLE_OF_CONTENTS, "widgets": ["filebrowser", TABLE_OF_CONTENTS]},
         "right": {"collapsed": True, "visible": True, "widgets": []},
         "relativeSizes": [0.24, 0.76, 0],
     }
     opened = {"data": {"path": first[0], "factory": "Notebook"}}
-    data = {"layout-restorer:data": layout, "file-browser-filebrowser:cwd": {"path": ""}, notebook: opened}
+    shown = {"data": {"path": PROGRESS.as_posix(), "factory": "Markdown Preview"}}
+    data = {"layout-restorer:data": layout, "file-browser-filebrowser:cwd": {"path": ""}, notebook: opened, page: shown}
     return {"data": data, "metadata": {"id": "default"}}
 
 

@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from attn_course.files import locked, write_atomically
+from attn_course.files import PROGRESS, locked, write_atomically
 from attn_course.tasks.core import Verdict
 
-FILE = ".progress.json"
 LOCK = ".progress.lock"
 PATIENCE_S = 30.0  # an update takes milliseconds
 FIELDS = {"passed": bool, "points": int, "max_points": int, "attempts": int, "last": str}  # of each task
@@ -33,7 +32,7 @@ def load(root: Path) -> dict[str, dict[str, Any]]:
 
     Raises ValueError if the record is damaged; it is never overwritten then.
     """
-    path = root / "work" / FILE
+    path = root / "work" / PROGRESS
     if not path.exists():
         return {}
     try:
@@ -41,7 +40,7 @@ def load(root: Path) -> dict[str, dict[str, Any]]:
         if not all(type(entry[field]) is kind for entry in tasks.values() for field, kind in FIELDS.items()):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"work/{FILE} must be the JSON that attn-course wrote; it is damaged: mend it or delete it") from None
+        raise ValueError(f"work/{PROGRESS} must be the JSON that attn-course wrote; it is damaged: mend it or delete it") from None
     return dict(tasks)
 
 
@@ -67,4 +66,4 @@ def _add(verdict: Verdict, root: Path) -> None:
         "attempts": before.get("attempts", 0) + verdict.counts,
         "last": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    write_atomically(root / "work" / FILE, json.dumps({"tasks": tasks}, indent=1, sort_keys=True))
+    write_atomically(root / "work" / PROGRESS, json.dumps({"tasks": tasks}, indent=1, sort_keys=True))

@@ -59,7 +59,8 @@ def test_conflict_markers_of_git_are_named_in_both(toy_course, grader):
 
 
 def test_the_line_of_the_readme_runs_files_that_other_tools_saved(root, tmp_path):
-    (line,) = re.findall(r"`pytest (--nbval [^`]+) work/ex_02_softmax\.ipynb`", (root / "README.md").read_text(encoding="utf-8"))
+    guide = (root / "docs" / "learners-guide.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"`pytest (--nbval [^`]+) work/ex_02_softmax\.ipynb`", guide)
     for name in ("python3-of-vs-code", ""):
         metadata = {"kernelspec": {"name": name, "display_name": "Python", "language": "python"}} if name else {}
         book = {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": [toy.cell("x = 1", "a")]}

@@ -50,7 +50,7 @@ def broken_command(monkeypatch):
     """Make `attn-course progress` raise what a test chooses."""
 
     def break_it(error):
-        def raise_it():
+        def raise_it(*_: object):
             raise error
 
         monkeypatch.setattr("attn_course.commands.progress._chapters", raise_it)

@@ -74,7 +74,7 @@ def test_lessons_and_work_are_listed_and_nothing_else_and_the_token_is_asked_for
     lab, _ = served
     for folder, names in (
         ("", {"README.md", "work"}),
-        ("work", {"lessons", "ex_02_softmax.ipynb", "ex_03_scaling.ipynb"}),
+        ("work", {"lessons", "progress.md", "ex_02_softmax.ipynb", "ex_03_scaling.ipynb"}),
         ("work/lessons", {"02_softmax.ipynb", "03_scaling.ipynb"}),
     ):
         assert {item["name"] for item in request(lab, f"api/contents/{folder}")["content"]} == names
@@ -120,6 +120,8 @@ def test_the_kernel_is_this_python_whatever_the_user_has_installed_and_the_first
     assert found["kernelspecs"]["python3"]["spec"]["argv"][0] == sys.executable
     layout = request(lab, "lab/api/workspaces/default")["data"]["layout-restorer:data"]
     assert layout["main"]["current"] == "notebook:work/lessons/02_softmax.ipynb"
+    assert layout["main"]["dock"]["widgets"] == ["markdownviewer-widget:work/progress.md", layout["main"]["current"]]
+    assert request(lab, "api/contents/work/progress.md")["content"].startswith("# Where you are\n\nYou have not passed a task yet.")
     assert layout["left"]["current"] == "@jupyterlab/toc:plugin"  # its table of contents
 
 

@@ -3,12 +3,11 @@
 import re
 from pathlib import Path
 
-import numpy as np
-import pytest
-
+from attn_course import numbers
 from attn_course.authoring.course import units
+from attn_course.game.alive import life_of
 from attn_course.tasks import all_tasks, check
-from attn_course.tasks.notebook import CheckFailed
+from tests.project.pictures import ALIVE, MISTAKE, refused, weights_of_last
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| (\d\d) \| \[(.+?)\]\((notebooks/.+?)\) \| \[(\d+) tasks, (\d+) points\]\((exercises/.+?)\) \|", re.MULTILINE)
@@ -27,19 +26,31 @@ def test_every_lesson_has_a_row_with_its_title_tasks_and_points():
 
 
 def test_the_samples_of_a_check_are_what_it_prints(capsys):
-    def weights(scores, axis):
-        unnormalised = np.exp(scores - scores.max(axis=axis, keepdims=True))
-        return unnormalised / unnormalised.sum(axis=axis, keepdims=True)
-
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "learners-guide.md").read_text(encoding="utf-8")
     (failed,) = re.findall(r'```text\ncheck\("stable-softmax", my_softmax\)\n\n(.+?)\n```', text, re.DOTALL)
     (passed,) = re.findall(r"in plain text one line: `(.+?)`", text)
-    with pytest.raises(CheckFailed) as raised:
-        check("stable-softmax", lambda scores, axis: weights(scores, -1))
     begun, rest = failed.split(" ...\n")
-    said = str(raised.value)
+    said = str(refused())
     assert said.startswith(begun)
     assert said.splitlines()[1:] == rest.splitlines()
     capsys.readouterr()
-    check("stable-softmax", weights)
+    check("stable-softmax", lambda scores, axis: weights_of_last(scores.swapaxes(axis, -1), -1).swapaxes(axis, -1))
     assert capsys.readouterr().out == f"{passed}\n"
+
+
+def test_the_pictures_show_what_the_cards_say():
+    alive, red = re.findall(r"!\[(.+?)\]\(docs/images/\w+\.png\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert alive.startswith(f"{numbers.eq(ALIVE)} as a card")
+    assert f"“{MISTAKE}” pressed: 9 of 9 results differ" in alive
+    assert MISTAKE in [form.name for form in life_of(ALIVE).forms]
+    title, mistake = re.fullmatch(r"Task (.+): not right yet\. This is the mistake “(.+)”, .*", red).groups()
+    verdict = refused().verdict
+    assert title == f"{numbers.task_number(verdict.task)}, {verdict.title}"
+    assert mistake == verdict.mistake.replace("`", "")
+
+
+def test_it_fits_a_screen_but_for_what_is_folded():
+    shown = re.sub(r"<details>.*</details>", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(re.sub(r"!\[.+?\]", "", shown).split()) < 330
+    assert re.findall(r"\]\(([\w/.-]+)", shown) != []
+    assert [link for link in re.findall(r"\]\(([\w/.-]+)", shown) if not (ROOT / link).exists()] == []

@@ -84,5 +84,5 @@ def test_what_only_the_pins_are_bound_by_holds_for_them(root, pinned):
 def test_what_is_missing_without_an_extra_is_said_of_all_that_only_it_brings(root):
     extras = project(root)["optional-dependencies"]
     listed = {Requirement(line).name for extra in ("author", "class") for line in extras[extra]}
-    assert set(EXTRAS) == listed | {"sphinx", "sphinx_revealjs", "genanki"}
+    assert set(EXTRAS) == listed | {"docutils", "sphinx", "sphinx_revealjs", "genanki"}
     assert all(package.replace("_", "-") in {Requirement(line).name for line in extras[extra]} for package, extra in EXTRAS.items())

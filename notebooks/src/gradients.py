@@ -4,15 +4,15 @@
 # Training nudges queries, keys and values to make a loss fall. **How does the loss react to each number, and what does attention then
 # learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 57 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
 # ## A row of sevenths
 #
 # In "the cat sat because it was tired" the query of "because" is zero. So its scores are 0, its weights are $\frac17$, and its output $z$
-# is the mean of the values. A loss wants more of their first feature and less of the second: $L = -z_1 + 2 z_2$. The cell moves one score
-# at a time, a thousandth up and down, and prints the rate of the loss. **Predict** for which words the loss falls when the score rises.
+# is the mean of the values. A loss wants a large $z_1$ and a small $z_2$: $L = -z_1 + 2 z_2$. The cell moves one score at a time, a
+# thousandth up and down, and prints the rate of the loss. **Predict** for which words the loss falls when the score rises.
 
 # %% id="hook-code" tags=["predicted"]
 import numpy as np
@@ -52,9 +52,9 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# Let a differentiable loss $L$ depend on the output $Z$, and on everything before $Z$ only through $Z$. What comes after $Z$ gives us
+# Let a differentiable loss $L$ depend on queries, keys and values only through the output $Z$. What comes after $Z$ gives us
 # $dZ$: for the loss above, the row of "because" is $(-1, 2)$. Now take any one number $x$ that goes into $Z$, and write $dx$ for the
-# derivative of $L$ by it. By the chain rule,
+# derivative of $L$ with respect to $x$, which is not a small change of $x$. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 
@@ -128,7 +128,8 @@ figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 #
 # </details>
 #
-# Every row of the true $dS$ sums to 0, because raising all scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
+# Every row of the true $dS$ sums to 0, because $\sum_j p_{ij}\, (dP_{ij} - \delta_i) = \delta_i - \delta_i$: raising all scores of
+# a row equally changes no weight, {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
@@ -223,9 +224,9 @@ def backward(query, key, value, d_output):
 # were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull request
 # 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
 #
-# We use **differences**, as in the first cell: move one number a step up and a step down, and divide the change of the loss by both steps.
-# This needs nothing but the forward pass. `check_gradient` does it for every entry, with the loss $\sum_{ia} dZ_{ia} Z_{ia}$ for a fixed
-# random $dZ$, which is its gradient at the output. (Section {section}`deeper-step` finds planted mistakes in this way.)
+# We use **differences**, as in the first cell: move one number a step up and a step down, and divide the change of the loss by twice the
+# step. `check_gradient` does it for every entry, with a fixed random $dZ$ and the loss $\sum_{ia} dZ_{ia} Z_{ia}$, whose gradient by the
+# output is $dZ$. (Section {section}`deeper-step` finds planted mistakes.)
 
 # %% id="check-all"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -244,8 +245,8 @@ print(checking.check_gradient(backward, arrays, d_z))
 # ## Teach "it" whom it stands for
 #
 # In *cat saw clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that, with your
-# backward pass and nothing else? "It" is the same in every sentence, so we let the last word ask, and the three words before "because"
-# answer. Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
+# backward pass and nothing else? What differs is the last word, so we let it ask in the place of "it", and the three words before
+# "because" answer. Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product
@@ -264,13 +265,13 @@ for animal, thing, last in product(animals, things, lasts):
 
 # %% [markdown] id="train-loss"
 # **The model.** Each word gets a query and a key of its own, four random numbers each, and a value with one place for every word, all
-# zeros. The last word asks, and out comes $z$, with a number for every word: the larger it is, the likelier that this word is meant.
+# zeros. The last word asks, and out comes $z$, with a number for every word: the larger, the likelier that this word is meant.
 #
-# **The loss.** A softmax turns $z$ into probabilities, and we pay minus the logarithm of that of the right word, $m$. This is
+# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right word, $m$. This is
 # $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, less 1 at
 # the right word.
 #
-# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients.
+# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients (the step size is 1).
 
 
 # %% id="train-code"
@@ -291,11 +292,12 @@ def train(seed, steps=840):
 
 
 # %% [markdown] id="train-bar"
-# How good must it be to show that it looks at the last word? A model that ignores it must give the same answer for all six last words.
-# Three of them mean the one noun and three the other, so it is right at most half of the time: for 12 of the 24 that are held out.
+# How good must it be to show that it looks at the last word? A model that ignores it must give one answer to the six sentences that differ
+# only there. Three of them mean the one noun and three the other, so it is right in at most half of them: in 12 of the 24 that are held out.
+# **Predict** how many of the 24 ours gets right.
 
 
-# %% id="train-run"
+# %% id="train-run" tags=["predicted"]
 def how_many(tables, wanted):
     queries, keys, values = tables
     right = 0
@@ -312,8 +314,11 @@ for seed in range(3):
     for name, part in (("read", read), ("held out", held_out)):
         print(f"{name:8s} {how_many(tables, part)} of {len(part)} right")
 
+# %% [markdown] id="train-answer" tags=["answer"]
+# It gets all 24 right, from each of the three starts.
+
 # %% [markdown] id="train-map-question"
-# All 24 come out right, from each of the three starts. But "cat" and "clock" never stood together in what was read. How can attention
+# But "cat" and "clock" never stood together in what was read. How can attention
 # know? Here are the scores that the last words give to the others, before and after training:
 
 # %% id="train-map"
@@ -324,8 +329,8 @@ for steps in (0, 840):
 figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *scores)
 
 # %% [markdown] id="train-notice"
-# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, the gradient
-# asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys.
+# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step
+# against the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys.
 
 # %% [markdown] id="train-keys"
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
@@ -359,8 +364,8 @@ verify_lesson("gradients")
 # - Test a backward pass by differences, on inputs whose sizes all differ.
 
 # %% [markdown] id="summary-next"
-# We asked how the loss reacts to each number, and what attention then learns to look at. The gradient asks for higher scores where a
-# value beats the present mixture. The queries and keys, which many scores share, decide whether and how far the scores follow. Now come the
+# We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
+# scores where a value beats the present mixture. The queries and keys, which many scores share, decide whether and how far the scores follow. Now come the
 # [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients on to the matrices
 # that make queries, keys and values.
 

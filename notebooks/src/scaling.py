@@ -6,7 +6,7 @@
 # layers. The cell prints the perplexity on four texts: roughly, between how many next words the model hesitates.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 58 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"
@@ -22,8 +22,8 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 # ## Softmax sees one row
 #
 # Look at a row that we can follow by hand. In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key
-# $(2, 0, 0, 2)$. Their dot product is 8, and divided by 2 it is 4. (In lesson {lesson}`start` queries had three numbers, and we took 2
-# for $\sqrt 3$. With four numbers it is exactly $\sqrt 4$.)
+# $(2, 0, 0, 2)$. Their dot product is 8, and divided by 2 it is 4. (In lesson {lesson}`start` we took 2 for $\sqrt 3$;
+# here it is exactly $\sqrt 4$.)
 
 # %% id="hook-code"
 import numpy as np
@@ -48,7 +48,7 @@ for row in zip(keys, dots, *weights, strict=True):
 # $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two
 # scores in one row. If we shift the whole row, no lead changes, and no weight.
 #
-# "Cat" deserves its lead. But the queries and keys of a new layer are random numbers. How large are the leads that chance hands out?
+# "Cat" deserves its lead, but the queries and keys of a new layer are random numbers. How large are the leads that chance hands out?
 # In the machine, the division stands between the scores and the softmax:
 
 # %% id="machine"
@@ -80,7 +80,7 @@ figures.machine()
 #
 # $$\mathbb{E}\bigl[ (q \cdot \tilde k)^2 \bigr] = \sum_i \sum_j q_i\, q_j\, \mathbb{E}[\tilde k_i \tilde k_j]$$
 #
-# The last factor is the covariance of two entries of the key: 0 if $i \ne j$, and $\sigma_k^2$ if $i = j$. So
+# The last factor is the covariance of two entries of the key: 0 if $i \ne j$, and $\sigma_k^2$ if $i = j$. So, over the keys of this one query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
 
@@ -103,7 +103,9 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # %% [markdown] id="scale"
 # ## The scale
 #
-# Each product $q_i k_i$ has the mean 0 and the mean square $1 \cdot 1$, and different products are uncorrelated, so their variances add:
+# Over all queries and keys it is $d_k$, too: each product $q_i k_i$ has the mean 0 and the mean square $1 \cdot 1$. Different products are
+# uncorrelated, since $\mathbb{E}[q_i k_i q_j k_j] = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] = 0$, so
+# their variances add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -185,13 +187,13 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # Those who introduced the scale wrote (Vaswani et al., 2017): "We suspect that for large values of $d_k$, the dot products grow large in
 # magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us put it on trial.
 #
-# An example has 16 items with 16 random features and a value each. The query is one of the items, turned by a fixed rotation, and the
+# An example has 16 items, each with 16 random features and a value of four random numbers. The query is one of the items, turned by a fixed rotation, and the
 # output should be that item's value. $W_Q$ and $W_K$, with $d_k = 64$, learn from the squared error, until the right item has the largest
 # weight in more than 90 % of new examples.
 
 # %% [markdown] id="slow-predict"
 # We train three layers by gradient descent (SGD) on 32 new examples a step: **scaled**, with scores of variance 1; **unscaled**, from the
-# same matrices, with variance 64; and the twin, which does not divide but starts from $W'$. Each gets the best of eight step sizes.
+# same matrices, with variance 64; and the twin, which does not divide but starts from $W'$. Each gets the best of eight step sizes, one for both matrices.
 # **Predict**: does the twin keep up with the scaled layer, or with the unscaled one?
 
 # %% id="task-code" tags=["predicted"]
@@ -210,9 +212,10 @@ for kind in experiments.LAYERS:
 
 # %% [markdown] id="silent"
 # So the start is to blame. Is it because of small gradients? A query changes $W_Q$ and $W_K$ only through the gradient $g$ of its loss by
-# its scores. That is $g = J a$, where $a$ is the gradient by its weights $w$ and $J = \mathrm{diag}(w) - w\, w^\top$,
-# {eq}`softmax-jacobian`. Where one key has nearly all the weight, $J$ is near 0. We call a query **silent** if its $g$ is shorter than
-# 0.01. What share of 2,048 queries is silent before the first step, and how long is $g$ on average?
+# the numbers that enter the softmax. That is $g = J^\top a = J a$, where $a$ is the gradient by its weights $w$ and
+# $J = \mathrm{diag}(w) - w\, w^\top$ is symmetric ({eq}`softmax-jacobian`, where $w$ was called $s$). Where one key has nearly all the
+# weight, $J$ is near 0. (The scale behind $g$ is one factor for all queries, which the step size can make up for.) We call a query **silent** if its $g$ is shorter than 0.01. This is the share of silent ones among 2,048 queries
+# before the first step, and the mean length of $g$:
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
@@ -224,8 +227,8 @@ for what in ("silent", "mean length"):
 
 # %% [markdown] id="ways"
 # Without the scale a quarter has fallen silent before the first lesson. So we give them a voice, and train the unscaled layer anew: every
-# silent $g$ keeps its direction and gets the mean length of its batch. As a control we lengthen *others* by the same total: as many
-# queries that are not silent.
+# silent $g$ keeps its direction and gets the mean length of its batch. As a control we leave the silent ones alone and make the $g$ of as
+# many *others* longer, by the same amount in all.
 #
 # **Predict**: do the raised silent queries win back all of the steps that were lost, a part of them, or none? And the control?
 
@@ -283,8 +286,8 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
 # from how alike the tokens are. Your function needed neither.
 
 # %% [markdown] id="limits"
-# **What speaks against it.** Our trial was one small task; a third of the delay stayed; and the silence is not everywhere: without the
-# scale the mean gradient loses only a third of its length, and the mean norm of $J$ hardly falls (section {section}`measured`). We have not
+# **What speaks against it.** Our trial was one small task. Raising the silent queries left a third of the delay. And most queries are not
+# silent: without the scale the mean length of $g$ falls by a third only (section {section}`measured`). We have not
 # shown that variance 1 is the *best* start. SmolLM2 proves less than it seems. It was trained with the division, and dividing its
 # $W_Q$ by 8 would undo the damage exactly. Training has also moved it far from variance 1:
 
@@ -294,7 +297,7 @@ for which in (np.min, np.median, np.max):
     print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="holds"
-# So the division sets the start, and no more. Section {section}`similar` tells how today's large models hold their scores *during*
+# So the division sets the start and the length of the steps. It does not hold the scores where they start. Section {section}`similar` tells how today's large models hold their scores *during*
 # training.
 
 # %% id="verify-lesson"
@@ -460,8 +463,6 @@ figures.broken_assumptions(scaled)
 # entries, 1 for coins). A term is $q_i^2$, with the mean 1 and the mean square $\kappa$, so
 #
 # $$\mathbb{E}[q \cdot q] = d_k, \qquad \mathrm{Var}[q \cdot q] = (\kappa - 1)\,d_k \label{equal-query-key-moments}$$
-#
-# Lesson {lesson}`self_attention` meets this on the diagonal of its scores.
 
 # %% [markdown] id="kurtosis"
 # **Is a score normal?** Let all entries be independent and standard normal. With $q$ fixed, $q \cdot k$ is normal, with variance
@@ -491,7 +492,7 @@ print(f"kurtosis, independent: {(s**4).mean() / (s**2).mean() ** 2:.1f}")
 #
 # $$q \cdot k = \tfrac{1}{2} \bigl( \|q\|^2 + \|k\|^2 - \|q - k\|^2 \bigr) \label{dot-product-by-distance}$$
 #
-# Among vectors of given lengths, nearer ones have the larger dot product. The **cosine** removes the lengths. Put the law of cosines,
+# The **cosine** removes the lengths. Put the law of cosines,
 # $\|q - k\|^2 = \|q\|^2 + \|k\|^2 - 2 \|q\| \|k\| \cos\theta$, into {eq}`dot-product-by-distance`:
 #
 # $$\cos\theta = \frac{q \cdot k}{\|q\|\,\|k\|} \label{cosine-similarity}$$
@@ -566,8 +567,8 @@ for factor in (1, 100):  # of W_Q
 # %% [markdown] id="measured"
 # ## Deeper: the training, measured in full
 #
-# **Both optimizers, three widths.** Adam divides a running average of each entry's gradients by the root of one of their squares. Here are
-# the steps that each layer needs with its best step size, as means of three seeds; "factor in W_Q" is the twin. *Right* and *wrong* raise
+# **Both optimizers, three widths.** Adam divides a running average of each entry's gradients by the root of one of their squares. These are
+# the steps with the best step size, means of three seeds; "factor in W_Q" is the twin. *Right* and *wrong* raise
 # only the silent queries whose largest score is, or is not, the right item's. In *silent exchanged*, a second control, a silent $g$ gets
 # the length, but the direction of another silent one. The last two rows have another loss, minus the logarithm of the right item's weight.
 # Its gradient by the scores is $w_j$, less 1 for the right item, and has no factor $J$.

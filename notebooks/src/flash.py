@@ -368,7 +368,7 @@ print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 # %% [markdown] id="limits"
 # `forward`, `backward`, `step` and `d_scores` need nothing but NumPy, so take them with you. **Limits:** tiles change what is moved and
 # kept, but there are still $T_q T_k$ scores to compute, and in training each one twice. And NumPy cannot say what lies in which memory. A
-# program for a GPU can.
+# program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")

@@ -222,7 +222,7 @@ check("softmax-average-kernel", my_average)
 # %% [markdown] id="spot"
 # ## Spot the mistakes
 #
-# One kernel is not yours:
+# This kernel is somebody else's, and its results are wrong:
 
 # %% [markdown] id="softmax-turn"
 # **Your turn.** {turn}`repair-row-softmax`
@@ -539,7 +539,7 @@ check("causal-attention-kernel", my_causal)
 #
 # $$e^{s - m} = 2^{\,s \log_2 e - m \log_2 e} \key{exponential-in-base-two}$$
 #
-# A GPU computes powers of 2. If $\log_2 e$ joins the scale, which multiplies each score anyway, no product is added.
+# A GPU computes powers of 2. If $\log_2 e$ joins the scale, which multiplies each score anyway, no multiplication is added.
 
 # %% [markdown] id="package-ours"
 # Do both agree? If you left the last rung open, the formula takes the place of your kernel.
@@ -597,7 +597,7 @@ figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="overlap-notice"
 # So the slower unit alone sets the pace, and at best half of the time is saved, if both take the same time. For this the package's kernel
-# computes the scores of the next tile first. If a GPU has measured its kernels, their rates follow.
+# computes the scores of the next tile first. If its kernels have been measured on a GPU, their rates follow.
 
 # %% id="overlap-measured"
 figures.gpu_rates("forward")
@@ -608,7 +608,7 @@ figures.gpu_rates("forward")
 # $$F_{\mathrm{causal}} = 2\,(d_k + d_v) \sum_i |A_i| = T\, (T + 1)\, (d_k + d_v) \label{causal-attention-flops}$$
 
 # %% [markdown] id="backward"
-# ## Deeper: backward without adding in turn
+# ## Deeper: a backward pass that is the same in every run
 #
 # Programs that add to the same place must take turns, and then the order of a sum, and so its last bits, may differ from run to run. The
 # package uses two kernels instead. In one, a program owns a block of keys and lets the queries pass by, {eq}`key-gradient-in-blocks`. In the

@@ -226,7 +226,7 @@ def _zeros_counted(x: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _average_cases(rng: np.random.Generator) -> list[Case]:
     drawn = table((3, 37), (1, 5), (2, 1), values=lambda rng, _, n: rng.normal(size=n))(rng)
-    rising = Case("rising scores, up to 300", x=np.sort(rng.uniform(-60, 299, size=(2, 50)), axis=1), values=rng.normal(size=50))
+    rising = Case("rising scores, up to 300", x=np.sort(rng.uniform(-60, 299, size=(1, 50)), axis=1), values=rng.normal(size=50))
     low = Case("scores near -290", x=rng.normal(size=(3, 21)) - 290.0, values=rng.normal(size=21))
     return [*drawn, rising, low]
 
@@ -569,7 +569,7 @@ my_causal = rung(
     equation="causal-tile-share",
     difficulty=3,
     trains="which tiles need a mask, and which need nothing",
-    cases=heads((35, 35, 16), (5, 5, 32), (1, 1, 32)),
+    cases=heads((20, 20, 16), (5, 5, 32), (1, 1, 32)),
     judged_by=_causal,
     slips=[
         Wrong("no mask", _attention, "every query sees every key"),
@@ -645,7 +645,7 @@ my_softmax = rung(
     difficulty=2,
     trains="finding a mask that is missing",
     cases=lambda rng: [
-        *table((3, 37), (2, 64), (1, 5), (5, 1), shift=-4.0)(rng),
+        *table((2, 37), (1, 64), (3, 1), shift=-4.0)(rng),
         Case("near -290", x=rng.normal(size=(3, 21)) - 290.0),
     ],
     judged_by=_row_softmax,

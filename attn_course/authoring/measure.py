@@ -31,6 +31,7 @@ BOUNDS = {  # what is counted: at least and at most so many
     "words before the first code": (0, 150),
     "minutes": (0, 60),
 }
+LADDER = {"turns in core sections": (8, 12)}  # where the lesson is a ladder, and each rung a turn
 WORDS_A_MINUTE, MINUTES_A_PREDICTION = 200, 1.5
 _DISPLAY = re.compile(r"\$\$(.*?)\$\$", re.DOTALL)
 _BOLD = re.compile(r"\*\*([a-z][^*]*)\*\*")
@@ -71,7 +72,7 @@ def measured_findings(book: NotebookNode, lesson: Lesson, minutes_of: Callable[[
     if not lesson.measured:
         return
     found = counted(book, minutes_of)
-    for what, (low, high) in BOUNDS.items():
+    for what, (low, high) in (BOUNDS | LADDER if lesson.ladder else BOUNDS).items():
         if not low <= found[what] <= high:
             yield None, f"wanted {f'{low} to' if low else 'at most'} {high} {what}, got {found[what]}"
     said = [int(told) for cell in book.cells for told in _TIME.findall(cell.source)][:1]

@@ -26,6 +26,7 @@ _RANDOM = re.compile(
 )
 _OLD_NUMPY_RANDOM = re.compile(r"\b(np|numpy)\.random\.(?!default_rng\b|Generator\b)\w+")
 _DISPLAY = re.compile(r"\$\$.*?\$\$", re.DOTALL)
+_FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)  # code that is read, not run
 _FOLDED = re.compile(r"<details\b[^>]*>.*?</details>", re.DOTALL)
 _CARD = re.compile(r"^(Not allowed: |In `\w+` may stand: ).*$", re.MULTILINE)  # what the builder writes into a task's text
 _INLINE = re.compile(r"\$[^$\n]+(?:\n[^$\n]+)?\$")
@@ -59,10 +60,12 @@ def section_findings(book: NotebookNode, lesson: int | None) -> Iterator[Finding
 
 
 def measure_findings(book: NotebookNode) -> Iterator[Finding]:
-    """There is neither too little text for the code nor too much."""
+    """There is neither too little text for the code nor too much, be it run or only shown."""
     low, high = PROSE_PER_CODE
-    prose = sum(_prose_words(cell.source) for cell in markdown_cells(book))
-    ratio = prose / max(1, sum(len(re.findall(r"\w+", cell.source)) for cell in code_cells(book)))
+    texts = [_FOLDED.sub(" ", cell.source) for cell in markdown_cells(book)]
+    code = [*(cell.source for cell in code_cells(book)), *(fenced for text in texts for fenced in _FENCED.findall(text))]
+    prose = sum(_prose_words(_FENCED.sub(" ", text)) for text in texts)
+    ratio = prose / max(1, sum(len(re.findall(r"\w+", each)) for each in code))
     if not low <= ratio <= high:
         yield None, f"wanted {low} to {high} words of prose for each word of code, got {ratio:.2f}"
 

@@ -12,7 +12,7 @@ MAX_TITLE = 22
 
 @dataclass(frozen=True)
 class Lesson:
-    """One entry of the list: `number` counts the lessons that are written; a planned one has none. `measured`: see `measure`."""
+    """One entry of the list: `number` counts the lessons that are written; a planned one has none. `measured`, `ladder`: see `measure`."""
 
     slug: str
     title: str
@@ -20,6 +20,7 @@ class Lesson:
     about: str = ""
     planned: bool = False
     measured: bool = False
+    ladder: bool = False
     number: int | None = None
 
     @property
@@ -46,7 +47,7 @@ def series(root: Path) -> list[Lesson]:
         try:
             lesson = Lesson(**entry, number=None if entry.get("planned") else written)
         except TypeError:
-            raise AuthoringError(f"{FILE}: wanted slug, title, minutes, about, planned and measured, got {sorted(entry)}") from None
+            raise AuthoringError(f"{FILE}: wanted slug, title, minutes, about, planned, measured and ladder, got {sorted(entry)}") from None
         if not (lesson.slug.isidentifier() and lesson.slug.islower()):
             raise AuthoringError(f"{FILE}: wanted a slug that is a Python name in lower case, such as self_attention, got {lesson.slug!r}")
         if len(lesson.title) > MAX_TITLE:

@@ -6,13 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+KINDS = (
+    ("triton.runtime.jit", "JITFunction"),
+    ("triton.runtime.interpreter", "InterpretedFunction"),
+    ("attn_course.experiments.standin", "Kernel"),
+)
+
 
 @contextlib.contextmanager
 def counted_launches() -> Iterator[Counter[str]]:
-    """Count, under "launched", the launches of kernels of Triton and of its interpreter; nothing is counted while it is not imported."""
+    """Count, under "launched", the launches of kernels of each of the KINDS; nothing is counted while it is not imported."""
     count: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        for module, name in (("triton.runtime.jit", "JITFunction"), ("triton.runtime.interpreter", "InterpretedFunction")):
+        for module, name in KINDS:
             if module in sys.modules:
                 stack.enter_context(_counting(getattr(sys.modules[module], name), count))
         yield count

@@ -368,7 +368,7 @@ print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 # %% [markdown] id="limits"
 # `forward`, `backward`, `step` and `d_scores` need nothing but NumPy, so take them with you. **Limits:** tiles change what is moved and
 # kept, but there are still $T_q T_k$ scores to compute, and in training each one twice. And NumPy cannot say what lies in which memory. A
-# program for a GPU can.
+# program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -493,135 +493,20 @@ from attn_course import alive
 
 alive("tiled-attention-update")
 
-# %% [markdown] id="triton"
-# ## Deeper: on a GPU
+# %% [markdown] id="states"
+# ## Deeper: states and gradients, in formulas
 #
-# Triton compiles Python functions for GPUs. Thousands of runs of one function, its *programs*, go on at once, and each asks
-# `tl.program_id` which one it is. So the loop over tiles of queries becomes the grid of programs, and the loop over keys stays. (Triton
-# needs Linux.)
-
-# %% [markdown] id="triton-side-by-side"
-# | NumPy | Triton |
-# |---|---|
-# | `for i in range(0, len(query), B_q)` | `i = tl.program_id(0) * B` |
-# | `key[j : j + B_k]` | `tl.load(pointers, mask=rows < kv_len, other=0.0)` |
-# | `Q @ K.T` | `tl.dot(q, tl.trans(k))` |
-# | `S.max(axis=1, keepdims=True)` | `tl.max(s, 1, keep_dims=True)` |
-# | the slice ends with the array | scores past the end become $-\infty$ |
-# | `x.max()`, `x.sum()` of one row | `tl.max(x, 0)`, `tl.sum(x, 0)` |
-# | `np.exp`, `np.exp2`, `np.log` | `tl.exp`, `tl.exp2`, `tl.log` |
-# | `output[i : i + B_q] = ...` | `tl.store(pointers, ..., mask=rows < q_len)` |
-
-# %% id="triton-setup"
-import os
-
-import torch
-
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # NumPy plays the GPU; set before the import
-
-import triton
-import triton.language as tl
-
-
-# %% id="triton-step"
-@triton.jit
-def turn(m, row_sum, acc, S, V):  # our step, in powers of 2
-    new_max = tl.maximum(m, tl.max(S, 1, keep_dims=True))
-    factor, p = tl.exp2(m - new_max), tl.exp2(S - new_max)
-    row_sum = factor * row_sum + tl.sum(p, 1, keep_dims=True)
-    return new_max, row_sum, factor * acc + tl.dot(p, V, input_precision="ieee")
-
-
-# %% id="triton-load"
-@triton.jit
-def place(pointer, rows, D: tl.constexpr):
-    return pointer + rows[:, None] * D + tl.arange(0, D)[None, :]
-
-
-@triton.jit
-def load(pointer, rows, length, D: tl.constexpr):
-    return tl.load(place(pointer, rows, D), mask=rows[:, None] < length, other=0.0)
-
-
-# %% id="triton-kernel"
-@triton.jit
-def kernel(q, k, v, o, q_len, kv_len, scale, D: tl.constexpr, B: tl.constexpr):
-    rows = tl.program_id(0) * B + tl.arange(0, B)
-    Q = load(q, rows, q_len, D)
-    m = tl.full([B, 1], float("-inf"), tl.float32)
-    row_sum = tl.zeros([B, 1], tl.float32)
-    acc = tl.zeros([B, D], tl.float32)
-    for start in range(0, kv_len, B):
-        cols = start + tl.arange(0, B)
-        K, V = load(k, cols, kv_len, D), load(v, cols, kv_len, D)
-        S = tl.dot(Q, tl.trans(K), input_precision="ieee") * scale
-        S = tl.where(cols[None, :] < kv_len, S, float("-inf"))
-        m, row_sum, acc = turn(m, row_sum, acc, S, V)
-    tl.store(place(o, rows, D), acc / row_sum, mask=rows[:, None] < q_len)
-
-
-# %% [markdown] id="triton-launch"
-# A pointer plus a tile of offsets is a tile of addresses, which `place` makes for a block of rows. `tl.constexpr` marks what the compiler
-# must know, since tiles have fixed sizes, powers of 2. `input_precision="ieee"` asks for products in full float32. GPUs compute powers of
-# 2, and $e^x = 2^{x \log_2 e}$, so the scale holds $\log_2 e$.
-#
-# The launch gives the grid in brackets. The output is filled with NaN first, so that a row nobody writes is seen. **Predict**: 37 queries
-# in blocks of 16 make three programs, and the last has 11 rows that do not exist. What do these rows compute, and where does it go?
-
-# %% id="triton-run" tags=["predicted"]
-device = "cuda" if torch.cuda.is_available() else "cpu"
-arrays = [rng.normal(size=(n, 32)).astype(np.float32) for n in (37, 53, 53)]
-q, k, v = (torch.from_numpy(array).to(device) for array in arrays)
-o = torch.full_like(q, torch.nan)
-scale = 32**-0.5 * np.log2(np.e)
-kernel[(triton.cdiv(37, 16),)](q, k, v, o, 37, 53, scale, D=32, B=16)
-error = np.abs(o.cpu().numpy() - attention(*arrays)).max()
-print("every row written:", bool(o.isfinite().all()), end="  ")
-print("largest error below 1e-5:", bool(error < 1e-5))
-
-# %% [markdown] id="triton-answer" tags=["answer"]
-# They read zeros, so all their scores are 0 and they compute the mean of the values. The mask of the store throws it away.
-
-# %% [markdown] id="triton-notice"
-# Without `tl.where` each missing key would count with $e^0$. On a CPU Triton's *interpreter* runs these lines with NumPy. It checks the
-# logic of a kernel and says nothing about its speed, and it does not check addresses. The kernels of the course, with masks, shared key
-# heads and the backward pass, are in `attn_course/gpu/`. If a GPU has measured them, their rates follow.
-
-# %% id="triton-measured"
-figures.gpu_rates("forward")
-
-# %% [markdown] id="causal"
-# **What a causal mask saves.** A tile above the diagonal is skipped. With square tiles and $n = T / B$ of them in a row:
-#
-# $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}
-# \label{causal-tile-share}$$
-
-# %% id="causal-code"
-figures.causal_tiles(24, 24, 4, 4)
-
-# %% [markdown] id="overlap"
-# **Two units at once.** In a GPU products and exponentials run on different units. Let $n > 1$ tiles take $t_1$ each on the first and
-# $t_2$ on the second, and let the products of the next tile not wait for the exponentials of this one:
-#
-# $$t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2) \label{overlapped-tile-time}$$
-
-# %% id="overlap-figure"
-figures.schedule(2, 1, tiles=4)
-
-# %% [markdown] id="parts-alive-text"
-# **Parts of the keys, in numbers.** Move the outputs and the log-sum-exps of some parts, and see whose share grows:
-
-# %% id="parts-alive"
-alive("merge-of-finished-outputs")
-
-# %% [markdown] id="lemma"
-# **Two states merge.** Let $A$ and $B$ be two sets of keys with none in common. Bring their states to the larger maximum, and add:
+# The states of two sets of keys with none in common merge. Bring both to the larger maximum, and add:
 #
 # $$\begin{gathered}
 # m = \max(m_A, m_B), \\
 # \ell = e^{m_A - m} \ell_A + e^{m_B - m} \ell_B, \quad a = e^{m_A - m} a_A + e^{m_B - m} a_B \end{gathered}
 # \label{merge-of-attention-states}$$
+#
+# Finished parts merge likewise. Move their outputs and log-sum-exps, and see whose share grows:
+
+# %% id="parts-alive"
+alive("merge-of-finished-outputs")
 
 # %% [markdown] id="backward-blocks"
 # **The backward pass in one formula.** Let $b$ count blocks of queries, and let $\mathbf{1}$ be a column of ones:

@@ -105,6 +105,13 @@ def test_minutes_are_one_number_and_at_least_those_that_were_counted(minutes, ch
     assert list(measure.measured_findings(book(change=("14 minutes", "20 minutes")), longer, MINUTES.__getitem__)) == []
 
 
+def test_a_ladder_has_a_turn_for_each_rung():
+    ladder = Lesson("double", "Double", minutes=90, measured=True, ladder=True)
+    rungs = [("code", "check('first', 1)", "your-turn")]
+    assert found(book(*rungs * 5), ladder) == ["wanted 8 to 12 turns in core sections, got 7"]
+    assert found(book(*rungs * 6), ladder) == []
+
+
 def test_other_lessons_are_not_held_to_it():
     assert found(book(*[("code", "x", "predicted")] * 9), Lesson("double", "Double", minutes=90)) == []
 

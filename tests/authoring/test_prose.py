@@ -55,6 +55,8 @@ def test_too_much_and_too_little_text_are_found_with_the_number():
         (None, "wanted 1.5 to 3.0 words of prose for each word of code, got 1.00")
     ]
     assert measure(("markdown", "word " * 7), ("code", "a = 1"))[0][1].endswith("got 3.50")
+    shown = "one two three four\n\n```\nb = 2\n```\n"
+    assert measure(("markdown", shown), ("code", "a = 1"))[0][1].endswith("got 1.00")
 
 
 def test_long_cells_are_found():

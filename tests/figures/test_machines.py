@@ -17,6 +17,7 @@ from attn_course.figures.machines.memory import memory
 from attn_course.figures.machines.orders import orders
 from attn_course.figures.machines.paddings import paddings
 from attn_course.figures.machines.paths import paths
+from attn_course.figures.machines.programs import programs
 from tests.figures.diagrams import assert_sound_diagram, svg_of, views
 
 SENTENCE = ["the", "cat", "sat", "because", "it", "was", "tired"]
@@ -47,6 +48,8 @@ DRAWN = [
     (partial(memory, 3, 5, (2, 3)), "the turn of tile 3 of 5"),
     (partial(memory, 1, 1, (1, 1)), "tile 1 of 1"),
     (partial(memory, 5, 4, (5, 4)), "Tile 5 of the queries"),
+    (partial(programs, 37, 16), "program 2 has 32 to 36"),
+    (partial(programs, 12, 4), "program 2 has 8 to 11"),
     (partial(orders, 6, 2), "Parallel: 21 pairs one by one. Chunks of 2: 9 pairs within chunks, and 2 states"),
     (partial(orders, 7, 3), "13 pairs within chunks, and 2 states"),
     (partial(orders, 2, 1), "Chunks of 1: 2 pairs within chunks, and 1 state read"),
@@ -77,6 +80,7 @@ REFUSED = [
     (partial(layer_tensors, 3, 5, 6, 2, "split"), "lit must be one of attend, whole; got 'split'"),
     (partial(paddings, *DATE, (2, 4)), "source must be 1 to 5 tokens of at most 5 letters, and not longer than with its padding; got"),
     (partial(paddings, *DATE, (5, 6)), "target must be 1 to 5 tokens"),
+    (partial(programs, 60, 16), "at most 48 numbers in all blocks, and blocks that can be read; got 60 and 16"),
     (partial(memory, 6, 2, (1, 1)), "q_tiles must be from 1 to 5; got 6"),
     (partial(memory, 2, 0, (1, 1)), "kv_tiles must be from 1 to 5; got 0"),
     (partial(memory, 2, 3, (3, 1)), r"step must be a tile of queries from 1 to 2 and one of keys from 1 to 3; got \(3, 1\)"),

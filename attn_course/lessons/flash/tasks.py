@@ -1,6 +1,6 @@
 """The tasks on fast attention: bytes and tiles here; blocks, gradients, kernels and formulas in files of their own."""
 
-from attn_course.tasks.asked import asked, cell, note, tried
+from attn_course.tasks.asked import asked, cell, note
 from attn_course.tasks.core import every
 
 
@@ -123,96 +123,12 @@ def my_bytes(t, d, r, g, b):
     return b * (g * t * (2 * d + 1) + (t / r) * t * 2 * d)
 
 
-def _sizes(rng, q_len, kv_len, block_q, block_kv, q_offset):
-    return {"q_len": q_len, "kv_len": kv_len, "block_q": block_q, "block_kv": block_kv, "q_offset": q_offset}
-
-
-def _any_sizes(rng):
-    return _sizes(rng, int(rng.integers(20, 30)), 31, 7, 5, int(rng.integers(1, 5)))
-
-
-SIZES = """
-ragged on both sides: 13 17 4 3 4
-no offset: 11 7 3 2 0
-a cache of 14 keys: 5 19 2 4 14
-queries that see nothing: 9 8 2 3 -3
-one tile: 3 2 5 4 1
-"""
-
-
-@asked(
-    "causal-tile-counts",
-    "Skip, whole or edge",
-    kind="write",
-    equation="causal-tile-share",
-    points=2,
-    difficulty=3,
-    minutes=12,
-    trains="which tiles of a causal kernel need work, and which a mask",
-    cases=[tried(_sizes, SIZES), _any_sizes],
-    slips="""
-        skipped by its first query
-            first_key > last_query -> first_key > first_query
-            a tile may be skipped only if its LAST query, which sees most, sees none of its keys
-        whole by its last query
-            last_key <= first_query -> last_key <= last_query
-            a tile needs no mask only if its FIRST query, which sees least, sees its last key
-        no offset
-            all ` + q_offset` ->
-            query i sees the keys up to i + q_offset
-        a query does not see its own position
-            all + q_offset -> + q_offset - 1
-            key i + q_offset itself may be seen: <=, not <
-        unfilled tiles left out
-                range(0, q_len, block_q) -> range(0, q_len - block_q + 1, block_q)
-                ;;
-                range(0, kv_len, block_kv) -> range(0, kv_len - block_kv + 1, block_kv)
-            the last tiles count too, though they are not full
-        unfilled tiles counted as if full
-            min(first_query + block_q, q_len) -> first_query + block_q ;; min(first_key + block_kv, kv_len) -> first_key + block_kv
-            a tile ends with the sequence: only pairs that exist count
-    """,
-    hints="""
-        Of the queries of a tile, which sees most keys and which sees fewest? Each decides one of the questions.
-        Skip if first key > last query + q_offset. Whole if last key <= first query + q_offset.
-        Two loops over range(0, q_len, block_q) and range(0, kv_len, block_kv); the last index is min(start + block, length) - 1.
-    """,
-    why="""
-        The last query of a tile sees most: if it does not see the first key, nobody sees any. The first query sees
-        least: if it sees the last key, everybody sees all. Only the edge needs a mask.
-    """,
-)
-def my_tiles(q_len, kv_len, block_q, block_kv, q_offset):
-    r"""How many tiles are skipped, whole, at the edge.
-
-    A causal kernel cuts the scores into tiles: blocks of `block_q` queries from query 0 on, blocks of `block_kv` keys
-    from key 0 on; the last block may be smaller
-    {case}`ragged on both sides`, and only pairs that exist count. Query $i$ sees key $j$ if $j \le i + p$
-    with $p$ = `q_offset`, which may be negative
-    {case}`queries that see nothing`. Write `my_tiles(q_len, kv_len, block_q, block_kv, q_offset)` (five whole
-    numbers). It returns three **floats** `(skipped, whole, edge)`: tiles in which no pair is visible, all are, and the
-    others.
-    """
-    skipped = whole = edge = 0.0
-    for first_query in range(0, q_len, block_q):
-        last_query = min(first_query + block_q, q_len) - 1
-        for first_key in range(0, kv_len, block_kv):
-            last_key = min(first_key + block_kv, kv_len) - 1
-            if first_key > last_query + q_offset:
-                skipped += 1
-            elif last_key <= first_query + q_offset:
-                whole += 1
-            else:
-                edge += 1
-    return skipped, whole, edge
-
-
 ORDER = [
     note(
         "title",
         """
-        Take them in any order. Tasks {task}`causal-tile-counts`, {task}`tile-score-gradient`, {task}`read-overlap-schedule` and
-        {task}`row-lse-kernel` lean on the *Deeper* section about GPUs, the others on the core alone.
+        Take them in any order. Task {task}`tile-score-gradient` leans on the *Deeper* section about states and gradients, the others on the
+        core alone.
     """,
     ),
     note(
@@ -221,34 +137,22 @@ ORDER = [
         Answers are NumPy arrays or torch tensors of float32 or float64; inputs are float64 (whole numbers where the text says
         so) and must not be changed. Rows are queries, columns keys. There is no mask unless the task says so, and the scale
         of scores is $1/\sqrt{d_k}$.
-
-        Task {task}`row-lse-kernel` needs Triton (Linux; `pip install triton`). Without a GPU its interpreter runs the kernels, slowly, with
-        NumPy. The variable below chooses it, and must be set before Triton is imported. The interpreter does not check
-        addresses: if Python dies ("the kernel died"), a load or store left its array. Restart, and look at the mask and at the
-        number of programs.
     """,
     ),
     cell(
         "setup",
         """
-        import os
-
         import numpy as np
         import torch
-
-        if not torch.cuda.is_available():
-            os.environ["TRITON_INTERPRET"] = "1"
     """,
     ),
     "merge-two-states",
     "bytes-saved-by-tiles",
     "shared-key-tile-bytes",
     "streamed-attention",
-    "causal-tile-counts",
     "repair-tiled-loop",
     "tile-score-gradient",
     "merge-decoding-splits",
-    "read-overlap-schedule",
     note(
         "answers-in-latex",
         """
@@ -261,7 +165,6 @@ ORDER = [
     "merge-of-two-blocks",
     "update-of-divided-outputs",
     "gradient-of-tile-scores",
-    "row-lse-kernel",
     "fold-in-a-block",
     "gradient-of-a-tile",
 ]

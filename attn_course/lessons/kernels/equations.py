@@ -5,7 +5,7 @@ import numpy as np
 from attn_course import reference
 from attn_course.equations.core import about
 from attn_course.equations.counting import multiplications
-from attn_course.formulas import function, subset, vector
+from attn_course.formulas import function, of, subset, vector
 
 claim = about("M1")
 
@@ -87,3 +87,45 @@ def _(rng, T_q, T_k, d_k, d_v, draw):
     kernels = {r"F_{\mathrm{backward}}": five_products, r"F_{\mathrm{two\ kernels}}": seven_products}
     counted = {name: 2 * multiplications(products, *shapes) for name, products in kernels.items()}
     return counted | {"T_q": T_q, "T_k": T_k, "d_k": d_k, "d_v": d_v}
+
+
+@claim("causal-tile-share", serves="M1 G1", rests_on="causal-pair-count tiled-attention-bytes")
+def _(rng, n, B, draw):
+    r"""\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}
+    where causal, p = 0 ;; square tiles, B divides T
+    Tiles above the diagonal are skipped, those on it cost in full: a little more than half, and only they need the mask.
+        exactly half: \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n} -> \frac{n^2 / 2}{n^2} = \frac{1}{2}
+        the tiles on the diagonal skipped too: all n + 1 -> n - 1
+        the share of the pairs: \frac{\text{tiles visited}}{\text{tiles}} = \frac{T\, (T + 1) / 2}{T^2} = \frac{T + 1}{2\, T}
+    """
+    n += draw % 2
+    T = n * B
+
+    def seen(T: int, B: int) -> np.ndarray:
+        return np.asarray(reference.causal_mask(T, T).reshape(T // B, B, T // B, B).any(axis=(1, 3)))
+
+    visited, tiles = of(lambda T, B: int(seen(T, B).sum()), "T", "B"), of(lambda T, B: seen(T, B).size, "T", "B")
+    return {"T": T, "B": B, r"\text{tiles visited}": visited, r"\text{tiles}": tiles}
+
+
+@claim("overlapped-tile-time", rests_on="attention-forward-flops")
+def _(rng, n, draw):
+    r"""t(n) = t_1 + (n - 1)\, \max(t_1, t_2) + t_2 \;<\; n\, (t_1 + t_2)
+    where n > 1 tiles; t_1: products of one tile, t_2: its exponentials, on two units
+        ;; the products of the next tile do not wait for the exponentials of this one
+    For many tiles the slower unit alone sets the pace: a factor of 2 at most, at t_1 = t_2, which is why d = 64 needs it most.
+        as without overlap: t(n) = n\, (t_1 + t_2)
+        the faster unit sets the pace: \max(t_1, t_2) -> \min(t_1, t_2)
+        no start and no end: t(n) = n\, \max(t_1, t_2) \;<\; n\, (t_1 + t_2)
+    """
+    t_1 = rng.uniform(0.5, 2) * (1, 40, 1)[draw]
+    t_2 = t_1 * (rng.uniform(0, 0.3), 1.0, rng.uniform(1.5, 9))[draw]
+
+    def last_end(n: float) -> float:
+        products_end = exponentials_end = 0.0
+        for _ in range(int(n)):  # each step starts as soon as its unit is free and its input is there
+            products_end += t_1
+            exponentials_end = max(exponentials_end, products_end) + t_2
+        return exponentials_end
+
+    return {"t": function(last_end), "t_1": t_1, "t_2": t_2, "n": n}

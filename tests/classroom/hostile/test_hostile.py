@@ -64,7 +64,7 @@ REFUSED = {  # lesson and task, what is tried there, and words of the refusal
         way: (*FILL, f"import numpy as np, sympy\n{source}", ["must be made of arithmetic and log"])
         for way, source in attacks.LOOK_ALIKES.items()
     },
-    "no kernel": ("flash", "row-lse-kernel", UNLAUNCHED, ["my_row_lse launches no kernel"]),
+    "no kernel": ("kernels", "row-lse-kernel", UNLAUNCHED, ["my_row_lse launches no kernel"]),
 }
 
 

@@ -1,11 +1,9 @@
-"""Right answers to the tasks of lesson flash: loops, einsum, torch, float32, other algebra, kernels."""
+"""Right answers to the tasks of lesson flash: loops, einsum, torch, float32, other algebra."""
 
 import math
 
 import numpy as np
 import torch
-import triton
-import triton.language as tl
 
 # --- merge two states -----------------------------------------------------------------------------
 
@@ -47,26 +45,6 @@ def stream_in_torch(query, key_blocks, value_blocks):
         total, acc = total * (m - new).exp() + p.sum(1, keepdim=True), acc * (m - new).exp() + p @ torch.tensor(value, dtype=torch.float32)
         m = new
     return acc / total, (m + total.log())[:, 0]
-
-
-# --- tiles ----------------------------------------------------------------------------------------
-
-
-def tiles_from_a_mask(q_len, kv_len, block_q, block_kv, q_offset):
-    mask = np.arange(kv_len) <= np.arange(q_len)[:, None] + q_offset
-    tiles = [
-        mask[i : i + block_q, j : j + block_kv] for i in range(0, q_len, block_q) for j in range(0, kv_len, block_kv)
-    ]  # fmt: skip
-    skipped, whole = sum(not tile.any() for tile in tiles), sum(bool(tile.all()) for tile in tiles)
-    return float(skipped), float(whole), float(len(tiles) - skipped - whole)
-
-
-def tiles_in_torch(q_len, kv_len, block_q, block_kv, q_offset):
-    first_q, first_k = torch.arange(0, q_len, block_q)[:, None], torch.arange(0, kv_len, block_kv)
-    last_q, last_k = (first_q + block_q).clamp(max=q_len) - 1, (first_k + block_kv).clamp(max=kv_len) - 1
-    skipped = (first_k > last_q + q_offset).sum()
-    whole = (last_k <= first_q + q_offset).sum()
-    return skipped.float(), whole.float(), (len(first_q) * len(first_k) - skipped - whole).float()
 
 
 # --- the loop -------------------------------------------------------------------------------------
@@ -161,55 +139,6 @@ def splits_in_torch(outputs, lses):
     return (shares / total.clamp(min=1e-30)).unsqueeze(-1).mul(outputs).sum(0), top + total.log()
 
 
-# --- a kernel ------------------------------------------------------------------------------------
-
-
-@triton.jit
-def _row_lse_in_powers_of_two(scores_ptr, lse_ptr, n_columns, stride, BLOCK: tl.constexpr):
-    row_ptr = scores_ptr + tl.program_id(0) * stride
-    top = tl.full([BLOCK], float("-inf"), tl.float64)
-    total = tl.zeros([BLOCK], tl.float64)
-    for start in range(0, n_columns, BLOCK):
-        columns = start + tl.arange(0, BLOCK)
-        scores = tl.load(row_ptr + columns, mask=columns < n_columns, other=float("-inf")) * 1.4426950408889634
-        new = tl.maximum(top, tl.max(scores, 0))
-        total = total * tl.exp2(top - new) + tl.exp2(scores - new)
-        top = new
-    lse = (top + tl.log2(tl.sum(total, 0))) * 0.6931471805599453
-    tl.store(lse_ptr + tl.program_id(0) + tl.arange(0, BLOCK), lse, mask=tl.arange(0, BLOCK) == 0)
-
-
-def lse_by_lanes(scores):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    scores = torch.tensor(scores, device=device)
-    lse = torch.empty(len(scores), dtype=torch.float64, device=device)
-    _row_lse_in_powers_of_two[(len(scores),)](scores, lse, scores.shape[1], scores.stride(0), BLOCK=16)
-    return lse.cpu().numpy()
-
-
-@triton.jit
-def _row_lse_in_two_passes(scores_ptr, lse_ptr, n_columns, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    columns = tl.arange(0, BLOCK)
-    top = float("-inf")
-    for start in range(0, n_columns, BLOCK):
-        seen = tl.load(scores_ptr + row * n_columns + start + columns, mask=start + columns < n_columns, other=float("-inf"))
-        top = tl.maximum(top, tl.max(seen, 0))
-    total = 0.0
-    for start in range(0, n_columns, BLOCK):
-        seen = tl.load(scores_ptr + row * n_columns + start + columns, mask=start + columns < n_columns, other=float("-inf"))
-        total += tl.sum(tl.exp(seen - top), 0)
-    tl.store(lse_ptr + row, top + tl.log(total))
-
-
-def lse_in_two_passes(scores):
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    scores = torch.tensor(scores, dtype=torch.float32, device=device)
-    lse = torch.empty(scores.shape[0], dtype=torch.float32, device=device)
-    _row_lse_in_two_passes[(scores.shape[0],)](scores, lse, scores.shape[1], BLOCK=16)
-    return lse
-
-
 PLAIN = 4 * 4096 * 128 + 4 * 4096**2
 
 RIGHT = {
@@ -225,15 +154,9 @@ RIGHT = {
         lambda t, d, r, g, b: b * t / r * (g * r * (2 * d + 1) + 2 * d * t),
     ],
     "streamed-attention": [stream_normalised_as_it_goes, stream_in_torch],
-    "causal-tile-counts": [tiles_from_a_mask, tiles_in_torch],
     "repair-tiled-loop": [loop_that_keeps_lse, loop_in_torch],
     "tile-score-gradient": [tile_with_einsum, tile_in_torch],
     "merge-decoding-splits": [splits_one_after_the_other, splits_in_torch],
-    "read-overlap-schedule": [
-        lambda: [3, 2, 32, 1.5625],
-        lambda: np.array([3.0, 2.0, 32.0, 50 / 32]),
-        lambda: torch.tensor([3, 2, 32, 1.56]),
-    ],
     "fold-in-a-block": [step_with_stacked_scores, step_in_torch],
     "output-of-two-parts": [
         r"\frac{z_A + e^{L_B - L_A} z_B}{1 + e^{L_B - L_A}}",
@@ -241,7 +164,6 @@ RIGHT = {
         r"\frac{\exp(L_A)}{\exp(L_A) + \exp(L_B)} z_A + \frac{\exp(L_B)}{\exp(L_A) + \exp(L_B)} z_B",
     ],
     "gradient-of-a-tile": [tile_against_the_mixture, tile_turn_in_torch],
-    "row-lse-kernel": [lse_by_lanes, lse_in_two_passes],
     "merge-of-two-blocks": [
         [
             r"\frac{\sum_{i} e^{s_i} v_i}{\sum_{i} e^{s_i}}",

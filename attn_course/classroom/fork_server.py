@@ -348,6 +348,7 @@ class _Server:
         self._forked += 1
         if self._forked == _MANY:
             importlib.import_module(_RULES)
+            gc.freeze()
             _share_large_pages()
         assert _threads() == 1, "a fork server forks while it has one thread"
         ours, theirs = socket.socketpair()

@@ -60,10 +60,9 @@ def test_the_judge_has_words_for_every_array(chapter):
     for bench in map(Bench, all_tasks(chapter)):  # it remembers, as the grader does: each known answer runs once
         with quiet():
             rights = [right.arrays for right in bench.expect(bench.task, bench.task.answer, bench.cases)]
-            for strange in STRANGE.values():
-                for arrays in (lambda right, strange=strange: tuple(map(strange, right)), lambda right: (), lambda right: (*right, *right)):
-                    results = [Result(arrays(right)) for right in rights]
-                    assert not judge(bench.task, bench.cases, results, expect=bench.expect).passed
+            each = [[tuple(map(strange, right)) for right in rights] for strange in STRANGE.values()]
+            for arrays in (*each, [()] * len(rights), [(*right, *right) for right in rights]):
+                assert not judge(bench.task, bench.cases, [*map(Result, arrays)], expect=bench.expect).passed
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ sys.exit(main())
 
 def grade(start, root, folder, out, *, pictures):
     command = [sys.executable, *(["-m", "attn_course.cli"] if pictures else ["-c", PLAIN])]
-    words = [*command, "grade", folder / "in", "--out", out, "--seed", SEED, "--jobs", "1"]
+    words = [*command, "grade", folder / "in", "--out", out, "--seed", SEED, "--jobs", "1", "--limit", "memory=256"]
     variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}
     done = subprocess.run([*start, *map(str, words)], env=variables, cwd=folder, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr

@@ -57,7 +57,8 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
 
     `out`: made if it is not there; what an earlier build left in it is replaced. `only`: slugs ("softmax") or numbers ("2").
     `repository`: "owner/name" on GitHub, for links to Binder and Colab.
-    Raises AuthoringError if this is a handout, a notebook has not been built, `only` matches nothing, `out` holds something else, or Sphinx complains.
+    Raises AuthoringError if this is a handout, a notebook has not been built, `only` matches nothing, `out` holds something else, or
+    Sphinx complains.
     """
     if not (HERE / "katex").is_dir():
         raise AuthoringError("the site is built in a checkout of the course: what is handed out to students has no KaTeX")

@@ -92,6 +92,20 @@ def units(root: Path, only: Iterable[str] | None = None) -> list[Unit]:
     return [unit for lesson in chosen_lessons(root, only) for unit in units_of(root, lesson)]
 
 
+def shown_units(root: Path, only: Iterable[str] | None = None) -> list[Unit]:
+    """Return the lessons and exercises to show; where a wheel brought the course, without its sources, those that are built.
+
+    `only` and what is raised: as in `units`.
+    """
+    if (root / "notebooks" / "src").is_dir():
+        found = units(root, only)
+    else:
+        lessons = [lesson for lesson in series(root) if not lesson.planned]
+        chosen = lessons if only is None else _select(lessons, only)
+        found = [unit for lesson in chosen for unit in (Unit(root, folder, lesson) for folder in FOLDERS) if unit.path.is_file()]
+    return [unit for unit in found if unit.folder != "solutions"]
+
+
 def units_of(root: Path, lesson: Lesson) -> list[Unit]:
     """Return the notebooks of a lesson that have a source; of one that is planned, none is built."""
     found = [Unit(root, folder, lesson) for folder in FOLDERS]

@@ -30,13 +30,14 @@ def find_course(*starts: Path) -> Path:
 
 
 def course_to_read() -> Path:
-    """Return the course's root for a command that writes nothing there: a wheel brings one wherever it runs."""
+    """Return the course's root for a command that writes nothing there: what a wheel brings, where nothing here lists the lessons."""
     try:
-        return find_course()
+        root = find_course()
     except BadInput:
         if not BROUGHT.is_dir():
             raise
         return BROUGHT
+    return root if (root / "notebooks" / "series.toml").is_file() or not BROUGHT.is_dir() else BROUGHT
 
 
 def add_own(folder: Path) -> None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from attn_course.commands.course import shown
-from attn_course.commands.notebooks import Names, course_with
+from attn_course.commands.course import course_to_read, shown
+from attn_course.commands.notebooks import Names
 from attn_course.commands.terminal import BadInput, Failure, console, option
 from attn_course.numbers import counted
 
@@ -32,10 +32,15 @@ def site(
     """
     if repository and repository.count("/") != 1:
         raise BadInput(f"--repository: wanted OWNER/NAME as on GitHub; got {repository}")
-    root = course_with(names)
+    root = course_to_read()
     from attn_course.authoring import AuthoringError
+    from attn_course.authoring.course import shown_units
     from attn_course.site import write_site
 
+    try:
+        shown_units(root, names or None)
+    except AuthoringError as error:
+        raise BadInput(str(error).removeprefix("only: ")) from None
     try:
         written = write_site(root, out, only=names or None, repository=repository, branch=branch)
     except AuthoringError as error:

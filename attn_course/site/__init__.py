@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import __version__
-from attn_course.authoring.course import units
+from attn_course.authoring.course import shown_units
 from attn_course.authoring.problems import AuthoringError
 from attn_course.site.sources import Sources
 
@@ -62,7 +62,7 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
     """
     if not (HERE / "katex").is_dir():
         raise AuthoringError("the site is built in a checkout of the course: what is handed out to students has no KaTeX")
-    chosen = [unit for unit in units(root, only) if unit.folder != "solutions"]
+    chosen = shown_units(root, only)
     if missing := [unit.name for unit in chosen if not unit.path.is_file()]:
         raise AuthoringError(f"wanted built notebooks, got none at {', '.join(missing)}; run attn-course notebooks build")
     if out.is_dir() and any(out.iterdir()) and not (out / "searchindex.js").is_file():

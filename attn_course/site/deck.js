@@ -17,7 +17,8 @@ function fit(section) {
   Object.assign(body.style, { maxHeight: `${tall / scale}px`, overflowY: "auto" });
 }
 Reveal.initialize({
-  width: 1280, height: 720, margin: 0, center: false, display: "flex", hash: true, slideNumber: true, transition: "none", plugins: [RevealNotes],
+  width: 1280, height: 720, margin: 0, center: false, display: "flex", hash: true, slideNumber: true, transition: "none",
+  plugins: [RevealNotes], defaultTiming: 60, // with it the notes show how long a slide may take, its data-timing
 }).then(() => document.fonts.ready).then(() => {
   fit(Reveal.getCurrentSlide());
   document.addEventListener("toggle", () => fit(Reveal.getCurrentSlide()), true);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from attn_course.authoring.course import shown_units
 from tests.browser.toy_course import quiet_environment, running_lab
 
 FOLDERS = ("notebooks", "exercises", "solutions")
@@ -50,9 +52,20 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_brings_the_built_notebooks_and_is_small(root: Path, wheel: Path):
     brought = {name.removeprefix("attn_course/course/") for name in zipfile.ZipFile(wheel).namelist() if "/course/" in name}
+    brought.remove("notebooks/series.toml")
     assert brought == {path.relative_to(root).as_posix() for folder in FOLDERS for path in (root / folder).glob("*.ipynb")}
     assert len(brought) >= 45
     assert wheel.stat().st_size < TOO_LARGE
+
+
+def test_the_site_is_made_of_the_same_pages_without_sources(root: Path, tmp_path: Path):
+    names = [unit.name for unit in shown_units(root)]
+    for name in (*names, "solutions/02_softmax.ipynb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    shutil.copy(root / "notebooks" / "series.toml", tmp_path / "notebooks")
+    assert [unit.name for unit in shown_units(tmp_path)] == names
+    assert [unit.name for unit in shown_units(tmp_path, ["2"])] == ["notebooks/02_softmax.ipynb", "exercises/ex_02_softmax.ipynb"]
 
 
 def test_an_empty_folder_becomes_the_course_and_a_task_is_judged_there(root: Path, installed: Path, tmp_path: Path):

@@ -4,7 +4,7 @@
 # One head gives each position one row of weights. The layers of language models have nine such heads, or a hundred, with no more
 # parameters than one wide head would need, if they share its width. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 65 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -33,8 +33,9 @@ figures.machine()
 
 # %% [markdown] id="why"
 # Suppose that its weights depend on places only: say 0.6 for the place before and 0.4 for the place after. Take two symbols $a$ and $b$, and
-# keep all other places as they are. A symbol $s$ that gets all the weight would bring the answer $b$ ahead of the answer $a$ by some
-# $u_s$. If $s$ stands before and $s'$ after, $b$ is ahead by
+# keep all other places as they are. The linear map gives each answer a number. Let $u_s$ be how far the answer $b$ is ahead of the answer
+# $a$ if the symbol $s$ has all the weight. The head mixes values, and a linear map mixes what it makes of them in the same way. So if $s$
+# stands before and $s'$ after, $b$ is ahead by
 #
 # $$0.6\, u_s + 0.4\, u_{s'} + \text{a constant}$$
 
@@ -45,8 +46,8 @@ figures.machine()
 # and $r$ this is $(p - r)(u_b - u_a)$, so the place *before* has to have the larger one.
 
 # %% [markdown] id="why-both"
-# The question "what is after me?" needs the larger weight on the place *after*, by the same argument. One row of weights cannot have both,
-# however wide the head is. Two heads have two rows, so one can look back and the other ahead. We now build them.
+# The question "what is after me?" needs the larger weight on the place *after*, by the same argument. One row of weights that ignores the
+# symbols cannot have both, however wide the head is, while the answer is linear in the output. Two heads have two rows, so one can look back and the other ahead. We now build them.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -76,8 +77,7 @@ from attn_course import check, verify_lesson
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="loop-turn"
-# **Your turn: a loop over heads.** {turn}`heads-by-loop` You may call your function of lesson {lesson}`attention`, or
-# import `attention` from `attn_course.reference`.
+# **Your turn: a loop over heads.** {turn}`heads-by-loop` Attention itself is the function that you wrote in lesson {lesson}`attention`.
 
 # %% id="loop-turn-code" tags=["your-turn"]
 my_heads = ...  # your function
@@ -85,12 +85,14 @@ check("heads-by-loop", my_heads)
 
 # %% [markdown] id="loop-ours" tags=["ours"]
 # ```python
-# from attn_course.reference import attention
-#
-#
 # def my_heads(query, key, value, n_heads):
 #     blocks = (np.split(side, n_heads, axis=-1) for side in (query, key, value))
-#     return np.concatenate([attention(q, k, v) for q, k, v in zip(*blocks)], axis=-1)
+#     outputs = []
+#     for q, k, v in zip(*blocks):
+#         terms = np.exp(q @ k.T / np.sqrt(q.shape[-1]))
+#         weights = terms / terms.sum(axis=-1, keepdims=True)
+#         outputs.append(weights @ v)
+#     return np.concatenate(outputs, axis=-1)
 # ```
 
 # %% [markdown] id="reshape"
@@ -171,8 +173,8 @@ figures.divided_work(record.values("maps")[0])
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# with the causal mask on the right. This **cache** changes the work, and not the result: for 256 tokens in a layer with $d = 256$ it saves
-# all but a 137th of the operations, and less of the time (counted and clocked in section {section}`counts`).
+# with the causal mask on the right. This **cache** changes the work, and not the result: for 256 tokens in a layer with $d = 256$ it needs
+# a 137th of the operations; section {section}`counts` counts them, and clocks what this saves in time.
 
 # %% [markdown] id="cache-price"
 # The price is memory. Every layer keeps one key and one value for each head and token: half a megabyte a token in a model with 32 layers of 32
@@ -220,10 +222,14 @@ rng = np.random.default_rng(8)
 x, *matrices = rng.normal(size=(4, 6)), *rng.normal(size=(4, 6, 6))
 expected = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
 print("three heads, causal:", np.allclose(Heads(*matrices, d_k=2)(x), expected))
+shared = [matrices[0], *(m[:, :2] for m in matrices[1:3]), matrices[3]]
+copied = [matrices[0], *(np.tile(m, 3) for m in shared[1:3]), matrices[3]]
+grouped = Heads(*shared, d_k=2)(x)
+print("one key head for three:", np.allclose(grouped, Heads(*copied, d_k=2)(x)))
 
 # %% [markdown] id="real-load-text"
 # Now give it layer 16 of the model: four matrices, and the model's rotation. What goes in is the sum that the layers up to 15 have written,
-# normalised as the model does it. We compare your nine maps with those of the model, if it is on your machine.
+# normalised as the model does it. We compare its nine maps with those of the model, if it is on your machine.
 
 # %% id="real-layer" tags=["live"]
 import torch
@@ -255,10 +261,11 @@ figures.real_heads(maps[[0, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
 # Head 0 looks one token back, as a head did on our ring. In head 3 every query but the full stop gives more than half of its weight to the
-# first token. What are such heads good for?
+# first token. What is a head good for that looks one token back?
 #
 # The model reads 50 random words, and then the same words again. In the second round it predicts the next word right about three times out of
-# four, on average over six draws: it copies. One way to do so is to find where the present word stood before, and what came *behind* it.
+# four, on average over six draws: it copies. A head that looks one token back can help: it can write into each position which word came before.
+# A later head then looks for the position whose note names the present word, and reads the word that stands there.
 
 # %% [markdown] id="real-predict"
 # Head 0 of layer 16 is one of four that we know to look one token back; the others are head 1 of layer 11 and two heads in layers 1 and 2. We
@@ -278,7 +285,7 @@ for name, shares in rows.items():
 # %% [markdown] id="real-answer" tags=["answer"]
 # The copying needs *one* of these heads: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
 # model copies nearly as before, and so it does without the two of layers 1 and 2, although all four look one token back. Two other heads
-# hardly matter either. Neither its map nor what it looks at would have told us which of the four is needed for this ability, on these words:
+# hardly matter either. Their maps would not have told us which of the four is needed for this ability, on these words:
 # we had to silence it, with others for control.
 
 # %% id="verify-lesson"
@@ -302,7 +309,7 @@ verify_lesson("heads")
 # - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart, with no more
 #   parameters.
 # - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
-# - A map does not say what a head is for: of several heads of SmolLM2 that look one token back, copying needs one.
+# - A map does not say what a head is for: of four heads of SmolLM2 that look one token back, copying random words needs one.
 
 # %% [markdown] id="summary-next"
 # Next, lesson {lesson}`cross_attention` lets one sequence ask another.

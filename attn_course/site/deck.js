@@ -1,6 +1,6 @@
-// A slide whose content is taller or wider than the screen is drawn smaller, down to half, below which it scrolls; and again whenever
+// A slide whose content is taller or wider than the screen is drawn smaller, down to two fifths, below which it scrolls; and again whenever
 // something in it opens.
-const LEAST = 0.5, ROOM = { wide: 1168, tall: 720 - 72 };
+const LEAST = 0.4, ROOM = { wide: 1168, tall: 720 - 72 };
 function fit(section) {
   const body = section?.querySelector(".body");
   if (!body) return;

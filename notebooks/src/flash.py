@@ -241,8 +241,7 @@ print(*after, sep="\n")
 print("the same words as before:", after == before)
 
 # %% [markdown] id="real-notice"
-# With the model on this machine, your loop has answered in each of its 30 layers. (Without it both lists are stored answers.) Its outputs
-# agree with the model's up to rounding.
+# With the model on this machine, your loop has answered in each of its 30 layers. (Without it both lists are stored answers.)
 
 # %% [markdown] id="parts"
 # ## Finished parts can be merged

@@ -132,6 +132,7 @@ QUESTIONS = {  # of each lesson: what it answers
     "absorption": "Which of the matrices are really needed, and how small can the cache become?",
     "linear": "What if we leave the softmax out, and carry a memory instead?",
     "flash": "How is the same result computed with far less traffic to memory?",
+    "kernels": "How does one write attention as a program for a GPU?",
     "notation": "How do you read a text that writes attention the other way round?",
 }
 

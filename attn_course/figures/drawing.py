@@ -118,7 +118,8 @@ def hatch_cells(ax: Axes, masked: np.ndarray) -> None:
     for row, line in enumerate(masked):
         turns = np.flatnonzero(np.diff(line, prepend=False, append=False))
         runs = [(column, column + 1) for column in np.flatnonzero(line)] if few else zip(turns[::2], turns[1::2], strict=True)
-        cells += [Path.unit_rectangle().transformed(Affine2D().scale(end - at, 1).translate(at - 0.5, row - 0.5)) for at, end in runs]
+        places = (Affine2D().scale(float(end - at), 1.0).translate(at - 0.5, row - 0.5) for at, end in runs)
+        cells += [Path.unit_rectangle().transformed(place) for place in places]
     if cells:
         border = 0.4 if few else 0.0
         outline = Path.make_compound_path(*cells)  # one patch: thousands of hatched ones take seconds

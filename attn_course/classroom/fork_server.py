@@ -19,6 +19,7 @@ import threading
 import time
 import types
 import warnings
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -217,12 +218,12 @@ def _end(pid: int, wait_s: float) -> dict[str, Any]:
     return {"killed": True}
 
 
-def _clear(pid: int, spare: int) -> None:
+def _clear(pid: int, others: Collection[int]) -> None:
     """Wait until a killed worker is gone, and what it left behind, which comes to us where it had no namespace to end with."""
     with contextlib.suppress(ChildProcessError):  # it had ended by itself
         os.waitpid(pid, 0)
     for _ in range(10_000):
-        if not (left := {*_children(f"/proc/self/task/{os.getpid()}")} - {spare}):
+        if not (left := {*_children(f"/proc/self/task/{os.getpid()}")} - {*others}):
             break
         for child in left:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
@@ -266,6 +267,8 @@ class _Server:
         _adopt_orphans()
         self._control, self._session = control, self._worker.Session()
         self._pid: int | None = None  # of the worker, if there is one
+        self._ended: int | None = None  # of one before it, which need not be gone yet
+        self._apart = False  # whether a worker sees no folder of another
         self._spare: _Spare | None = None
         self._forked = 0
         self._homes: list[Path] = []  # the last one is in use
@@ -275,9 +278,10 @@ class _Server:
             self._answer({"ready": True})
             while self._obey():
                 pass
+        self._clear()
         if self._pid:
             _end(self._pid, 0.0)
-            _clear(self._pid, 0)
+            _clear(self._pid, ())
         for home in self._homes:  # a grader that was killed leaves them
             shutil.rmtree(home, ignore_errors=True)
         os._exit(0)  # to take all that was imported apart would take its time
@@ -303,17 +307,26 @@ class _Server:
             self._answer(reply)
         elif order["do"] == "start":
             self._start(order, descriptors)
+            self._clear()
             self._spare = self._fork()  # while the other is at work
-        elif pid := self._pid:
-            self._answer(_end(pid, order["wait_s"]))
-            self._pid = None
-            _clear(pid, self._spare.pid if self._spare else 0)  # while the grader judges
+        elif self._pid:
+            self._answer(_end(self._pid, order["wait_s"]))
+            self._pid, self._ended = None, self._pid
+            if not self._apart:  # it might still write where the next one works
+                self._clear()
         else:
             self._answer({})
         return True
 
+    def _clear(self) -> None:
+        """Wait until the worker that was killed last is gone."""
+        if self._ended:
+            _clear(self._ended, {each for each in (self._pid, self._spare and self._spare.pid) if each})
+            self._ended = None
+
     def _start(self, order: dict[str, Any], descriptors: list[int]) -> None:
         """Give the next worker what it is to work with."""
+        self._apart = "namespaces" in (order["layers"] or ())
         order["writable"] = str(self._empty_folder(Path(order["writable"])))
         spare, self._spare = self._spare or self._fork(), None
         socket.send_fds(spare.line, [json.dumps(order).encode()], descriptors)

@@ -75,7 +75,8 @@ def walks(paths: ArrayLike) -> None:
         f"above 0 and below; {inside} of the walks end between them."
     )
     with picture(title="A random walk gets about as far as the root of the number of its steps", alt=alt, height=3.4) as (ax,):
-        ax.plot(steps, table.T, color=NEUTRAL_STYLES[1][0], linewidth=0.8)
+        every = max(1, len(steps) // 128)  # what a figure of this width can show
+        ax.plot(steps[::-every][::-1], table[:, ::-every][:, ::-1].T, color=NEUTRAL_STYLES[1][0], linewidth=0.8)
         for side in (root, -root):
             ax.plot(steps, side, color=INK, linewidth=2.4, linestyle="--")
         ax.annotate(r"$\sqrt{d_k}$", (steps[-1], root[-1]), xytext=(5, 0), textcoords="offset points", color=INK, va="center")

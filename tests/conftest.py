@@ -24,8 +24,9 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Search only what the tests themselves make."""
+    """Search only what the tests themselves make, and not so often: formulas are trees of many small objects."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
@@ -62,8 +63,8 @@ if importlib.util.find_spec("hypothesis"):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return two workers more than there are cores: many tests wait, for a kernel, a page or a limit."""
-    return (os.cpu_count() or 1) + 2
+    """Return a worker more than there are cores, since many tests wait, for a kernel, a page or a limit; each costs 12 s at its start."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")

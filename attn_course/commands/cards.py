@@ -1,6 +1,5 @@
 """`attn-course cards`: what to know by heart, for spaced repetition in Anki."""
 
-import base64
 import hashlib
 import html
 import json
@@ -111,7 +110,7 @@ def of_equation(equation: "Equation") -> Iterator[Card]:
 
 def _of_figure(task: "Task", picture: bytes) -> Card:
     assert task.sheet is not None, task.id
-    name = f"attn-{task.id}.png"
+    name = f"attn-{task.id}.svg"
     asked = _RUN_THE_CELL.sub("The figure shows", cite(task.sheet.question))
     answers = ", ".join(f"{value:.4g}" for value in task.answer(**task.numbers))
     number = f"<b>{html.escape(task.title)}</b>, task {task_number(task.id)}"
@@ -125,8 +124,8 @@ def _figures(root: Path, lesson: str) -> dict[str, bytes]:
     for path in (root / "solutions").glob(f"[0-9]*_{lesson}.ipynb"):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             for output in cell.get("outputs", []):
-                if "image/png" in output.get("data", {}):
-                    found[cell["id"].removesuffix("-figure")] = base64.b64decode(output["data"]["image/png"])
+                if "image/svg+xml" in output.get("data", {}):
+                    found[cell["id"].removesuffix("-figure")] = "".join(output["data"]["image/svg+xml"]).encode()
     return found
 
 

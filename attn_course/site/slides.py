@@ -7,6 +7,7 @@ hides what came out until the next key. What the lesson says on the way stands i
 import json
 import re
 import shutil
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
@@ -276,9 +277,9 @@ def _output(output: dict[str, Any]) -> str:
     if "text/html" in data:
         html = "".join(data["text/html"])
         return "" if "<summary>Figure in words" in html else _without_sections(html)
-    if "image/png" in data:
+    if "image/svg+xml" in data:
         words = escape("".join(data.get("text/plain", "")).removeprefix("[figure] "))
-        return f'<img alt="{words}" src="data:image/png;base64,{"".join(data["image/png"]).strip()}">'
+        return f'<img alt="{words}" src="data:image/svg+xml;base64,{b64encode("".join(data["image/svg+xml"]).encode()).decode()}">'
     return ""
 
 

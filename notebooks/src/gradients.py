@@ -245,8 +245,9 @@ print(checking.check_gradient(backward, arrays, d_z))
 # ## Teach "it" whom it stands for
 #
 # In *cat saw clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that, with your
-# backward pass and nothing else? What differs is the last word, so we let it ask in the place of "it", and the three words before
-# "because" answer. Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
+# backward pass and nothing else? "It" alone cannot tell, since it is the same in every sentence. So the last word asks in
+# its place, and the three words before "because" answer. Words are written as numbers. All sentences with "cat" and "clock", or with "owl"
+# and "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product

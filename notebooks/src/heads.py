@@ -37,17 +37,22 @@ figures.machine()
 # $a$ if the symbol $s$ has all the weight. The head mixes values, and a linear map mixes what it makes of them in the same way. So if $s$
 # stands before and $s'$ after, $b$ is ahead by
 #
-# $$0.6\, u_s + 0.4\, u_{s'} + \text{a constant}$$
+# $$0.6\, u_s + 0.4\, u_{s'} + \text{what the other places add}$$
 
 # %% [markdown] id="why-before"
-# To the question "what is before me?" this must be positive if $b$ stands before and negative if $a$ does, whatever stands after. Compare $b$
-# on both sides with $a$ on both sides: the first must give more, so $u_b > u_a$. Compare $b$ before and $a$ after with $a$ before and $b$
-# after: the first must give more again, and it does, by $0.6\,(u_b - u_a) - 0.4\,(u_b - u_a) = 0.2\,(u_b - u_a)$. But with any two weights $p$
-# and $r$ this is $(p - r)(u_b - u_a)$, so the place *before* has to have the larger one.
+# To the question "what is before me?" this must be positive if $b$ stands before and negative if $a$ does, whatever stands after. Write $p$
+# and $r$ for the two weights, here 0.6 and 0.4. The first line compares $b$ on both sides with $a$ on both sides, and the second compares
+# $b$ before and $a$ after with $a$ before and $b$ after:
+#
+# $$(p\, u_b + r\, u_b) - (p\, u_a + r\, u_a) = (p + r)\, (u_b - u_a) > 0$$
+# $$(p\, u_b + r\, u_a) - (p\, u_a + r\, u_b) = (p - r)\, (u_b - u_a) > 0$$
+#
+# By the first, $u_b > u_a$. So by the second $p > r$: the place *before* has to have the larger weight.
 
 # %% [markdown] id="why-both"
 # The question "what is after me?" needs the larger weight on the place *after*, by the same argument. One row of weights that ignores the
-# symbols cannot have both, however wide the head is, while the answer is linear in the output. Two heads have two rows, so one can look back and the other ahead. We now build them.
+# symbols cannot have both, however wide the head is, while the answer is linear in the output. Two heads have two rows, so one can look back
+# and the other ahead. We now build them.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
@@ -173,8 +178,22 @@ figures.divided_work(record.values("maps")[0])
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# with the causal mask on the right. This **cache** changes the work, and not the result: for 256 tokens in a layer with $d = 256$ it needs
-# a 137th of the operations; section {section}`counts` counts them, and clocks what this saves in time.
+# with the causal mask on the right. This is the **cache**, and a step with it takes two lines:
+
+# %% id="cache-grows"
+from attn_course.reference import attention
+
+q, k, v = np.random.default_rng(8).normal(size=(3, 6, 2))
+whole = attention(q, k, v, is_causal=True)
+keys = values = np.empty((0, 2))
+for t in range(6):
+    keys, values = np.vstack([keys, k[t]]), np.vstack([values, v[t]])
+    z = attention(q[[t]], keys, values)
+    print(f"token {t}: {len(keys)} keys kept, as before: {np.allclose(z, whole[t])}")
+
+# %% [markdown] id="cache-saves"
+# The result is the same, and the work is not: for 256 tokens in a layer with $d = 256$ it falls to a 137th of the operations. Section
+# {section}`counts` counts them, and clocks the time.
 
 # %% [markdown] id="cache-price"
 # The price is memory. Every layer keeps one key and one value for each head and token: half a megabyte a token in a model with 32 layers of 32

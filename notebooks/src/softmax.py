@@ -506,8 +506,8 @@ for temperature in (2.0, 1.0, 0.5):
 # %% [markdown] id="card-question"
 # ### Saturation
 #
-# If one weight is near 1, the others are near 0. Then every entry of $J$, $s_i (1 - s_i)$ or $-s_i s_j$, is near 0, and small changes of
-# the scores hardly reach the weights: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$.
+# When do small changes of the scores hardly reach the weights? If one weight is near 1, the others are near 0, and so is every entry of
+# $J$, $s_i (1 - s_i)$ or $-s_i s_j$: the softmax is **saturated**. In $\sigma(z / T)$ the derivatives with respect to $z$ are $J / T$.
 # When it gets colder, does the small $T$ make up for the small $J$? Move $T$ down and see. The card measures a matrix by its *spectral
 # norm*, the largest factor by which it stretches a vector.
 

@@ -18,7 +18,7 @@ LESSON, EXERCISES = "work/lessons/00_start.ipynb", "work/ex_02_softmax.ipynb"
 BUILT = "notebooks/00_start.ipynb"
 CHECK, CALL = "stable-softmax-check", 'check("stable-softmax", my_softmax)'
 STRIP = "[data-mime-type='application/vnd.jupyter.stderr']"
-PREDICTED, WHY = "hook-code", "hook-answer"  # of the lesson
+PREDICTED, WHY = "because-code", "because-answer"  # of the lesson
 
 
 @pytest.fixture
@@ -71,13 +71,12 @@ def the_first_page_is_the_lesson_beside_its_table_of_contents(page: NotebookPage
 
 
 def the_stored_explorable_moves_before_anything_is_run(page: NotebookPage) -> None:
-    explorable = page.page.locator(".jp-OutputArea-output", has=page.page.locator("input[type=range]")).first
-    slider = explorable.locator("input[type=range]").first
-    slider.evaluate("element => element.scrollIntoView({block: 'center'})")  # JupyterLab may put cells on the way in anew: do not wait
+    explorable = page.page.locator(".jp-OutputArea-output", has=page.page.locator(".attn-explorable button")).first
+    word = explorable.get_by_role("button", name="sat")
+    word.evaluate("element => element.scrollIntoView({block: 'center'})")  # JupyterLab may put cells on the way in anew: do not wait
     before = explorable.inner_text()
-    slider.focus()
-    for _ in range(5):
-        page.page.keyboard.press("ArrowRight")
+    word.focus()
+    page.page.keyboard.press("Enter")
     assert explorable.inner_text() != before
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from attn_course.gpu import bench
 from attn_course.gpu.bench_cases import Case
-from attn_course.lessons.flash import figures
+from attn_course.lessons.kernels import figures
 
 
 @pytest.fixture(autouse=True)

@@ -27,12 +27,12 @@ def read(path: Path, folder: Path) -> tuple[dict[str, tuple[str, str]], dict[str
 
 def test_the_cards_of_two_lessons_are_those_of_the_registry(attn_course, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    code, out, err = attn_course("cards", "softmax", "4", "--out", str(tmp_path / "two.apkg"))
+    code, out, err = attn_course("cards", "softmax", "8", "--out", str(tmp_path / "two.apkg"))
     assert (code, err) == (0, "")
     notes, pictures, decks = read(tmp_path / "two.apkg", tmp_path)
     assert f"{len(notes)} cards in" in out
-    assert decks == ["Default", "Own attention::02 Softmax", "Own attention::04 Dot-product attention"]
-    equations = [*REGISTRY.all_equations("softmax"), *REGISTRY.all_equations("attention")]
+    assert decks == ["Default", "Own attention::02 Softmax", "Own attention::08 Masks"]
+    equations = [*REGISTRY.all_equations("softmax"), *REGISTRY.all_equations("masking")]
     for asks, count in (("what is the formula?", len(equations)), ("which one holds?", sum(bool(one.wrongs) for one in equations))):
         assert sum(asks in front for front, _ in notes.values()) == count
     assert sum("What follows for" in front for front, _ in notes.values()) > 10
@@ -41,11 +41,11 @@ def test_the_cards_of_two_lessons_are_those_of_the_registry(attn_course, tmp_pat
     jacobian = REGISTRY.get_equation("softmax-jacobian")
     meant = {form.latex: form.name for form in jacobian.wrongs} | {jacobian.latex: "this one holds"}
     assert {html.unescape(latex).removeprefix(r"<div>\[").removesuffix(r"\]</div>"): words for latex, words in forms.items()} == meant
-    assert list(pictures) == ["attn-read-attention-map.png"]
-    assert pictures["attn-read-attention-map.png"].startswith(b"\x89PNG")
+    assert list(pictures) == ["attn-read-mask.svg"]
+    assert pictures["attn-read-mask.svg"].startswith(b"<svg")
     (figure,) = [(front, back) for front, back in notes.values() if "<img" in front]
     assert "The figure shows the weights" in figure[0]
-    assert figure[1].startswith("<p>1, 2, 0.95</p>")
+    assert figure[1].startswith("<p>6, 4, 3</p>")
     assert not [text for note in notes.values() for text in note if re.search(r"\{eq\}|\$|\ue000", text)]
     attn_course("cards", "softmax", "--out", str(tmp_path / "one.apkg"))
     assert set(read(tmp_path / "one.apkg", tmp_path)[0]) < set(notes)  # so Anki knows a card again

@@ -16,7 +16,6 @@ ASKING = {
     "mask": ["masking"],
     "memory": ["linear"],
     "notation": ["notation"],
-    "query": ["attention"],
     "rope": ["self_attention"],
     "softmax": ["softmax"],
     "steps": ["gradients"],

@@ -40,7 +40,7 @@ def test_the_samples_of_a_check_are_what_it_prints(capsys):
 
 def test_the_pictures_show_what_the_cards_say():
     alive, red = re.findall(r"!\[(.+?)\]\(docs/images/\w+\.png\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert alive.startswith(f"{numbers.eq(ALIVE)} as a card")
+    assert alive.startswith(f"The formula of {ALIVE} as a card")
     assert f"“{MISTAKE}” pressed: 9 of 9 results differ" in alive
     assert MISTAKE in [form.name for form in life_of(ALIVE).forms]
     title, mistake = re.fullmatch(r"Task (.+): not right yet\. This is the mistake “(.+)”, .*", red).groups()

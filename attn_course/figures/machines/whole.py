@@ -58,6 +58,10 @@ GROUPS = {
         ("scores", "softmax", "weights"),
         "The softmax stands between the scores and the values, so both matrices of T rows and T columns have to be made.",
     ),
+    "one-kernel": (
+        ("query", "key", "value", "scores", "scale", "mask", "softmax", "output"),
+        "One kernel reads Q, K and V and writes the output; a tile of scores and weights at a time stays where it is calculated.",
+    ),
     "square-matrices": (
         ("scores", "scale", "mask", "softmax", "weights", "output"),
         "Plain attention writes scores and weights to memory and reads them back, and both have T rows and T columns.",

@@ -107,15 +107,15 @@ def _head(normal, length, d_model, d_k, theta):
 
 
 HEADS = """
-five tokens: 5 7 6 10000
-a longer text: 11 5 4 100
-one pair of features: 4 3 2 100000
-one token: 1 5 8 10000
+five tokens: 5 7 6 10000.0
+a longer text: 11 5 4 100.0
+one pair of features: 4 3 2 100000.0
+one token: 1 5 8 10000.0
 """
 
 
 def _layer_13_head_8(rng):
-    return {**{name: slices()[name] for name in ("x", "w_query", "w_key")}, "theta": 100_000}
+    return {**{name: slices()[name] for name in ("x", "w_query", "w_key")}, "theta": 100_000.0}
 
 
 @asked(

@@ -23,7 +23,7 @@ COMMAND = "attn-course bench --json FILE"
 
 def machine() -> None:
     """Show the machine with the part that becomes one kernel lit."""
-    show_machine("square-matrices")
+    show_machine("one-kernel")
 
 
 def starts(products: float, exponentials: float, tiles: int, overlap: bool) -> list[tuple[float, float]]:

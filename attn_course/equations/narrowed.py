@@ -38,12 +38,18 @@ def complain_of_narrowed(formula: Formula, registered: Formula, draws: Sequence[
                 continue
             if not all(_is_instance(part, formula, registered, one, name) for one in (*draws[:3], draws[-1])):
                 continue
-            if all(_is_close(_value(part, formula, one, name, as_given(one[name]).raw), as_given(one[name]).raw) for one in draws[:3]):
+            if all(_is_close(_value(part, formula, one, name, raw := _given(one, name).raw), raw) for one in draws[:3]):
                 continue
             positive = all(np.all(np.asarray(getattr(one[name], "raw", one[name])) > 0) for one in draws)
             if not _reaches_all(part, formula, draw, name, given.raw, positive):
                 said = f"this is weaker: the registered formula says it of every {name}, and here it is said of {write(part)} only"
                 raise Malformed(said, part.place, formula.latex)
+
+
+def _given(draw: Givens, name: str) -> Given:
+    given = as_given(draw[name])
+    assert isinstance(given, Given), name
+    return given
 
 
 def _has(node: Node, name: str) -> bool:
@@ -93,7 +99,7 @@ def _runs(tree: Node) -> Iterator[Node]:
 
 def _value(part: Node, formula: Formula, draw: Givens, name: str, raw: Any) -> np.ndarray | None:
     """Return the value of a part, with another value of a given; None if it is not of the form of the given."""
-    given = replace(as_given(draw[name]), raw=raw)
+    given = replace(_given(draw, name), raw=raw)
     try:
         with np.errstate(all="ignore"):
             evaluation = Evaluation(formula, {**draw, **dict.fromkeys(aliases(name, draw), given)})
@@ -111,12 +117,11 @@ def _is_instance(part: Node, formula: Formula, registered: Formula, draw: Givens
 
     A part that has the value of all that the given stands in is another wording of that.
     """
-    raw = np.asarray(getattr(as_given(draw[name]), "raw"))  # noqa: B009
-    value = _value(part, formula, draw, name, raw)
+    given = _given(draw, name)
+    value = _value(part, formula, draw, name, np.asarray(given.raw))
     if value is None:
         return False
-    other = replace(as_given(draw[name]), raw=value[()])
-    changed = {**draw, **dict.fromkeys(aliases(name, draw), other)}
+    changed = {**draw, **dict.fromkeys(aliases(name, draw), replace(given, raw=value[()]))}
     try:
         own = [data for _, data in parts(formula, draw)]
         evaluation = Evaluation(formula, draw)
@@ -174,17 +179,18 @@ def _reaches_all(part: Node, formula: Formula, draw: Givens, name: str, raw: Any
     rng = np.random.default_rng(11)
     one, two = (np.asarray(raw) * np.exp(0.3 * rng.normal(size=np.shape(raw))) + 0.1 * rng.uniform(size=np.shape(raw)) for _ in range(2))
     two = two if positive else -two
-    ends, middle = [at(one[()]), at(two[()])], at(((one + two) / 2)[()])
-    if any(end is None for end in (*ends, middle)):
+    first, second, middle = at(one[()]), at(two[()]), at(((one + two) / 2)[()])
+    if first is None or second is None or middle is None:
         return True  # nothing is known of it
-    if np.allclose(middle, (ends[0] + ends[1]) / 2, rtol=1e-9, atol=1e-12):
+    if np.allclose(middle, (first + second) / 2, rtol=1e-9, atol=1e-12):
         origin = at((0 * one)[()])
         if np.size(raw) > MOST or origin is None:
             return True
-        slopes = [at(step.reshape(np.shape(raw))[()]) - origin for step in np.eye(np.size(raw))]
-        return int(np.linalg.matrix_rank(np.reshape(slopes, (len(slopes), -1)), tol=1e-9)) == len(slopes)
-    again = at(ends[0][()])
+        moved = [at(step.reshape(np.shape(raw))[()]) for step in np.eye(np.size(raw))]
+        slopes = [np.ravel(end - origin) for end in moved if end is not None]
+        return int(np.linalg.matrix_rank(np.array(slopes), tol=1e-9)) == len(moved)
+    again = at(first[()])
     if again is not None and np.allclose(again, one):
         return True  # an inverse
-    far = [at(sign * FAR) for sign in (-1.0, 1.0)] if not np.ndim(raw) and not positive else []
-    return bool(far) and None not in far and min(far) < -FAR / 2 and max(far) > FAR / 2
+    far = [float(end) for sign in (-1.0, 1.0) if not np.ndim(raw) and not positive and (end := at(sign * FAR)) is not None]
+    return len(far) == 2 and min(far) < -FAR / 2 and max(far) > FAR / 2

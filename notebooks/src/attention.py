@@ -319,7 +319,7 @@ if model.is_here:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # It writes other English. Here it wrote "The sun rises in the east and goes east in the west", "One, two, three, four, and five-threes" and
-# "My favourite animal is the cat because it's not a person": the grammar holds, and the sense only by luck. The model has learned with softer
+# "My favourite animal is the cat because it's not a person": in so few words the grammar nearly holds, and the sense only by luck. The model has learned with softer
 # weights than it gets now. (It is small, so do not trust its facts even when nothing is broken.)
 
 # %% [markdown] id="limits"
@@ -514,8 +514,8 @@ up, down = (attention(query[0] + step, key, value) for step in (nudges, -nudges)
 print("finite differences agree:", np.abs((up - down).T / 2e-5 - slope).max() < 1e-8)
 
 # %% [markdown] id="explorable-question"
-# In the formula below every number can be changed. Make the query longer, step by step: the output comes nearer to the value of one key, and
-# at last hardly moves when you change the query a little.
+# In the formula below every number can be changed. Make the query longer, step by step: unless two keys tie for the lead, the output comes
+# nearer to the value of one key, and at last hardly moves when you change the query a little.
 
 # %% id="near-alive"
 from attn_course import alive
@@ -526,7 +526,7 @@ alive("attention-of-one-query")
 # **How steep can it be?** The norm of a matrix $M$ is the largest $a^\top M\, b$ for columns $a$, $b$ of norm 1. For the slope
 # {eq}`output-derivative-by-query` this is the covariance of the numbers $a \cdot v_j$ and $b \cdot k_j$, divided by $\sqrt{d_k}$, and a
 # covariance is at most the product of two standard deviations. Numbers in an interval of length $D$ have a standard deviation of at most
-# $D/2$, because none is further from the middle, and from the mean they deviate no more. The $a \cdot v_j$ lie in an interval no longer
+# $D/2$, because none is further from the middle, and the mean square deviation is smallest from the mean. The $a \cdot v_j$ lie in an interval no longer
 # than the **diameter** of $V$, the largest distance between two rows, and the $b \cdot k_j$ in one no longer than that of $K$:
 #
 # $$\Bigl\| \frac{\partial z}{\partial q} \Bigr\|_2 \le \frac{\mathrm{diam}(V)\,\mathrm{diam}(K)}{4 \sqrt{d_k}}

@@ -5,7 +5,7 @@
 # output, and the same gradients, without ever storing these tables?** At the end you will have a program that does, in plain NumPy. The
 # algorithm is called FlashAttention.
 #
-# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax`, {lesson}`attention` and {lesson}`gradients`. **Time:** 65 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`flash`_flash.ipynb).
 
 # %% [markdown] id="hook"
@@ -25,7 +25,7 @@ for name in ("eager", "sdpa"):  # 4096 positions, 16 features
     print(f"{name:5}", milliseconds.round(), "ms")
 
 # %% [markdown] id="where"
-# Sdpa took about a sixth of the time, though both do the same two matrix products. Eager stores two tables, of scores and of weights. Sdpa
+# Sdpa took about a sixth of the time, though both do the same two matrix products. Without the scale, eager stores two tables, of scores and of weights. Sdpa
 # works through the text in pieces and stores neither. Here they are in the machine:
 
 # %% id="machine"
@@ -35,7 +35,7 @@ from attn_course.lessons.flash import figures
 figures.machine()
 
 # %% [markdown] id="bytes"
-# These tables are large. Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB. Eager writes both to memory and reads both back,
+# These tables are large. Each has $T^2$ numbers, here 4096 times 4096, which is 67 MB at 4 bytes a number. Eager writes both to memory and reads both back,
 # so 268 MB move. $Q$, $K$, $V$ and the output have 1 MB together. ({section}`roof` asks how much of the time this explains.)
 #
 # Why not take a few keys at a time, add up their part of the output, and forget their scores? The softmax stands in the way. Its
@@ -105,7 +105,7 @@ for score, value in zip(s, v, strict=True):  # the only pass
 #
 # $$L = m + \ln \ell = \ln \sum_j e^{s_j}, \qquad z = \frac{a}{\ell} \label{row-lse-and-output}$$
 #
-# $L$ is the log-sum-exp of the row. We keep it, because we need it twice.
+# $L$ is the log-sum-exp of the row. We keep it, to merge parts (section {section}`parts`) and for the gradients (section {section}`backward`).
 
 # %% [markdown] id="step-turn"
 # **Your turn.** {turn}`fold-in-a-block`
@@ -182,8 +182,8 @@ def forward(query, key, value, B_q, B_k):
 
 
 # %% [markdown] id="tiles-predict"
-# **Predict** for 24 queries and 30 keys what lowers the traffic: twice as many *queries* in a tile, twice as many *keys* in a tile, or
-# either of them.
+# With 24 queries, 30 keys, $d_k = 8$, $d_v = 5$ and tiles of 4 queries 2676 numbers move. **Predict** how many move with twice as many
+# *queries* in a tile, and how many with twice as many *keys*.
 
 # %% id="tiles-count" tags=["predicted"]
 from attn_course.reference import attention
@@ -196,11 +196,11 @@ for B_q, B_k in ((4, 4), (4, 8), (8, 4)):
     print(f"{B_q} queries, {B_k} keys: {moved} numbers, attention: {same}")
 
 # %% [markdown] id="tiles-answer" tags=["answer"]
-# Only the queries matter. Twice as many of them halve the number of times that keys and values pass by. With more keys in a tile they pass
-# by as often, only in fewer pieces.
+# Only the queries matter. Twice as many of them halve the 2340 numbers of keys and values, which pass by half as often, and 336 stay: 1506.
+# With more keys in a tile they pass by as often, only in fewer pieces.
 
 # %% [markdown] id="tiles-long"
-# So for long texts with one width $d$, the $4\, T^2$ numbers of the tables become about $2\, T^2 d / B_q$. This is less only if $B_q > d /
+# So for long texts with one width $d$, the $4\, T^2$ numbers that the tables move become about $2\, T^2 d / B_q$. This is less only if $B_q > d /
 # 2$, and $B_q$ is limited by the fast memory. Play the card once. Then compare one query in a tile with twelve. What moves, and what is held
 # on the chip?
 
@@ -210,8 +210,8 @@ figures.tiles_explorable()
 # %% [markdown] id="explore-notice"
 # <details><summary>What you should see</summary>
 #
-# With one query in a tile 2544 bytes move and 92 are held on the chip. With twelve only 432 move, but 576 are held. (Tiles have 3 keys. $L$
-# has 4 bytes and every other number 2.)
+# With one query in a tile 2544 bytes move and 92 are held on the chip. With twelve only 432 move, but 576 are held. (Tiles have 3 keys. $L$,
+# the scores and the state have 4 bytes a number, all else 2.)
 #
 # </details>
 
@@ -256,8 +256,8 @@ print("the same words as before:", after == before)
 #
 # $$z = \sum_{c} e^{L^{(c)} - L}\, z^{(c)}, \qquad L = \ln \sum_c e^{L^{(c)}} \key{merge-of-finished-outputs}$$
 #
-# The factors are the softmax of the $L^{(c)}$, and they sum to 1. Here two parts have the outputs 8 and 4, and the second $L$ is larger by
-# $\ln 3$:
+# The factors are the softmax of the $L^{(c)}$, and they sum to 1. The first two keys of section {section}`row`, each as a part, have the
+# outputs 8 and 4, and the second $L$ is larger by $\ln 3$:
 
 # %% id="parts-code"
 z, L = np.array([8.0, 4.0]), np.array([0.0, np.log(3)])
@@ -265,7 +265,7 @@ shares = np.exp(L - np.logaddexp.reduce(L))
 print("shares", shares.round(3), f" output {shares @ z:.3f}")
 
 # %% [markdown] id="parts-notice"
-# The second part has three times the sum of exponentials, so it counts three times as much. A plain mean would give 6. This is
+# The second part has three times the sum of exponentials, so it counts three times as much. This is
 # *Flash-Decoding* (Dao and others, 2023). In *ring attention* (Liu and others, 2023) tiles of keys travel round a ring of machines, and
 # each folds them into its own state.
 
@@ -273,7 +273,7 @@ print("shares", shares.round(3), f" output {shares @ z:.3f}")
 # ## Backward: compute it again
 #
 # Training needs gradients, and lesson {lesson}`gradients` took them from the weights $P$, which we never stored. But we kept $L$, and with
-# it any piece of $P$ comes back from its scores, without a maximum and without the rest of the row:
+# it any piece of $P$ comes back from its scores, without the rest of the row, and without a maximum, since $s_{ij} \le L_i$:
 #
 # $$p_{ij} = e^{s_{ij} - L_i}, \qquad L_i = \ln \sum_{l} e^{s_{il}} \key{weights-from-lse}$$
 
@@ -365,9 +365,10 @@ print("output:", np.allclose(output, attention(Q, K, V)))
 print("dQ, dK, dV:", [np.allclose(*pair) for pair in pairs])
 
 # %% [markdown] id="limits"
-# `forward`, `backward`, `step` and `d_scores` need nothing but NumPy, so take them with you. **Limits:** tiles change what is moved and
-# kept, but there are still $T_q T_k$ scores to compute, and in training each one twice. And NumPy cannot say what lies in which memory. A
-# program for a GPU can, and lesson {lesson}`kernels` writes one.
+# All this needs only NumPy, so take it with you. **Limits:** tiles change what is moved and
+# kept, but there are still $T_q T_k$ scores to compute, and in training each one twice. There is no mask: a causal one (lesson
+# {lesson}`masking`) puts $-\infty$ into $S$ before `step`, and skips tiles that are hidden whole, since $-\infty - (-\infty)$ is NaN. And
+# NumPy cannot say what lies in which memory. A program for a GPU can, and lesson {lesson}`kernels` writes one.
 
 # %% id="verify-lesson"
 verify_lesson("flash")
@@ -440,12 +441,11 @@ figures.rooflines(points, peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth
 
 # %% [markdown] id="roof-notice"
 # These are the times of the first cell and those for 64 features, under the roof of their machine. Where sdpa stands on the horizontal axis
-# assumes that each input moves once, and where eager stands, three steps. Nobody measured either. All four stay below the roof, which holds
-# unless a program beats the two rates measured here. It leaves out what it does not count, such as exponentials.
+# assumes that each input moves once, and where eager stands, three steps. Nobody measured either. All four stay below the roof, unless
+# a program beats the two rates measured here. It does not count exponentials.
 #
 # How much of eager's time is traffic? A copy moved 20.6 GB a second, so the 269 MB of {eq}`plain-attention-bytes` take 13 ms. For 16
-# features eager took 105 ms more than sdpa, so what we counted does not explain it alone. Eager also makes a third table, for `* scale`,
-# and all three in new memory, where a copy was five times slower (3.9 GB a second).
+# features eager took 105 ms more than sdpa, so what we counted does not explain it alone.
 #
 # The backward pass makes $S$ again, and $dP$, $dV$, $dQ$, $dK$, five products instead of two:
 #
@@ -524,8 +524,6 @@ alive("merge-of-finished-outputs")
 # $s_{ij}$ moves $L_i$ at the rate $p_{ij}$. So with $dL_i$ for the gradient of $L_i$, the score gains $p_{ij}\, dL_i$:
 #
 # $$dS_{ij} = p_{ij}\, \bigl( dP_{ij} - (\delta_i - dL_i) \bigr) \label{score-gradient-with-lse}$$
-#
-# The backward pass is the same, with $\delta - dL$ in the place of $\delta$.
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -302,10 +302,10 @@ for name, shares in rows.items():
     print(f"{name:30} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# The copying needs *one* of these heads: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
+# Of these silencings one breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
 # model copies nearly as before, and so it does without the two of layers 1 and 2, although all four look one token back. Two other heads
-# hardly matter either. Their maps would not have told us which of the four is needed for this ability, on these words:
-# we had to silence it, with others for control.
+# hardly matter either. The maps would not have told us which of the four the copying needs, on these words: we had to silence them, with
+# others for control.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -328,7 +328,7 @@ verify_lesson("heads")
 # - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart, with no more
 #   parameters.
 # - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
-# - A map does not say what a head is for: of four heads of SmolLM2 that look one token back, copying random words needs one.
+# - A map does not say what a head is for: of four heads of SmolLM2 that look one token back, only one is missed when it is silenced and the model copies random words.
 
 # %% [markdown] id="summary-next"
 # Next, lesson {lesson}`cross_attention` lets one sequence ask another.
@@ -388,7 +388,7 @@ figures.neighbours_named(dict(zip(names, means, strict=True)))
 #
 # $$\mathrm{rank}\Bigl(X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top\Bigr) \le d_k \label{score-matrix-rank-bound}$$
 #
-# Together the heads can write into all directions, but with $d_k = d / H$ each table of scores is poorer, the more heads there are. This is the
+# If $H d_v \ge d$, the heads together can write into all directions, but with $d_k = d / H$ each table of scores is poorer, the more heads there are. This is the
 # *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
 
 # %% id="bottleneck-code"
@@ -416,7 +416,7 @@ figures.three_definitions()
 # %% [markdown] id="twice"
 # Third row: if "$Q$" means the input $X$, it is the second definition (so in Vaswani et al., 2017). If $Q$ is already $X W_Q$, each head
 # projects twice, by $W_Q W_h^Q$ in all. The product of two matrices is one matrix, so the layer has more parameters and more work, and
-# computes the same functions.
+# computes no function that is new.
 #
 # Everything depends on the width. $W_Q^{(h)}$ and $W_K^{(h)}$ have $d\, d_k$ entries, and $W_V^{(h)}$ and $W_O^{(h)}$ have $d\, d_v$:
 #

@@ -66,8 +66,8 @@ figures.machine()
 # length of `tl.arange`, a power of 2.
 #
 # The last program has addresses behind the end of the arrays, since 37 is no multiple of 16. So each load and store has a **mask**, and
-# leaves out what is not there. A GPU would not tell you of a missing mask. Our three helpers do. `guarded` copies an array between margins
-# of NaN, `empty` makes an output full of NaN, and `finished` complains if a program has stored something in the margins.
+# leaves out what is not there. A GPU does not tell you of a missing mask. Our three helpers show it where it spoils a result. `guarded` copies an array
+# between margins of NaN, `empty` makes an output full of NaN, and `finished` complains if a program has stored something in the margins.
 
 # %% id="add-picture"
 figures.programs(37, 16)
@@ -460,11 +460,11 @@ figures.causal_tiles(24, 24, 4, 4)
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}
 # \key{causal-tile-share}$$
 #
-# It is a little more than half.
+# For many tiles it is about half.
 
 # %% [markdown] id="causal-order"
-# May one loop take the whole tiles, and another the rest? Yes, in any order. Write $A \oplus B$ for the state of all keys that are in $A$
-# or in $B$, {eq}`tiled-attention-update`. Then
+# May one loop take the whole tiles, and another the rest? Yes. Let $A$ and $B$ be states of keys, with none in common,
+# and $A \oplus B$ that of all of them. Then
 #
 # $$(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A
 # \key{merging-is-commutative-monoid}$$
@@ -531,7 +531,7 @@ check("causal-attention-kernel", my_causal)
 # | yours | the package's |
 # |---|---|
 # | `tl.exp(s - new)` | `tl.exp2(s * slope - new)`, with $\log_2 e$ in `slope` |
-# | `load_rows`, then `tl.dot`, then `update` | the product of the next tile stands before the softmax of this one |
+# | `load_rows`, then `tl.dot`, then `update` | the next tile's scores stand before this tile's product with values |
 # | program 0 takes the first queries | program 0 takes the last ones, which see most keys |
 # | one head | the grid counts heads too, and `head // GROUP` finds their shared keys |
 #
@@ -581,8 +581,7 @@ verify_lesson("kernels")
 # - `other` must be what changes nothing: 0 for a sum, $-\infty$ for a maximum, and a score of $-\infty$ for a missing key.
 # - The state stays in the program while tiles of keys pass by, in any order.
 #
-# So you can write FlashAttention for a GPU, and you have: a load, a loop, a product and a state with a mask. Now the
-# [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb).
+# So FlashAttention for a GPU is a load, a loop, a product and a state with a mask. Now the [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb).
 
 # %% [markdown] id="overlap"
 # ## Deeper: two units at once
@@ -596,8 +595,8 @@ verify_lesson("kernels")
 figures.schedule(2, 1, tiles=4)
 
 # %% [markdown] id="overlap-notice"
-# So the slower unit alone sets the pace, and at best half of the time is saved, if both take the same time. For this the package's kernel
-# computes the scores of the next tile first. If its kernels have been measured on a GPU, their rates follow.
+# So the slower unit alone sets the pace, and with many tiles nearly half of the time is saved, if both take the same time. For this the
+# package's kernel computes the scores of the next tile first. If its kernels have been measured on a GPU, their rates follow.
 
 # %% id="overlap-measured"
 figures.gpu_rates("forward")

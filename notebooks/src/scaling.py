@@ -289,7 +289,7 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
 # **What speaks against it.** Our trial was one small task. Raising the silent queries left a third of the delay. And most queries are not
 # silent: without the scale the mean length of $g$ falls by a third only (section {section}`measured`). We have not
 # shown that variance 1 is the *best* start. SmolLM2 proves less than it seems. It was trained with the division, and dividing its
-# $W_Q$ by 8 would undo the damage exactly. Training has also moved it far from variance 1:
+# $W_Q$ by 8 would undo the damage exactly. After training its rows are far from variance 1, too:
 
 # %% id="trained-code"
 variances = real.values("variance of a row by layer", "all keys").mean(axis=0)
@@ -321,7 +321,8 @@ verify_lesson("scaling")
 
 # %% [markdown] id="summary-answer"
 # Why the root, then? A dot product is a walk of $d_k$ random steps, and gets $\sqrt{d_k}$ far. Without a divisor, softmax would be sure of
-# noise. With the divisor $d_k$ it would hardly see a lead. With the root the scores spread by about 1, whatever the width.
+# noise. With the divisor $d_k$ it would hardly see a lead. With the root independent entries of variance 1 spread the scores by
+# 1, whatever the width.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 

@@ -49,9 +49,9 @@ from attn_course import alive
 alive("softmax")
 
 # %% [markdown] id="met"
-# You may have met softmax before. For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$, which some
-# chess ratings use for the expected result of a player who is $x$ points ahead. And the states of a gas in equilibrium with a heat bath have
-# softmax probabilities, whose scores are minus the energy over the temperature.
+# For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$, which some
+# chess ratings use for the expected result of a player who is ahead by $x$, in units of
+# $400 / \ln 10 \approx 174$ points. And the states of a gas in equilibrium with a heat bath have softmax probabilities, whose scores are minus the energy over the temperature.
 
 # %% [markdown] id="compromise"
 # ## The best compromise

@@ -640,7 +640,8 @@ my_softmax = rung(
     minutes=4,
     asks="""
         The kernel below is to return the softmax of each row of `x` $(r, n)$, where $n$ is at most 64. One program takes a whole row,
-        padded to 64. No number is below $-300$ {lowest}`-300`. It has two mistakes, and both are masks. Repair it as `my_softmax(x)`.
+        padded to 64. No number is below $-300$ {lowest}`-300`. It has two mistakes, and both concern what a mask leaves
+        out. Repair it as `my_softmax(x)`.
     """,
     difficulty=2,
     trains="finding a mask that is missing",

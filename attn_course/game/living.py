@@ -402,8 +402,8 @@ class _Finder:
 
     def order(self) -> list[str]:
         """Return what follows from others, in an order in which it can be computed."""
-        follow = self.recipes.keys() | self.aliases.keys()
-        return sorted(follow, key=lambda name: len(self._beneath([name]) & follow))
+        follow = dict.fromkeys([*self.recipes, *self.aliases])
+        return sorted(follow, key=lambda name: len(self._beneath([name]) & follow.keys()))
 
     def _holds(self, names: Sequence[str]) -> bool:
         """Whether the equation holds when some symbols get other numbers."""

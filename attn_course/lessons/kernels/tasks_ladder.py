@@ -569,7 +569,7 @@ my_causal = rung(
     equation="causal-tile-share",
     difficulty=3,
     trains="which tiles need a mask, and which need nothing",
-    cases=heads((20, 20, 16), (5, 5, 32), (1, 1, 32)),
+    cases=heads((20, 20, 16), (37, 37, 16), (5, 5, 32), (1, 1, 32)),
     judged_by=_causal,
     slips=[
         Wrong("no mask", _attention, "every query sees every key"),

@@ -39,9 +39,9 @@ for token, nudge in zip(tokens, 1e-3 * np.eye(7), strict=True):
 # *their* scores rise, and why by a seventh each?
 
 # %% [markdown] id="hook-time"
-# Moving one number at a time is slow: each takes two evaluations of the loss. Write $dZ$ for the gradient at the output, with an entry
-# $dZ_{ia} = \partial L / \partial Z_{ia}$ for each entry of $Z$, and likewise $dP$, $dV$ and so on. In the machine below all arrows are
-# turned round: $dZ$ comes in, and one sweep back finds the gradients of everything that went into $Z$.
+# Moving one number at a time is slow: each takes two evaluations of the loss. Write $dZ$ for the gradient at the output,
+# $dZ_{ia} = \partial L / \partial Z_{ia}$ for each entry of $Z$, and in the same way $dP$, $dV$ and so on. In the machine below all arrows
+# are turned round. $dZ$ comes in, and one sweep back finds the gradients of everything that went into $Z$:
 
 # %% id="machine"
 from attn_course import check, verify_lesson
@@ -52,53 +52,58 @@ figures.machine()
 # %% [markdown] id="backward"
 # ## Three questions for every entry
 #
-# Let a differentiable loss $L$ depend on queries, keys and values only through the output $Z$. What comes after $Z$ gives us
-# $dZ$: for the loss above, the row of "because" is $(-1, 2)$. Now take any one number $x$ that goes into $Z$, and write $dx$ for the
-# derivative of $L$ with respect to $x$, which is not a small change of $x$. By the chain rule,
+# In 1970 Seppo Linnainmaa asked in his master's thesis how much each rounding error of a long calculation adds to the error of the
+# result. He did not try them one by one. He started at the end and went back, once.
+#
+# We do the same. Let a differentiable loss $L$ depend on queries, keys and values only through the output $Z$. What comes after $Z$ hands
+# us $dZ$. For the loss above, its row for "because" is $(-1, 2)$. Now take any one number $x$ that goes into $Z$. By $dx$ we mean
+# $\partial L / \partial x$, a derivative and not a small change of $x$. By the chain rule,
 #
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 
 # %% [markdown] id="collect-questions"
-# What $x$ does not touch has the derivative 0. So for each entry we ask three questions. **Which outputs does it touch? How fast does it
-# move each of them? What is the sum over all that are touched?** We may stop on the way, too: scores reach the loss only through the
-# weights, so for a score we can ask which weights it touches, and use $dP$ in place of $dZ$.
+# If $x$ does not touch an output, the derivative is 0. So for each entry we ask three questions. **Which outputs does it touch? How fast does
+# it move each of them? What is the sum over all that are touched?**
+#
+# We may also stop on the way. Scores reach the loss only through the weights. So for a score we can ask which weights it touches, and use $dP$
+# in the place of $dZ$.
 
 # %% [markdown] id="backward-values"
 # ## Back through a product
 #
-# The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. **One entry of a value**, $V_{ja}$, touches entry $a$ of every
-# output $i$, and moves it at the rate $p_{ij}$. So the sum runs over $i$:
+# The last step was $Z = P V$, in entries $Z_{ia} = \sum_j p_{ij} V_{ja}$. Take **one entry of a value**, $V_{ja}$. It touches entry $a$ of
+# every output $i$. It moves that entry at the rate $p_{ij}$. The sum runs over all $i$:
 #
 # $$dV_{ja} = \sum_{i=1}^{T_q} p_{ij}\, dZ_{ia} \label{value-gradient-by-entry}$$
 #
-# A matrix product sums over the *last* index of its left factor. Here $i$ is the first index of $P$, so $P$ has to be transposed:
+# Which matrix product is this? In $(A B)_{ja} = \sum_i A_{ji} B_{ia}$ the summed index is the *last* of the left factor. In $p_{ij}$ our
+# $i$ is the first. So the left factor is $P$ transposed, $(P^\top)_{ji} = p_{ij}$:
 #
 # $$dV = P^\top dZ \key{gradient-of-values}$$
 
 # %% [markdown] id="backward-weights"
-# **One weight**, $p_{ij}$, touches every feature of output $i$, nothing else, and moves $Z_{ia}$ at the rate $V_{ja}$. The sum runs over
-# $a$, so $dP_{ij}$ is the dot product of $dZ_i$ and $v_j$. For all pairs at once:
+# Now take **one weight**, $p_{ij}$. It touches every feature of output $i$, and no other output. It moves $Z_{ia}$ at the rate $V_{ja}$.
+# The sum runs over all $a$, so $dP_{ij}$ is the dot product of $dZ_i$ and $v_j$. For all pairs at once:
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
 # We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight, alone, would add to the loss. For
-# "because" it is minus the first feature of $v_j$ plus twice the second, so 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
+# "because" it is minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# **One score**, $s_{ij}$, touches all weights of row $i$, and no other row. It moves $p_{il}$ at the rate
-# $\partial p_{il} / \partial s_{ij} = p_{il}\, ([l = j] - p_{ij})$, where $[l = j]$ is 1 if $l = j$, and else 0. This is
-# {eq}`softmax-derivative`, in which the scores were called $z$, the weights $s$, and $[l = j]$ was Kronecker's $\delta_{lj}$. The sum runs
-# over $l$:
+# Now take **one score**, $s_{ij}$. It touches all weights of row $i$, and no other row. How fast does it move $p_{il}$? Lesson
+# {lesson}`softmax` has the answer, {eq}`softmax-derivative`: at the rate $p_{il}\, ([l = j] - p_{ij})$. Here $[l = j]$ is 1 if $l = j$, and
+# else 0. (There it was Kronecker's $\delta_{lj}$, the scores were $z$ and the weights $s$.) The sum runs over all $l$:
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 #
-# Only $l = j$ meets the 1, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
+# The 1 appears only where $l = j$, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
 
 # %% [markdown] id="backward-softmax-mean"
 # The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$. So the gradient of a score is its weight,
-# times what this weight costs above the mean. For all entries at once, where $\mathbf{1}$ is a column of ones that copies $\delta_i$
+# times what this weight costs above the mean. For all entries at once, $\mathbf{1}$ is a column of ones that copies $\delta_i$
 # along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
@@ -106,7 +111,7 @@ figures.machine()
 # %% [markdown] id="sevenths"
 # Here are the sevenths. The costs are $0, -2, 4, 0, 0, 2, 3$, and their mean is $\delta = 1$. Subtract 1 from each and divide by 7:
 # $-1, -3, 3, -1, -1, 1, 2$ sevenths, the numbers of the first cell. "The" has the cost 0, and that is *less than the mean*. When its score
-# rises, its weight grows at the expense of the six others, whose costs are higher on average.
+# rises, its weight grows at the expense of the six others, and they cost more on average. So being worth nothing is a bargain in this row.
 
 # %% id="sevenths-figure"
 from attn_course.sentence import KEY, QUERY, TOKENS, labelled
@@ -159,10 +164,13 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so we can use what we know about $Z = P V$. There $dP = dZ\, V^\top$: the
-# gradient of the left factor is the gradient of the product, times the right factor transposed. Now the left factor is $Q$, the right one
-# is $K^\top$, and the scale stays in front. So $dQ = dS\, K / \sqrt{d_k}$. In the transpose, $S^\top = K Q^\top / \sqrt{d_k}$, the left
-# factor is $K$ and the gradient of the product is $dS^\top$, so the same rule gives $dK$:
+# The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so nothing new is needed. In $Z = P V$ we found $dP = dZ\, V^\top$: the gradient
+# of the left factor is the gradient of the product, times the right factor transposed.
+#
+# In $S$ the left factor is $Q$. The right one is $K^\top$, and transposed it is $K$. The scale stays in front. So $dQ = dS\, K / \sqrt{d_k}$.
+#
+# For the keys, transpose the whole product: $S^\top = K Q^\top / \sqrt{d_k}$. Now $K$ is the left factor, and $dS^\top$ is the gradient of
+# the product. The right factor $Q^\top$, transposed, is $Q$. So the same rule gives $dK$:
 #
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 
@@ -225,8 +233,8 @@ def backward(query, key, value, d_output):
 # 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
 #
 # We use **differences**, as in the first cell: move one number a step up and a step down, and divide the change of the loss by twice the
-# step. `check_gradient` does it for every entry, with a fixed random $dZ$ and the loss $\sum_{ia} dZ_{ia} Z_{ia}$, whose gradient by the
-# output is $dZ$. (Section {section}`deeper-step` finds planted mistakes.)
+# step. `check_gradient` does this for every entry. Its loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, which is then the
+# gradient at the output. (Section {section}`deeper-step` finds planted mistakes.)
 
 # %% id="check-all"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -244,10 +252,15 @@ print(checking.check_gradient(backward, arrays, d_z))
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
 #
-# In *cat saw clock because it was curious*, "it" is the cat; if it was broken, "it" is the clock. Can attention learn that, with your
-# backward pass and nothing else? "It" alone cannot tell, since it is the same in every sentence. So the last word asks in
-# its place, and the three words before "because" answer. Words are written as numbers. All sentences with "cat" and "clock", or with "owl"
-# and "lamp", are held out:
+# In *cat saw clock because it was curious*, "it" is the cat. If it was broken, "it" is the clock. Can attention learn that, with your
+# backward pass and nothing else?
+#
+# "It" asks, and the three words before "because" answer. But if "it" always asks with the same query, it cannot know how the sentence
+# ends. In a larger model an earlier layer could bring it the last word. We have one layer, so we hand the word over: **the last word
+# chooses the query of "it"**.
+
+# %% [markdown] id="train-words"
+# Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product
@@ -266,7 +279,8 @@ for animal, thing, last in product(animals, things, lasts):
 
 # %% [markdown] id="train-loss"
 # **The model.** Each word gets a query and a key of its own, four random numbers each, and a value with one place for every word, all
-# zeros. The last word asks, and out comes $z$, with a number for every word: the larger, the likelier that this word is meant.
+# zeros. "It" asks with the query of the last word. Out comes $z$, with a number for every word: the larger, the likelier that this word is
+# meant.
 #
 # **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right word, $m$. This is
 # $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, less 1 at
@@ -293,9 +307,9 @@ def train(seed, steps=840):
 
 
 # %% [markdown] id="train-bar"
-# How good must it be to show that it looks at the last word? A model that ignores it must give one answer to the six sentences that differ
-# only there. Three of them mean the one noun and three the other, so it is right in at most half of them: in 12 of the 24 that are held out.
-# **Predict** how many of the 24 ours gets right.
+# How good must the model be to show that "it" uses the last word? A model that ignores this word must give one answer to the six sentences
+# that differ only there. Three of them mean the one noun and three the other. So it is right in at most half of them, which is 12 of the
+# 24 that are held out. **Predict** how many of the 24 ours gets right.
 
 
 # %% id="train-run" tags=["predicted"]
@@ -319,8 +333,8 @@ for seed in range(3):
 # It gets all 24 right, from each of the three starts.
 
 # %% [markdown] id="train-map-question"
-# But "cat" and "clock" never stood together in what was read. How can attention
-# know? Here are the scores that the last words give to the others, before and after training:
+# But "cat" and "clock" never stood together in what was read. How can attention know? Here are the scores that "it" gives to the other
+# words, with a row for each last word, before and after training:
 
 # %% id="train-map"
 answer, scores = [*animals, *things, saw], []
@@ -534,9 +548,8 @@ figures.difference_errors(steps, {kind: errors(kind, steps) for kind in kinds})
 # %% [markdown] id="sources"
 # ## Sources, and what to read next
 #
-# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT. Collecting from the end is called *reverse mode*, first in
-#   his master's thesis of 1970. He asked how much each rounding error of a
-#   long calculation adds to the error of the result: our question, with a rounding error in the place of our nudge $h$.
+# - S. Linnainmaa (1976), *Taylor expansion of the accumulated rounding error*, BIT: collecting from the end, first in his master's
+#   thesis of 1970. It is called *reverse mode* today.
 # - T. Dao et al. (2022), [arXiv:2205.14135](https://arxiv.org/abs/2205.14135): FlashAttention. Its backward pass takes $\delta$
 #   from the output, too.
 # - PyTorch, [gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html): finite

@@ -166,20 +166,20 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # %% [markdown] id="reparametrise"
 # ## Could the matrices do it themselves?
 #
-# Suppose that somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No: queries are projections,
-# $q = x W_Q$ (we leave biases out), and with $W' = c\, W_Q$ and $c = 1 / \sqrt{d_k}$ in place of $W_Q$ their scores are ours. T5 is a model
-# that starts in this way.
+# Suppose that somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No. Queries are projections,
+# $q = x W_Q$ (we leave biases out). If their matrix is $W' = c\, W_Q$ with $c = 1 / \sqrt{d_k}$, their scores are ours. We call such a layer
+# the **twin** of ours. T5 is a model that starts in this way.
 
 # %% [markdown] id="chain"
-# Does such a **twin** also learn as our layer does? A step of gradient descent subtracts the step size $\eta$ times the gradient. Write
-# $W$ for $W_Q$. The loss sees it only through $c\,W$, so its gradient by $W$ carries a factor $c$. And when the step moves $W$, it moves
-# $c\,W$ by $c$ times that. Together,
+# Does the twin also learn as our layer does? Write $W$ for $W_Q$ and $\eta$ for the step size. Our loss sees $W$ only through
+# $W' = c\,W$. So, by the chain rule, its gradient with respect to $W$ is $c\, \nabla \mathcal{L}(W')$. A step of gradient descent takes $\eta$
+# times this from $W$, and so it takes $c$ times as much from $c\,W$:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
 #
-# The twin moves its $W'$ without the $c^2$. With the same step size, at $d_k = 64$, its steps are 64 times as long. So under gradient
-# descent the scale changes two things: where $W_Q$ starts, and how far it moves.
+# The twin's step has no $c^2$. With the same step size, at $d_k = 64$, it is 64 times as long. So under gradient
+# descent the scale changes two things: where $W_Q$ starts, and how far a step moves it.
 
 # %% [markdown] id="slow"
 # ## A suspicion on trial
@@ -187,22 +187,49 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # Those who introduced the scale wrote (Vaswani et al., 2017): "We suspect that for large values of $d_k$, the dot products grow large in
 # magnitude, pushing the softmax function into regions where it has extremely small gradients." Let us put it on trial.
 #
-# An example has 16 items, each with 16 random features and a value of four random numbers. The query is one of the items, turned by a fixed rotation, and the
-# output should be that item's value. $W_Q$ and $W_K$, with $d_k = 64$, learn from the squared error, until the right item has the largest
-# weight in more than 90 % of new examples.
+# An example has 16 items. Each has 16 random features, and a value of four random numbers. The query is one of the items, turned by a
+# rotation that is the same in all examples, and the output should be that item's value:
 
-# %% [markdown] id="slow-predict"
-# We train three layers by gradient descent (SGD) on 32 new examples a step: **scaled**, with scores of variance 1; **unscaled**, from the
-# same matrices, with variance 64; and the twin, which does not divide but starts from $W'$. Each gets the best of eight step sizes, one for both matrices.
-# **Predict**: does the twin keep up with the scaled layer, or with the unscaled one?
-
-# %% id="task-code" tags=["predicted"]
+# %% id="trial-data"
 from attn_course.lessons.scaling import experiments
 
 task = experiments.Lookups(seed=0)
-data = [task.batch() for _ in range(100)], task.batch(512)
+batches, new = [task.batch(32) for _ in range(100)], task.batch(512)
+
+# %% [markdown] id="trial-learnt"
+# A layer learns $W_Q$ and $W_K$ from the squared error, by gradient descent (SGD) on 32 new examples a step. It has learnt the task when
+# the right item has the largest weight in more than 90 % of 512 new examples:
+
+# %% id="trainer"
+import torch
+
+
+def steps_until_learnt(layer, step_size):
+    sgd = torch.optim.SGD(layer.parameters(), lr=step_size)
+    for step, (query, items, value, right) in enumerate(batches, 1):
+        weights = experiments.scores(layer, query, items).softmax(dim=-1)
+        output = (weights[:, None] @ value)[:, 0]
+        error = output - value[range(32), right]
+        sgd.zero_grad()
+        (error**2).mean().backward()
+        sgd.step()
+        found = experiments.scores(layer, new[0], new[1]).argmax(dim=-1)
+        if (found == new[3]).float().mean() > 0.9:
+            return step
+    return 101  # not learnt
+
+
+# %% [markdown] id="slow-predict"
+# Three layers with $d_k = 64$ start from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1. The
+# **unscaled** one does not divide, and its scores have variance 64. The twin does not divide either, but its $W_Q$ is divided by 8. Each gets
+# the best of eight step sizes, one for both matrices. **Predict**: does the twin keep up with the scaled layer, or with the unscaled one?
+
+# %% id="task-code" tags=["predicted"]
 for kind in experiments.LAYERS:
-    needed = experiments.steps_to_learn(64, kind, "SGD", data, seed=0)
+    needed = []
+    for step_size in experiments.STEP_SIZES["SGD"]:
+        layer = experiments.initial_layer(64, kind, seed=0)
+        needed.append(steps_until_learnt(layer, step_size))
     name = "twin" if kind == "factor in W_Q" else kind
     print(f"{name:9s} steps until learnt {min(needed):3d}")
 
@@ -211,24 +238,27 @@ for kind in experiments.LAYERS:
 # start that slows the unscaled layer.
 
 # %% [markdown] id="silent"
-# So the start is to blame. Is it because of small gradients? A query changes $W_Q$ and $W_K$ only through the gradient $g$ of its loss by
-# the numbers that enter the softmax. That is $g = J^\top a = J a$, where $a$ is the gradient by its weights $w$ and
-# $J = \mathrm{diag}(w) - w\, w^\top$ is symmetric ({eq}`softmax-jacobian`, where $w$ was called $s$). Where one key has nearly all the
-# weight, $J$ is near 0. (The scale behind $g$ is one factor for all queries, which the step size can make up for.) We call a query **silent** if its $g$ is shorter than 0.01. This is the share of silent ones among 2,048 queries
-# before the first step, and the mean length of $g$:
+# So the start is to blame. But does it do its harm by small gradients? Let $g$ be the gradient of one query's loss with respect to its 16
+# scores, as they enter the softmax. All that this query can teach $W_Q$ and $W_K$ goes through its $g$. And $g$ itself has come back through
+# the softmax, by the Jacobian of {eq}`softmax-jacobian`. Where one key has nearly all the weight, every entry of the Jacobian is near 0. Then
+# $g$ is small even if the answer is wrong. We call a query **silent** if its $g$ is shorter than 0.01.
+
+# %% [markdown] id="silent-scale"
+# On the way back to the matrices the division comes only after $g$. It shrinks what *all* queries teach by one factor, and the step size can
+# make up for that. It cannot single out the silent ones. What share of 2,048 queries is silent before the first step?
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
-kinds = ("scaled", "unscaled")
-print(f"{'':12s} scaled  unscaled")
-for what in ("silent", "mean length"):
-    pair = [record.values("first", "64", kind, what).mean() for kind in kinds]
-    print("{:12s} {:6.2f} {:9.2f}".format(what, *pair))
+for kind in ("scaled", "unscaled"):
+    silent = record.values("first", "64", kind, "silent").mean()
+    print(f"{kind:9s} silent {silent:.2f}")
 
 # %% [markdown] id="ways"
-# Without the scale a quarter has fallen silent before the first lesson. So we give them a voice, and train the unscaled layer anew: every
-# silent $g$ keeps its direction and gets the mean length of its batch. As a control we leave the silent ones alone and make the $g$ of as
-# many *others* longer, by the same amount in all.
+# Without the scale a quarter has fallen silent before the first lesson. So we give them a voice, and train the unscaled layer anew: in each
+# batch every silent $g$ keeps its direction, but gets the mean length. If the silence costs steps, we should now win some back.
+#
+# But perhaps any longer gradients would help. So there is a control. Here the silent queries stay silent, and as many others
+# share the same extra length.
 #
 # **Predict**: do the raised silent queries win back all of the steps that were lost, a part of them, or none? And the control?
 
@@ -569,10 +599,18 @@ for factor in (1, 100):  # of W_Q
 # ## Deeper: the training, measured in full
 #
 # **Both optimizers, three widths.** Adam divides a running average of each entry's gradients by the root of one of their squares. These are
-# the steps with the best step size, means of three seeds; "factor in W_Q" is the twin. *Right* and *wrong* raise
-# only the silent queries whose largest score is, or is not, the right item's. In *silent exchanged*, a second control, a silent $g$ gets
-# the length, but the direction of another silent one. The last two rows have another loss, minus the logarithm of the right item's weight.
-# Its gradient by the scores is $w_j$, less 1 for the right item, and has no factor $J$.
+# the steps with the best step size, means of three seeds. The first three rows are our layers; "factor in W_Q" is the twin. Each other
+# row has a question of its own. ("Minus log weight" is another loss: minus the logarithm of the right item's weight. Its gradient by the
+# scores is $w_j$, less 1 for the right item, and has no factor $J$.)
+
+# %% [markdown] id="measured-rows"
+# | row | question |
+# |---|---|
+# | silent raised | What if the silent queries are heard? |
+# | silent right (wrong) raised | Which of them matter, those whose largest score is the right item's, or the others? |
+# | silent exchanged | Does it matter what they say? Each gets the length, but the direction of another silent one. |
+# | others lengthened | Would any longer gradients do? |
+# | minus log weight | And without the Jacobian? |
 
 # %% id="widths-code"
 from itertools import product
@@ -587,15 +625,16 @@ concluded = [experiments.SCALE.conclude(found) for found in record.results]
 assert all(all(claims.values()) for claims in concluded)
 
 # %% [markdown] id="widths-notice"
-# Adam shows the same picture, and so does 256: exchanged, the silent queries win nothing back. At 16 the control is nearly as good. Most
-# silent queries are wrong, but raising those helps less, everywhere, than raising the few that are right already. And before the first
-# step the mean norm of $J$, the largest factor by which it stretches a change, is hardly smaller at 64 without the scale, and at 16 it is
-# larger:
+# Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control is nearly as
+# good. Most silent queries are wrong, but raising those helps less, everywhere, than raising the few that are right already.
+#
+# Before the first step the mean norm of $J$, the largest factor by which it stretches a change, speaks against the suspicion: without the
+# scale it is hardly smaller at 64, and at 16 it is larger.
 
 # %% id="norms-code"
-looked_at = ("norm of J", "silent", "silent and right")
+looked_at = ("mean length", "norm of J", "silent", "silent and right")
 print(f"{'':16s}", *(f"{what:>16s}" for what in looked_at))
-for d_k, kind in product(("16", "64"), kinds):
+for d_k, kind in product(("16", "64"), ("scaled", "unscaled")):
     found = [record.values("first", d_k, kind, what).mean() for what in looked_at]
     print(f"{d_k}, {kind:12s}", *(f"{value:16.2f}" for value in found))
 

@@ -40,8 +40,8 @@ figures.machine()
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. Here it is alive, with one query's scores in each row.
-# Point at a weight to see how it is made. Which weights add up to 1, those of a row or those of a column?
+# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. Here it is alive, with one query's scores in each
+# row. Point at a weight to see how it is made.
 
 # %% id="definition-alive"
 from attn_course import alive
@@ -49,20 +49,29 @@ from attn_course import alive
 alive("softmax")
 
 # %% [markdown] id="met"
-# For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$, which some
-# chess ratings use for the expected result of a player who is ahead by $x$, in units of
-# $400 / \ln 10 \approx 174$ points. And the states of a gas in equilibrium with a heat bath have softmax probabilities, whose scores are minus the energy over the temperature.
+# For the two scores $x$ and 0 the first weight is the logistic function, $1 / (1 + e^{-x})$. Some chess ratings use it: a player who is
+# about 174 points ahead has $x = 1$, and is expected to win 73 % of the points.
 
 # %% [markdown] id="compromise"
 # ## The best compromise
 #
 # Which weights $p$ are best for given scores? If all we want is a large average score, $p \cdot z = \sum_i p_i z_i$, everything
-# goes to the best token, even if another is only a hair behind. So we reward doubt as well, and measure it by the **entropy**
+# goes to the best token, even if another is only a hair behind. So we reward doubt as well. But how do we measure doubt?
+#
+# In 1948 Claude Shannon asked three things of such a measure. It changes continuously with the weights. If all weights are equal, it
+# grows with their number. And a choice may be made in stages: the doubt between groups, plus the average doubt within them, is the whole
+# doubt. He proved that, up to a positive factor, only one formula does all three:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
+
+# %% [markdown] id="entropy"
+# Shannon thought of calling it uncertainty. As he told it later, John von Neumann advised **entropy**, for two reasons. Physics used the
+# formula already, under that name. "In the second place, and more important, no one knows what entropy really is, so in a debate you will
+# always have the advantage."
 #
-# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. That entropy is the right measure
-# of doubt, and that we simply add it, is what we assume here. For the scores $(0, 1, 2)$, weights in between then beat both extremes:
+# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. We add it to the average score, for
+# now with the factor 1. This sum is our choice; section {section}`multiplier` has other roads. For the scores $(0, 1, 2)$, weights in
+# between then beat both extremes:
 
 # %% id="compromise-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -124,11 +133,9 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**, as in physics: a gas in equilibrium strikes the same balance. If $T$ is small, the best
+# The price $T$ is called the **temperature**, and here von Neumann's first reason comes back. The states of a gas in equilibrium with
+# a heat bath have these very weights for probabilities, with minus the energy for a score. If $T$ is small, the best
 # token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
-#
-# And why is it $e$? Another base is only another temperature: as $10^{z} = e^{z \ln 10}$, shares of powers of 10 are the softmax at
-# $T = 1 / \ln 10$.
 
 # %% [markdown] id="paris"
 # Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
@@ -153,40 +160,68 @@ for temperature in ("0.5", "1", "2"):
 #
 # Training needs the derivative of everything that is computed from softmax weights. One lemma gives them all.
 #
-# Let scores $z_j$ and numbers $f_j$ depend smoothly on a number $\theta$, one of the scores, say, and let $p = \sigma(z)$. How fast does
-# the average $\bar f = \sum_j p_j f_j$ change? We write a dot for the derivative with respect to $\theta$, and a bar for an average under
-# $p$.
+# Let three tokens have the weights $p = (0.5, 0.3, 0.2)$ and the numbers $f = (2, 4, 0)$. The average of $f$ is
+# $0.5 \cdot 2 + 0.3 \cdot 4 = 2.2$. Now the scores begin to move, at the rates $\dot z = (1, 0, -1)$. Does the average rise?
+
+# %% [markdown] id="lemma-weights"
+# **First the weights.** Let scores and numbers be differentiable functions of some $\theta$: time, say, or one of the scores. A dot is
+# the derivative with respect to $\theta$, and a bar is an average under $p$. We know that $\ln p_j = z_j - \mathrm{lse}(z)$. By
+# {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate $\sum_l p_l\, \dot z_l = \bar{\dot z}$, the average rate.
+# So
 #
-# First the weights. We know that $\ln p_j = z_j - \mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes
-# at the rate $\sum_l p_l\, \dot z_l$, the average $\bar{\dot z}$. So $\dot p_j / p_j = \dot z_j - \bar{\dot z}$: a weight grows if its
-# score rises faster than the scores do on average.
+# $$\frac{\dot p_j}{p_j} = \dot z_j - \bar{\dot z}$$
+#
+# A weight grows if its score rises faster than the scores do on average. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
+# loses weight, although its score rests.
 
 # %% [markdown] id="lemma-proof"
-# Now the product rule:
+# **Then the average.** By the product rule $\bar f = \sum_j p_j f_j$ changes with its numbers and with its weights:
 #
 # $$\dot{\bar f} = \sum_j p_j \dot f_j + \sum_j p_j\, (\dot z_j - \bar{\dot z})\, f_j$$
 #
-# The last sum is called the **covariance** of $f$ and $\dot z$ under $p$. (It is the average product of the deviations $\dot z_j -
-# \bar{\dot z}$ and $f_j - \bar f$, since $\sum_j p_j (\dot z_j - \bar{\dot z})\, \bar f = 0$; a *Deeper* section draws it.) So
+# In the last sum we may subtract $\bar f$ from every $f_j$, because the deviations $\dot z_j - \bar{\dot z}$ have the average 0. So it is
+# the average product of two deviations, which is called the **covariance** of $f$ and $\dot z$ under $p$:
+#
+# $$\mathrm{Cov}_p(f, \dot z) = \sum_j p_j\, (f_j - \bar f)\, (\dot z_j - \bar{\dot z})$$
+#
+# This is the lemma:
 #
 # $$\frac{d}{d\theta} \sum_{j=1}^{n} p_j f_j = \sum_{j=1}^{n} p_j\, \frac{d f_j}{d\theta}
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
+
+# %% [markdown] id="covariance-drawn"
+# In the picture of our example each token is a dot, as large as its weight. A rectangle joins it to the cross of the two averages. Its
+# area is the product of the two deviations, negative at the upper left and the lower right. The weighted average of these areas is the
+# covariance:
+
+# %% id="covariance-figure"
+p = np.array([0.5, 0.3, 0.2])
+rate, f = np.array([1.0, 0.0, -1.0]), np.array([2.0, 4.0, 0.0])
+areas = (rate - p @ rate) * (f - p @ f)
+print("areas:", areas.round(2), f" weighted average: {p @ areas:.2f}")
+later = softmax(np.log(p) + 1e-6 * rate)  # ln p are scores with the softmax p
+print(f"slope of the average of f: {(later @ f - p @ f) / 1e-6:.2f}")
+figures.covariance(p, rate, f)
+
+# %% [markdown] id="covariance-seen"
+# So the average rises, at the rate 0.34. The third token decides: it loses weight, and its $f$ lies far below the average.
 
 # %% [markdown] id="jacobian"
 # ### Who pays?
 #
 # If the score of "tired" rises, its weight grows, and the others have to pay. Raise only $z_j$, at the rate 1, and hold the numbers $f$.
-# Then only the covariance is left. Its rates are $\dot z_j = 1$ and 0 for all others, with the average $p_j$. So the average of $f$ has the
-# slope
+# Then the average rate is $p_j$, and the second sum of the product rule is all that is left:
 #
 # $$\frac{\partial \bar f}{\partial z_j} = \sum_l p_l\, (\dot z_l - p_j)\, f_l = p_j f_j - p_j \bar f = p_j\, (f_j - \bar f)$$
-#
-# Each weight is such an average, of the list $f$ with 1 at place $i$ and 0 elsewhere. From here on we write $s = \sigma(z)$ for the weights.
-# With Kronecker's $\delta_{ij}$, which is 1 if $i = j$ and else 0, the slope of $s_i$ is $s_j\, (\delta_{ij} - s_i)$, which is the same as
+
+# %% [markdown] id="jacobian-entries"
+# Each weight $p_i$ is itself such an average: of the list $f$ with 1 at place $i$ and 0 elsewhere. So $f_j$ is Kronecker's $\delta_{ij}$,
+# which is 1 if $i = j$ and else 0. From here on we call the weights $s = \sigma(z)$. The slope of $s_i$ is $s_j\, (\delta_{ij} - s_i)$. If
+# $i \ne j$, this is $-s_i s_j$, so we may exchange $i$ and $j$:
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
-# and as a matrix, $J_{ij} = \partial s_i / \partial z_j$,
+# As a matrix with the entries $J_{ij} = \partial s_i / \partial z_j$ this is
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
 #
@@ -217,9 +252,9 @@ check("softmax-derivative", my_formula)
 # %% [markdown] id="vjp"
 # ### The backward pass
 #
-# Must a model build $J$ to learn? It is given the gradient of its loss with respect to the weights, $g_i = \partial L / \partial s_i$, and
-# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. With $g$ held fixed, this is the slope of
-# the average of $g$ when only $z_j$ moves, and we have just calculated such a slope.
+# Must a model build $J$ to learn? It is given $g_i = \partial L / \partial s_i$, the gradient of its loss with respect to the weights. It
+# wants that of the scores, $\partial L / \partial z_j = \sum_i g_i\, \partial s_i / \partial z_j$. Hold $g$ fixed: then this is the slope
+# of the average of $g$ when only $z_j$ moves, and we have just calculated such a slope.
 #
 # **Your turn: code.** {turn}`pull-back-one-row`
 
@@ -236,8 +271,7 @@ check("pull-back-one-row", my_pull)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# No matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries. A step downhill lowers every score whose
-# $g_i$ lies above the average $s \cdot g$, and raises every score whose $g_i$ lies below.
+# No matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -274,7 +308,7 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy and runs anywhere: softmax along any axis, and your `my_pull` with an axis. One score is raised a little, and for
+# This cell needs only NumPy and runs anywhere: softmax along any axis, and your `my_pull` with an axis. We raise one score a little. For
 # each axis the loop compares the slope of $\sum_i g_i s_i$ with what `pull` gives. Put in scores, gradients and axes of your own.
 
 # %% id="own-code"
@@ -290,8 +324,8 @@ def pull(weights, gradient, axis):
     return weights * (gradient - (weights * gradient).sum(axis=axis, keepdims=True))
 
 
-table, gradient = np.random.default_rng(0).normal(size=(2, 4, 3))
-table += 1000
+rng = np.random.default_rng(0)
+table, gradient = 1000 + rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
 moved = table.copy()
 moved[0, 0] += 1e-5
 for axis in (0, 1):
@@ -306,12 +340,12 @@ verify_lesson("softmax")
 # %% [markdown] id="card"
 # ## Formula card
 #
-# | what | formula | cost for $n$ scores |
-# |---|---|---|
-# | weights, {eq}`softmax` | {key}`softmax` | $O(n)$ |
-# | the best compromise, {eq}`lse-is-best-compromise` | {key}`lse-is-best-compromise` | $O(n)$ |
-# | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` | $O(n)$ |
-# | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` | $O(n)$ |
+# | what | formula |
+# |---|---|
+# | weights, {eq}`softmax` | {key}`softmax` |
+# | the best compromise, {eq}`lse-is-best-compromise` | {key}`lse-is-best-compromise` |
+# | slope of an average, {eq}`weighted-mean-derivative` | {key}`weighted-mean-derivative` |
+# | backward pass, {eq}`softmax-vector-jacobian-product` | {key}`softmax-vector-jacobian-product` |
 
 # %% [markdown] id="summary"
 # ## Summary
@@ -361,8 +395,7 @@ for token, score in zip(tokens, it, strict=True):
 
 # %% [markdown] id="online-answer" tags=["answer"]
 # It is 1.0551, the sum of all amounts over the largest one, and in section {section}`hook` this is $58 / 55 \approx 1.05$. When "cat"
-# arrives, the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$. On paper neither order
-# nor cuts matter, because $\ell\, e^m$ is always the plain sum.
+# arrives, the maximum jumps from $-1$ to 4, and the old sum of 1 shrinks to $e^{-5} \approx 0.0067$.
 
 # %% [markdown] id="blocks"
 # **Your turn.** {turn}`lse-over-blocks`
@@ -380,15 +413,14 @@ check("lse-over-blocks", my_lse)
 #
 # Sometimes an average is given instead of a price. Which weights with a given average score $\mu$ have the largest entropy? By
 # {eq}`lse-is-best-compromise` for the scores $\beta z$, all of them have $H(p) \le \mathrm{lse}(\beta z) - \beta \mu$, for every $\beta$.
-# If some $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. Here $\beta$ is called a *Lagrange multiplier*; where it is
-# positive, it is $1 / T$.
+# If some $\sigma(\beta z)$ has the average $\mu$, it alone reaches this bound. Here $\beta$ is called a *Lagrange multiplier*.
 
 # %% [markdown] id="odds"
-# Those who do not believe in entropy can start from two wishes for the **odds** $w_i / w_j$ of two tokens:
+# Without entropy we can start from two wishes for the **odds** $w_i / w_j$ of two tokens:
 #
 # 1. They depend on the scores of these two alone. In 1959 the psychologist Duncan Luce made an axiom of this: how much more often you
 #    choose coffee than tea does not depend on whether there is lemonade.
-# 2. They stay the same if one number is added to all scores, because a score has no natural zero.
+# 2. They stay the same if one number is added to all scores.
 #
 # Let one continuous rule give the odds of all pairs. Then they are a positive function of the difference, $w_i / w_j = g(z_i - z_j)$. If
 # there are three tokens or more, $w_1 / w_3$ is $w_1 / w_2$ times $w_2 / w_3$, and both differences may be any numbers:
@@ -402,8 +434,7 @@ check("lse-over-blocks", my_lse)
 #
 # $$\frac{w_i}{w_j} = e^{\beta (z_i - z_j)}$$
 #
-# Weights sum to 1, so they are $\sigma(\beta z)$. As a larger score should get a larger weight, $\beta$ is positive: it is $1 / T$ in
-# {eq}`softmax-with-temperature`.
+# Weights sum to 1, so they are $\sigma(\beta z)$. As a larger score should get a larger weight, $\beta$ is positive.
 #
 # Are three tokens really needed? These weights of two tokens fulfil both wishes, although the logarithm of their odds is $(z_1 - z_2)^3$:
 
@@ -473,23 +504,6 @@ for name, noise in {"normal": normal, "Gumbel": gumbel}.items():
 # %% [markdown] id="cross-entropy"
 # ## Deeper: what else the lemma gives, and how sure a softmax can be
 #
-# ### A covariance, drawn
-#
-# Let three tokens have the weights $(0.5, 0.3, 0.2)$ and the fixed numbers $f = (2, 4, 0)$, and let their scores change at the rates
-# $\dot z = (1, 0, -1)$. In the picture each token is a dot, as large as its weight. Its rectangle, up to the cross of the two averages,
-# has the product of its deviations for an area, negative at the upper left and the lower right:
-
-# %% id="covariance-figure"
-p = np.array([0.5, 0.3, 0.2])
-rate, f = np.array([1.0, 0.0, -1.0]), np.array([2.0, 4.0, 0.0])
-areas = (rate - p @ rate) * (f - p @ f)
-print("areas:", areas.round(2), f" weighted average: {p @ areas:.2f}")
-figures.covariance(p, rate, f)
-
-# %% [markdown] id="covariance-seen"
-# The covariance is 0.34, so the average of $f$ rises. The third token decides: it loses weight, and its $f$ lies far below the average.
-
-# %% [markdown] id="colder"
 # ### Colder weights score higher
 #
 # Take $\theta = \beta$, the scores $\beta z$ and $f = z$. The scores change at the rates $z$, so the average score of $\sigma(\beta z)$
@@ -525,7 +539,7 @@ for temperature in (1.0, 0.6, 0.25):
 # %% [markdown] id="saturation"
 # At first it may: for the scores $(2, 1, 0, -1)$ the norm grows until $T$ is about 0.6. In the end it does not. If the best
 # score leads by $d > 0$ or more, each other weight is at most $e^{-d / T}$, and this vanishes much faster than $T$. (If two scores tie for
-# the first place, $J / T$ grows instead: there is a button to try it.)
+# the first place, $J / T$ grows instead.)
 
 # %% [markdown] id="sure"
 # ### How sure can it be?
@@ -534,7 +548,7 @@ for temperature in (1.0, 0.6, 0.25):
 #
 # $$0 < \sigma(z)_i < 1, \qquad \sum_{i=1}^{n} \sigma(z)_i = 1 \label{softmax-inside-the-simplex}$$
 #
-# So a query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
+# A query that needs nothing still has to look somewhere: trained models often use the first token, then called a sink.
 
 # %% [markdown] id="mixed"
 # Can every key get as close to 1 as we like? Not if it is a mixture of other keys, $k_a = \sum_l c_l k_l$, where no $c_l$ is negative and
@@ -560,7 +574,7 @@ print("largest weight of each key, 100,000 queries:", given.max(axis=0).round(3)
 #
 # $$\ln \sigma(z)_i = z_i - \mathrm{lse}(z) \label{log-softmax}$$
 #
-# this is $\mathrm{lse}(z) - z_y$. Here a model is sure of the second of two words, but the first is right:
+# this is $\mathrm{lse}(z) - z_y$. Here a model is sure of the second word, but the first is right:
 
 # %% id="log-trap-code"
 z = np.array([0.0, 800.0])
@@ -592,6 +606,8 @@ print("squared error:", softmax_vjp(weights, weights - truth).round(4))
 # ## Sources, and what to read next
 #
 # - S. Boyd and L. Vandenberghe (2004), *Convex optimization*, section 3.3: log-sum-exp and entropy as a pair.
+# - C. E. Shannon (1948), *A mathematical theory of communication*, theorem 2. What von Neumann told him is in M. Tribus and E. C. McIrvine
+#   (1971), *Energy and information*, Scientific American 225(3), page 180.
 # - E. T. Jaynes (1957), *Information theory and statistical mechanics*: maximum entropy as a principle.
 # - R. D. Luce (2008), [Luce's choice axiom](http://scholarpedia.org/article/Luce%27s_choice_axiom), Scholarpedia.
 # - K. Train, *Discrete choice methods with simulation*, chapter 3: from Luce to McFadden.

@@ -133,8 +133,8 @@ figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 #
 # </details>
 #
-# Every row of the true $dS$ sums to 0, because $\sum_j p_{ij}\, (dP_{ij} - \delta_i) = \delta_i - \delta_i$: raising all scores of
-# a row equally changes no weight, {eq}`softmax-shift-invariance`.
+# Every row of the true $dS$ sums to 0, because $\sum_j p_{ij}\, (dP_{ij} - \delta_i) = \delta_i - \delta_i$. This had to come out: raising
+# all scores of a row equally changes no weight, {eq}`softmax-shift-invariance`.
 
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to

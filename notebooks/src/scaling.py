@@ -103,9 +103,9 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # %% [markdown] id="scale"
 # ## The scale
 #
-# Over all queries and keys it is $d_k$, too: each product $q_i k_i$ has the mean 0 and the mean square $1 \cdot 1$. Different products are
-# uncorrelated, since $\mathbb{E}[q_i k_i q_j k_j] = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] = 0$, so
-# their variances add:
+# Over all queries and keys the variance is $d_k$, too. Each product $q_i k_i$ has the mean 0 and the mean square $1 \cdot 1$. Different
+# products are uncorrelated, since $\mathbb{E}[q_i k_i q_j k_j] = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] = 0$.
+# So their variances add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -198,7 +198,8 @@ batches, new = [task.batch(32) for _ in range(100)], task.batch(512)
 
 # %% [markdown] id="trial-learnt"
 # A layer learns $W_Q$ and $W_K$ from the squared error, by gradient descent (SGD) on 32 new examples a step. It has learnt the task when
-# the right item has the largest weight in more than 90 % of 512 new examples:
+# the right item has the largest weight in more than 90 % of 512 new examples. In the loop `gradients` holds $g$ of each query, the gradient
+# of its own loss with respect to its 16 scores:
 
 # %% id="trainer"
 import torch
@@ -207,14 +208,13 @@ import torch
 def steps_until_learnt(layer, step_size):
     sgd = torch.optim.SGD(layer.parameters(), lr=step_size)
     for step, (query, items, value, right) in enumerate(batches, 1):
-        weights = experiments.scores(layer, query, items).softmax(dim=-1)
-        output = (weights[:, None] @ value)[:, 0]
-        error = output - value[range(32), right]
+        found = experiments.scores(layer, query, items)
+        gradients = experiments.score_gradients(found, value, right)
         sgd.zero_grad()
-        (error**2).mean().backward()
+        found.backward(gradients / 32)  # on to W_Q and W_K
         sgd.step()
-        found = experiments.scores(layer, new[0], new[1]).argmax(dim=-1)
-        if (found == new[3]).float().mean() > 0.9:
+        best = experiments.scores(layer, new[0], new[1]).argmax(dim=-1)
+        if (best == new[3]).float().mean() > 0.9:
             return step
     return 101  # not learnt
 
@@ -238,10 +238,9 @@ for kind in experiments.LAYERS:
 # start that slows the unscaled layer.
 
 # %% [markdown] id="silent"
-# So the start is to blame. But does it do its harm by small gradients? Let $g$ be the gradient of one query's loss with respect to its 16
-# scores, as they enter the softmax. All that this query can teach $W_Q$ and $W_K$ goes through its $g$. And $g$ itself has come back through
-# the softmax, by the Jacobian of {eq}`softmax-jacobian`. Where one key has nearly all the weight, every entry of the Jacobian is near 0. Then
-# $g$ is small even if the answer is wrong. We call a query **silent** if its $g$ is shorter than 0.01.
+# So the start is to blame. But does it do its harm by small gradients? All that a query can teach $W_Q$ and $W_K$ goes through its $g$. And
+# $g$ itself has come back through the softmax, by the Jacobian of {eq}`softmax-jacobian`. Where one key has nearly all the weight, every
+# entry of the Jacobian is near 0. Then $g$ is small even if the answer is wrong. We call a query **silent** if its $g$ is shorter than 0.01.
 
 # %% [markdown] id="silent-scale"
 # On the way back to the matrices the division comes only after $g$. It shrinks what *all* queries teach by one factor, and the step size can
@@ -312,7 +311,7 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# PyTorch divides by the root, and still the rows hardly vary. Section {section}`matrices` derives how much, from the matrices and
+# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives how much, from the matrices and
 # from how alike the tokens are. Your function needed neither.
 
 # %% [markdown] id="limits"
@@ -628,8 +627,8 @@ assert all(all(claims.values()) for claims in concluded)
 # Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control is nearly as
 # good. Most silent queries are wrong, but raising those helps less, everywhere, than raising the few that are right already.
 #
-# Before the first step the mean norm of $J$, the largest factor by which it stretches a change, speaks against the suspicion: without the
-# scale it is hardly smaller at 64, and at 16 it is larger.
+# The mean norm of $J$, the largest factor by which it stretches a change, does not show the harm. Before the first step it is hardly smaller
+# at 64 without the scale, and at 16 it is larger:
 
 # %% id="norms-code"
 looked_at = ("mean length", "norm of J", "silent", "silent and right")

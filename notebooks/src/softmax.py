@@ -119,8 +119,9 @@ lines = first[:, None] * x + heights[:, None]
 figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
 # %% [markdown] id="gradient"
-# Where a line touches a smooth curve from below, both have the same slope, here the first softmax weight. For $n$ scores the chain rule
-# gives the slopes $e^{z_i} / \sum_j e^{z_j}$ of $\ln \sum_j e^{z_j}$. So **softmax is the gradient of log-sum-exp**:
+# Where a line touches a smooth curve from below, both have the same slope. So the slope of log-sum-exp is here the first softmax weight. For
+# $n$ scores the chain rule says the same: $\ln \sum_j e^{z_j}$ has the slopes $e^{z_i} / \sum_j e^{z_j}$. So **softmax is the gradient of
+# log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 
@@ -134,7 +135,7 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # \label{softmax-with-temperature}$$
 #
 # The price $T$ is called the **temperature**, and here von Neumann's first reason comes back. The states of a gas in equilibrium with
-# a heat bath have these very weights for probabilities, with minus the energy for a score. If $T$ is small, the best
+# a heat bath have, in suitable units, these very weights for probabilities, with minus the energy for a score. If $T$ is small, the best
 # token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
 
 # %% [markdown] id="paris"
@@ -160,12 +161,12 @@ for temperature in ("0.5", "1", "2"):
 #
 # Training needs the derivative of everything that is computed from softmax weights. One lemma gives them all.
 #
-# Let three tokens have the weights $p = (0.5, 0.3, 0.2)$ and the numbers $f = (2, 4, 0)$. The average of $f$ is
+# Let three tokens have the softmax weights $p = (0.5, 0.3, 0.2)$ and the numbers $f = (2, 4, 0)$. The average of $f$ is
 # $0.5 \cdot 2 + 0.3 \cdot 4 = 2.2$. Now the scores begin to move, at the rates $\dot z = (1, 0, -1)$. Does the average rise?
 
 # %% [markdown] id="lemma-weights"
 # **First the weights.** Let scores and numbers be differentiable functions of some $\theta$: time, say, or one of the scores. A dot is
-# the derivative with respect to $\theta$, and a bar is an average under $p$. We know that $\ln p_j = z_j - \mathrm{lse}(z)$. By
+# the derivative with respect to $\theta$, and a bar is an average under $p$. As $p = \sigma(z)$, we have $\ln p_j = z_j - \mathrm{lse}(z)$. By
 # {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate $\sum_l p_l\, \dot z_l = \bar{\dot z}$, the average rate.
 # So
 #

@@ -62,11 +62,11 @@ figures.machine()
 # $$dx = \sum_{i=1}^{T_q} \sum_{a=1}^{d_v} dZ_{ia}\, \frac{\partial Z_{ia}}{\partial x} \label{gradient-collects-all-outputs}$$
 
 # %% [markdown] id="collect-questions"
-# If $x$ does not touch an output, the derivative is 0. So for each entry we ask three questions. **Which outputs does it touch? How fast does
-# it move each of them? What is the sum over all that are touched?**
+# If $x$ does not touch an output, the derivative is 0. So for each entry we ask three questions. **Which outputs does it touch? How fast
+# does it move each of them? What is the sum over all that are touched?**
 #
-# We may also stop on the way. Scores reach the loss only through the weights. So for a score we can ask which weights it touches, and use $dP$
-# in the place of $dZ$.
+# We may also stop on the way. Scores reach the loss only through the weights. So for a score we can ask which weights it touches, and use
+# $dP$ in the place of $dZ$.
 
 # %% [markdown] id="backward-values"
 # ## Back through a product
@@ -164,10 +164,11 @@ check("gain-over-mixture", my_d_scores)
 # %% [markdown] id="backward-qk"
 # ## Back through the scores
 #
-# The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so nothing new is needed. In $Z = P V$ we found $dP = dZ\, V^\top$: the gradient
-# of the left factor is the gradient of the product, times the right factor transposed.
+# The scores are a product too, $S = Q K^\top / \sqrt{d_k}$, so nothing new is needed. In $Z = P V$ we found $dP = dZ\, V^\top$: the
+# gradient of the left factor is the gradient of the product, times the right factor transposed.
 #
-# In $S$ the left factor is $Q$. The right one is $K^\top$, and transposed it is $K$. The scale stays in front. So $dQ = dS\, K / \sqrt{d_k}$.
+# In $S$ the left factor is $Q$. The right one is $K^\top$, and transposed it is $K$. The scale stays in front. So
+# $dQ = dS\, K / \sqrt{d_k}$.
 #
 # For the keys, transpose the whole product: $S^\top = K Q^\top / \sqrt{d_k}$. Now $K$ is the left factor, and $dS^\top$ is the gradient of
 # the product. The right factor $Q^\top$, transposed, is $Q$. So the same rule gives $dK$:
@@ -282,9 +283,9 @@ for animal, thing, last in product(animals, things, lasts):
 # zeros. "It" asks with the query of the last word. Out comes $z$, with a number for every word: the larger, the likelier that this word is
 # meant.
 #
-# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right word, $m$. This is
-# $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, less 1 at
-# the right word.
+# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right word, $m$.
+# This is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities,
+# less 1 at the right word.
 #
 # **A step** takes a random sentence, runs your `backward`, and subtracts the gradients (the step size is 1).
 
@@ -380,9 +381,9 @@ verify_lesson("gradients")
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
-# scores where a value beats the present mixture. The queries and keys, which many scores share, decide whether and how far the scores follow. Now come the
-# [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients on to the matrices
-# that make queries, keys and values.
+# scores where a value beats the present mixture. The queries and keys, which many scores share, decide whether and how far the scores
+# follow. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients
+# on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves

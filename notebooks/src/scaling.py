@@ -80,7 +80,8 @@ figures.machine()
 #
 # $$\mathbb{E}\bigl[ (q \cdot \tilde k)^2 \bigr] = \sum_i \sum_j q_i\, q_j\, \mathbb{E}[\tilde k_i \tilde k_j]$$
 #
-# The last factor is the covariance of two entries of the key: 0 if $i \ne j$, and $\sigma_k^2$ if $i = j$. So, over the keys of this one query,
+# The last factor is the covariance of two entries of the key: 0 if $i \ne j$, and $\sigma_k^2$ if $i = j$. So, over the keys of this one
+# query,
 #
 # $$\mathrm{Var}_k[q \cdot k] = \sigma_k^2\, \|q\|^2 \key{row-variance-by-query}$$
 
@@ -104,8 +105,8 @@ figures.walks((query[1] * key[:20]).cumsum(axis=1))  # one row, step by step
 # ## The scale
 #
 # Over all queries and keys the variance is $d_k$, too. Each product $q_i k_i$ has the mean 0 and the mean square $1 \cdot 1$. Different
-# products are uncorrelated, since $\mathbb{E}[q_i k_i q_j k_j] = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] = 0$.
-# So their variances add:
+# products are uncorrelated, since
+# $\mathbb{E}[q_i k_i q_j k_j] = \mathbb{E}[q_i]\, \mathbb{E}[k_i]\, \mathbb{E}[q_j]\, \mathbb{E}[k_j] = 0$. So their variances add:
 #
 # $$\mathrm{Var}[q \cdot k] = \sum_{i=1}^{d_k} \mathrm{Var}[q_i k_i] = d_k \label{variance-of-a-score}$$
 #
@@ -167,13 +168,13 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # ## Could the matrices do it themselves?
 #
 # Suppose that somebody forgets the division. Is there anything that our layer can compute and theirs cannot? No. Queries are projections,
-# $q = x W_Q$ (we leave biases out). If their matrix is $W' = c\, W_Q$ with $c = 1 / \sqrt{d_k}$, their scores are ours. We call such a layer
-# the **twin** of ours. T5 is a model that starts in this way.
+# $q = x W_Q$ (we leave biases out). If their matrix is $W' = c\, W_Q$ with $c = 1 / \sqrt{d_k}$, their scores are ours. We call such a
+# layer the **twin** of ours. T5 is a model that starts in this way.
 
 # %% [markdown] id="chain"
 # Does the twin also learn as our layer does? Write $W$ for $W_Q$ and $\eta$ for the step size. Our loss sees $W$ only through
-# $W' = c\,W$. So, by the chain rule, its gradient with respect to $W$ is $c\, \nabla \mathcal{L}(W')$. A step of gradient descent takes $\eta$
-# times this from $W$, and so it takes $c$ times as much from $c\,W$:
+# $W' = c\,W$. So, by the chain rule, its gradient with respect to $W$ is $c\, \nabla \mathcal{L}(W')$. A step of gradient descent takes
+# $\eta$ times this from $W$, and so it takes $c$ times as much from $c\,W$:
 #
 # $$c\,\bigl( W - \eta\, \nabla_W \mathcal{L}(c\,W) \bigr) =
 # W' - c^2\,\eta\,\nabla \mathcal{L}(W'), \qquad W' = c\,W \key{scale-as-reparametrisation}$$
@@ -198,8 +199,8 @@ batches, new = [task.batch(32) for _ in range(100)], task.batch(512)
 
 # %% [markdown] id="trial-learnt"
 # A layer learns $W_Q$ and $W_K$ from the squared error, by gradient descent (SGD) on 32 new examples a step. It has learnt the task when
-# the right item has the largest weight in more than 90 % of 512 new examples. In the loop `gradients` holds $g$ of each query, the gradient
-# of its own loss with respect to its 16 scores:
+# the right item has the largest weight in more than 90 % of 512 new examples. In the loop, `gradients` holds a vector $g$ for each query:
+# the gradient of its own loss with respect to its 16 scores.
 
 # %% id="trainer"
 import torch
@@ -221,8 +222,9 @@ def steps_until_learnt(layer, step_size):
 
 # %% [markdown] id="slow-predict"
 # Three layers with $d_k = 64$ start from the same random matrices. The **scaled** one divides by 8, so its scores have variance 1. The
-# **unscaled** one does not divide, and its scores have variance 64. The twin does not divide either, but its $W_Q$ is divided by 8. Each gets
-# the best of eight step sizes, one for both matrices. **Predict**: does the twin keep up with the scaled layer, or with the unscaled one?
+# **unscaled** one does not divide, and its scores have variance 64. The twin does not divide either, but its $W_Q$ is divided by 8. Each
+# gets the best of eight step sizes, one for both matrices. **Predict**: does the twin keep up with the scaled layer, or with the unscaled
+# one?
 
 # %% id="task-code" tags=["predicted"]
 for kind in experiments.LAYERS:
@@ -238,13 +240,14 @@ for kind in experiments.LAYERS:
 # start that slows the unscaled layer.
 
 # %% [markdown] id="silent"
-# So the start is to blame. But does it do its harm by small gradients? All that a query can teach $W_Q$ and $W_K$ goes through its $g$. And
-# $g$ itself has come back through the softmax, by the Jacobian of {eq}`softmax-jacobian`. Where one key has nearly all the weight, every
-# entry of the Jacobian is near 0. Then $g$ is small even if the answer is wrong. We call a query **silent** if its $g$ is shorter than 0.01.
+# So the start is to blame. But does it do its harm by small gradients? All that a query can teach $W_Q$ and $W_K$ goes through its $g$.
+# And $g$ itself has come back through the softmax, by the Jacobian of {eq}`softmax-jacobian`. Where one key has nearly all the weight,
+# every entry of the Jacobian is near 0. Then $g$ is small even if the answer is wrong, as long as the values are of ordinary size. We
+# call a query **silent** if its $g$ is shorter than 0.01.
 
 # %% [markdown] id="silent-scale"
-# On the way back to the matrices the division comes only after $g$. It shrinks what *all* queries teach by one factor, and the step size can
-# make up for that. It cannot single out the silent ones. What share of 2,048 queries is silent before the first step?
+# On the way back to the matrices the division comes only after $g$. It shrinks what *all* queries teach by one factor, and the step size
+# can make up for that. But no step size can single out the silent ones. What share of 2,048 queries is silent before the first step?
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
@@ -311,8 +314,8 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives how much, from the matrices and
-# from how alike the tokens are. Your function needed neither.
+# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives how much, from the
+# matrices and from how alike the tokens are. Your function needed neither.
 
 # %% [markdown] id="limits"
 # **What speaks against it.** Our trial was one small task. Raising the silent queries left a third of the delay. And most queries are not
@@ -326,8 +329,8 @@ for which in (np.min, np.median, np.max):
     print(f"variance of a row, {which.__name__} of 30 layers: {which(variances):.1f}")
 
 # %% [markdown] id="holds"
-# So the division sets the start and the length of the steps. It does not hold the scores where they start. Section {section}`similar` tells how today's large models hold their scores *during*
-# training.
+# So the division sets the start and the length of the steps. It does not hold the scores where they start. Section {section}`similar`
+# tells how today's large models hold their scores *during* training.
 
 # %% id="verify-lesson"
 verify_lesson("scaling")
@@ -349,9 +352,9 @@ verify_lesson("scaling")
 #   seven times the steps, and silent queries were a part of the reason.
 
 # %% [markdown] id="summary-answer"
-# Why the root, then? A dot product is a walk of $d_k$ random steps, and gets $\sqrt{d_k}$ far. Without a divisor, softmax would be sure of
-# noise. With the divisor $d_k$ it would hardly see a lead. With the root independent entries of variance 1 spread the scores by
-# 1, whatever the width.
+# Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. Without a divisor,
+# softmax would be sure of noise. With the divisor $d_k$ it would hardly see a lead. With the root independent entries of variance 1
+# spread the scores by 1, whatever the width.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 
@@ -627,8 +630,8 @@ assert all(all(claims.values()) for claims in concluded)
 # Adam shows the same picture, and so does the width 256. Exchanged, the silent queries win nothing back. At 16 the control is nearly as
 # good. Most silent queries are wrong, but raising those helps less, everywhere, than raising the few that are right already.
 #
-# The mean norm of $J$, the largest factor by which it stretches a change, does not show the harm. Before the first step it is hardly smaller
-# at 64 without the scale, and at 16 it is larger:
+# The mean norm of $J$, the largest factor by which it stretches a change, does not show the harm. Before the first step it is hardly
+# smaller at 64 without the scale, and at 16 it is larger:
 
 # %% id="norms-code"
 looked_at = ("mean length", "norm of J", "silent", "silent and right")

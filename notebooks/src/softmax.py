@@ -69,9 +69,9 @@ alive("softmax")
 # formula already, under that name. "In the second place, and more important, no one knows what entropy really is, so in a debate you will
 # always have the advantage."
 #
-# It is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. We add it to the average score, for
-# now with the factor 1. This sum is our choice; section {section}`multiplier` has other roads. For the scores $(0, 1, 2)$, weights in
-# between then beat both extremes:
+# The entropy is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. We add it to the average
+# score, for now with the factor 1. This sum is our choice; section {section}`multiplier` has other roads. For the scores $(0, 1, 2)$,
+# weights in between then beat both extremes:
 
 # %% id="compromise-code"
 z = np.array([0.0, 1.0, 2.0])
@@ -119,9 +119,9 @@ lines = first[:, None] * x + heights[:, None]
 figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
 # %% [markdown] id="gradient"
-# Where a line touches a smooth curve from below, both have the same slope. So the slope of log-sum-exp is here the first softmax weight. For
-# $n$ scores the chain rule says the same: $\ln \sum_j e^{z_j}$ has the slopes $e^{z_i} / \sum_j e^{z_j}$. So **softmax is the gradient of
-# log-sum-exp**:
+# Where a line touches a smooth curve from below, both have the same slope. So the slope of log-sum-exp is here the first softmax weight.
+# For $n$ scores the chain rule says the same: $\ln \sum_j e^{z_j}$ has the slopes $e^{z_i} / \sum_j e^{z_j}$. So **softmax is the
+# gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 
@@ -166,9 +166,9 @@ for temperature in ("0.5", "1", "2"):
 
 # %% [markdown] id="lemma-weights"
 # **First the weights.** Let scores and numbers be differentiable functions of some $\theta$: time, say, or one of the scores. A dot is
-# the derivative with respect to $\theta$, and a bar is an average under $p$. As $p = \sigma(z)$, we have $\ln p_j = z_j - \mathrm{lse}(z)$. By
-# {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate $\sum_l p_l\, \dot z_l = \bar{\dot z}$, the average rate.
-# So
+# the derivative with respect to $\theta$, and a bar is an average under $p$. As $p = \sigma(z)$, we have
+# $\ln p_j = z_j - \mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate
+# $\sum_l p_l\, \dot z_l = \bar{\dot z}$, the average rate. So
 #
 # $$\frac{\dot p_j}{p_j} = \dot z_j - \bar{\dot z}$$
 #
@@ -359,7 +359,8 @@ verify_lesson("softmax")
 #   so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
 #
-# Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
+# Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the
+# [exercises](../work/ex_{lesson}`softmax`_softmax.ipynb).
 
 # %% [markdown] id="online"
 # ## Deeper: a softmax in blocks

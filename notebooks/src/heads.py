@@ -114,7 +114,7 @@ for name, own in {"second head": [1], "one wide head": [0, 1]}.items():
 
 # %% [markdown] id="small-answer" tags=["answer"]
 # The second head gives "the" the weight 0.8, and takes home $0.8 \cdot 3 = 2.4$. The wide head adds up the products of both columns, so that
-# "the" and "cat" have the same score and 0.45 of the weight each. It takes home $(0.90, 1.35)$ in place of $(1.6, 2.4)$: a little of both.
+# "the" and "cat" have the same score and 0.45 of the weight each. It takes home $(0.90, 1.35)$ in place of $(1.6, 2.4)$, a part of each.
 
 # %% [markdown] id="loop-turn"
 # **Your turn: a loop over heads.** {turn}`heads-by-loop` Attention itself is the function that you wrote in lesson {lesson}`attention`.
@@ -274,24 +274,30 @@ class Heads:
 
 
 # %% [markdown] id="own-tests"
-# Three tests: the course's own layer, the cache against one call for all tokens, and three query heads on one key head against a layer whose
-# key head stands there three times.
+# Three tests: PyTorch's layer with the same matrices, the cache against one call for all tokens, and three query heads on one key head against
+# a layer in which that key head stands three times.
 
 # %% id="own-call"
-from attn_course.reference import multi_head_attention, softmax
+import torch
 
-rng = np.random.default_rng(8)
-x, *matrices = rng.normal(size=(4, 6)), *rng.normal(size=(4, 6, 6))
-whole = Heads(*matrices, d_k=2)(x)
-expected = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
-print("as the course has it: ", np.allclose(whole, expected))
-writing = Heads(*matrices, d_k=2)
+options = {"bias": False, "batch_first": True, "dtype": torch.float64}
+theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
+packed, last = (p.detach().numpy() for p in theirs.parameters())  # (18, 6), (6, 6)
+w_query, w_key, w_value = np.split(packed.T, 3, axis=1)
+x = np.random.default_rng(8).normal(size=(4, 6))
+whole = Heads(w_query, w_key, w_value, last.T, d_k=2)(x)
+hide = torch.ones(4, 4).triu(1) > 0  # in this module True means: hide
+expected = theirs(*[torch.from_numpy(x)] * 3, attn_mask=hide)[0].detach()
+print("as PyTorch has it:     ", np.allclose(whole, expected))
+
+writing = Heads(w_query, w_key, w_value, last.T, d_k=2)
 steps = [writing(x[[t]]) for t in range(4)]  # one token at a time
-print("token by token:       ", np.allclose(np.vstack(steps), whole))
-w_query, w_key, w_value, w_output = matrices
+print("token by token:        ", np.allclose(np.vstack(steps), whole))
+
+# %% id="own-groups"
 one = [w_key[:, :2], w_value[:, :2]]  # one head for keys, one for values
 three = [np.tile(w, 3) for w in one]
-results = [Heads(w_query, *pair, w_output, d_k=2)(x) for pair in (one, three)]
+results = [Heads(w_query, *pair, last.T, d_k=2)(x) for pair in (one, three)]
 print("one key head for three:", np.allclose(*results))
 
 # %% [markdown] id="real"
@@ -445,6 +451,7 @@ figures.neighbours_named(dict(zip(names, means, strict=True)))
 # *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
 
 # %% id="bottleneck-code"
+rng = np.random.default_rng(8)
 tokens = rng.normal(size=(16, 12))
 w_q, w_k = rng.normal(size=(2, 12, 12))
 for n_heads in (1, 3, 12):
@@ -513,8 +520,6 @@ print(f"{without / with_cache:.0f} times the operations without a cache")
 # %% id="cache-live" tags=["live"]
 import time
 
-import torch
-
 from attn_course.modules.cache import KeyValueCache
 from attn_course.modules.multi_head import MultiHeadAttention
 
@@ -545,27 +550,6 @@ print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 #
 # With 32 key heads in each of 32 layers, of width 128 and 16 bits a number, 32,768 tokens take 16 GiB, and with eight key heads 4 GiB.
 
-# %% [markdown] id="cost"
-# PyTorch computes the same numbers, for a batch and with a causal mask:
-
-# %% id="torch-code"
-import torch
-
-x = rng.normal(size=(2, 4, 6))  # two sentences of four tokens
-matrices = w_query, w_key, w_value, w_output = rng.normal(size=(4, 6, 6)) / np.sqrt(6)
-ours = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
-
-options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
-with torch.no_grad():
-    stacked = np.hstack([w_query, w_key, w_value]).T  # three matrices, as rows
-    theirs.in_proj_weight.copy_(torch.from_numpy(stacked))
-    theirs.out_proj.weight.copy_(torch.from_numpy(w_output.T))
-hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)  # in this module True means: hide
-batch = torch.from_numpy(x)
-output = theirs(batch, batch, batch, attn_mask=hidden)[0].detach()
-print("equal:", np.allclose(ours, output))
-
 # %% [markdown] id="filters"
 # ## Deeper: taps of a convolution, and heads that are shared later
 #
@@ -591,6 +575,8 @@ print("equal:", np.allclose(ours, output))
 # of a zero.) The converse fails: the weights of a head may depend on the input.
 
 # %% id="filters-code"
+from attn_course.reference import softmax
+
 signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])
 place = np.arange(12)
 convolved = np.convolve(signal, kernel[::-1], mode="same")

@@ -33,7 +33,7 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 # %% [markdown] id="who-asks"
 # These are the keys of lesson {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and
 # 0 for the four other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, because dot products of unrelated
-# vectors grow like this root (lesson {lesson}`scaling`). So the **scores** are 2, 1 and 0.
+# vectors grow like this root (lesson {lesson}`scaling`). So the **scores**, which from now on are divided already, are 2, 1 and 0.
 
 # %% [markdown] id="by-hand"
 # We build the lit part of this machine:

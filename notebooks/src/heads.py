@@ -212,13 +212,13 @@ figures.divided_work(record.values("maps")[0])
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# with the causal mask on the right. For 256 tokens in a layer with $d = 256$ this takes a 137th of the operations (section {section}`counts`
-# counts them, and clocks the time).
+# with the causal mask on the right. For 256 tokens in a layer with $d = 256$ this takes a 137th of the operations that it would take to compute
+# everything anew in each step (section {section}`counts` counts them, and clocks the time).
 
 # %% [markdown] id="cache-price"
 # The price is memory. Every layer keeps one key and one value for each head and token: half a megabyte a token in a model with 32 layers of 32
-# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) found that decoding is slow because of this reading,
-# and let all query heads share one key head and one value head.
+# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) gave this reading as the reason why writing is often
+# slow, and let all query heads share one key head and one value head.
 
 # %% [markdown] id="groups"
 # **Grouped heads** are a compromise: there are $H_{kv}$ heads for keys and as many for values, and $g$ neighbouring query heads share one

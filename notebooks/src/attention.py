@@ -4,7 +4,7 @@
 # You have done attention for one word. **How do we write it for all words of many sentences at once, and how do we know that it is
 # right?** It takes four lines, and at the end a language model of 30 layers writes English with yours.
 #
-# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 65 minutes, without
+# **You need** lessons {lesson}`start`, {lesson}`softmax` and {lesson}`scaling`, and matrix products. **Time:** 60 minutes, without
 # *Deeper* sections and the [exercises](../work/ex_{lesson}`attention`_attention.ipynb).
 
 # %% [markdown] id="who"
@@ -31,11 +31,9 @@ names = ("alive", "tells", "open", "alive - tells")
 print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 
 # %% [markdown] id="who-asks"
-# A key says in numbers whether its word is alive, whether it tells what somebody does or is, and whether it is open, waiting for
-# another word. (The fourth number is the first less the second, and "cat" does not ask for it.) The dot product says how
-# well it fits the query: 4 for "sat" and "tired", 2 for "was", and 0 for the four other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is
-# the number of entries of a key, because dot products of unrelated vectors grow like this root (lesson {lesson}`scaling`). So the
-# **scores** are 2, 1 and 0.
+# These are the keys of lesson {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and
+# 0 for the four other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, because dot products of unrelated
+# vectors grow like this root (lesson {lesson}`scaling`). So the **scores**, which from now on are divided already, are 2, 1 and 0.
 
 # %% [markdown] id="by-hand"
 # We build the lit part of this machine:
@@ -71,7 +69,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # %% [markdown] id="all-queries"
 # ## All queries at once
 #
-# Seven words ask seven questions, and no question waits for the answer to another. So we can ask them all in one matrix product. Let $i$
+# Seven words ask, and no question waits for the answer to another. So we can ask them all in one matrix product. Let $i$
 # count the queries, from 1 to $T_q$, and $j$ the keys, from 1 to $T_k$. Queries, keys and values are the rows of $Q$, $K$ and $V$. An entry
 # of a matrix product is a row times a column, and the columns of $K^\top$ are the keys:
 #
@@ -114,9 +112,8 @@ for token in ("sat", "was"):
 figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
 
 # %% [markdown] id="matrix-answer" tags=["answer"]
-# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much as "because", and if "was" asks, only $e^2 \approx 7.4$ times. Half a query makes
-# half the scores, and halving an exponent takes the square root of the ratio. So "was" asks the same question as "sat", but less
-# decidedly.
+# If "sat" asks, "cat" gets $e^4 \approx 55$ times as much as "because", and if "was" asks, only $e^2 \approx 7.4$ times, because half a query
+# makes half the scores. So "was" asks the same question as "sat", but less decidedly.
 
 # %% [markdown] id="shapes"
 # Our sentence has as many queries as keys, but in general four sizes are free. Queries and keys meet in a dot product, so they have equally
@@ -137,9 +134,8 @@ figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
 # $$Z_b = \mathrm{softmax}\Bigl( \frac{Q_b K_b^\top}{\sqrt{d_k}} \Bigr)\, V_b \label{batched-attention}$$
 #
 # Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
-# features, and $b$ stands for **all** axes before them. They may count sentences, or heads, or both. NumPy's `@`
-# multiplies the last two axes and carries the leading ones along, but `a.T` turns all axes round, while `a.swapaxes(-1, -2)` exchanges
-# the last two only. (Short sentences are filled up with padding, which lesson {lesson}`masking` hides.)
+# features, and $b$ stands for **all** axes before them. They may count sentences, or heads, or both. NumPy's `@` multiplies the last two
+# axes and carries the leading ones along. To exchange the last two axes, write `a.swapaxes(-1, -2)`; `a.T` would turn all of them round.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -175,9 +171,9 @@ check("attention-of-batches", my_batched_attention)
 # `keepdims=True` keeps an axis of length 1 for the division.
 
 # %% [markdown] id="spot"
-# ## Three mistakes and the tests that find them
+# ## Two mistakes and the tests that find them
 #
-# Back to the line of 2022. From here on your function is called `attend`. Each of the three others is meant to compute the same, and has
+# Back to the line of 2022. From here on your function is called `attend`. Each of the two others is meant to compute the same, and has
 # one mistake:
 
 # %% id="spot-code"
@@ -192,19 +188,15 @@ def one(q, k, v):
 
 
 def two(q, k, v):
-    return softmax(k @ q.swapaxes(-1, -2) / math.sqrt(q.shape[-1])) @ v
-
-
-def three(q, k, v):
-    rows = (a.reshape(-1, a.shape[-1]) for a in (q, k, v))
-    return attention(*rows).reshape(*q.shape[:-1], v.shape[-1])
+    flat = [a.reshape(-1, a.shape[-1]) for a in (q, k, v)]
+    return attention(*flat).reshape(len(q), -1, v.shape[-1])
 
 
 # %% [markdown] id="spot-predict"
-# In `one` the softmax runs over the queries, in `two` the keys ask, and `three` joins batch and positions. There are two tests. The first
-# takes our sentence as a batch of one, with the identity matrix for its values. As $P I = P$, the output is then the weights themselves, and
-# "cat" must give "sat" 0.344. The second takes the sentence twice, changes the keys of the
-# second copy, and looks whether the outputs of the first stay as they were. **Predict** which of the three fail each test.
+# In `one` the softmax runs over the queries, and `two` joins batch and positions. There are two tests. The first takes our sentence as a
+# batch of one, with the identity matrix for its values. As $P I = P$, the output is then the weights themselves, and "cat" must give "sat"
+# 0.344. The second test takes the sentence twice, changes the keys of the second copy, and looks whether the outputs of the first stay as
+# they were. **Predict** which function fails which test.
 
 
 # %% id="spot-table" tags=["predicted"]
@@ -219,19 +211,17 @@ def alone(f):
     return np.allclose(f(q, k, v)[0], f(q, changed, v)[0])
 
 
-for name, f in {"yours": attend, "one": one, "two": two, "three": three}.items():
+for name, f in {"yours": attend, "one": one, "two": two}.items():
     print(f"{name:5}  by hand: {by_hand(f)!s:5}  alone: {alone(f)}")
 
 # %% [markdown] id="spot-answer" tags=["answer"]
-# The number by hand finds `one`, which divides by the sum of a column, and `two`, in which the key of "cat" asks. It cannot find `three`,
-# because in a batch of one there is nothing to join. The second test finds `three`. It lets the two others through, because they keep their
-# mistakes inside one sentence.
+# The number by hand finds `one`, which divides by the sum of a column. It cannot find `two`, because in a batch of one there is nothing to
+# join. The second test finds `two`, and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both.
 
 # %% [markdown] id="spot-story"
-# The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries, and the number by hand finds it. "That's a typo and a
-# big bug!" was the author's answer. Yet the layer belonged to a model that draws pictures. The reader had trained it with each axis, and
-# reported pictures about equally good. If that is right, such a mistake need not show in a training run at all, so one has to read the
-# line, or test it.
+# The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries. "That's a typo and a big bug!" was the author's answer.
+# Yet the layer belonged to a model that draws pictures, and the reader, who had trained it with each axis, reported pictures about equally
+# good. If that is right, such a mistake need not show in a training run at all. One has to read the line, or test it.
 
 # %% [markdown] id="cost"
 # ## What it costs
@@ -241,16 +231,16 @@ for name, f in {"yours": attend, "one": one, "two": two, "three": three}.items()
 #
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
-# if all pairs are computed. With eight times as many tokens on both sides this takes $8 \cdot 8 = 64$ times as many operations, and makes
-# 64 times as many scores. The 100,000 tokens of a book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one
-# layer. Lesson {lesson}`flash` shows how to do without storing them.
+# if all pairs are computed. Eight times as many tokens on both sides take $8 \cdot 8 = 64$ times as many operations. The 100,000 tokens of a
+# book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` shows how to do
+# without storing them.
 
 # %% [markdown] id="layer"
 # ## A layer of your own
 #
 # In a Transformer attention sits inside a **layer**. Three matrices make queries, keys and values from the words, and a fourth one mixes
 # what comes out. PyTorch calls such an object a `Module`: it holds its matrices, and `forward` computes. Here is one with your function in
-# the middle. (Real layers cut the columns into several heads first, lesson {lesson}`heads`.)
+# the middle, as a single head:
 
 # %% id="layer-code"
 import torch
@@ -286,9 +276,8 @@ print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 # %% [markdown] id="real"
 # ## Your function writes English
 #
-# Does it also run a model that people use? The smallest SmolLM2 has 135 million learned numbers (most are rounded to 4 bits here), and was tuned to
-# follow instructions. The course's setup has put it on your machine, unless you left it out. It has 30 layers of nine heads. Each layer
-# will call your function for one token at a time: the newest token asks, and the keys and values of all tokens so far have been kept.
+# Does it also run a model that people use? SmolLM2, which you met in lesson {lesson}`start`, has 30 layers of nine heads. Each layer will call
+# your function for one token at a time: the newest token asks, and the keys and values of all tokens so far have been kept.
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -309,7 +298,7 @@ print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
 # If the model is on your machine, your lines ran in each of its 30 layers for every token. Now we break them. A head has queries of 64
-# numbers, so your function divides by 8, and a query that is 8 times as long takes the division out. **Predict** what the model writes
+# numbers, so your function divides by 8, and a query that is 8 times as long undoes the division. **Predict** what the model writes
 # then: the same, other English, or no words at all?
 
 # %% id="real-break" tags=["live", "predicted"]
@@ -319,12 +308,12 @@ if model.is_here:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # It writes other English. Here it wrote "The sun rises in the east and goes east in the west", "One, two, three, four, and five-threes" and
-# "My favourite animal is the cat because it's not a person": in so few words the grammar nearly holds, and the sense only by luck. The model has learned with softer
-# weights than it gets now. (It is small, so do not trust its facts even when nothing is broken.)
+# "My favourite animal is the cat because it's not a person". In so few words the grammar nearly holds, and the sense only by luck. The model
+# has learned with softer weights than it gets now.
 
 # %% [markdown] id="limits"
-# **Limits.** An output is an average of values. Its weights sum to 1 even if no key fits. And it has $d_v$ numbers, however long the
-# context is; section {section}`hold` shows what is lost.
+# **Limits.** The weights of an output sum to 1 even if no key fits. And an output has $d_v$ numbers, however long the context is; section
+# {section}`hold` shows what is lost.
 
 # %% id="verify-lesson"
 verify_lesson("attention")
@@ -343,7 +332,7 @@ verify_lesson("attention")
 # ## Summary
 #
 # - Attention for many sentences is one formula: scores, a softmax of each row, an average of the values. Leading axes are separate problems.
-# - Two tests find the three mistakes shown here: a number by hand, and a second sentence that changes.
+# - Two tests find the two mistakes shown here: a number by hand, and a second sentence that changes.
 # - Operations grow with both lengths, so eight times the tokens take 64 times the operations.
 
 # %% [markdown] id="summary-next"
@@ -538,16 +527,8 @@ bound = max(gaps[0]) * max(gaps[1]) / (4 * math.sqrt(4))
 print(f"random example: {np.linalg.norm(slope, 2):.2f}, at most {bound:.2f}")
 
 # %% [markdown] id="deeper-lipschitz"
-# In self-attention the input moves queries, keys and values together, and then there need be no bound for all inputs. **Assume** $d_k = 1$,
-# $n \ge 2$ and all three equal to $x_1, \ldots, x_n$. A token at $x_1 = 0$ has the scores $x_1 x_j = 0$, so each weight is $1/n$. The slope
-# of its score with token $j$ is $x_j$ (with itself $2 x_1$, which is $0 = x_1$ too). By the lemma the slope of its output is its own share as
-# a value, $1/n$, plus the covariance of the values $x_j$ with these slopes, which is the variance of the tokens:
-#
-# $$x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2
-#  - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 \label{self-attention-not-lipschitz}$$
-#
-# Spread the other tokens and this grows without bound. For bounded inputs and a fixed number of tokens there is one (Kim, Papamakarios
-# and Mnih, 2021).
+# This bound is for a query alone. In self-attention the input moves queries, keys and values together, and then there need be no bound for
+# all inputs (Kim, Papamakarios and Mnih, 2021).
 
 # %% [markdown] id="hold"
 # ## Deeper: what does one output hold?
@@ -611,32 +592,6 @@ check("same-output-other-values", my_values)
 for n in (100, 1000, 100_000):
     lead = np.array([7.0] + [0.0] * (n - 1))
     print(f"{n:7d} keys: a lead of 7 keeps {softmax(lead)[0]:.2f} of the weight")
-
-# %% [markdown] id="experiment"
-# **How many bits does one output hold?** A context has $T$ random bits, one at each position. The first model has a single query and an output
-# of 4 or 8 numbers, from which a network must name every bit. The second has a query for each bit, each with an output of 4 numbers,
-# and a network names one bit from each. Both are trained for 500 steps in three seeds (sizes:
-# `attn_course/lessons/attention/experiments.py`).
-
-# %% id="experiment-figure"
-from attn_course.lessons.attention.experiments import CAPACITY
-
-record = CAPACITY.load()
-one = record.values("one output").mean(axis=0)
-many = record.values("one output per question").mean(axis=0)
-shares = {
-    "one output, d_v = 4": one[0],
-    "one output, d_v = 8": one[1],
-    "one output per question": many,
-}
-figures.bits_held(record.values("lengths")[0], shares)
-held = [CAPACITY.conclude(result) for result in record.results]
-for name in shares:
-    print(f"{name:24}: 95 % recovered up to T =", [of_seed[name] for of_seed in held])
-
-# %% [markdown] id="experiment-notice"
-# This is what training found, and it is no law: in exact arithmetic one number can hold any count of bits in its digits. The second model
-# has $T\,d_v$ numbers to answer with, not $d_v$, and a network of another size (64 hidden units, not 256).
 
 # %% [markdown] id="sources"
 # ## Sources, and what to read next

@@ -1,10 +1,10 @@
 # %% [markdown] id="title"
 # # {lesson}`heads` Multi-head attention: several weights for one position
 #
-# One head gives each position one row of weights. The layers of language models have nine such heads, or a hundred, with no more
-# parameters than one wide head would need, if they share its width. **What can several narrow heads do that one wide head cannot?**
+# One head gives each position one row of weights. The layers of language models have nine heads, or a hundred, and each is narrow, so that
+# together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 65 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
@@ -12,7 +12,7 @@
 #
 # On a ring of eight places stand symbols, drawn at random from eight. Every position must name the symbol before it and the one after it,
 # by a linear map of one layer's output. We train the layer twice, with one head of width 32 and with two of width 16. Both have
-# $4 \cdot 32^2 = 4096$ weights.
+# $4 \cdot 32^2 = 4096$ parameters.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import trained
@@ -24,7 +24,7 @@ for n_heads in (1, 2):
 
 # %% [markdown] id="hook-notice"
 # The layer with two heads names both neighbours every time. The other one learns one neighbour perfectly and guesses the other, which is
-# right once in eight times. It has as many parameters, so what does it lack? This is the part of the machine that we look at:
+# right once in eight times. It has as many parameters, so what does it lack? This is the part of the machine that we open:
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -32,39 +32,46 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# Suppose that its weights depend on places only: say 0.6 for the place before and 0.4 for the place after. Take two symbols $a$ and $b$, and
-# keep all other places as they are. The linear map gives each answer a number. Let $u_s$ be how far the answer $b$ is ahead of the answer
-# $a$ if the symbol $s$ has all the weight. The head mixes values, and a linear map mixes what it makes of them in the same way. So if $s$
-# stands before and $s'$ after, $b$ is ahead by
+# Suppose that its weights depend on places only, with $p$ on the place before and $r$ on the place after. The linear map gives each answer
+# a number, and the largest wins. Take two symbols $a$ and $b$. Let $u_s$ be the number of answer $b$ minus that of answer $a$ when the
+# symbol $s$ has all the weight. A linear map turns a mixture of values into the same mixture of answers. So with $s$ before and $s'$ after,
+# answer $b$ leads answer $a$ by
 #
-# $$0.6\, u_s + 0.4\, u_{s'} + \text{what the other places add}$$
+# $$p\, u_s + r\, u_{s'} + c$$
+#
+# where $c$ is what the other places add. They do not change in what follows.
 
 # %% [markdown] id="why-before"
-# To the question "what is before me?" this must be positive if $b$ stands before and negative if $a$ does, whatever stands after. Write $p$
-# and $r$ for the two weights, here 0.6 and 0.4. The first line compares $b$ on both sides with $a$ on both sides, and the second compares
-# $b$ before and $a$ after with $a$ before and $b$ after:
+# Now ask "what is before me?" The lead must be positive if $b$ stands before, and negative if $a$ does, whatever stands after:
 #
-# $$(p\, u_b + r\, u_b) - (p\, u_a + r\, u_a) = (p + r)\, (u_b - u_a) > 0$$
-# $$(p\, u_b + r\, u_a) - (p\, u_a + r\, u_b) = (p - r)\, (u_b - u_a) > 0$$
+# | before | after | lead of $b$ | must be |
+# |---|---|---|---|
+# | $b$ | $b$ | $p\, u_b + r\, u_b + c$ | positive |
+# | $a$ | $a$ | $p\, u_a + r\, u_a + c$ | negative |
+# | $b$ | $a$ | $p\, u_b + r\, u_a + c$ | positive |
+# | $a$ | $b$ | $p\, u_a + r\, u_b + c$ | negative |
 #
-# By the first, $u_b > u_a$. So by the second $p > r$: the place *before* has to have the larger weight.
+# Subtract the second row from the first, and the fourth from the third. A positive number less a negative one is positive:
+#
+# $$(p + r)\, (u_b - u_a) > 0, \qquad (p - r)\, (u_b - u_a) > 0$$
+#
+# No weight is negative, so the first says $u_b > u_a$, and then the second says $p > r$.
 
 # %% [markdown] id="why-both"
-# The question "what is after me?" needs the larger weight on the place *after*, by the same argument. One row of weights that ignores the
-# symbols cannot have both, however wide the head is, while the answer is linear in the output. Two heads have two rows, so one can look back
-# and the other ahead. We now build them.
+# So the place *before* needs the larger weight. By the same argument "what is after me?" needs $r > p$. One row of weights cannot have both,
+# however wide the head is, if the row ignores the symbols and the answers are linear in the output. Two heads have two rows, so one can look
+# back and the other ahead. We now build them.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
-# A layer with $H$ heads has $H d_k$ columns in its queries and keys and $H d_v$ in its values, and a **head** is a block of neighbouring
-# columns of each. Column $c$ of a product $X W_Q$ is $X$ times column $c$ of $W_Q$, so a block of columns of the queries comes from the same
-# block of columns of the matrix:
+# A layer with $H$ heads has $H d_k$ columns in its queries and keys and $H d_v$ in its values. A **head** is a block of neighbouring
+# columns of each. Column $c$ of $X W_Q$ is $X$ times column $c$ of $W_Q$, so a block of columns of the queries comes from the same block of
+# columns of the matrix:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \label{heads-are-column-blocks}$$
 #
-# To cut the queries into heads, or to give each head a narrow matrix of its own, is the same layer. $X$ is not cut: every head reads all of
-# its features.
+# So cutting the queries gives the same layer as a narrow matrix for each head. $X$ itself is not cut: every head reads all of its features.
 
 # %% [markdown] id="one-head"
 # On its block, a head is attention as before, with a map of weights $P_h$ of its own:
@@ -72,7 +79,7 @@ figures.machine()
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# The scale undoes the spread of a dot product of $d_k$ terms (lesson {lesson}`scaling`), and here $d_k$ is the width of one head.
+# Here $d_k$ is the width of one head, because that is how many terms its dot products have.
 
 # %% id="split-figure"
 import numpy as np
@@ -80,6 +87,34 @@ import numpy as np
 from attn_course import check, verify_lesson
 
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
+
+# %% [markdown] id="small-predict"
+# Now with numbers. "Sat" asks *the cat sat* in two heads of width 1, so that the root is 1. Its query is $\ln 8 \approx 2.08$ in both heads.
+# The keys and values have one column for each head:
+#
+# | | key | value |
+# |---|---|---|
+# | the | $(0, 1)$ | $(0, 3)$ |
+# | cat | $(1, 0)$ | $(2, 0)$ |
+# | sat | $(0, 0)$ | $(0, 0)$ |
+#
+# In the first head the scores are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1, which sum to 10. "Cat" has eight tenths of the
+# weight, and "sat" takes home $\frac{8}{10} \cdot 2 = 1.6$. **Predict** what it takes home in the second head. And if the two columns are one
+# head of width 2, which of the two words gets more weight?
+
+# %% id="small-code" tags=["predicted"]
+query = np.log([8, 8])  # of "sat"
+key = np.array([[0, 1], [1, 0], [0, 0]])  # the, cat, sat
+value = np.array([[0, 3], [2, 0], [0, 0]])
+for name, own in {"second head": [1], "one wide head": [0, 1]}.items():
+    powers = np.exp(key[:, own] @ query[own] / np.sqrt(len(own)))
+    weights = powers / powers.sum()
+    home = weights @ value[:, own]
+    print(f"{name}: weights {weights.round(2)}, takes home {home.round(2)}")
+
+# %% [markdown] id="small-answer" tags=["answer"]
+# The second head gives "the" the weight 0.8, and takes home $0.8 \cdot 3 = 2.4$. The wide head adds up the products of both columns, so that
+# "the" and "cat" have the same score and 0.45 of the weight each. It takes home $(0.90, 1.35)$ in place of $(1.6, 2.4)$, a part of each.
 
 # %% [markdown] id="loop-turn"
 # **Your turn: a loop over heads.** {turn}`heads-by-loop` Attention itself is the function that you wrote in lesson {lesson}`attention`.
@@ -103,9 +138,9 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# A loop is slow, and leading axes are separate problems anyway ({eq}`batched-attention`). So the heads become a leading axis: we want
-# $(T, H d_k) \to (H, T, d_k)$, and then one call does all heads. Both lines below have the right shape, and both can be undone. We change
-# position 3. **Predict** which heads notice it in each of the two.
+# Instead of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, because leading axes are separate problems
+# ({eq}`batched-attention`). Both lines below have the right shape, and both can be undone. We change position 3, the last of four.
+# **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
@@ -119,9 +154,9 @@ for name, cut in cuts.items():
     print(f"{name}: shape {cut(queries).shape}, heads that notice position 3: {moved}")
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
-# Only the first line is right. The numbers lie in memory row by row, so the second line puts all of position 0 and a third of position 1 into
-# its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A test of
-# shapes or of a round trip finds nothing; disturbing one position does.
+# Only the first line is right. `reshape` takes the numbers row by row, so the second line puts all of position 0 and a third of position 1
+# into its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A
+# test of shapes or of a round trip finds no mistake here, and a test that disturbs one position does.
 
 # %% [markdown] id="merge"
 # ## The heads add up
@@ -131,8 +166,7 @@ for name, cut in cuts.items():
 # $$\mathrm{MultiHead}(X) = \bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O, \qquad W_O \in \mathbb{R}^{(H d_v) \times d}
 # \key{multi-head-attention}$$
 #
-# Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In a product of blocks, block $h$ of the columns on the left meets block $h$ of the rows on the
-# right:
+# Cut $W_O$ into $H$ blocks of $d_v$ *rows*. In the product, block $h$ of the columns on the left meets block $h$ of the rows on the right:
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
@@ -140,7 +174,7 @@ for name, cut in cuts.items():
 # reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes.
 
 # %% [markdown] id="silence-turn"
-# A sum can be taken apart: leave out one term, and you see what the layer does without that head.
+# Leave out one term of the sum, and you see what the layer does without that head.
 #
 # **Your turn: silence a head.** {turn}`layer-without-a-head`
 
@@ -156,7 +190,7 @@ check("layer-without-a-head", my_layer_without)
 # ```
 
 # %% [markdown] id="silent"
-# Back to the ring. Nobody told the two heads to divide the work. These are the maps that they learned:
+# Back to the ring. Nobody told the two heads to divide the work. This is what two heads looked at after 600 steps of training:
 
 # %% id="maps-figure"
 from attn_course.lessons.heads.experiments import HEADS
@@ -165,111 +199,137 @@ record = HEADS.load()
 figures.divided_work(record.values("maps")[0])
 
 # %% [markdown] id="honest"
-# If one of the two is silenced, the layer keeps one answer and guesses the other (section {section}`more`). A caution: our proof is about
-# weights that ignore the symbols and about a *linear* answer. A network behind the single head names both neighbours after all, and in a
-# Transformer a network follows. Several heads let a linear step read several things at once, unmixed. And they have no more parameters: with
-# the usual $d_k = d_v = d / H$ each of the four matrices has $d$ times $d$ entries, whatever $H$ is.
+# If one of the two is silenced, the layer keeps one answer and guesses the other (section {section}`more`). But mind what we have proved: it
+# is about weights that ignore the symbols, and about a *linear* answer. A network behind the single head names both neighbours after all, and
+# in a Transformer a network follows. And several heads need no more parameters: with the usual $d_k = d_v = d / H$ each of the four matrices
+# has $d$ times $d$ entries, whatever $H$ is.
 
 # %% [markdown] id="cache"
 # ## Where heads do cost something: the cache
 #
-# A causal model writes token $t$. The query is new, but the keys and values of all tokens before were computed in earlier steps, and nothing
-# that comes later can change them. So they are **kept**, and each step appends one row to them:
+# A causal model writes token $t$. Its query is new, but the keys and values of all tokens before were computed in earlier steps, and nothing
+# that comes later can change them. So a model keeps them in a **cache**, and each step appends one row:
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# with the causal mask on the right. This is the **cache**, and a step with it takes two lines:
-
-# %% id="cache-grows"
-from attn_course.reference import attention
-
-q, k, v = np.random.default_rng(8).normal(size=(3, 6, 2))
-whole = attention(q, k, v, is_causal=True)
-keys = values = np.empty((0, 2))
-for t in range(6):
-    keys, values = np.vstack([keys, k[t]]), np.vstack([values, v[t]])
-    z = attention(q[[t]], keys, values)
-    print(f"token {t}: {len(keys)} keys kept, as before: {np.allclose(z, whole[t])}")
-
-# %% [markdown] id="cache-saves"
-# The result is the same, and the work is not: for 256 tokens in a layer with $d = 256$ it falls to a 137th of the operations. Section
-# {section}`counts` counts them, and clocks the time.
+# with the causal mask on the right. For 256 tokens in a layer with $d = 256$ this takes a 137th of the operations that it would take to compute
+# everything anew in each step (section {section}`counts` counts them, and clocks the time).
 
 # %% [markdown] id="cache-price"
 # The price is memory. Every layer keeps one key and one value for each head and token: half a megabyte a token in a model with 32 layers of 32
-# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) saw that this reading sets the pace, and let all
-# query heads share one key head and one value head.
+# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) gave this reading as the reason why writing is often
+# slow, and let all query heads share one key head and one value head.
 
 # %% [markdown] id="groups"
-# **Grouped heads** stand between: there are $H_{kv}$ heads for keys and as many for values, and $g$ neighbouring query heads share one of
-# each. With heads counted from 0:
+# **Grouped heads** are a compromise: there are $H_{kv}$ heads for keys and as many for values, and $g$ neighbouring query heads share one
+# of each. With heads counted from 0:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# In code only an index changes: `k[h]` and `v[h]` become `k[h // g]` and `v[h // g]`. Each query head keeps a map of its own, and the cache
-# shrinks by the factor $g$.
+# Each query head keeps a map of its own, and the cache shrinks by the factor $g$.
 
-# %% [markdown] id="real"
-# ## One class holds a layer of a real model
+# %% [markdown] id="own"
+# ### A class to take home
 #
-# SmolLM2 has 30 layers of nine query heads of width 64 on three key heads. Here is everything of this lesson in one class, in plain NumPy
-# (`turn` is for a model that tells queries and keys their places by a rotation, lesson {lesson}`self_attention`):
+# Here is all of it: heads, cache and groups, in plain NumPy. First comes attention in all heads at once, for the last tokens of a text, none
+# of which sees a later one:
+
+# %% id="own-attend"
+import numpy as np
+
+
+def causal(q, keys, values):  # (H, new, d_k), (H, tokens, d_k), (H, tokens, d_v)
+    scores = q @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1])  # (H, new, tokens)
+    new, tokens = scores.shape[1:]
+    seen = np.tri(new, tokens, tokens - new) > 0  # row i sees i + 1 more than are old
+    scores = np.where(seen, scores, -np.inf)
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = terms / terms.sum(axis=-1, keepdims=True)
+    return weights, weights @ values
+
+
+# %% [markdown] id="own-layer"
+# Now the layer. It is called with new tokens only, one or many. (`turn` is for models that tell queries and keys their places by a rotation,
+# lesson {lesson}`self_attention`.)
 
 
 # %% id="own-class"
-from attn_course.reference import multi_head_attention, softmax
-
-
 class Heads:
-    def __init__(self, *matrices, d_k, turn=lambda x: x):
-        self.matrices, self.d_k, self.turn = matrices, d_k, turn
+    def __init__(self, w_query, w_key, w_value, w_output, d_k, turn=None):
+        self.projections, self.w_output = (w_query, w_key, w_value), w_output
+        self.d_k, self.turn = d_k, turn or (lambda z, places: z)
+        n_kv_heads = w_key.shape[1] // d_k
+        self.cache = np.empty((2, n_kv_heads, 0, d_k))  # keys and values, no token yet
 
-    def __call__(self, x):
-        *projections, w_output = self.matrices
-        cut = [(x @ w).reshape(len(x), -1, self.d_k) for w in projections]
-        q, k, v = (each.swapaxes(0, 1) for each in cut)
-        q, k, g = self.turn(q), self.turn(k), len(q) // len(k)
-        scores = [q[h] @ k[h // g].T / np.sqrt(self.d_k) for h in range(len(q))]
-        self.maps = softmax(np.where(np.tri(len(x)) > 0, scores, -np.inf))
-        rows = np.split(w_output, len(q))
-        return sum(self.maps[h] @ v[h // g] @ rows[h] for h in range(len(q)))
+    def __call__(self, x):  # (new, d)
+        cut = [(x @ w).reshape(len(x), -1, self.d_k) for w in self.projections]
+        q, k, v = (each.swapaxes(0, 1) for each in cut)  # (H or H_kv, new, d_k)
+        places = self.cache.shape[2] + np.arange(len(x))
+        q, k = self.turn(q, places), self.turn(k, places)
+        self.cache = np.concatenate([self.cache, [k, v]], axis=2)
+        keys, values = np.repeat(self.cache, len(q) // len(k), 1)  # (H, tokens, d_k)
+        self.maps, z = causal(q, keys, values)  # (H, new, tokens), (H, new, d_k)
+        return z.swapaxes(0, 1).reshape(len(x), -1) @ self.w_output  # (new, d)
 
+
+# %% [markdown] id="own-tests"
+# Three tests: PyTorch's layer with the same matrices, the cache against one call for all tokens, and three query heads on one key head against
+# a layer in which that key head stands three times.
 
 # %% id="own-call"
-rng = np.random.default_rng(8)
-x, *matrices = rng.normal(size=(4, 6)), *rng.normal(size=(4, 6, 6))
-expected = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
-print("three heads, causal:", np.allclose(Heads(*matrices, d_k=2)(x), expected))
-shared = [matrices[0], *(m[:, :2] for m in matrices[1:3]), matrices[3]]
-copied = [matrices[0], *(np.tile(m, 3) for m in shared[1:3]), matrices[3]]
-grouped = Heads(*shared, d_k=2)(x)
-print("one key head for three:", np.allclose(grouped, Heads(*copied, d_k=2)(x)))
-
-# %% [markdown] id="real-load-text"
-# Now give it layer 16 of the model: four matrices, and the model's rotation. What goes in is the sum that the layers up to 15 have written,
-# normalised as the model does it. We compare its nine maps with those of the model, if it is on your machine.
-
-# %% id="real-layer" tags=["live"]
 import torch
 
+options = {"bias": False, "batch_first": True, "dtype": torch.float64}
+theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
+packed, last = (p.detach().numpy() for p in theirs.parameters())  # (18, 6), (6, 6)
+w_query, w_key, w_value = np.split(packed.T, 3, axis=1)
+x = np.random.default_rng(8).normal(size=(4, 6))
+whole = Heads(w_query, w_key, w_value, last.T, d_k=2)(x)
+hide = torch.ones(4, 4).triu(1) > 0  # in this module True means: hide
+expected = theirs(*[torch.from_numpy(x)] * 3, attn_mask=hide)[0].detach()
+print("as PyTorch has it:     ", np.allclose(whole, expected))
+
+writing = Heads(w_query, w_key, w_value, last.T, d_k=2)
+steps = [writing(x[[t]]) for t in range(4)]  # one token at a time
+print("token by token:        ", np.allclose(np.vstack(steps), whole))
+
+# %% id="own-groups"
+one = [w_key[:, :2], w_value[:, :2]]  # one head for keys, one for values
+three = [np.tile(w, 3) for w in one]
+results = [Heads(w_query, *pair, last.T, d_k=2)(x) for pair in (one, three)]
+print("one key head for three:", np.allclose(*results))
+
+# %% [markdown] id="real"
+# ## Your class and a real model
+#
+# SmolLM2 has 30 layers of nine query heads of width 64 on three key heads. We give the class its layer 16: four matrices and the model's
+# rotation. What goes in is what comes out of layer 15, normalised. If the model is on your machine, we compare the nine maps with the
+# model's own.
+
+# %% id="real-layer" tags=["live"]
 from attn_course import language_model
 from attn_course.modules import hooked
-from attn_course.reference import rope
 
 model, sentence = language_model(), "The cat sat because it was tired."
 
+
+def turn(z, places):  # each two neighbouring numbers are turned by an angle
+    pairs = z[..., ::2] + 1j * z[..., 1::2]
+    speeds = 100_000.0 ** (-np.arange(32) / 32)
+    return (pairs * np.exp(1j * np.outer(places, speeds))).view(float)
+
+
 # %% id="real-compare" tags=["live"]
 if model.is_here:
-    stream, it = [], model.layer(16)
-    with torch.no_grad(), hooked(model.network, {"blocks.15.stream": stream.append}):
-        model.network(model.ids(sentence))
-    x = stream[0].double().numpy()
-    x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * it.gain
-    mine = Heads(it.w_query, it.w_key, it.w_value, it.w_output, d_k=64)
-    mine.turn = lambda z: rope(z, np.arange(len(x)), 100_000.0, "interleaved")
+    seen, it = [], model.layer(16)
+    with hooked(model.network, {"blocks.15.stream": seen.append}):
+        maps = model.maps(sentence)[16]
+    x = seen[0].double().numpy()  # what comes out of layer 15
+    x *= it.gain / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)
+    mine = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
     mine(x)
-    print("largest difference:", np.abs(mine.maps - model.maps(sentence)[16]).max())
+    print("largest difference:", np.abs(mine.maps - maps).max())
 
 # %% [markdown] id="real-look"
 # It printed 0.000002 here. Two of the nine maps, of head 0 and of head 3 (both counted from 0), look like this:
@@ -282,14 +342,15 @@ figures.real_heads(maps[[0, 3]], model.tokens(sentence))
 # Head 0 looks one token back, as a head did on our ring. In head 3 every query but the full stop gives more than half of its weight to the
 # first token. What is a head good for that looks one token back?
 #
-# The model reads 50 random words, and then the same words again. In the second round it predicts the next word right about three times out of
-# four, on average over six draws: it copies. A head that looks one token back can help: it can write into each position which word came before.
-# A later head then looks for the position whose note names the present word, and reads the word that stands there.
+# It may help to copy. The model reads 50 random words, and then the same words again. In the second round it predicts the next word right
+# about three times out of four, on average over six draws. A head that looks one back can write a note into each position: which word came
+# before. A later head then looks for the position whose note names the present word, and reads the word that stands there.
 
 # %% [markdown] id="real-predict"
-# Head 0 of layer 16 is one of four that we know to look one token back; the others are head 1 of layer 11 and two heads in layers 1 and 2. We
-# silence the first alone, the second alone, and the last two together, and for comparison two other heads of layers 16 and 11 (the mean of
-# three choices). The cell prints the smallest and the largest share of right words in the six draws. **Predict** what the copying needs.
+# We know four heads that look one token back: head 0 of layer 16, head 1 of layer 11, and two in layers 1 and 2. We silence the first alone,
+# the second alone, and the last two together. For comparison we silence two other heads of layers 16 and 11 (the mean of three choices). The
+# cell prints the smallest and the largest share of right words in the six draws. **Predict**: does the copying need all four, any one of
+# them, or a certain one?
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads import experiments_smollm2_copying as copying
@@ -304,8 +365,7 @@ for name, shares in rows.items():
 # %% [markdown] id="real-answer" tags=["answer"]
 # Of these silencings one breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
 # model copies nearly as before, and so it does without the two of layers 1 and 2, although all four look one token back. Two other heads
-# hardly matter either. The maps would not have told us which of the four the copying needs, on these words: we had to silence them, with
-# others for control.
+# hardly matter either. The maps alone would not have told us which of the four the copying of these words needs.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -325,13 +385,12 @@ verify_lesson("heads")
 #
 # - A head is a block of columns of queries, keys and values; cut the last axis first, then move the axis of heads.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - One row of weights mixes what it reads. Several narrow heads read several things at once and keep them apart, with no more
-#   parameters.
 # - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
-# - A map does not say what a head is for: of four heads of SmolLM2 that look one token back, only one is missed when it is silenced and the model copies random words.
-
-# %% [markdown] id="summary-next"
-# Next, lesson {lesson}`cross_attention` lets one sequence ask another.
+# - A map does not say what a head is for: silence the head, with others for control.
+#
+# What can several narrow heads do that one wide head cannot? One head has one row of weights, and mixes all that it reads by this row. Several
+# heads read several things at once and keep them apart, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence
+# ask another.
 
 # %% [markdown] id="more"
 # ## Deeper: several rows against one
@@ -392,6 +451,7 @@ figures.neighbours_named(dict(zip(names, means, strict=True)))
 # *low-rank bottleneck* of Bhojanapalli et al. (2020), who propose to choose $d_k$ by the length of the input and not as $d / H$.
 
 # %% id="bottleneck-code"
+rng = np.random.default_rng(8)
 tokens = rng.normal(size=(16, 12))
 w_q, w_k = rng.normal(size=(2, 12, 12))
 for n_heads in (1, 3, 12):
@@ -490,27 +550,6 @@ print("same last row:", torch.allclose(plain, cached, atol=1e-5))
 #
 # With 32 key heads in each of 32 layers, of width 128 and 16 bits a number, 32,768 tokens take 16 GiB, and with eight key heads 4 GiB.
 
-# %% [markdown] id="cost"
-# PyTorch computes the same numbers, for a batch and with a causal mask:
-
-# %% id="torch-code"
-import torch
-
-x = rng.normal(size=(2, 4, 6))  # two sentences of four tokens
-matrices = w_query, w_key, w_value, w_output = rng.normal(size=(4, 6, 6)) / np.sqrt(6)
-ours = multi_head_attention(x, x, *matrices, n_heads=3, is_causal=True)
-
-options = {"bias": False, "batch_first": True, "dtype": torch.float64}
-theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
-with torch.no_grad():
-    stacked = np.hstack([w_query, w_key, w_value]).T  # three matrices, as rows
-    theirs.in_proj_weight.copy_(torch.from_numpy(stacked))
-    theirs.out_proj.weight.copy_(torch.from_numpy(w_output.T))
-hidden = torch.ones(4, 4, dtype=torch.bool).triu(1)  # in this module True means: hide
-batch = torch.from_numpy(x)
-output = theirs(batch, batch, batch, attn_mask=hidden)[0].detach()
-print("equal:", np.allclose(ours, output))
-
 # %% [markdown] id="filters"
 # ## Deeper: taps of a convolution, and heads that are shared later
 #
@@ -536,6 +575,8 @@ print("equal:", np.allclose(ours, output))
 # of a zero.) The converse fails: the weights of a head may depend on the input.
 
 # %% id="filters-code"
+from attn_course.reference import softmax
+
 signal, kernel = rng.normal(size=12), np.array([0.5, -1.0, 2.0])
 place = np.arange(12)
 convolved = np.convolve(signal, kernel[::-1], mode="same")

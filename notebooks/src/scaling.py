@@ -22,8 +22,7 @@ for factor, name in (("1", "divided by 8"), ("8", "not divided")):
 # ## Softmax sees one row
 #
 # Look at a row that we can follow by hand. In `the cat sat because it was tired`, "it" has the query $(2, 0, -2, 2)$ and "cat" the key
-# $(2, 0, 0, 2)$. Their dot product is 8, and divided by 2 it is 4. (In lesson {lesson}`start` we took 2 for $\sqrt 3$;
-# here it is exactly $\sqrt 4$.)
+# $(2, 0, 0, 2)$. Their dot product is 8, and divided by $\sqrt 4 = 2$ it is 4.
 
 # %% id="hook-code"
 import numpy as np

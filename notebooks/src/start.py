@@ -5,8 +5,8 @@
 #
 # In a language model, words look at each other. This is called **attention**, and in this lesson you build it by hand. But see it at
 # work first. The language model SmolLM2, in its smallest size, does this in 270 places, which are called *heads*. In each head every word
-# shares out its attention among itself and the words before it. Click into the next cell, press **Shift+Enter**, wait some seconds, and
-# run the cell below it, too. (If you see a `ModuleNotFoundError`, start the course with `make lab`.)
+# shares out its attention among itself and the words before it. Run the next two cells: click into a cell and press **Shift+Enter**. (If
+# you see a `ModuleNotFoundError`, start the course with `make lab`.)
 
 # %% id="real-load" tags=["live"]
 from attn_course import language_model
@@ -32,8 +32,7 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# All words after "cat" give most to "cat", too: "because" 0.80, and even the full stop 0.36. So is "cat" just popular? Put a colour in
-# the place of "it":
+# All words after "cat" give most to "cat", too, even the full stop. So is "cat" just popular? Put a colour in the place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
@@ -43,7 +42,7 @@ for word in ("it", "blue"):
     print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}')
 
 # %% [markdown] id="where"
-# So here the word that asks matters: "blue" hardly looks at the cat. This is only one pair, in a head that we picked. Lesson
+# "Blue" hardly looks at the cat, so here the word that asks matters. This is only one pair, in a head that we picked. Lesson
 # {lesson}`self_attention` tries many pairs, and also what the model does without this head.
 #
 # The lit part of this drawing is what a head does. You need not understand it yet; at the end you will have calculated all of it.
@@ -56,8 +55,8 @@ figures.machine()
 #
 # **You need** matrix products, $e^x$ and a little Python. **Time:** 60 minutes, then the
 # [exercises](../work/ex_{lesson}`start`_start.ipynb). At *Predict*, decide first, then run the cell; its output is folded until you do.
-# At *Your turn*, replace the dots: a check judges your answer and knows many mistakes by name. *Deeper* sections are folded, and nothing
-# else needs them. What you change here is kept in `work/lessons/`, and nothing overwrites it.
+# At *Your turn*, replace the dots, and a check judges your answer. *Deeper* sections are folded, and nothing else needs them. What you
+# change here is kept in `work/lessons/`, and nothing overwrites it.
 
 # %% [markdown] id="hook"
 # ## What does "it" look for?
@@ -67,10 +66,10 @@ figures.machine()
 # pronoun does.
 
 # %% id="words"
-from attn_course.sentence import TOKENS, X, labelled
+from attn_course.sentence import CONTENT, TOKENS, labelled
 
-words = X[:, :3].astype(int)  # later lessons use two more columns
-print(labelled(words, columns=("alive", "tells", "open")))
+X = CONTENT[:, :3].astype(int)  # a word in each row
+print(labelled(X, columns=("alive", "tells", "open")))
 
 # %% [markdown] id="party"
 # Imagine that the words meet at a party. Each brings three lists:
@@ -79,23 +78,24 @@ print(labelled(words, columns=("alive", "tells", "open")))
 # - its **key** is a name badge: what it shows to the others,
 # - its **value** is a present for everybody who finds it, and it is never used up.
 #
-# The badge of a word simply shows the three numbers above. The wish of "it" is $(4, -2, -2)$: somebody alive, please, but no word that
-# tells something, and none that is open like "it" itself. How well does the cat fit this wish?
+# The badge shows the three numbers of the word, and as a fourth *alive* minus *tells*. The wish of "it" is $(2, 0, -2, 2)$: somebody
+# alive, please, not open like "it" itself, and more alive than telling. How well does the cat fit this wish?
 
 # %% id="cat"
 import numpy as np
 
 from attn_course import check, verify_lesson
 
-query_of_it = np.array([4, -2, -2])
-key = words
-print("products:", query_of_it * key[1])
-print("together:", (query_of_it * key[1]).sum())
+query_of_it = np.array([2, 0, -2, 2])
+key = np.column_stack([X, X[:, 0] - X[:, 1]])  # the badges, one in each row
+print("badge of cat:", key[1])  # Python counts from 0, so "cat" is word 1
+print("products:    ", query_of_it * key[1])
+print("together:    ", (query_of_it * key[1]).sum())
 
 # %% [markdown] id="cat-notice"
 # This sum of products is the dot product of the two lists, and is called the **score** here. A positive product speaks for a word, and a
-# negative one against it. In "tired", which is a little alive but tells more, the products balance:
-# $4 \cdot 1 + (-2) \cdot 2 + (-2) \cdot 0 = 0$. And here are the scores of all seven words:
+# negative one against it. "Tired" is a little alive but tells more, so its badge is $(1, 2, 0, -1)$, and its products balance:
+# $2 \cdot 1 + 2 \cdot (-1) = 0$. And here are the scores of all seven words:
 
 # %% id="hook-code"
 scores = key @ query_of_it  # all seven dot products at once
@@ -112,8 +112,8 @@ my_three = ...  # replace the dots by three whole numbers, such as (1, 2, 3)
 check("scores-by-hand", my_three)
 
 # %% [markdown] id="check-turn-ours" tags=["ours"]
-# With "cat" the score is $4 \cdot 2 = 8$. With "sat" it is $(-1) \cdot 2 = -2$, and with "tired" itself it is
-# $4 \cdot 1 + (-1) \cdot 2 = 2$.
+# With "cat" the score is $2 \cdot 2 + 2 \cdot 2 = 8$. With "sat" it is $1 \cdot 2 + 2 \cdot (-2) = -2$, and with "tired" itself it is
+# $2 \cdot 1 + 1 \cdot 2 + 2 \cdot (-1) = 2$.
 
 # %% [markdown] id="weights"
 # ## From scores to shares
@@ -121,11 +121,11 @@ check("scores-by-hand", my_three)
 # "Cat" has the score 8, and the next best is 0. How much of its attention should "it" give to the cat? The shares, called **weights**,
 # are positive and sum to 1. They are made in three steps:
 #
-# 1. Divide each score by 2.
+# 1. Divide each score by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has. Ours have four, so we divide by 2.
 # 2. Raise $e \approx 2.72$ to each result. The power is always positive, and a word that leads by 2 in the score gets $e$ times as much.
 # 3. Divide each power by the sum of all seven.
 #
-# Steps 2 and 3 together are the *softmax* (lesson {lesson}`softmax` says why it is $e$).
+# Lesson {lesson}`scaling` says why we take the root. Steps 2 and 3 together are the *softmax*, and lesson {lesson}`softmax` says why it is $e$.
 
 # %% id="weights-table"
 half = scores / 2
@@ -137,12 +137,9 @@ print(labelled(steps, names, columns=TOKENS))
 print("sum of the powers:", powers.sum().round(2))
 
 # %% [markdown] id="weights-notice"
-# The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power
-# of $e$ is.
+# The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power of
+# $e$ is.
 # (SmolLM2 does not ask later words, so there their shares are exactly 0. Ours asks all seven; lesson {lesson}`masking` hides words.)
-#
-# Why divide by 2? Most models divide by $\sqrt{d_k}$, where $d_k$ is how many numbers a query has (lesson {lesson}`scaling` says why).
-# Ours have three, and we take 2 for $\sqrt 3$, because this is easier to calculate.
 
 # %% [markdown] id="average"
 # ## What "it" takes home
@@ -152,7 +149,7 @@ print("sum of the powers:", powers.sum().round(2))
 # percent:
 
 # %% id="average-code"
-value = words[:, :2]
+value = X[:, :2]
 parts = weights[:, None] * value
 output = parts.sum(axis=0)
 columns = ("alive", "tells", "takes alive", "takes tells")
@@ -168,10 +165,10 @@ print("the output of it:", output.round(3))
 # pronoun stands for (Vaswani et al., 2017, appendix).
 
 # %% [markdown] id="because"
-# **Predict.** The query of "because" is $(0, 0, 0)$, since it looks for nothing. Which weights does it give to the seven words?
+# **Predict.** The query of "because" is $(0, 0, 0, 0)$, since it looks for nothing. Which weights does it give to the seven words?
 
 # %% id="because-code" tags=["predicted"]
-powers = np.exp(key @ np.zeros(3) / 2)
+powers = np.exp(key @ np.zeros(4) / 2)
 shares = powers / powers.sum()
 print("weights of because:", shares.round(2))
 print("output of because: ", (shares @ value).round(2))
@@ -200,18 +197,17 @@ check("output-of-one-query", my_answer)
 # %% [markdown] id="projections"
 # ## Where queries come from
 #
-# Let the words be the rows of a matrix $X$, which the code calls `words`. Then the queries are
-# the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way $K = X W_K$ and $V = X W_V$. (Our $W_K$ changes nothing,
-# and our $W_V$ drops the last number.) A row times a matrix adds up multiples of the rows of this matrix. So the three numbers of a word
-# say how many times its query takes each row of $W_Q$:
+# The words are the rows of a matrix $X$. The queries are the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way
+# $K = X W_K$ and $V = X W_V$. (Our $W_K$ puts the fourth number on the badge, and our $W_V$ drops the third.) A row times a matrix adds up
+# multiples of the rows of this matrix. So the three numbers of a word say how many times its query takes each row of $W_Q$:
 
 # %% id="projections-code"
-W_Q = np.array([[0, 1, 0], [2, -1, 0], [2, -1, -1]])
-query = words @ W_Q
+W_Q = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])
+query = X @ W_Q
 print("query of tired:", query[6])
 
 # %% [markdown] id="projections-predict"
-# "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0) + 2 \cdot (2, -1, 0) = (4, -1, 0)$, as in your first turn.
+# "Tired" is *alive* by 1 and *tells* by 2, so its query is $(0, 1, 0, 0) + 2 \cdot (1, 0, 0, 1) = (2, 1, 0, 2)$, as in your first turn.
 #
 # **Predict.** The numbers of "cat" are $(2, 0, 0)$. What is its query, and what does the cat look for?
 
@@ -220,8 +216,8 @@ print("query of cat:", query[1])
 print("query of it: ", query[4])
 
 # %% [markdown] id="projections-answer" tags=["answer"]
-# It is $(0, 2, 0)$, twice the first row, so the cat looks for words that tell something. "It", which is open by 2, takes twice the last
-# row, and this is the wish $(4, -2, -2)$ that we gave it.
+# It is $(0, 2, 0, 0)$, twice the first row, so the cat looks for words that tell something. "It", which is open by 2, takes twice the last
+# row, and this is the wish $(2, 0, -2, 2)$ that we gave it.
 
 # %% [markdown] id="limits"
 # **Predict.** "Cat" and "was" change places: `the was sat because it cat tired`. What does "it" take home now?
@@ -245,7 +241,7 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 # $$\bigl( Q K^\top \bigr)_{ij} = \sum_{a=1}^{d_k} Q_{ia} K_{ja} \key{score-entry-by-entry}$$
 #
 # Formulas count from 1 and Python from 0, so "it" is row 5 here and `query[4]` in the code. For "it" and "cat", $i = 5$ and $j = 2$, this
-# is $4 \cdot 2 + (-2) \cdot 0 + (-2) \cdot 0 = 8$.
+# is $2 \cdot 2 + 0 \cdot 0 + (-2) \cdot 0 + 2 \cdot 2 = 8$.
 
 # %% [markdown] id="formula-weights"
 # The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks. The weights of this word
@@ -257,13 +253,13 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 #
 # $$\bigl( P V \bigr)_{ia} = \sum_{j=1}^{T_k} P_{ij} V_{ja} \key{output-entry-by-entry}$$
 #
-# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`, if 2 stands for
-# $\sqrt{d_k}$. (With $\sqrt 3$ itself it is 1.955.) The second formula is the softmax of each row of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
+# For "it" and *alive*, $i = 5$ and $a = 1$, this is the 1.913 of section {section}`average`. The second formula is the softmax of each row
+# of $S / \sqrt{d_k}$, so together the three are the best-known formula of attention,
 # $\mathrm{softmax}\bigl( Q K^\top / \sqrt{d_k} \bigr)\, V$. Here is $P$ for our sentence:
 
 # %% id="formula-table"
 S = query @ key.T
-powers = np.exp(S / 2)  # our 2 for the root of 3
+powers = np.exp(S / np.sqrt(4))
 P = powers / powers.sum(axis=1, keepdims=True)
 print(labelled(P, columns=TOKENS))
 print("sums of the rows:   ", P.sum(axis=1).round(1))
@@ -276,7 +272,7 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 #
 # <details><summary>What is wrong</summary>
 #
-# Then the columns sum to 1, and no longer the rows. Let two equal queries ask a single word: each must give it the weight 1, but this
+# Then the columns sum to 1, and no longer the rows. Ask a single word with two equal queries: each must give it the weight 1, but this
 # division makes it $\frac12$.
 #
 # </details>
@@ -285,8 +281,8 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 # ## Your own sentence
 #
 # This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows
-# of `W_Q` say what a person, a thing and an open word look for. Run the cell. Then take a sentence and numbers of your own, and make its
-# pronoun find its noun: `the cup fell because it was full`, for a start.
+# of `W_Q` say what a person, a thing and an open word look for, and a badge shows just the three numbers. Run the cell. Then take a
+# sentence and numbers of your own, and make its pronoun find its noun: `the cup fell because it was full`, for a start.
 
 # %% id="own-code"
 import numpy as np
@@ -331,9 +327,8 @@ verify_lesson("start")
 # %% [markdown] id="needle"
 # ## Deeper: What can a query find?
 #
-# Turn the wish of "it" from somebody alive to what somebody does. The slider sets its query to $(2s, -s, -2)$, from $s = 2$ at the left,
-# the wish that you know, to $s = -2$ at the right, the wish $(-4, 2, -2)$. Guess: which word leads at the right end? Where
-# does "it" look when it looks for neither?
+# Turn the wish of "it" from somebody alive to what somebody does. The slider sets its query to $(s, 0, -2, s)$, from $s = 2$ at the left,
+# the wish that you know, to $s = -2$ at the right. Guess: which word leads at the right end? Where does "it" look when it looks for neither?
 
 # %% id="move-card"
 figures.asks_explorable(key, query_of_it, TOKENS, asks=4)
@@ -351,7 +346,7 @@ figures.asks_explorable(key, query_of_it, TOKENS, asks=4)
 # you ask.
 
 # %% id="needle-code"
-my_query = [4, -2, -2]  # alive, tells, open; now as "it" asks: change it
+my_query = [2, 0, -2, 2]  # as "it" asks: change it
 powers = np.exp(key @ my_query / 2)
 asked = powers / powers.sum()
 print(labelled([key @ my_query, asked], ("score", "weight"), columns=TOKENS))
@@ -360,7 +355,7 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 # %% [markdown] id="needle-notice"
 # <details><summary>One way</summary>
 #
-# All other scores must be negative, so that 0 is the largest. The query `[-10, -10, -10]` gives "because" 0.99.
+# All other scores must be negative, so that 0 is the largest. The query `[-10, -10, -10, 0]` gives "because" 0.99.
 #
 # </details>
 
@@ -369,8 +364,8 @@ print("because has more than 0.9:", asked[TOKENS.index("because")] > 0.9)
 #
 # <details><summary>How far you can get</summary>
 #
-# No query gives it even a third. Its key $(0, 1, 0)$ lies halfway between that of "sat", $(0, 2, 0)$, and that of "because",
-# $(0, 0, 0)$. A score adds up multiples of the numbers in the key, so the score of "was" lies halfway between theirs, whatever the
+# No query gives it even a third. Its key $(0, 1, 0, -1)$ lies halfway between that of "sat", $(0, 2, 0, -2)$, and that of "because",
+# $(0, 0, 0, 0)$. A score adds up multiples of the numbers in the key, so the score of "was" lies halfway between theirs, whatever the
 # query. So one of these two words always gets at least as much as "was". As two weights sum to 1 at most, "was" gets at most half. A
 # *Deeper* section of lesson {lesson}`softmax` brings this down to a third.
 #

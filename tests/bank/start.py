@@ -6,7 +6,7 @@ my_home = (1 / 8, 1 / 2, 1 / 8, 1 / 4)
 my_home = (2, 0, 2)
 # %% taken-home-by-hand | right | the honest way, with logarithm and exp
 query = np.log(base) * np.array(asked)
-powers = [np.exp(query @ np.array(k) / 2) for k in ((0, 0, 1), (2, 0, 0), (0, 2, 0), (0, 0, 0))]
+powers = [np.exp(query @ np.array(k) / 2) for k in ((0, 0, 1, 0), (2, 0, 0, 2), (0, 2, 0, -2), (0, 0, 0, 0))]
 w = [p / sum(powers) for p in powers]
 my_home = [2 * w[1], 2 * w[2], 2 * w[1] - w[0]]
 # %% taken-home-by-hand | right | fractions

@@ -51,10 +51,6 @@ DRAWN = [
         [f"on top of the keys is {', '.join(ON_KEYS[:3])} and {ON_KEYS[3]}."],
     ),
     (
-        partial(figures.bits_held, [2, 4, 8], {"one": [1.0, 0.9, 0.55], "many": [1.0, 1.0, 1.0]}),
-        ["2, 4 and 8 bits in the context. one: 1.00, 0.90 and 0.55. many: 1.00, 1.00 and 1.00."],
-    ),
-    (
         partial(figures.who_looked_where, ["the", "cat", "sat"], LOOKS),
         ["of 2 heads", "head 1: “the” 1.0 to “the”, “cat” 0.8 to “the”, “sat” 0.5 to “cat”", "“cat” 0.6 to “cat”, “sat” 1.0 to “sat”"],
     ),
@@ -69,7 +65,6 @@ REFUSED = [
         "weights must have the shape of scores and output as many rows",
     ),
     (partial(figures.query_plane, AXIS, {"a": np.zeros((25, 24))}, KEYS, VALUES), r"maps\['a'\] must have shape \(25, 25\)"),
-    (partial(figures.bits_held, [2, 4], {}), "shares must hold at least one"),
     (partial(figures.one_query, ["the"], *QUERY_TO_SHOW), r"tokens, keys and values must be equally many; got 1, \(2, 2\) and \(2, 2\)"),
     (
         partial(figures.one_query, ["the", "cat"], *QUERY_TO_SHOW[:3], [0.75, 0.5], *QUERY_TO_SHOW[4:]),

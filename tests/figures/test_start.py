@@ -76,11 +76,11 @@ def test_the_card_of_the_real_head_shows_every_weight_of_the_word_that_asks(page
     assert page.locator(".attn-live").inner_html() == begun
 
 
-WORDS, WISH = CONTENT[:, :3], np.array([4.0, -2.0, -2.0])
+BADGES, WISH = KEY[0], QUERY[0, 4]
 
 
 def shares_of(wish):
-    powers = np.exp(WORDS @ np.array([2 * wish, -wish, -2.0]) / 2)
+    powers = np.exp(BADGES @ np.array([wish, 0, -2.0, wish]) / 2)
     return powers / powers.sum()
 
 
@@ -95,7 +95,7 @@ def test_the_words_of_the_first_card_hold_both_ends_and_the_middle_of_its_slider
 
 @pytest.mark.browser
 def test_the_first_card_finds_the_cat_then_five_words_equally_and_then_sat(page, shown):
-    figures.asks_explorable(WORDS, WISH, TOKENS, asks=4)
+    figures.asks_explorable(BADGES, WISH, TOKENS, asks=4)
     page.set_content(shown[0].html)
     slider, said = page.get_by_role("slider"), page.get_by_role("status")
     begun = page.locator(".attn-live svg").inner_html()
@@ -113,9 +113,10 @@ def test_the_first_card_finds_the_cat_then_five_words_equally_and_then_sat(page,
 
 def test_a_word_gives_the_weights_that_the_first_head_of_the_sentence_gives():
     _, weights = attention(QUERY, KEY, VALUE, return_weights=True)
-    w_query = np.array([[0, 1, 0], [2, -1, 0], [2, -1, -1]])  # as the lesson types it
-    assert np.array_equal((WORDS @ w_query)[4], WISH)
-    np.testing.assert_allclose(softmax(WORDS @ w_query @ WORDS.T / 2), weights[0], atol=1e-12)
+    words = CONTENT[:, :3]
+    w_query = np.array([[0, 1, 0, 0], [1, 0, 0, 1], [1, 0, -1, 1]])  # as the lesson types it
+    badges = np.column_stack([words, words[:, 0] - words[:, 1]])
+    np.testing.assert_allclose(softmax(words @ w_query @ badges.T / 2), weights[0], atol=1e-12)
 
 
 def test_the_game_says_in_the_first_lesson_that_it_begins_with_a_warm_up(shown):
@@ -130,8 +131,8 @@ LOOKS = partial(figures.looks_explorable, REAL_HEAD)
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (partial(FIRST, WORDS, asks=7), "asks must be the number of a word, 0 to 6; got 7"),
-        (partial(FIRST, WORDS[:6], asks=4), r"key must have shape \(7, 3\); got \(6, 3\)"),
+        (partial(FIRST, BADGES, asks=7), "asks must be the number of a word, 0 to 6; got 7"),
+        (partial(FIRST, BADGES[:6], asks=4), r"key must have shape \(7, 4\); got \(6, 4\)"),
         (partial(LOOKS, PIECES, first=8), "first must be the number of a word, 0 to 7; got 8"),
         (partial(LOOKS, PIECES[:7], first=0), r"weights must have shape \(7, 7\); got \(8, 8\)"),
     ],

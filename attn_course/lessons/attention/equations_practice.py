@@ -114,20 +114,6 @@ def _(normal, T_k, d_k):
     return {"k": rows(normal(T_k, d_k))}
 
 
-@claim("self-attention-not-lipschitz", rests_on="weighted-mean-derivative")
-def _(normal, n, draw):
-    r"""x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1}
-        = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2 - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2
-    where queries, keys and values all equal x, with d_k = 1
-    A token at 0 weighs all alike, yet its slope grows with the variance of all tokens: as a map of X attention has no global bound.
-        only through the values: x_1 = 0: \qquad \frac{\partial z_1}{\partial x_1} = \frac{1}{n}
-        the second moment: - \Bigl( \frac{1}{n} \sum_{j} x_j \Bigr)^2 ->
-        anywhere: \frac{\partial z_1}{\partial x_1} = \frac{1}{n} + \frac{1}{n} \sum_{j} x_j^2 - ( \frac{1}{n} \sum_{j} x_j )^2
-    """
-    x = normal(n) * [draw == 2, *[1] * (n - 1)]
-    return {"x": x, "n": n, "z": of(lambda x: reference.attention(x[:, None], x[:, None], x[:, None])[:, 0], "x")}
-
-
 # ---- What one output can hold
 @claim("doubled-context-same-output", serves="L1", rests_on="duplicated-pair-counts-twice attention-of-one-query")
 def _(normal, T_k, d_k, d_v):

@@ -17,18 +17,14 @@ from attn_course.figures.drawing import (
     as_numbers,
     count_cells,
     draw_heatmap,
-    draw_level,
-    draw_lines,
     each_of_shape,
-    label_ends,
     name_cells,
     same_shape,
 )
 from attn_course.figures.machines.layer import layer_tensors as layer_tensors
 from attn_course.figures.machines.whole import machine as show_machine
 from attn_course.figures.palette import DARK, KEY, LIGHT, SIGNED_MAP
-from attn_course.figures.ticks import double
-from attn_course.figures.words import each_listed, listed, number, short
+from attn_course.figures.words import listed, number, short
 
 CONTOURS = 9
 
@@ -220,21 +216,3 @@ def _draw_keys(ax: Axes, keys: np.ndarray, values: np.ndarray) -> None:
         near_the_edge = a > left + 0.85 * (right - left)  # a centred label would leave the panel
         place: dict[str, Any] = {"xytext": (8, 9), "ha": "right"} if near_the_edge else {"xytext": (0, 9), "ha": "center"}
         ax.annotate(text, (a, b), textcoords="offset points", **ON_COLOUR, **place)
-
-
-def bits_held(lengths: ArrayLike, shares: Mapping[str, ArrayLike]) -> None:
-    """Show the share of bits recovered against the number of bits, each a power of two.
-
-    `lengths` (n,): numbers of bits, ascending. `shares`, each (n,): shares between 0.5 (guessing) and 1, by the name of the
-    model. Raises ValueError if a model has another number of shares, or there is none.
-    """
-    x = as_numbers("lengths", lengths, 1)
-    curves = each_of_shape("shares", shares, len(x))
-    title = "One output gives back every bit up to T = d_v, and one output per question nearly all"
-    alt = f"Share of bits recovered for {listed(x, 0)} bits in the context. {each_listed(curves)}"
-    with picture(title=title, alt=alt, height=3.7) as (ax,):
-        draw_lines(ax, x, curves, points=True)
-        draw_level(ax, x, 0.5, "guessing")
-        double(ax, x)
-        ax.set(xlabel="random bits T in the context", ylabel="share of bits recovered", ylim=(0.47, 1.04))
-        label_ends(ax)

@@ -101,14 +101,14 @@ def looks_explorable(weights: ArrayLike, tokens: Sequence[str], first: int) -> N
 def asks_explorable(key: ArrayLike, query: ArrayLike, tokens: Sequence[str], asks: int) -> None:
     """Show at whom one word looks while its wish is moved from somebody alive to what somebody does.
 
-    `key` (tokens, 3): columns: alive, tells, open. Scores are divided by 2. `query` (3,): what the word looks for. The slider s sets
-    its first two numbers, 2s and -s, and the last one stays. `asks`: the number of the word that asks, from 0. Raises ValueError if
-    there is not one key for each word, or there is no such word.
+    `key` (tokens, 4): columns: alive, tells, open, alive - tells. `query` (4,): what the word looks for. The slider sets its first and its
+    last number, and the others stay. `asks`: the number of the word that asks, from 0. Raises ValueError if there is not one key for
+    each word, or there is no such word.
     """
-    keys, asked = same_shape("key", key, len(tokens), 3), same_shape("query", query, 3)
+    keys, asked = same_shape("key", key, len(tokens), 4), same_shape("query", query, 4)
     if not 0 <= asks < len(tokens):
         raise ValueError(f"asks must be the number of a word, 0 to {len(tokens) - 1}; got {asks}")
-    still, moved = keys[:, 2] * asked[2] / 2, keys[:, :2] @ [1, -0.5]
+    still, moved = keys[:, 1:3] @ asked[1:3] / 2, (keys[:, 0] + keys[:, 3]) / 2
     publish_explorable(
         CARDS / "asks",
         f"The word '{tokens[asks]}' above the sentence '{' '.join(tokens)}', with a line to each of its words, the thicker the more it "

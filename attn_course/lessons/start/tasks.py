@@ -96,24 +96,24 @@ def my_scores(x, w_query, w_key):
     your_turn=True,
     slips="""
         signs forgotten
-            8, -2, 2 -> 8, 2, 6
-            the second number of the query is negative: its products are subtracted
+            8, -2, 2 -> 8, 6, 6
+            the fourth number of “sat” and of “tired” is negative: its product with 2 is subtracted
         the query of it
             8, -2, 2 -> 8, -4, 0
-            these are the scores of “it”; the query of “tired” is (4, -1, 0)
+            these are the scores of “it”; the query of “tired” is (2, 1, 0, 2)
         the key of tired for its query
-            8, -2, 2 -> 2, 4, 5
-            you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (4, -1, 0)
+            8, -2, 2 -> 0, 6, 6
+            you multiplied with the key of “tired”, which says by what it can be found; what it looks for is its query, (2, 1, 0, 2)
     """,
     hints="""
-        Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the three products.
-        A minus in the query makes its product negative, or 0.
-        With “it”, whose key is (0, 0, 2), it would be 4 · 0 + (−1) · 0 + 0 · 2. Do the same with the other three keys.
+        Multiply the first number of the query by the first of the key, the second by the second, and so on; then add the four products.
+        A minus in a key makes its product negative, or 0.
+        With “it”, whose key is (0, 0, 2, 0), it would be 2 · 0 + 1 · 0 + 0 · 2 + 2 · 0. Do the same with the other three keys.
     """,
 )
 def my_three():
-    """ "Tired" has a wish too, since somebody must be tired. Its query is $(4, -1, 0)$. Calculate its scores with "cat", "sat" and
-    "tired"; their keys are $(2, 0, 0)$, $(0, 2, 0)$ and $(1, 2, 0)$.
+    """ "Tired" has a wish too, since somebody must be tired. Its query is $(2, 1, 0, 2)$. Calculate its scores with "cat", "sat" and
+    "tired"; their keys are $(2, 0, 0, 2)$, $(0, 2, 0, -2)$ and $(1, 2, 0, -1)$.
     """
     return (8, -2, 2)
 
@@ -283,8 +283,8 @@ def my_answer(query, key, value):
 
     Write `my_answer(query, key, value)`: it returns what one word takes home. The shape of `query` is `(d_k,)`. Each row of `key`,
     `(T_k, d_k)`, and of `value`, `(T_k, d_v)`, belongs to one of the $T_k$ words that are asked; there may be only one {case}`one word`.
-    All are float64, and the result has the shape `(d_v,)`. This time, divide the scores by $\\sqrt{d_k}$, and not by 2. No
-    power of $e$ becomes too large for the computer {every}`(np.abs(key @ query) < 100).all()`.
+    All are float64, and the result has the shape `(d_v,)`. Divide the scores by $\\sqrt{d_k}$, which is not always 2. They are so small
+    that no power of $e$ overflows {every}`(np.abs(key @ query) < 100).all()`.
     """
     powers = np.exp(key @ query / np.sqrt(len(query)))
     return powers @ value / powers.sum()

@@ -16,7 +16,7 @@ from attn_course.tasks.core import every
     minutes=7,
     trains="the whole way from a query to what is taken home",
     tolerance=1e-6,
-    variants=every(asked=((1, -1, -2), (1, -1, 2), (1, 2, -2), (0, 1, -2)), base=(2, 3)),
+    variants=every(asked=((1, -1, -2, 0), (1, -1, 2, 0), (1, 2, -2, 0), (0, 1, -2, 0)), base=(2, 3)),
     slips="""
         scores not halved
             base ** (keys @ asked / 2) -> float(base) ** (keys @ asked)
@@ -43,7 +43,7 @@ from attn_course.tasks.core import every
         You have four powers. Their sum is the common divisor of the weights. Then take the three numbers of the values one by one.
     """,
     why=r"""
-        Take `asked = (1, -1, -2)` and `base = 2`. The scores are $-2, 2, -2, 0$ times $\ln 2$, so their halves are $-\ln 2$, $\ln 2$,
+        Take `asked = (1, -1, -2, 0)` and `base = 2`. The scores are $-2, 2, -2, 0$ times $\ln 2$, so their halves are $-\ln 2$, $\ln 2$,
         $-\ln 2$ and $0$, and the powers of $e$ are $1/2$, $2$, $1/2$ and $1$. They sum to 4, and the weights are $1/8$, $1/2$, $1/8$ and
         $1/4$. The averages are $\frac12 \cdot 2 = 1$, then $\frac18 \cdot 2 = \frac14$, and $-\frac18 + \frac12 \cdot 2 = \frac78$. No word
         gets nothing: not "the" and "sat", whose scores are negative, and not "because", whose score is 0 and whose weight is larger than
@@ -55,10 +55,10 @@ def my_home(asked, base):
 
     $$\begin{array}{lll}
     & \text{key} & \text{value} \\ \hline
-    \text{the} & (0, 0, 1) & (0, 0, -1) \\
-    \text{cat} & (2, 0, 0) & (2, 0, 2) \\
-    \text{sat} & (0, 2, 0) & (0, 2, 0) \\
-    \text{because} & (0, 0, 0) & (0, 0, 0)
+    \text{the} & (0, 0, 1, 0) & (0, 0, -1) \\
+    \text{cat} & (2, 0, 0, 2) & (2, 0, 2) \\
+    \text{sat} & (0, 2, 0, -2) & (0, 2, 0) \\
+    \text{because} & (0, 0, 0, 0) & (0, 0, 0)
     \end{array}$$
 
     (Here values have a third number.) Its query is your list `asked` times $\ln b$, where $b$ is your `base`; the cell below prints
@@ -66,7 +66,7 @@ def my_home(asked, base):
     as in $e^{2 \ln 5} = 25$. What does the new word take home, that is, what is its output? Write `my_home = (..., ..., ...)`;
     fractions such as `2 / 7` are welcome.
     """
-    keys = np.array([(0, 0, 1), (2, 0, 0), (0, 2, 0), (0, 0, 0)])
+    keys = np.array([(0, 0, 1, 0), (2, 0, 0, 2), (0, 2, 0, -2), (0, 0, 0, 0)])
     values = np.array([(0, 0, -1), (2, 0, 2), (0, 2, 0), (0, 0, 0)])
     powers = base ** (keys @ asked / 2)
     return powers @ values / powers.sum()
@@ -245,8 +245,8 @@ def take_home(query, key, value):
     """,
 )
 def my_c(words, share):
-    """Now you ask, and you want to hear "sat". In a text of `words` words one is "sat", with the key $(0, 2, 0)$, one is "cat", with
-    $(2, 0, 0)$, and all others have the key of "because", $(0, 0, 0)$. Your query is $(0, 2c, 0)$. Scores are divided by 2, and the
+    """Now you ask, and you want to hear "sat". In a text of `words` words one is "sat", with the key $(0, 2, 0, -2)$, one is "cat",
+    with $(2, 0, 0, 2)$, and all others have the key of "because", $(0, 0, 0, 0)$. Your query is $(0, 2c, 0, 0)$. Scores are halved, and the
     softmax makes weights of them. For which $c$ does "sat" get exactly the weight `share`? The cell below prints both numbers. Write
     `my_c`, such as `np.log(7) / 3`.
     """
@@ -297,8 +297,8 @@ def my_c(words, share):
     """,
 )
 def my_weight(because, the):
-    """Somebody asks our whole sentence with a query that you do not know. But you know their keys: "because" has $(0, 0, 0)$, "the" has
-    $(0, 0, 1)$, and "it" has $(0, 0, 2)$. Scores are divided by 2, and the softmax over all seven words makes
+    """Somebody asks our whole sentence with a query that you do not know. But you know three keys: "because" has $(0, 0, 0, 0)$, "the"
+    has $(0, 0, 1, 0)$, and "it" has $(0, 0, 2, 0)$. Scores are divided by 2, and the softmax over all seven words makes
     weights of them. The cell below prints the weights of "because" and "the". Which weight did "it" get? Write `my_weight`.
     """
     return the**2 / because

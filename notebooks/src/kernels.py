@@ -4,7 +4,7 @@
 # Lesson {lesson}`flash` wrote FlashAttention in NumPy, which cannot say what lies in which memory. **Can you write it for a GPU, if you start
 # from a sum of two arrays?** Here are nine small programs, each a little more than the one before. The first is ours and eight are yours.
 #
-# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 90 minutes, without *Deeper* sections and the
+# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 75 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere a stand-in of the course
 # plays it, and the next cell says so.
 
@@ -66,7 +66,7 @@ figures.machine()
 # length of `tl.arange`, a power of 2.
 #
 # The last program has addresses behind the end of the arrays, since 37 is no multiple of 16. So each load and store has a **mask**, and
-# leaves out what is not there. A GPU does not tell you of a missing mask. Our three helpers show it where it spoils a result. `guarded` copies an array
+# leaves out what is not there. A GPU does not tell you that a mask is missing, so three helpers do it here: `guarded` copies an array
 # between margins of NaN, `empty` makes an output full of NaN, and `finished` complains if a program has stored something in the margins.
 
 # %% id="add-picture"
@@ -96,9 +96,11 @@ print("wrong:", int((finished(out).cpu() != torch.arange(1, 38)).sum()))
 # ## A row in a loop
 #
 # Now one program takes a whole row, and goes through it in blocks of 16. The rows of a table lie in memory one after the other, so with `n`
-# numbers in each, row `row` begins at `x + row * n`. A load puts `other` in the place of what the mask leaves out.
+# numbers in each, row `row` begins at `x + row * n`. A load puts `other` in the place of what the mask leaves out. (Without `other` it may put anything
+# there, though the interpreter puts 0.) `tl.sum(block, 0)` and `tl.max(block, 0)` make one number of a block, and `tl.maximum(a, b)` takes the
+# larger of two.
 #
-# In each rung copy the code into the cell below it, in the place of the line with `= ...`, and write the lines that are missing.
+# In each rung copy the code into the cell below, over the line with `= ...`, and write what is missing.
 
 # %% [markdown] id="sum-turn"
 # **Your turn.** {turn}`row-sum-kernel`
@@ -106,7 +108,12 @@ print("wrong:", int((finished(out).cpu() != torch.arange(1, 38)).sum()))
 # ```python
 # @triton.jit
 # def row_sum(x, out, n, B: tl.constexpr):
-#     ...  # your lines
+#     row = tl.program_id(0)
+#     total = 0.0
+#     for start in range(0, n, B):
+#         j = start + tl.arange(0, B)
+#         ...  # your lines
+#     tl.store(out + row, total)
 #
 # def my_row_sum(x):
 #     x, out = guarded(x), empty(len(x))
@@ -120,21 +127,8 @@ check("row-sum-kernel", my_row_sum)
 
 # %% [markdown] id="sum-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def row_sum(x, out, n, B: tl.constexpr):
-#     row = tl.program_id(0)
-#     total = 0.0
-#     for start in range(0, n, B):
-#         j = start + tl.arange(0, B)
 #         block = tl.load(x + row * n + j, mask=j < n, other=0.0)
 #         total += tl.sum(block, 0)
-#     tl.store(out + row, total)
-#
-#
-# def my_row_sum(x):
-#     x, out = guarded(x), empty(len(x))
-#     row_sum[(len(x),)](x, out, x.shape[1], B=16)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="max-turn"
@@ -157,8 +151,6 @@ check("row-maximum-kernel", my_row_max)
 
 # %% [markdown] id="max-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def row_max(x, out, n, B: tl.constexpr):
 #     row = tl.program_id(0)
 #     m = float("-inf")
 #     for start in range(0, n, B):
@@ -166,16 +158,10 @@ check("row-maximum-kernel", my_row_max)
 #         block = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
 #         m = tl.maximum(m, tl.max(block, 0))
 #     tl.store(out + row, m)
-#
-#
-# def my_row_max(x):
-#     x, out = guarded(x), empty(len(x))
-#     row_max[(len(x),)](x, out, x.shape[1], B=16)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="state"
-# Now the row of lesson {lesson}`flash`: its state $(m, \ell, a)$ lives in three variables of the program.
+# Now the row of lesson {lesson}`flash`: its state $(m, \ell, a)$ lives in three variables of the program. The exponential is `tl.exp`.
 
 # %% [markdown] id="average-turn"
 # **Your turn.** {turn}`softmax-average-kernel`
@@ -183,7 +169,12 @@ check("row-maximum-kernel", my_row_max)
 # ```python
 # @triton.jit
 # def average(x, values, out, n, B: tl.constexpr):
-#     ...  # your lines
+#     row = tl.program_id(0)
+#     m, row_sum, acc = float("-inf"), 0.0, 0.0
+#     for start in range(0, n, B):
+#         j = start + tl.arange(0, B)
+#         ...  # your lines
+#     tl.store(out + row, acc / row_sum)
 #
 # def my_average(x, values):
 #     x, values, out = guarded(x), guarded(values), empty(len(x))
@@ -197,12 +188,6 @@ check("softmax-average-kernel", my_average)
 
 # %% [markdown] id="average-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def average(x, values, out, n, B: tl.constexpr):
-#     row = tl.program_id(0)
-#     m, row_sum, acc = float("-inf"), 0.0, 0.0
-#     for start in range(0, n, B):
-#         j = start + tl.arange(0, B)
 #         s = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
 #         v = tl.load(values + j, mask=j < n, other=0.0)
 #         new = tl.maximum(m, tl.max(s, 0))
@@ -210,13 +195,6 @@ check("softmax-average-kernel", my_average)
 #         row_sum = row_sum * factor + tl.sum(p, 0)
 #         acc = acc * factor + tl.sum(p * v, 0)
 #         m = new
-#     tl.store(out + row, acc / row_sum)
-#
-#
-# def my_average(x, values):
-#     x, values, out = guarded(x), guarded(values), empty(len(x))
-#     average[(len(x),)](x, values, out, x.shape[1], B=16)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="spot"
@@ -253,12 +231,6 @@ check("repair-row-softmax", my_softmax)
 #     s = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
 #     p = tl.exp(s - tl.max(s, 0))
 #     tl.store(out + row * n + j, p / tl.sum(p, 0), mask=j < n)
-#
-#
-# def my_softmax(x):
-#     x, out = guarded(x), empty(*x.shape)
-#     row_softmax[(len(x),)](x, out, x.shape[1], B=64)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="tiles"
@@ -266,7 +238,7 @@ check("repair-row-softmax", my_softmax)
 #
 # `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile* of
 # addresses. `tl.dot` multiplies two tiles, which on a GPU is done by units made for it. They want at least 16 numbers on each side.
-# `input_precision="ieee"` asks for products in full float32, for on a GPU the default rounds.
+# `input_precision="ieee"` asks for products in full float32: by default a GPU may round each factor to 10 bits behind the point.
 
 # %% [markdown] id="dot-turn"
 # **Your turn.** {turn}`first-dot-kernel`
@@ -274,6 +246,9 @@ check("repair-row-softmax", my_softmax)
 # ```python
 # @triton.jit
 # def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
+#     i = tl.program_id(0) * B + tl.arange(0, B)
+#     k, c = tl.arange(0, K), tl.arange(0, N)
+#     a = tl.load(x + i[:, None] * K + k[None, :], mask=i[:, None] < r, other=0.0)
 #     ...  # your lines
 #
 # def my_product(x, w):
@@ -288,24 +263,14 @@ check("first-dot-kernel", my_product)
 
 # %% [markdown] id="dot-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
-#     i = tl.program_id(0) * B + tl.arange(0, B)
-#     k, c = tl.arange(0, K), tl.arange(0, N)
-#     a = tl.load(x + i[:, None] * K + k[None, :], mask=i[:, None] < r, other=0.0)
 #     b = tl.load(w + k[:, None] * N + c[None, :])
 #     y = tl.dot(a, b, input_precision="ieee")
 #     tl.store(out + i[:, None] * N + c[None, :], y, mask=i[:, None] < r)
-#
-#
-# def my_product(x, w):
-#     x, w, out = guarded(x), guarded(w), empty(len(x), 16)
-#     product[(triton.cdiv(len(x), 16),)](x, w, out, len(x), K=32, N=16, B=16)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="load-rows"
-# A kernel may call another function that is marked like a kernel. These load and store blocks of whole rows:
+# A kernel may call another function that is marked like a kernel. These load and store blocks of whole rows. `tl.trans(k)` transposes a tile,
+# and two masks are joined by `&`, not by `and`.
 
 
 # %% id="load-rows-code"
@@ -327,6 +292,8 @@ def store_rows(array, i, length, block, D: tl.constexpr):
 # ```python
 # @triton.jit
 # def scores(q, k, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
+#     i = tl.program_id(0) * B + tl.arange(0, B)
+#     j = tl.program_id(1) * B + tl.arange(0, B)
 #     ...  # your lines
 #
 # def my_scores(x, key):
@@ -343,22 +310,10 @@ check("tile-of-scores-kernel", my_scores)
 
 # %% [markdown] id="scores-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def scores(q, k, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-#     i = tl.program_id(0) * B + tl.arange(0, B)
-#     j = tl.program_id(1) * B + tl.arange(0, B)
 #     q_tile, k_tile = load_rows(q, i, r, D), load_rows(k, j, n, D)
 #     s = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale
 #     is_there = (i[:, None] < r) & (j[None, :] < n)
 #     tl.store(out + i[:, None] * n + j[None, :], s, mask=is_there)
-#
-#
-# def my_scores(x, key):
-#     (r, d), n = x.shape, len(key)
-#     x, key, out = guarded(x), guarded(key), empty(r, n)
-#     grid = triton.cdiv(r, 16), triton.cdiv(n, 16)
-#     scores[grid](x, key, out, r, n, d**-0.5, D=d, B=16)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="forward"
@@ -370,7 +325,8 @@ check("tile-of-scores-kernel", my_scores)
 figures.memory(q_tiles=3, kv_tiles=4, step=(2, 3))
 
 # %% [markdown] id="update"
-# The turn of the loop is `step` of lesson {lesson}`flash`. Each query has a row of the state, so `m` and `row_sum` are columns:
+# What the loop does with a tile is `step` of lesson {lesson}`flash`. Each query has a row of the state, so `m` and `row_sum` are columns.
+# They must be so before the loop, since a GPU's compiler refuses a variable whose shape changes in a loop.
 
 
 # %% id="update-code"
@@ -393,7 +349,8 @@ print(p @ v)
 
 # %% [markdown] id="forward-answer" tags=["answer"]
 # It gets 3 instead of 16, because each of the 13 missing keys counts with $e^0 = 1$ and brings the value 0. A mask at the load is not
-# enough. The scores of what is not there must become $-\infty$ before `update`.
+# enough. The scores of what is not there must become $-\infty$ before `update`. `tl.where(mask, a, b)` takes `a` where the mask
+# is true, and `b` elsewhere.
 
 # %% [markdown] id="forward-turn"
 # **Your turn.** {turn}`attention-kernel`
@@ -401,7 +358,15 @@ print(p @ v)
 # ```python
 # @triton.jit
 # def forward(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-#     ...  # your lines
+#     i = tl.program_id(0) * B + tl.arange(0, B)
+#     q = load_rows(query, i, r, D)
+#     m = tl.full([B, 1], float("-inf"), tl.float32)
+#     row_sum = tl.zeros([B, 1], tl.float32)
+#     acc = tl.zeros([B, D], tl.float32)
+#     for start in range(0, n, B):
+#         j = start + tl.arange(0, B)
+#         ...  # your lines
+#     store_rows(out, i, r, acc / row_sum, D)
 #
 # def my_attention(query, key, value):
 #     (r, d), n = query.shape, len(key)
@@ -417,33 +382,16 @@ check("attention-kernel", my_attention)
 
 # %% [markdown] id="forward-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def forward(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-#     i = tl.program_id(0) * B + tl.arange(0, B)
-#     q = load_rows(query, i, r, D)
-#     m = tl.full([B, 1], float("-inf"), tl.float32)
-#     row_sum = tl.zeros([B, 1], tl.float32)
-#     acc = tl.zeros([B, D], tl.float32)
-#     for start in range(0, n, B):
-#         j = start + tl.arange(0, B)
 #         k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
 #         s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #         s = tl.where(j[None, :] < n, s, float("-inf"))
 #         m, row_sum, acc = update(m, row_sum, acc, s, v)
-#     store_rows(out, i, r, acc / row_sum, D)
-#
-#
-# def my_attention(query, key, value):
-#     (r, d), n = query.shape, len(key)
-#     out = empty(r, d)
-#     arrays = guarded(query), guarded(key), guarded(value), out
-#     forward[(triton.cdiv(r, 16),)](*arrays, r, n, d**-0.5, D=d, B=16)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="forward-bytes"
 # How much does this kernel move? {eq}`tiled-attention-bytes` counts it. With 16 queries in a tile and a width of 64 it is about $2 \cdot 64 /
-# 16 = 8$ numbers for each of the $T^2$ pairs. The two tables would move 4, so tiles of 16 are too small.
+# 16 = 8$ numbers for each of the $T^2$ pairs. Without tiles, scores and weights are both written and read, which moves 4. So tiles of 16 are too
+# small.
 
 # %% [markdown] id="causal"
 # ## Causal, in two loops
@@ -455,7 +403,7 @@ check("attention-kernel", my_attention)
 figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-share"
-# With square tiles of $B$ queries and $B$ keys, and $n$ of them in a row, this share is visited:
+# With square tiles of $B$ queries and $B$ keys, and $n$ of them in a row, this share is visited ($n$ counts tiles here):
 #
 # $$\frac{\text{tiles visited}}{\text{tiles}} = \frac{n\, (n + 1) / 2}{n^2} = \frac{n + 1}{2\, n}, \qquad n = \frac{T}{B}
 # \key{causal-tile-share}$$
@@ -463,13 +411,14 @@ figures.causal_tiles(24, 24, 4, 4)
 # For many tiles it is about half.
 
 # %% [markdown] id="causal-order"
-# May one loop take the whole tiles, and another the rest? Yes. Let $A$ and $B$ be states of keys, with none in common,
-# and $A \oplus B$ that of all of them. Then
+# May one loop take the whole tiles, and another the rest? Yes. Let $X$ and $Y$ be states of keys, with none in common, and $X \oplus Y$
+# that of all of them. Then
 #
-# $$(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A
+# $$(X \oplus Y) \oplus Z = X \oplus (Y \oplus Z), \qquad X \oplus Y = Y \oplus X, \qquad X \oplus (-\infty, 0, 0) = X
 # \key{merging-is-commutative-monoid}$$
 #
-# because a maximum and a sum do not depend on the order of their terms. Here $e^{-\infty - (-\infty)}$ is read as 0.
+# because a maximum and a sum do not depend on the order of their terms. (For two empty states $e^{-\infty - (-\infty)}$ is read as 0.
+# `update` makes NaN of it, which does not happen here: each query sees a key in its first tile.)
 
 # %% [markdown] id="causal-turn"
 # **Your turn.** {turn}`causal-attention-kernel`
@@ -477,7 +426,14 @@ figures.causal_tiles(24, 24, 4, 4)
 # ```python
 # @triton.jit
 # def causal(query, key, value, out, n, scale, D: tl.constexpr, B: tl.constexpr):
-#     ...  # your lines
+#     first = tl.program_id(0) * B
+#     i = first + tl.arange(0, B)
+#     q = load_rows(query, i, n, D)
+#     m = tl.full([B, 1], float("-inf"), tl.float32)
+#     row_sum = tl.zeros([B, 1], tl.float32)
+#     acc = tl.zeros([B, D], tl.float32)
+#     ...  # two loops
+#     store_rows(out, i, n, acc / row_sum, D)
 #
 # def my_causal(query, key, value):
 #     n, d = query.shape
@@ -493,14 +449,6 @@ check("causal-attention-kernel", my_causal)
 
 # %% [markdown] id="causal-turn-ours" tags=["ours"]
 # ```python
-# @triton.jit
-# def causal(query, key, value, out, n, scale, D: tl.constexpr, B: tl.constexpr):
-#     first = tl.program_id(0) * B
-#     i = first + tl.arange(0, B)
-#     q = load_rows(query, i, n, D)
-#     m = tl.full([B, 1], float("-inf"), tl.float32)
-#     row_sum = tl.zeros([B, 1], tl.float32)
-#     acc = tl.zeros([B, D], tl.float32)
 #     for start in range(0, first, B):
 #         j = start + tl.arange(0, B)
 #         k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
@@ -512,21 +460,12 @@ check("causal-attention-kernel", my_causal)
 #         s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
 #         s = tl.where(j[None, :] <= i[:, None], s, float("-inf"))
 #         m, row_sum, acc = update(m, row_sum, acc, s, v)
-#     store_rows(out, i, n, acc / row_sum, D)
-#
-#
-# def my_causal(query, key, value):
-#     n, d = query.shape
-#     out = empty(n, d)
-#     arrays = guarded(query), guarded(key), guarded(value), out
-#     causal[(triton.cdiv(n, 16),)](*arrays, n, d**-0.5, D=d, B=16)
-#     return finished(out)
 # ```
 
 # %% [markdown] id="package"
 # ## The kernel of the package
 #
-# `flash_forward` in `attn_course/gpu/` is this kernel, and does a few things more:
+# `flash_forward` in `attn_course/gpu/` is this kernel, and does more:
 #
 # | yours | the package's |
 # |---|---|

@@ -12,6 +12,7 @@ from attn_course.tasks import assess
 from attn_course.tasks.registry import declared_tasks
 
 ANSWER = re.compile(r'tags=\["ours"\]\n# ```python\n(.*?)\n# ```', re.DOTALL)
+STUB = re.compile(r"\{turn\}`[^`]+`\n#\n# ```python\n(.*?)\n# ```", re.DOTALL)
 SHARED = re.compile(r'^# %% id="(?:load-rows|update)-code"\n(.*?)\n# %%', re.DOTALL | re.MULTILINE)
 
 
@@ -20,9 +21,16 @@ def on_a_cpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 
+def whole(stub: str, answer: str) -> str:
+    """The code of a rung: the lines shown in our answer take the place of those left out, or of the kernel that is to be repaired."""
+    left_out = re.search(r"^ *\.\.\. .*$", stub, re.MULTILINE)
+    return stub.replace(left_out[0], answer) if left_out else answer + stub[stub.index("\n\ndef") :]
+
+
 def test_each_answer_that_the_lesson_shows_passes_without_triton(root):
     lesson = (root / "notebooks" / "src" / "kernels.py").read_text(encoding="utf-8")
-    shown = [re.sub("^# ?", "", answer, flags=re.MULTILINE) for answer in ANSWER.findall(lesson)]
+    stubs, answers = ([re.sub("^# ?", "", code, flags=re.MULTILINE) for code in found.findall(lesson)] for found in (STUB, ANSWER))
+    shown = [whole(*pair) for pair in zip(stubs, answers, strict=True)]
     rungs = [task for task in declared_tasks("kernels") if task.your_turn]
     assert len(shown) == len(rungs) == 8
     names = {"np": np, "torch": torch, "triton": triton, "tl": tl, "guarded": guarded, "empty": empty, "finished": finished}

@@ -12,12 +12,12 @@ claim = about("M1")
 
 @claim("merging-is-commutative-monoid", rests_on="merge-of-attention-states")
 def _(normal, rng, draw):
-    r"""(A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus B = B \oplus A, \qquad A \oplus (-\infty, 0, 0) = A
+    r"""(X \oplus Y) \oplus Z = X \oplus (Y \oplus Z), \qquad X \oplus Y = Y \oplus X, \qquad X \oplus (-\infty, 0, 0) = X
     where states (m, l, a), not only those of scores; e^{-inf - (-inf)} is read as 0
     Blocks may be merged in any order and grouping: one after the other, as a tree, or on several machines.
         a state of zeros changes nothing: -\infty -> 0
-        the same keys twice change nothing: (A \oplus B) \oplus C = A \oplus (B \oplus C), \qquad A \oplus A = A
-        the later block wins: \oplus A, \qquad A \oplus (-\infty, 0, 0) = A ->
+        the same keys twice change nothing: (X \oplus Y) \oplus Z = X \oplus (Y \oplus Z), \qquad X \oplus X = X
+        the later block wins: \oplus X, \qquad X \oplus (-\infty, 0, 0) = X ->
     """
 
     def merged(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -27,8 +27,8 @@ def _(normal, rng, draw):
         factors = [0.0 if np.isneginf(one[0]) else np.exp(one[0] - top) for one in (first, second)]
         return np.concatenate([[top], factors[0] * first[1:] + factors[1] * second[1:]])
 
-    states = [[3 * normal() - (0, 3e3, 3e9)[draw], rng.uniform(0.5, 3), normal()] for _ in "ABC"]
-    return {**{name: vector(one) for name, one in zip("ABC", states, strict=True)}, r"\oplus": function(merged, "vector")}
+    states = [[3 * normal() - (0, 3e3, 3e9)[draw], rng.uniform(0.5, 3), normal()] for _ in "XYZ"]
+    return {**{name: vector(one) for name, one in zip("XYZ", states, strict=True)}, r"\oplus": function(merged, "vector")}
 
 
 @claim("exponential-in-base-two")

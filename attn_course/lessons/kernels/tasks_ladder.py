@@ -95,6 +95,14 @@ def maxima(x: np.ndarray) -> np.ndarray:
     return x.max(axis=1)
 
 
+def read_on(x: np.ndarray) -> np.ndarray:
+    """The blocks of each row when no load has a mask: a row reads on into the next, and the last one into NaN."""
+    padded = -x.shape[1] % BLOCK
+    behind = np.concatenate([x.ravel(), np.full(padded, np.nan)])
+    return np.stack([behind[start : start + x.shape[1] + padded] for start in range(0, x.size, x.shape[1])])
+
+
+READ_ON = "a row reads on into the next, and the last one behind the array: the load needs `mask=j < n`"
 ONE_PROGRAM = "the first row is right and the others are NaN: the grid has one program for each row, and each stores at `out + row`"
 
 my_row_sum = rung(
@@ -112,6 +120,7 @@ my_row_sum = rung(
     judged_by=sums,
     slips=[
         Wrong("only the first row", partial(first_row, sums), ONE_PROGRAM),
+        Wrong("no mask at the load", lambda x: read_on(x).sum(axis=1), READ_ON),
         Wrong("the last block dropped", lambda x: full_blocks(x).sum(axis=1), "columns of a last block that is not full are missing"),
         Wrong(
             "only the last block",
@@ -129,15 +138,15 @@ my_row_sum = rung(
     solution="""
         @triton.jit
         def row_sum(x, out, n, B: tl.constexpr):
-            ### BEGIN SOLUTION
             row = tl.program_id(0)
             total = 0.0
             for start in range(0, n, B):
                 j = start + tl.arange(0, B)
+                ### BEGIN SOLUTION
                 block = tl.load(x + row * n + j, mask=j < n, other=0.0)
                 total += tl.sum(block, 0)
+                ### END SOLUTION
             tl.store(out + row, total)
-            ### END SOLUTION
 
 
         def my_row_sum(x):
@@ -155,7 +164,7 @@ my_row_max = rung(
     minutes=3,
     asks="""
         `my_row_max(x)` returns the largest number of each row of `x` $(r, n)$, in the same way. All numbers of a row may be negative
-        {case}`1 by 5`, and none is below $-300$ {lowest}`-300`.
+        {case}`1 by 5`, down to $-300$ {lowest}`-300`.
     """,
     difficulty=1,
     trains="what a masked load must put in the place of nothing",
@@ -171,6 +180,7 @@ my_row_max = rung(
             lambda x: np.where(x.shape[1] % BLOCK, np.maximum(maxima(x), 0.0), maxima(x)),
             "where a block is not full, columns past the end count as 0: what changes no maximum?",
         ),
+        Wrong("no mask at the load", lambda x: np.fmax.reduce(read_on(x), axis=1), READ_ON),
         Wrong("a maximum that starts at 0", lambda x: np.maximum(maxima(x), 0.0), "before the first block the maximum is -inf"),
         Wrong("only the last block", lambda x: last_block(x).max(axis=1), "the maximum must live through the loop"),
     ],
@@ -235,7 +245,7 @@ my_average = rung(
     "softmax-average-kernel",
     "The state in a loop",
     entry="my_average",
-    minutes=7,
+    minutes=5,
     asks=r"""
         `my_average(x, values)` returns for each row of scores `x` $(r, n)$ the average of `values` $(n,)$ under the softmax of the row. One
         program takes one row, goes through it once in blocks of 16, and keeps $m$, $\ell$ and $a$ of lesson {lesson}`flash`. Scores lie
@@ -259,6 +269,11 @@ my_average = rung(
             partial(_average_in_blocks, rescale_sum=True, rescale_acc=False),
             "the sum is rescaled when the maximum grows; the accumulator needs the same factor",
         ),
+        Wrong(
+            "no mask at the load of the values",
+            lambda x, values: np.where(len(values) % BLOCK, np.nan, _average(x, values)),
+            "what is read behind the end of `values` may be NaN, and 0 times NaN is NaN: that load needs the mask too",
+        ),
         Wrong("the plain mean", lambda x, values: np.full(len(x), values.mean()), "the average must be weighted by e^(s - m)"),
     ],
     hints="""
@@ -270,11 +285,11 @@ my_average = rung(
     solution="""
         @triton.jit
         def average(x, values, out, n, B: tl.constexpr):
-            ### BEGIN SOLUTION
             row = tl.program_id(0)
             m, row_sum, acc = float("-inf"), 0.0, 0.0
             for start in range(0, n, B):
                 j = start + tl.arange(0, B)
+                ### BEGIN SOLUTION
                 s = tl.load(x + row * n + j, mask=j < n, other=float("-inf"))
                 v = tl.load(values + j, mask=j < n, other=0.0)
                 new = tl.maximum(m, tl.max(s, 0))
@@ -282,8 +297,8 @@ my_average = rung(
                 row_sum = row_sum * factor + tl.sum(p, 0)
                 acc = acc * factor + tl.sum(p * v, 0)
                 m = new
+                ### END SOLUTION
             tl.store(out + row, acc / row_sum)
-            ### END SOLUTION
 
 
         def my_average(x, values):
@@ -303,7 +318,7 @@ my_product = rung(
     "first-dot-kernel",
     "A first product",
     entry="my_product",
-    minutes=5,
+    minutes=4,
     asks=r"""
         `my_product(x, w)` returns $x\,w$ for `x` $(r, 32)$ and `w` $(32, 16)$. Each program takes 16 rows of `x` and the whole of `w`, and
         multiplies them with one `tl.dot`. The last program may have fewer than 16 rows {case}`37 by 32`.
@@ -334,10 +349,10 @@ my_product = rung(
     solution="""
         @triton.jit
         def product(x, w, out, r, K: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
-            ### BEGIN SOLUTION
             i = tl.program_id(0) * B + tl.arange(0, B)
             k, c = tl.arange(0, K), tl.arange(0, N)
             a = tl.load(x + i[:, None] * K + k[None, :], mask=i[:, None] < r, other=0.0)
+            ### BEGIN SOLUTION
             b = tl.load(w + k[:, None] * N + c[None, :])
             y = tl.dot(a, b, input_precision="ieee")
             tl.store(out + i[:, None] * N + c[None, :], y, mask=i[:, None] < r)
@@ -404,9 +419,9 @@ my_scores = rung(
 
         @triton.jit
         def scores(q, k, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-            ### BEGIN SOLUTION
             i = tl.program_id(0) * B + tl.arange(0, B)
             j = tl.program_id(1) * B + tl.arange(0, B)
+            ### BEGIN SOLUTION
             q_tile, k_tile = load_rows(q, i, r, D), load_rows(k, j, n, D)
             s = tl.dot(q_tile, tl.trans(k_tile), input_precision="ieee") * scale
             is_there = (i[:, None] < r) & (j[None, :] < n)
@@ -474,11 +489,11 @@ my_attention = rung(
     "attention-kernel",
     "Attention, forward",
     entry="my_attention",
-    minutes=8,
+    minutes=6,
     asks=r"""
         `my_attention(query, key, value)` returns attention for one head: `query` $(r, d)$, `key` and `value` $(n, d)$, where $d$ is a power
         of 2 and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16 queries and goes through all
-        keys and values in blocks of 16. No score is stored, and none is below $-320$ {lowest}`-320`.
+        keys and values in blocks of 16. No score is stored. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="attention",
     difficulty=3,
@@ -509,7 +524,6 @@ my_attention = rung(
 
         @triton.jit
         def forward(query, key, value, out, r, n, scale, D: tl.constexpr, B: tl.constexpr):
-            ### BEGIN SOLUTION
             i = tl.program_id(0) * B + tl.arange(0, B)
             q = load_rows(query, i, r, D)
             m = tl.full([B, 1], float("-inf"), tl.float32)
@@ -517,12 +531,13 @@ my_attention = rung(
             acc = tl.zeros([B, D], tl.float32)
             for start in range(0, n, B):
                 j = start + tl.arange(0, B)
+                ### BEGIN SOLUTION
                 k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
                 s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
                 s = tl.where(j[None, :] < n, s, float("-inf"))
                 m, row_sum, acc = update(m, row_sum, acc, s, v)
+                ### END SOLUTION
             store_rows(out, i, r, acc / row_sum, D)
-            ### END SOLUTION
 
 
         def my_attention(query, key, value):
@@ -556,6 +571,13 @@ def _own_key_hidden(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np
     return np.where(np.arange(len(query))[:, None] == 0, np.nan, attention(query, key, value, mask=earlier))
 
 
+def _causal_cases(rng: np.random.Generator) -> list[Case]:
+    query, key, value = rng.normal(size=(3, 37, 16))
+    value[32:] = np.nan  # the last block, which only its own queries may load
+    behind = Case("NaN behind the diagonal", query=query, key=key, value=value)
+    return [*heads((20, 20, 16), (37, 37, 16), (5, 5, 32), (1, 1, 32))(rng), behind]
+
+
 my_causal = rung(
     "causal-attention-kernel",
     "Causal, in two loops",
@@ -564,14 +586,19 @@ my_causal = rung(
     asks=r"""
         `my_causal(query, key, value)` returns causal attention: `query`, `key` and `value` are $(n, d)$, and query $i$ sees the keys $j \le
         i$. Write two loops: one over the blocks of keys that all 16 queries see, without any mask, and one over the block on the diagonal,
-        with the mask. Blocks above it are not loaded. No score is below $-320$ {lowest}`-320`.
+        with the mask. Blocks above it are not loaded {case}`NaN behind the diagonal`. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="causal-tile-share",
     difficulty=3,
     trains="which tiles need a mask, and which need nothing",
-    cases=heads((20, 20, 16), (37, 37, 16), (5, 5, 32), (1, 1, 32)),
+    cases=_causal_cases,
     judged_by=_causal,
     slips=[
+        Wrong(
+            "blocks above the diagonal loaded",
+            lambda query, key, value: np.where(np.isnan(value).any(), np.nan, _causal(query, key, value)),
+            "a block that no query sees is loaded: its weights are 0, and 0 times NaN is NaN",
+        ),
         Wrong("no mask", _attention, "every query sees every key"),
         Wrong("no mask on the diagonal", _without_diagonal, "in the block on the diagonal a query still sees later keys"),
         Wrong("no block on the diagonal", _without_edge, "the block on the diagonal is missing: the first 16 queries have seen no key"),
@@ -591,13 +618,13 @@ my_causal = rung(
     solution="""
         @triton.jit
         def causal(query, key, value, out, n, scale, D: tl.constexpr, B: tl.constexpr):
-            ### BEGIN SOLUTION
             first = tl.program_id(0) * B
             i = first + tl.arange(0, B)
             q = load_rows(query, i, n, D)
             m = tl.full([B, 1], float("-inf"), tl.float32)
             row_sum = tl.zeros([B, 1], tl.float32)
             acc = tl.zeros([B, D], tl.float32)
+            ### BEGIN SOLUTION
             for start in range(0, first, B):
                 j = start + tl.arange(0, B)
                 k, v = load_rows(key, j, n, D), load_rows(value, j, n, D)
@@ -609,8 +636,8 @@ my_causal = rung(
                 s = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
                 s = tl.where(j[None, :] <= i[:, None], s, float("-inf"))
                 m, row_sum, acc = update(m, row_sum, acc, s, v)
-            store_rows(out, i, n, acc / row_sum, D)
             ### END SOLUTION
+            store_rows(out, i, n, acc / row_sum, D)
 
 
         def my_causal(query, key, value):
@@ -640,7 +667,7 @@ my_softmax = rung(
     minutes=4,
     asks="""
         The kernel below is to return the softmax of each row of `x` $(r, n)$, where $n$ is at most 64. One program takes a whole row,
-        padded to 64. No number is below $-300$ {lowest}`-300`. It has two mistakes, and both concern what a mask leaves
+        padded to 64. Numbers may be as low as $-300$ {lowest}`-300`. It has two mistakes, and both concern what a mask leaves
         out. Repair it as `my_softmax(x)`.
     """,
     difficulty=2,

@@ -205,11 +205,12 @@ def scores_in_steps(x, key):
 
 @triton.jit
 def _whole_attention(query, key, value, out, r, n, scale, CAUSAL: tl.constexpr, D: tl.constexpr, B: tl.constexpr, N: tl.constexpr):
-    """One program: B queries and all keys at once, padded to N."""
+    """One program: B queries and all keys that one of them sees at once, padded to N."""
     i, j, d = tl.program_id(0) * B + tl.arange(0, B)[:, None], tl.arange(0, N), tl.arange(0, D)
+    seen = tl.minimum(n, (tl.program_id(0) + 1) * B) if CAUSAL else n
     q = tl.load(query + i * D + d[None, :], mask=i < r, other=0.0)
-    k = tl.load(key + j[None, :] * D + d[:, None], mask=j[None, :] < n, other=0.0)
-    v = tl.load(value + j[:, None] * D + d[None, :], mask=j[:, None] < n, other=0.0)
+    k = tl.load(key + j[None, :] * D + d[:, None], mask=j[None, :] < seen, other=0.0)
+    v = tl.load(value + j[:, None] * D + d[None, :], mask=j[:, None] < seen, other=0.0)
     visible = (j[None, :] < n) & (j[None, :] <= i) if CAUSAL else j[None, :] < n
     s = tl.where(visible, tl.dot(q, k, input_precision="ieee") * scale, -1e30)
     p = tl.where(visible, tl.exp(s - tl.max(s, 1, keep_dims=True)), 0.0)
@@ -223,7 +224,7 @@ def _divided_attention(query, key, value, out, r, n, CAUSAL: tl.constexpr, D: tl
     i, d = tl.program_id(0) * B_Q + tl.arange(0, B_Q)[:, None], tl.arange(0, D)[None, :]
     q = tl.load(query + i * D + d, mask=i < r, other=0.0)
     output, lse = tl.zeros([B_Q, D], tl.float64), tl.full([B_Q, 1], -1e30, tl.float64)
-    blocks = tl.cdiv(n, B_K)
+    blocks = tl.cdiv(tl.minimum(n, (tl.program_id(0) + 1) * B_Q) if CAUSAL else n, B_K)
     for back in range(blocks):
         j = (blocks - 1 - back) * B_K + tl.arange(0, B_K)
         at, is_there = j[:, None] * D + d, j[:, None] < n

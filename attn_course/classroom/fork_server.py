@@ -9,6 +9,7 @@ import ctypes
 import gc
 import importlib.abc
 import importlib.util
+import inspect
 import json
 import os
 import shutil
@@ -118,8 +119,10 @@ def _link_torch() -> None:
 def _import_torch() -> Any:
     """Import torch without its rules for tensors that have no data, a third of what is left; they follow with the first such tensor."""
     sys.modules[_RULES] = types.ModuleType(_RULES)
+    search, inspect.getmodule = inspect.getmodule, _module_of
     import torch
 
+    inspect.getmodule = search
     del sys.modules[_RULES]
     vars(torch).pop(_RULES.rpartition(".")[2])
     library = torch.library.Library("aten", "IMPL")
@@ -139,6 +142,11 @@ def _import_torch() -> Any:
 
 
 _RULES = "torch._meta_registrations"
+
+
+def _module_of(thing: Any, _filename: str | None = None, search: Any = inspect.getmodule) -> Any:
+    """What `inspect.getmodule` returns: torch asks it for its own frames, and it would look at the file of every module that is loaded."""
+    return sys.modules[thing.f_globals["__name__"]] if inspect.isframe(thing) else search(thing, _filename)
 
 
 _KNOWN = {

@@ -1,5 +1,6 @@
 """What becomes of workers and of the process they are forked from; and systems without fork, where each is a plain process."""
 
+import inspect
 import json
 import select
 import subprocess
@@ -177,3 +178,8 @@ def test_the_library_of_torch_is_linked_beside_other_imports(root):
     assert not done.returncode, done.stderr
     assert "/libtorch_cpu.so" in done.stdout
     assert "/libtorch_python.so" not in done.stdout  # torch itself is not imported
+
+
+def test_the_module_of_a_frame_is_the_one_that_a_search_finds():
+    for thing in (sys._getframe(), inspect.currentframe().f_back, ForkServer, inspect):
+        assert fork_server._module_of(thing) is inspect.getmodule(thing)

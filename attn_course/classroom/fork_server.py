@@ -119,7 +119,7 @@ def _link_torch() -> None:
 def _import_torch() -> Any:
     """Import torch without its rules for tensors that have no data, a third of what is left; they follow with the first such tensor."""
     sys.modules[_RULES] = types.ModuleType(_RULES)
-    search, inspect.getmodule = inspect.getmodule, _module_of
+    search, inspect.getmodule = inspect.getmodule, _module_of  # type: ignore[assignment]  # its argument has another name
     import torch
 
     inspect.getmodule = search
@@ -144,31 +144,15 @@ def _import_torch() -> Any:
 _RULES = "torch._meta_registrations"
 
 
-def _module_of(thing: Any, _filename: str | None = None, search: Any = inspect.getmodule) -> Any:
+def _module_of(thing: object, _filename: str | None = None, search: Any = inspect.getmodule) -> types.ModuleType | None:
     """What `inspect.getmodule` returns: torch asks it for its own frames, and it would look at the file of every module that is loaded."""
     return sys.modules[thing.f_globals["__name__"]] if inspect.isframe(thing) else search(thing, _filename)
 
 
 _KNOWN = {
     *("attn_course.formulas", "attn_course.tasks", "attn_course.checking", "attn_course.checking.magics", "attn_course.classroom"),
-    *(
-        f"attn_course.tasks.{name}"
-        for name in [
-            "compare",
-            "forbidden",
-            "forms",
-            "latex",
-            "launches",
-            "module_call",
-            "run",
-            "shapes",
-            "simplified",
-            "slices",
-            "slips",
-            "source",
-            "time_limit",
-        ]
-    ),
+    *(f"attn_course.tasks.{name}" for name in ("compare", "forbidden", "forms", "latex", "launches", "module_call", "run", "shapes")),
+    *(f"attn_course.tasks.{name}" for name in ("simplified", "slices", "slips", "source", "time_limit")),
     *(f"attn_course.classroom.{name}" for name in ("formula_worker", "protocol", "sandbox", "stubs", "worker")),
 }
 

@@ -400,11 +400,8 @@ class _Sitting:
 
 def _result(case: Case, reply: Mapping[str, Any]) -> Result:
     """What a worker says of one case, taken as no more than arrays and text."""
-    arrays, after, problem = (
-        reply.get("arrays"),
-        reply.get("after"),
-        _text(reply.get("problem")).lstrip("=+-@"),
-    )  # no formula in a spreadsheet
+    arrays, after = reply.get("arrays"), reply.get("after")
+    problem = _text(reply.get("problem")).lstrip("=+-@")  # no formula in a spreadsheet
     if problem or not isinstance(arrays, tuple) or not all(_is_result(array) for array in arrays):
         problem = problem or "the answer came back in no form that can be judged"
         return Result(problem=problem, timed_out=reply.get("timed_out") is True, advice=_text(reply.get("advice")))

@@ -1,13 +1,18 @@
-"""Where a class is graded: processes of this machine, or a dask cluster. Both are a `concurrent.futures.Executor` to the rest."""
+"""Where a class is graded: processes of this machine, or a dask cluster. Both are a `concurrent.futures.Executor` to the rest.
+
+A process of the pool imports this file first of all, and so it imports nothing that takes long.
+"""
 
 import contextlib
 import multiprocessing
-from collections.abc import Iterator
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from typing import Protocol
-
-from attn_course.classroom.process import NoGrader, start_process
 
 CONNECT_S = 10.0
 
@@ -25,9 +30,10 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Pool:
-    """Processes on this machine."""
+    """Processes on this machine; `first` is what each of them does first."""
 
     jobs: int
+    first: Callable[[], object] | None = None
 
     @property
     def width(self) -> int:
@@ -37,7 +43,8 @@ class Pool:
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:
         """Start the processes: fresh ones, because a fork would copy whatever threads this process runs."""
-        with ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("spawn"), initializer=start_process) as executor:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.jobs, context, start_process, (self.first,)) as executor:
             try:
                 yield executor
             except BaseException:
@@ -45,6 +52,21 @@ class Pool:
                     process.terminate()  # do not wait for what an interrupted run no longer wants
                 executor.shutdown(wait=False, cancel_futures=True)
                 raise
+
+
+def start_process(first: Callable[[], object] | None) -> None:
+    """In a new process of the pool: Ctrl-C is the parent's to handle, and a parent that dies takes this process along."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def follow() -> None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()
+    if first is not None:
+        first()
 
 
 class Cluster:
@@ -65,6 +87,8 @@ class Cluster:
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:
         """Connect to the scheduler."""
+        from attn_course.classroom.process import NoGrader
+
         try:
             from distributed import Client
             from distributed.comm import get_address_host_port

@@ -1,7 +1,7 @@
 """The process that workers are forked from: it has imported what they need, and knows no task, answer or case.
 
 Run as a script: `python -I fork_server.py --control FD` serves one grader; `--once PORT` is a worker by itself, for systems without
-fork. The grader imports no more of it than its path and its exit status.
+fork. The grader imports no more of it than how it is started and its exit status.
 """
 
 import contextlib
@@ -9,23 +9,59 @@ import ctypes
 import gc
 import importlib.abc
 import importlib.util
+import inspect
 import json
 import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 import types
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).resolve().parent
 _COURSE = _HERE.parent
+SCRIPT = Path(__file__)
+CAN_FORK = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
+_ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
+_KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
+_begun: "list[tuple[subprocess.Popen[bytes], socket.socket]]" = []
+
+
+def environment() -> Mapping[str, str]:
+    """Return the few variables that a worker begins with."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, **_ENVIRONMENT, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def begin() -> None:
+    """Start the process for a grader that is still to come: it gets ready while the grader's own modules are imported."""
+    if CAN_FORK:
+        _begun.append(start())
+
+
+def start() -> "tuple[subprocess.Popen[bytes], socket.socket]":
+    """Return the process that was begun, or a new one, and the line to it; it need not be ready yet."""
+    if _begun:
+        return _begun.pop()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-I", str(SCRIPT), "--control", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=environment(),
+            start_new_session=True,
+        )
+    return process, ours
 
 
 class _NoCourse(importlib.abc.MetaPathFinder):
@@ -50,6 +86,8 @@ def _load(*, alone: bool) -> tuple[Any, Any, Any]:
 
     if alone:
         sandbox.leave_for_own_namespaces()
+    for extension in _OF_SYMPY:  # the system links one library at a time, and these would wait for torch's
+        importlib.import_module(extension)
     linking = threading.Thread(target=_link_torch)
     linking.start()
     import sympy
@@ -68,6 +106,9 @@ def _load(*, alone: bool) -> tuple[Any, Any, Any]:
     return worker, sandbox, formula_worker.Formulas()
 
 
+_OF_SYMPY = ("cmath", "decimal", "unicodedata")
+
+
 def _link_torch() -> None:
     """Let the system link torch's library, a quarter of its import, while Python imports something else; the import then finds it there."""
     torch = importlib.util.find_spec("torch")
@@ -78,8 +119,10 @@ def _link_torch() -> None:
 def _import_torch() -> Any:
     """Import torch without its rules for tensors that have no data, a third of what is left; they follow with the first such tensor."""
     sys.modules[_RULES] = types.ModuleType(_RULES)
+    search, inspect.getmodule = inspect.getmodule, _module_of  # type: ignore[assignment]  # its argument has another name
     import torch
 
+    inspect.getmodule = search
     del sys.modules[_RULES]
     vars(torch).pop(_RULES.rpartition(".")[2])
     library = torch.library.Library("aten", "IMPL")
@@ -101,26 +144,15 @@ def _import_torch() -> Any:
 _RULES = "torch._meta_registrations"
 
 
+def _module_of(thing: object, _filename: str | None = None, search: Any = inspect.getmodule) -> types.ModuleType | None:
+    """What `inspect.getmodule` returns: torch asks it for its own frames, and it would look at the file of every module that is loaded."""
+    return sys.modules[thing.f_globals["__name__"]] if inspect.isframe(thing) else search(thing, _filename)
+
+
 _KNOWN = {
     *("attn_course.formulas", "attn_course.tasks", "attn_course.checking", "attn_course.checking.magics", "attn_course.classroom"),
-    *(
-        f"attn_course.tasks.{name}"
-        for name in [
-            "compare",
-            "forbidden",
-            "forms",
-            "latex",
-            "launches",
-            "module_call",
-            "run",
-            "shapes",
-            "simplified",
-            "slices",
-            "slips",
-            "source",
-            "time_limit",
-        ]
-    ),
+    *(f"attn_course.tasks.{name}" for name in ("compare", "forbidden", "forms", "latex", "launches", "module_call", "run", "shapes")),
+    *(f"attn_course.tasks.{name}" for name in ("simplified", "slices", "slips", "source", "time_limit")),
     *(f"attn_course.classroom.{name}" for name in ("formula_worker", "protocol", "sandbox", "stubs", "worker")),
 }
 

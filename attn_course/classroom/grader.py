@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import numpy as np
 
 from attn_course.checking.untouched import is_untouched, untouched_message
 from attn_course.classroom.budget import USUAL, Budget
+from attn_course.classroom.fork_server import CAN_FORK
 from attn_course.classroom.protocol import is_last
 from attn_course.classroom.sandbox import Limits, Probe, probe
 from attn_course.classroom.sandbox.limits import MIB
@@ -83,8 +83,7 @@ class Grader:
     ) -> None:
         self._seed, self._limits, self._exercises = seed, limits, exercises
         self._variants = variants
-        can_fork = hasattr(os, "fork") and hasattr(os, "waitstatus_to_exitcode") and Path("/proc/self/task").exists()
-        self._workers: ForkServer | PlainProcesses = ForkServer() if (can_fork if fork is None else fork) else PlainProcesses()
+        self._workers: ForkServer | PlainProcesses = ForkServer() if (CAN_FORK if fork is None else fork) else PlainProcesses()
         self._workers.prepare()  # it takes seconds; the rest is done meanwhile
         self.probe: Probe = probe()
         self._workers.layers = self.probe.holding
@@ -401,11 +400,8 @@ class _Sitting:
 
 def _result(case: Case, reply: Mapping[str, Any]) -> Result:
     """What a worker says of one case, taken as no more than arrays and text."""
-    arrays, after, problem = (
-        reply.get("arrays"),
-        reply.get("after"),
-        _text(reply.get("problem")).lstrip("=+-@"),
-    )  # no formula in a spreadsheet
+    arrays, after = reply.get("arrays"), reply.get("after")
+    problem = _text(reply.get("problem")).lstrip("=+-@")  # no formula in a spreadsheet
     if problem or not isinstance(arrays, tuple) or not all(_is_result(array) for array in arrays):
         problem = problem or "the answer came back in no form that can be judged"
         return Result(problem=problem, timed_out=reply.get("timed_out") is True, advice=_text(reply.get("advice")))

@@ -1,15 +1,11 @@
 """What runs in a grading process: one grader for each thread, made when the first notebook comes."""
 
 import hashlib
-import multiprocessing
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
@@ -80,19 +76,6 @@ class Setup:
     def __post_init__(self) -> None:
         if not self.course:
             object.__setattr__(self, "course", course_fingerprint(self.own))
-
-
-def start_process() -> None:
-    """In a new process of the pool: Ctrl-C is the parent's to handle, and a parent that dies takes this process along."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def follow() -> None:
-            wait([parent.sentinel])
-            os._exit(1)
-
-        threading.Thread(target=follow, daemon=True).start()
 
 
 def probe_here(setup: Setup) -> str:

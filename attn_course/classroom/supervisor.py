@@ -23,11 +23,8 @@ from attn_course.classroom import fork_server
 from attn_course.classroom.protocol import MAX_REPLY_HEADER_BYTES, ProtocolError, encode, receive
 from attn_course.classroom.sandbox import Limits
 
-SCRIPT = Path(fork_server.__file__)
 START_S, END_S = 60.0, 1.0
 PAUSE_S = 0.001  # between two looks at a worker's threads
-_ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
-_KEPT = ("LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMP")
 KILLED = -9  # exit status of a process that SIGKILL ended
 UNCONFINED = fork_server.UNCONFINED
 ENDED = "ended Python"  # what a worker did that is gone by itself
@@ -234,19 +231,9 @@ class ForkServer:
         if self._process is not None and self._process.poll() is None:
             return
         self.close()
-        ours, theirs = socket.socketpair()
-        command = [sys.executable, "-I", str(SCRIPT), "--control", str(theirs.fileno())]
-        self._process = subprocess.Popen(
-            command,
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env=_environment(),
-            start_new_session=True,
-        )
-        theirs.close()
-        ours.settimeout(START_S)
-        self._control, self._ready, self._exercise = ours, False, None
+        self._process, self._control = fork_server.start()
+        self._control.settimeout(START_S)
+        self._ready, self._exercise = False, None
 
     def start(self, limits: Limits, exercise: Mapping[str, Any], *, formulas: bool = False) -> Worker:
         """Return a fresh worker.
@@ -365,9 +352,9 @@ class PlainProcesses:
     ) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
         token = secrets.token_bytes(32)
         with socket.create_server(("127.0.0.1", 0)) as server:
-            command = [sys.executable, "-I", str(SCRIPT), "--once", str(server.getsockname()[1])]
+            command = [sys.executable, "-I", str(fork_server.SCRIPT), "--once", str(server.getsockname()[1])]
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=_environment(), start_new_session=True
+                command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=fork_server.environment(), start_new_session=True
             )
             assert process.stdin is not None
             order = {"writable": str(home), "limits": asdict(limits), "layers": self.layers, "formulas": formulas}
@@ -427,8 +414,3 @@ def _threads(pid: int) -> dict[str, tuple[bool, list[str]]]:
             lines = Path(f"/proc/{pid}/task/{thread}/status").read_text(errors="replace").splitlines()
             found[thread] = "State:\tS (sleeping)" in lines, [line for line in lines if "ctxt_switches:" in line]
     return found
-
-
-def _environment() -> Mapping[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, **_ENVIRONMENT, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -80,6 +80,7 @@ def grade(
         raise BadInput("--student grades one student of a run that is there again: add --resume")
     if site and not site.startswith(("https://", "http://")):
         raise BadInput(f"--site: wanted an address that begins with https://, got {site!r}")
+    from attn_course.classroom import fork_server
     from attn_course.classroom.engines import Cluster, Pool
     from attn_course.classroom.grade_class import Order
     from attn_course.classroom.grader import Grader
@@ -95,7 +96,7 @@ def grade(
     order = Order(
         submissions=submissions,
         out=out,
-        engine=Cluster(scheduler) if scheduler is not None else Pool(jobs or _cores()),
+        engine=Cluster(scheduler) if scheduler is not None else Pool(jobs or _cores(), fork_server.begin),
         grader=Grader,
         seed=seed,
         lessons=None if chapters is None else read_chapters(chapters, lessons()),

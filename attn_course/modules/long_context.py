@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from attn_course.gpu.ops import attention
 from attn_course.modules.cache import KeyValueCache
@@ -76,8 +77,8 @@ class SinkAttention(CausalHeads):
 
     Parameter `sink_logits`: one for each head, 0 at the start; -inf is attention without a sink.
 
-    Arguments, errors and what `forward` takes are those of `CausalHeads`. OpenAI (2025), gpt-oss, arXiv:2508.10925. The share of the
-    keys, sigmoid(lse - b), needs only what a fused kernel returns anyway, and no clipping.
+    Arguments, errors and what `forward` takes are those of `CausalHeads`. OpenAI (2025), gpt-oss, arXiv:2508.10925. The sink is one
+    more key, whose value is 0, so that a fused kernel does the rest.
 
     >>> layer = SinkAttention(12, 4, left=2)
     >>> layer(torch.zeros(2, 5, 12)).shape, layer.sink_logits.shape
@@ -89,9 +90,13 @@ class SinkAttention(CausalHeads):
         self.sink_logits = nn.Parameter(torch.zeros(n_heads))
 
     def _attended(self, x: Tensor, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-        output, lse = attention(query, key, value, **options, return_lse=True)
-        share = torch.sigmoid(lse - self.sink_logits[:, None])  # (*batch, n_heads, len)
-        return share.unsqueeze(-1).to(output.dtype) * output
+        q_len, kv_len = query.shape[-2], key.shape[-2]
+        back = options["q_offset"] + torch.arange(q_len, device=x.device)[:, None] - torch.arange(kv_len, device=x.device)
+        seen = (back >= 0) & (back <= (kv_len if self.left is None else self.left))
+        hidden = torch.zeros_like(seen, dtype=self.sink_logits.dtype).masked_fill(~seen, -math.inf)  # (len, kv_len)
+        sink = self.sink_logits[:, None, None].expand(-1, q_len, 1)
+        mask = torch.cat([sink, hidden.expand(self.n_heads, -1, -1)], dim=-1)  # (n_heads, len, 1 + kv_len)
+        return super()._attended(x, query, pad(key, (0, 0, 1, 0)), pad(value, (0, 0, 1, 0)), mask=mask, enable_gqa=True)
 
 
 class GatedAttention(CausalHeads):

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attn_course.tasks import all_tasks
 from tests import layered_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +57,8 @@ def submission(number: int) -> dict[str, Any]:
 
     Every third student writes formulas with blanks that no other has, so that the text is judged for the first time.
     """
+    from attn_course.tasks import all_tasks
+
     exercise, solution = built("exercises"), built("solutions")
     answers = {cell["id"]: "".join(cell["source"]) for cell in solution["cells"]}
     book = copy.deepcopy(exercise)
@@ -145,6 +146,9 @@ def ours(paths: dict[str, Path], scratch: Path) -> list[Run]:
 
 def grade_twice(paths: dict[str, Path], others: dict[str, Path]) -> list[Run]:
     """Grade all with one grader, and when it is warm as many others."""
+    from attn_course.classroom import fork_server
+
+    fork_server.begin()
     from attn_course.classroom.grader import Grader
 
     runs: list[Run] = []
@@ -239,6 +243,8 @@ def nbgrader(paths: dict[str, Path], scratch: Path, python: Path) -> list[Run]:
 
 def otter_tests(folder: Path) -> None:
     """Write a test of otter's for each task."""
+    from attn_course.tasks import all_tasks
+
     folder.mkdir(parents=True)
     for task in all_tasks(LESSON):
         says = f'>>> from attn_course import check\n>>> check("{task.id}", {task.entry})'  # a card is displayed, and nothing printed

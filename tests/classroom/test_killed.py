@@ -80,8 +80,9 @@ def test_the_grader_is_killed_in_mid_class_and_leaves_no_process_or_folder(lent,
     (room / "temporary").mkdir()
     script = (
         "import sys; from pathlib import Path; from attn_course.classroom.engines import Pool\n"
-        "from attn_course.classroom.grader import Grader; from tests.classroom.class_tools import Room\n"
-        f"if __name__ == '__main__': Room(Path(sys.argv[1])).grade(engine=Pool(1), grader=Grader, seed={SEED})\n"
+        "from attn_course.classroom.fork_server import begin; from attn_course.classroom.grader import Grader\n"
+        "from tests.classroom.class_tools import Room\n"
+        f"if __name__ == '__main__': Room(Path(sys.argv[1])).grade(engine=Pool(1, begin), grader=Grader, seed={SEED})\n"
     )
     (room / "script.py").write_text(script)
     environment = os.environ | {"PYTHONPATH": str(root), "TMPDIR": str(room / "temporary")}

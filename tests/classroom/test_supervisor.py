@@ -1,5 +1,6 @@
 """What becomes of workers and of the process they are forked from; and systems without fork, where each is a plain process."""
 
+import inspect
 import json
 import select
 import subprocess
@@ -9,8 +10,8 @@ from unittest import mock
 
 import pytest
 
+from attn_course.classroom import fork_server, supervisor
 from attn_course.classroom import grader as grader_module
-from attn_course.classroom import supervisor
 from attn_course.classroom.budget import Budget
 from attn_course.classroom.grader import Grader, Unconfined
 from attn_course.classroom.sandbox import Limits
@@ -150,7 +151,11 @@ def test_a_fork_server_whose_grader_is_killed_ends_in_silence_and_tidies_up(monk
         assert [path.name[:5] for path in tmp_path.iterdir()] == ["attn-"]
         workers._tell({"do": "exercise", "exercise": {}})
     else:
+        fork_server.begin()
+        ((begun, _),) = fork_server._begun
         workers.prepare()
+        assert workers._process is begun
+        assert not fork_server._begun
     select.select([workers._control], [], [], 120.0)
     workers._control.close()  # with a reply in it that nobody has read, as when the grader is killed
     assert workers._process.wait(timeout=120.0) == 0
@@ -162,7 +167,19 @@ def test_a_fork_server_whose_grader_is_killed_ends_in_silence_and_tidies_up(monk
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the library has another name, and Python links it as it imports torch")
 def test_the_library_of_torch_is_linked_beside_other_imports(root):
-    code = "from attn_course.classroom.fork_server import _link_torch as link; link(); print(open('/proc/self/maps').read())"
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    code = (
+        "import importlib, sys; from attn_course.classroom import fork_server as f\n"
+        "f._link_torch(); print(open('/proc/self/maps').read())\n"
+        "[importlib.import_module(name) for name in f._OF_SYMPY]; before = {*sys.modules}; import sympy\n"
+        "files = {name: str(getattr(module, '__file__', '')) for name, module in sys.modules.items() if name not in before}\n"
+        "assert not [name for name, file in files.items() if file.endswith('.so')], 'these are linked after torch'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
     assert "/libtorch_cpu.so" in done.stdout
     assert "/libtorch_python.so" not in done.stdout  # torch itself is not imported
+
+
+def test_the_module_of_a_frame_is_the_one_that_a_search_finds():
+    for thing in (sys._getframe(), inspect.currentframe().f_back, ForkServer, inspect):
+        assert fork_server._module_of(thing) is inspect.getmodule(thing)

@@ -60,6 +60,17 @@ def test_with_a_cache_step_by_step_is_the_whole_pass(kind):
         assert_close(steps, layer(x))
 
 
+def test_a_sink_of_minus_infinity_is_none_and_passes_no_nan_back():
+    layer, x = made(SinkAttention, 12, 3), normal(2, 7, 12)
+    plain = CausalHeads(12, 3)
+    plain.load_state_dict({name: part for name, part in layer.state_dict().items() if name != "sink_logits"})
+    layer.sink_logits.data.fill_(-torch.inf)
+    output = layer(x)
+    assert_close(output, plain(x))
+    output.square().sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in layer.parameters())
+
+
 def test_two_maps_are_those_of_the_reference():
     x, layer = normal(2, 7, 12), made(DifferentialAttention, 12, 3, layer=2)
     query, key = (reference.split_heads(x.numpy() @ getattr(layer, name).detach().numpy(), 6) for name in ("w_query", "w_key"))

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from attn_course.classroom import grader as grader_module
 from tests.classroom import notebooks, toy
 from tests.classroom.hostile import attacks, tricks
 from tests.classroom.hostile.support import assert_neighbour_unharmed, grade
@@ -20,8 +21,10 @@ TRIED = {  # by name: what stands in the answer cell, and the reasons of which o
 
 
 @pytest.mark.parametrize("what", TRIED)
-def test_what_is_tried_in_an_answer_gets_nothing_for_a_reason_and_harms_no_neighbour(request, toy_chapter, tmp_path, what):
+def test_what_is_tried_in_an_answer_gets_nothing_for_a_reason_and_harms_no_neighbour(request, toy_chapter, tmp_path, monkeypatch, what):
     source, reasons = TRIED[what]
+    if what in tricks.UNSTOPPED:
+        monkeypatch.setattr(grader_module, "GRACE_S", 0.2)  # more would only be computed away
     grader = request.getfixturevalue("hasty" if what.removesuffix(", in a call") in attacks.ENDLESS | tricks.ENDLESS else "strict")
     first, attacked, _ = grade(grader, tmp_path / "97_hostile.ipynb", {**toy.RIGHT, "thrice": source}).verdicts
     assert first.passed, "a task judged before the attack keeps its points"

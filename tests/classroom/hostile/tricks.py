@@ -2,7 +2,7 @@
 
 from tests.classroom.hostile.support import read
 
-LATE = "did not"
+LATE, UNHEARD = "did not", "did not finish in time"  # the second by the grader: no worker could stop it
 TRICKS = read(r"""
 a patched comparison:
     import numpy as np
@@ -150,13 +150,13 @@ the random state: is not right
     import numpy as np, random
     state = np.random.get_state()[1][0]
     def thrice(_): return 3 * np.random.default_rng([int(state), 97, 2]).normal(size=5)
-no alarm: did not
+no alarm: did not finish in time
     import signal
     signal.signal = signal.setitimer = lambda *a: None
     def thrice(x):
         signal.alarm(0)
         while True: pass
-an alarm of its own: did not
+an alarm of its own: did not finish in time
     def thrice(x):
         import signal
         for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGXCPU):
@@ -172,7 +172,7 @@ a patched limit:
             try:
                 while True: pass
             except BaseException: pass
-a loop in compiled code: did not
+a loop in compiled code: did not finish in time
     def thrice(x): return sum(range(10**12))
 a regular expression without end: did not
     import re
@@ -258,7 +258,7 @@ closes the line and answers: ended Python
     def thrice(x):
         os.closerange(0, 64)
         return 3 * x
-an error that never says what it is:
+an error that never says what it is: did not finish in time
     class Bad(Exception):
         def __str__(self):
             while True: pass
@@ -274,6 +274,5 @@ a callable that refuses to be looked at: this is the mistake “forgot the facto
         def __repr__(self): raise SystemExit
     thrice = Answer()
 """)
-ENDLESS = {trick for trick, (_, reason) in TRICKS.items() if reason == LATE} | {  # these last as long as a call may
-    *("a patched limit", "a thread bomb", "__del__", "an error that never says what it is")
-}
+UNSTOPPED = {trick for trick, (_, reason) in TRICKS.items() if reason == UNHEARD}
+ENDLESS = {trick for trick, (_, reason) in TRICKS.items() if reason == LATE} | UNSTOPPED | {"a patched limit", "a thread bomb", "__del__"}

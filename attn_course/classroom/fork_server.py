@@ -111,7 +111,6 @@ _KNOWN = {
             "forms",
             "latex",
             "launches",
-            "module_call",
             "run",
             "shapes",
             "simplified",

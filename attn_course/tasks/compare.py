@@ -17,7 +17,7 @@ Nearby = Callable[[], Sequence[Sequence[np.ndarray]]]
 
 @dataclass(frozen=True)
 class Miss:
-    """How a result of so many `items` differs from the right one: in form (`reason`), or in numbers."""
+    """How a result differs from the right one: in form (`reason`), or in numbers."""
 
     reason: str = ""
     item: int | None = None
@@ -25,7 +25,6 @@ class Miss:
     got: float = 0.0
     wanted: float = 0.0
     largest_error: float = 0.0
-    items: int = 1
 
 
 def compare(
@@ -55,11 +54,7 @@ def compare(
         which = f"item {position} of the tuple" if len(wanted) > 1 else "the result"
         if ours.shape != theirs.shape:
             wanted_form = f"have shape {theirs.shape}" if theirs.shape else "be a single number"
-            return Miss(
-                f"{which} must {wanted_form}; got {ours.shape or 'a single number'}",
-                position if len(wanted) > 1 else None,
-                items=len(wanted),
-            )
+            return Miss(f"{which} must {wanted_form}; got {ours.shape or 'a single number'}", position if len(wanted) > 1 else None)
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         if same.all():
             continue
@@ -80,7 +75,7 @@ def compare(
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             largest = float(error[wrong & np.isfinite(error)].max(initial=0.0))
             item = position if len(wanted) > 1 else None
-            return Miss("", item, index, float(ours[index]), float(theirs[index]), largest, len(wanted))
+            return Miss("", item, index, float(ours[index]), float(theirs[index]), largest)
     return None
 
 

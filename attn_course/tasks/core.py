@@ -19,7 +19,6 @@ from attn_course.formulas import size_sets
 from attn_course.tasks.again import followers
 from attn_course.tasks.forbidden import Forbidden, all_forbidden
 from attn_course.tasks.latex import Question, packed, unpacked
-from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.promises import shown
 from attn_course.tasks.run import Call
 
@@ -148,7 +147,7 @@ class Task:
     `points`, `difficulty`, `minutes`: marks; 1 (easy) to 5 (hard); expected working time.
     `cases`: takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value. What is judged is `draw`.
     `answer`: the right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols ->
-    expression. With `module`: nothing -> a class. Of a formula task LaTeX; of a derivation its lines, of which the first and the last
+    expression. Of a formula task LaTeX; of a derivation its lines, of which the first and the last
     are where it must begin and end.
     `wrong`: at least three known mistakes, of the same form as `answer`.
     `hints`: three, from a nudge to almost the line.
@@ -168,7 +167,6 @@ class Task:
     `figure_data`: figure tasks: returns what the figure to be read is drawn from.
     `variants`: predict and figure tasks: the sets of numbers that students may get, by the names that the text gives them. The answer,
     the known mistakes and the figure take them by name; the first set is that of solutions, lessons and tests.
-    `module`: of a task whose answer is a class of torch modules: how it is put to a case.
     `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
     passed, as all tasks, only if all are right. Its text says so.
     `your_turn`: asked in a cell of the lesson, not in the exercises: it counts for no marks, and its check waits while the answer is `...`.
@@ -202,7 +200,6 @@ class Task:
     broken: Callable[..., Any] | None = None
     figure_data: Callable[..., dict[str, Any]] | None = None
     variants: Sequence[Mapping[str, Any]] = ({},)
-    module: ModuleCall | None = None
     partial: bool = False
     your_turn: bool = False
     retired: bool = False
@@ -236,7 +233,6 @@ class Task:
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
             ("variants of the same names", len({tuple(each) for each in self.variants}) == 1),
             ("variants only if it is a predict or a figure task", self.kind in ("predict", "figure") or not any(self.variants)),
-            ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
             ("a function to be written or repaired, if parts of it count", self.wants_function or not self.partial),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
         ):
@@ -271,7 +267,7 @@ class Task:
     @cached_property
     def call(self) -> Call:
         """How its answer is put to a case."""
-        return Call(self.entry, self.kind, self.symbols, self.functions, self.module, self.rules)
+        return Call(self.entry, self.kind, self.symbols, self.functions, self.rules)
 
     @property
     def wants_function(self) -> bool:
@@ -284,12 +280,12 @@ class Task:
         return self.kind in ("formula", "derivation")
 
     def handed_in(self, function: Callable[..., Any]) -> Any:
-        """Return what a learner hands in, made from an answer or a mistake of the task: itself, a class, an expression or a value."""
+        """Return what a learner hands in, made from an answer or a mistake of the task: itself, an expression or a value."""
         if self.kind == "derive":
             import sympy
 
             return function(*(sympy.Symbol(name, real=True) for name in self.symbols))
-        if self.wants_latex or (self.wants_function and not self.module):
+        if self.wants_latex or self.wants_function:
             return function
         return function(**self.numbers) if inspect.signature(function).parameters else function()
 

@@ -94,7 +94,7 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
 def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
-    `task`: says how the function is called: on arrays, on symbols (derive), on its numbers (predict, figure) or on nothing (module).
+    `task`: says how the function is called: on arrays, on symbols (derive), or on its numbers (predict, figure).
     `function`: `task.answer` or the function of a `Wrong`.
     `nudge`: how the inputs are moved by a rounding, as `compare.nudged` says; not at all if empty.
 

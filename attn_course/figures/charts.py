@@ -84,9 +84,7 @@ def lines(
     `x` (n,): common horizontal positions. `series`, each (n,): curves by name; NaN leaves a gap. `x_label`, `y_label`: what the
     axes measure, with units. `colors`: colours of the palette for curves that have a role. `x_log`, `y_log`: use a logarithmic
     axis. `y_limits`: ends of the vertical axis. `points`: mark each position. `references`: dotted grey levels by name, such as a
-    bound.
-
-    Raises ValueError if a curve has another length than `x`, there is no curve, or a text is too short.
+    bound. Raises ValueError if a curve has another length than `x`, there is no curve, or a text is too short.
     """
     positions = as_numbers("x", x, 1)
     curves = each_of_shape("series", series, len(positions))
@@ -124,11 +122,10 @@ def bars(
 ) -> None:
     """Show bars in groups, with their numbers while there are at most 20 of them.
 
-    `groups`: names under the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the
-    colour of the weights. `x_label`, `y_label`: what the axes measure, with units. `colors`: colours of the palette by series.
-    `digits`: digits after the point of the numbers on the bars. `y_limits`: ends of the vertical axis.
-
-    Raises ValueError if a series has another length than `groups`, there is none, or a text is too short.
+    `groups`: names under the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the colour
+    of the weights. `x_label`, `y_label`: what the axes measure, with units. `colors`: colours of the palette by series. `digits`:
+    digits after the point of the numbers on the bars. `y_limits`: ends of the vertical axis. Raises ValueError if a series has
+    another length than `groups`, there is none, or a text is too short.
     """
     names = list(series)
     heights = np.stack([*each_of_shape("series", series, len(groups)).values()])

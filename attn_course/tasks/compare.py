@@ -39,12 +39,11 @@ def compare(
     """Return None if the arrays agree, else the first difference.
 
     `got`, `wanted`: as many arrays on both sides, of the same shapes. NaN and infinities must stand in the same places.
-    `tolerance`: largest error, relative to the largest finite entry wanted; the default is 1e-9, and always a few roundings
-    of the dtype that came.
-    `nearby`: makes what is wanted of inputs that are a rounding of float32 away, a sequence of arrays for each of `NUDGES`.
-    How far it lies from what is wanted says what honest arithmetic loses in this case. An entry that is 0 has no other allowance.
-    `exact_zeros`: an entry that is 0 must be so exactly.
-    `digits`: so many correct digits of each number are enough: half a unit of the last of them is allowed, and no tolerance beside that.
+    `tolerance`: largest error, relative to the largest finite entry wanted; the default is 1e-9, and always a few roundings of the
+    dtype that came. `nearby`: makes what is wanted of inputs that are a rounding of float32 away, a sequence of arrays for each of
+    `NUDGES`. How far it lies from what is wanted says what honest arithmetic loses in this case. An entry that is 0 has no other
+    allowance. `exact_zeros`: an entry that is 0 must be so exactly. `digits`: so many correct digits of each number are enough:
+    half a unit of the last of them is allowed, and no tolerance beside that.
 
     Returns `miss`: the first element that is wrong, and the largest error.
     """

@@ -102,8 +102,7 @@ def every(**values: Sequence[Any]) -> list[dict[str, Any]]:
 class Note:
     """A cell of the exercises that belongs to no task, or to one by its place: a text, or code.
 
-    `id`: the id of the cell.
-    `text`: what it holds; roles in it become numbers.
+    `id`: the id of the cell. `text`: what it holds; roles in it become numbers.
     """
 
     id: str
@@ -420,9 +419,8 @@ class Task:
 class Verdict:
     """What the judge found: passed or not, the points, and the reason in words.
 
-    `latex`: whether what the message quotes is LaTeX.
-    `formula`: LaTeX of an answer in LaTeX as it was understood, of a derivation the step that does not hold; `lead` are words before it.
-    `counts`: whether it was an attempt; what cannot be read is none.
+    `latex`: whether what the message quotes is LaTeX. `formula`: LaTeX of an answer in LaTeX as it was understood, of a derivation
+    the step that does not hold; `lead` are words before it. `counts`: whether it was an attempt; what cannot be read is none.
     """
 
     task: str

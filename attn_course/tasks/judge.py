@@ -30,14 +30,10 @@ class Expected(Protocol):
 def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expect: Expected | None = None) -> Verdict:
     """Compare what an answer returned with what is right.
 
-    `task`: the task, with its right and its known wrong answers.
-    `expect`: runs a trusted function of the task on the cases; the default is `expected`. A class run remembers what it
-    gave.
-
-    Returns `verdict`: all points or none, or a share of them if parts of the task count; a failed one says why, names the
-    mistake if it is known, and points to the equation.
-
-    Raises ValueError if there is not one result for each case, or the task's own answer fails.
+    `task`: the task, with its right and its known wrong answers. `expect`: runs a trusted function of the task on the cases; the
+    default is `expected`. A class run remembers what it gave. Returns `verdict`: all points or none, or a share of them if parts of
+    the task count; a failed one says why, names the mistake if it is known, and points to the equation. Raises ValueError if there
+    is not one result for each case, or the task's own answer fails.
     """
     if len(cases) != len(results):
         raise ValueError(f"results must hold one entry for each of the {len(cases)} cases; got {len(results)}")
@@ -94,11 +90,9 @@ def judge(task: Task, cases: Sequence[Case], results: Sequence[Result], *, expec
 def expected(task: Task, function: Any, cases: Sequence[Case], nudge: str = "") -> list[Result]:
     """Run a trusted function of the task (its answer, or a known wrong one) on the cases.
 
-    `task`: says how the function is called: on arrays, on symbols (derive), or on its numbers (predict, figure).
-    `function`: `task.answer` or the function of a `Wrong`.
-    `nudge`: how the inputs are moved by a rounding, as `compare.nudged` says; not at all if empty.
-
-    Returns `results`: one for each case; a known wrong answer may hold problems too.
+    `task`: says how the function is called: on arrays, on symbols (derive), or on its numbers (predict, figure). `function`:
+    `task.answer` or the function of a `Wrong`. `nudge`: how the inputs are moved by a rounding, as `compare.nudged` says; not at
+    all if empty. Returns `results`: one for each case; a known wrong answer may hold problems too.
     """
     if task.wants_latex:
         return _expected_of_latex(task, function, cases)

@@ -47,11 +47,9 @@ ALWAYS = ("tr",)  # an inner product of two matrices is written with it, or in a
 class Question:
     """What an answer is read and evaluated by: text only, so that it can be sent.
 
-    `entry`: its name, for messages.
-    `symbols`, `functions`: what may stand in it.
-    `left`: the left side of a formula, or where a derivation begins; `targets` are names in it that may not stand in the answer.
-    `goal`: where a derivation ends; "" for a formula.
-    `about`: the symbols of a derivation for which it is found out which steps rest on what they are.
+    `entry`: its name, for messages. `symbols`, `functions`: what may stand in it. `left`: the left side of a formula, or where a
+    derivation begins; `targets` are names in it that may not stand in the answer. `goal`: where a derivation ends; "" for a
+    formula. `about`: the symbols of a derivation for which it is found out which steps rest on what they are.
     """
 
     entry: str

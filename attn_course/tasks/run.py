@@ -80,15 +80,11 @@ def run(
 ) -> list[Result]:
     """Put an answer through every case.
 
-    `answer`: the learner's function (kinds write and repair), expression (derive) or value (predict,
-    figure).
-    `inputs`: for each case its inputs by name; functions receive them by position.
-    `call`: of the task.
-    `is_ours`: whether it is an answer of the task's own, which need not launch a kernel where a learner's must.
-    `time_limit_s`: longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts
-    it.
-
-    Returns `results`: one for each case. Nothing the answer does raises here, except an interrupt from the keyboard.
+    `answer`: the learner's function (kinds write and repair), expression (derive) or value (predict, figure). `inputs`: for each
+    case its inputs by name; functions receive them by position. `call`: of the task. `is_ours`: whether it is an answer of the
+    task's own, which need not launch a kernel where a learner's must. `time_limit_s`: longest time for one case, in seconds. A loop
+    around a bare `except:`, or in compiled code, outlasts it. Returns `results`: one for each case. Nothing the answer does raises
+    here, except an interrupt from the keyboard.
     """
     if answer is None or answer is Ellipsis:
         return [Result(problem=f"{call.entry} has no answer yet")] * len(inputs)

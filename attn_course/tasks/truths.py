@@ -42,8 +42,7 @@ class Outcome:
 def truths(task: Task, outcomes: Sequence[Outcome], at: int, *, guessed: bool = False) -> str:
     """Return the two or three most telling sentences about a wrong result, each after a blank.
 
-    `at`: number of the case shown.
-    `guessed`: whether a known mistake is named that it may be.
+    `at`: number of the case shown. `guessed`: whether a known mistake is named that it may be.
     """
     with np.errstate(all="ignore"):
         said = [one for one in _said(task, outcomes, at, guessed) if one]

@@ -8,7 +8,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -160,8 +160,6 @@ class Task:
     numbers, as a class run sends them to another process.
     `left`: formula tasks: LaTeX of what the formula is to equal, in givens of their own that are made independently.
     `least_steps`: derivation tasks: how many steps to something new it takes at least.
-    `must_use`: derivation tasks: labels of the equations that some step must use, each with the symbol it is about. A step uses an
-    equation if it stops being true once that symbol has other numbers.
     `broken`: repair tasks: the function that the exercise shows, named `entry`.
     `figure_data`: figure tasks: returns what the figure to be read is drawn from.
     `variants`: predict and figure tasks: the sets of numbers that students may get, by the names that the text gives them. The answer,
@@ -195,7 +193,6 @@ class Task:
     functions: Sequence[str] = ()
     left: str = ""
     least_steps: int = 1
-    must_use: Mapping[str, str] = field(default_factory=dict)
     broken: Callable[..., Any] | None = None
     figure_data: Callable[..., dict[str, Any]] | None = None
     variants: Sequence[Mapping[str, Any]] = ({},)
@@ -222,8 +219,6 @@ class Task:
             ("a left side if, and only if, it is a formula task", bool(self.left) == (self.kind == "formula")),
             ("an answer in LaTeX", not self.wants_latex or not callable(self.answer)),
             ("lines from the start to the goal in its answer", self.kind != "derivation" or len(self.answer) > self.least_steps > 0),
-            ("equations to use only if it is a derivation", self.kind == "derivation" or not self.must_use),
-            ("equations to use that are about its symbols", {*self.must_use.values()} <= {*self.symbols}),
             (
                 "digits only if it is a predict or a figure task, and no tolerance beside them",
                 self.digits is None or (self.kind in ("predict", "figure") and self.tolerance is None),
@@ -320,7 +315,7 @@ class Task:
         start, goal = (self.left, "") if self.kind == "formula" else (self.answer[0], self.answer[-1])
         first = self.cases(np.random.default_rng(CHECK_SEED))[0]
         targets = tuple(name for name in first.inputs if name not in self.symbols)
-        return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal, tuple(self.must_use.values()))
+        return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal)
 
     def sent(self, cases: Sequence[Case]) -> list[dict[str, Any]]:
         """Return the givens of cases, packed, as an answer in LaTeX may see them: of what it is to equal only the form."""
@@ -372,8 +367,7 @@ class Task:
         if not self.wants_latex:
             return ""
         typed = [", ".join(f"`{name}`" for name in names) for names in (self.symbols, self.functions)]
-        used = f" Its steps use {' and '.join(map(numbers.eq, self.must_use))}." if self.must_use else ""
-        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own.{used}"
+        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own."
 
     @property
     def hints_markdown(self) -> str:

@@ -61,14 +61,11 @@ def build(
     A notebook is left alone, to its time stamp, if neither its source nor a package file it needs has changed since it was built, and
     nobody has changed the notebook. If only prose changed, the stored outputs are kept and nothing runs.
 
-    `force`: run and write everything selected, also over edited exercises. `only`: slugs ("softmax") or numbers ("2").
-    `progress`: told each `Step`. `get_task`, `execute`, `gate`: stand-ins for `attn_course.tasks.get_task`, and for
-    `execute.execute` and `gates.lesson_problems` of this room.
-
-    Returns what was written, kept and executed.
-
-    Raises AuthoringError if a source cannot be built, the gate finds something, a cell fails, or an exercise was edited since the
-    last build (and not `force`). Every source is read and judged before anything runs, so a bad one changes no file.
+    `force`: run and write everything selected, also over edited exercises. `only`: slugs ("softmax") or numbers ("2"). `progress`:
+    told each `Step`. `get_task`, `execute`, `gate`: stand-ins for `attn_course.tasks.get_task`, and for `execute.execute` and
+    `gates.lesson_problems` of this room. Returns what was written, kept and executed. Raises AuthoringError if a source cannot be
+    built, the gate finds something, a cell fails, or an exercise was edited since the last build (and not `force`). Every source is
+    read and judged before anything runs, so a bad one changes no file.
     """
     root = Path(root).resolve()
     tell = progress or (lambda step: None)

@@ -62,11 +62,9 @@ def _order(text: str) -> list[str] | None:
 def sheet(slug: str, title: str, order: "Sequence[str | Note]", tasks: "Mapping[str, Task]", name: str = "") -> list[Cell]:
     """Return the cells of a solution, with roles in them.
 
-    `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids. `name`: of a teacher's own
-    file, as messages show it; there is no lesson then.
-
-    Raises ValueError if two cells have one id, or a question says a number that differs from student to student; AuthoringError, with the
-    task, if a role names nothing.
+    `slug`, `title`: of the lesson. `order`: as its file says it. `tasks`: by their ids. `name`: of a teacher's own file, as
+    messages show it; there is no lesson then. Raises ValueError if two cells have one id, or a question says a number that differs
+    from student to student; AuthoringError, with the task, if a role names nothing.
     """
     notes = [each for each in order if not isinstance(each, str)]
     first = next((place for place, each in enumerate(order) if isinstance(each, str)), len(order))

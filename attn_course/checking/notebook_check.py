@@ -56,10 +56,9 @@ def check_notebook(
 
     `path`: the learner's notebook; it is only read. Its folder is the kernel's working directory. `exercises`: folder of the
     pristine exercise notebooks, which the check cells are taken from. `cell_timeout_s`: longest time for one cell, in seconds.
-    `on_cell`: called with the number of cells done and their total, every moment; what it raises ends the run.
-
-    Returns one verdict for each task of the chapter, also for those that the notebook lacks. Raises NotebookError if the file is
-    no notebook, or holds no tasks, or those of another chapter; EngineError if the kernel or nbval does not start.
+    `on_cell`: called with the number of cells done and their total, every moment; what it raises ends the run. Returns one verdict
+    for each task of the chapter, also for those that the notebook lacks. Raises NotebookError if the file is no notebook, or holds
+    no tasks, or those of another chapter; EngineError if the kernel or nbval does not start.
     """
     start = time.monotonic()
     plan = plan_check(path, exercises=exercises)

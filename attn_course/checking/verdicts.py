@@ -29,11 +29,9 @@ def make_report(
     """Return the verdict on each task, and the cells outside the tasks that did not run.
 
     `cells`: the code cells that ran. `tasks`: ids of the chapter's tasks. `outcomes`: by position among `cells`. `notebook`: the
-    notebook's name, for the report. `timeout_s`, `seconds`: time limit of a cell; time taken in all. `untouched`: ids of the
-    tasks whose function to repair is as the exercise hands it out. `strayed`: by id of a task whose answer cell is no code any
-    more, what is said of it.
-
-    Returns the verdicts, in the order of `tasks`.
+    notebook's name, for the report. `timeout_s`, `seconds`: time limit of a cell; time taken in all. `untouched`: ids of the tasks
+    whose function to repair is as the exercise hands it out. `strayed`: by id of a task whose answer cell is no code any more, what
+    is said of it. Returns the verdicts, in the order of `tasks`.
     """
     problems = [
         CellProblem(cell.number or position + 1, cell.first_line, _failure(outcomes[position], timeout_s))

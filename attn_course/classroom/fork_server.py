@@ -151,7 +151,7 @@ def _module_of(thing: object, _filename: str | None = None, search: Any = inspec
 
 _KNOWN = {
     *("attn_course.formulas", "attn_course.tasks", "attn_course.checking", "attn_course.checking.magics", "attn_course.classroom"),
-    *(f"attn_course.tasks.{name}" for name in ("compare", "forbidden", "forms", "latex", "launches", "module_call", "run", "shapes")),
+    *(f"attn_course.tasks.{name}" for name in ("compare", "forbidden", "forms", "latex", "launches", "run", "shapes")),
     *(f"attn_course.tasks.{name}" for name in ("simplified", "slices", "slips", "source", "time_limit")),
     *(f"attn_course.classroom.{name}" for name in ("formula_worker", "protocol", "sandbox", "stubs", "worker")),
 }

@@ -420,11 +420,9 @@ def _latex_result(case: Case, reply: Mapping[str, Any], lines: int) -> Result:
 
 
 def _are_facts(facts: Any) -> bool:
-    if not isinstance(facts, dict) or not isinstance(facts.get("rests"), list):
+    if not isinstance(facts, dict) or not isinstance(facts.get("changed"), list):
         return False
-    lists = [facts.get("changed"), *facts["rests"]]
-    said = [facts.get("begins"), facts.get("ends"), *(one for each in lists if isinstance(each, list) for one in each)]
-    return all(isinstance(each, list) for each in lists) and all(type(one) is bool for one in said)
+    return all(type(one) is bool for one in (facts.get("begins"), facts.get("ends"), *facts["changed"]))
 
 
 def _is_result(array: Any) -> bool:

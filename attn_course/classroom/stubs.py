@@ -16,7 +16,6 @@ from time import process_time_ns, thread_time_ns
 from types import FrameType
 from typing import Any
 
-from attn_course.tasks import module_call
 from attn_course.tasks.forbidden import PLACES, THREADS, WATCHED
 from attn_course.tasks.source import BEHIND, if_imported
 
@@ -83,16 +82,13 @@ class Stubs:
         self._loaded.clear()
 
     @contextlib.contextmanager
-    def forbidding(self, rules: Sequence[str], *, gradients: bool = False) -> Iterator[None]:
-        """Let the stubs of these rules refuse, and notice what they refuse.
-
-        `rules`: as for `install`. `gradients`: whether the engine itself takes gradients meanwhile.
-        """
+    def forbidding(self, rules: Sequence[str]) -> Iterator[None]:
+        """Let the stubs of these rules, which are as for `install`, refuse, and notice what they refuse."""
         self.caught, self._rules = "", (held := frozenset(rules))
         watched = THREADS in held and hasattr(signal, "SIGALRM")  # without it, a time limit is a thread of our own
         _, most = _worked_elsewhere()
         try:
-            with _watch(self, held - DIFFERENTIATING if gradients else held):
+            with _watch(self, held):
                 yield
             if watched and _worked_elsewhere()[0] > most:
                 self.caught = self.caught or A_THREAD
@@ -138,13 +134,11 @@ class Stubs:
 
 
 def _is_called_by(libraries: Collection[str], frame: FrameType) -> bool:
-    """Whether a call comes from a module of these libraries, or from the engine, which takes gradients of a module itself.
+    """Whether a call comes from a module of these libraries.
 
     Triton is such a library: its interpreter computes a kernel's exponentials with NumPy. A file name would prove nothing.
     """
     names = frame.f_globals
-    if names is vars(module_call):
-        return True
     module = str(names.get("__name__"))
     return module.partition(".")[0] in libraries and names is getattr(sys.modules.get(module), "__dict__", None)
 

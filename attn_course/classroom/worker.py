@@ -172,7 +172,7 @@ class Session:
         parsed = Cells(trees, self._given)
         found: dict[str, Any] = {"at": {}, "refusals": {}, "defined": {}}
         for name, data in tasks.items():
-            task = self._tasks[name] = Call.of(data)
+            task = self._tasks[name] = Call(**data)
             defined = parsed.binding(task.entry)
             at = judged_after.get(name, max([*defined, *answers[name], -1]) + 1)
             making = parsed.making(task.entry, at)
@@ -243,7 +243,7 @@ class Session:
             return {"undefined": True}
         forbid = how.forbid if how.wants_function else ()
         for _attempt in range(2):
-            with self._stubs.forbidding(forbid, gradients=bool(how.module)):
+            with self._stubs.forbidding(forbid):
                 (result,) = run(self._module.__dict__[how.entry], [case], how, time_limit_s=limit)
             if self._stubs.caught or not self._stubs.install(forbid):
                 break  # else it imported what is forbidden, behind which no stub stood: once more

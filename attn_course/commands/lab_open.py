@@ -48,13 +48,12 @@ def open_course(
     (again when they are newer, unless the reader has written into the copy). The notebooks the course built are marked as
     trusted, and the address is printed once the server answers.
 
-    `port`: port to listen on, 1 to 65535. None takes the first free one from 8888. `ip`: address to listen on; "0.0.0.0" for
-    every network interface (a container, a machine reached by ssh). `browser`: whether to open a browser. None opens one if there
-    is a display to show it. `options`: more options for JupyterLab, such as "--LabApp.expose_app_in_browser=True".
-    `start_timeout_s`: how long the server may take to answer, in seconds. `say`: takes each line meant for the learner.
-
-    Returns 0 when it was stopped, by Ctrl-C, a signal or the menu; 1 when JupyterLab broke down. Raises BadInput if `root` is no
-    course, JupyterLab is missing, or an option, the port or the address cannot be used; Failure if JupyterLab does not start.
+    `port`: port to listen on, 1 to 65535. None takes the first free one from 8888. `ip`: address to listen on; "0.0.0.0" for every
+    network interface (a container, a machine reached by ssh). `browser`: whether to open a browser. None opens one if there is a
+    display to show it. `options`: more options for JupyterLab, such as "--LabApp.expose_app_in_browser=True". `start_timeout_s`:
+    how long the server may take to answer, in seconds. `say`: takes each line meant for the learner. Returns 0 when it was stopped,
+    by Ctrl-C, a signal or the menu; 1 when JupyterLab broke down. Raises BadInput if `root` is no course, JupyterLab is missing, or
+    an option, the port or the address cannot be used; Failure if JupyterLab does not start.
     """
     root = root.resolve()
     require_course(root)

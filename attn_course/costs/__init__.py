@@ -1,4 +1,4 @@
-"""What attention costs: FLOPs, bytes, cache, time at best; every formula exact, every unit in its name.
+"""What attention costs: FLOPs, bytes, cache; every formula exact, every unit in its name.
 
 One convention for all: a multiplication and its addition count 2 FLOPs, so a product of an (m, k) with a (k, n) matrix
 costs 2 m k n (Kaplan et al., 2020, section 2.1, arXiv:2001.08361). Only such products count, and what is as large as
@@ -23,7 +23,6 @@ from attn_course.costs.long_context import (
 )
 from attn_course.costs.pairs import attended_pairs
 from attn_course.costs.positions import alibi_bias_bytes, alibi_flops, rotation_flops
-from attn_course.costs.roofline import ridge_point_flops_per_byte, roofline_time_s
 from attn_course.costs.scores import attention_backward_flops, attention_flops, query_key_flops
 from attn_course.costs.traffic import additive_intermediate_bytes, materialised_attention_bytes, tiled_attention_bytes
 from attn_course.costs.transformer import (
@@ -68,11 +67,9 @@ __all__ = [
     "query_key_flops",
     "reach_length",
     "recurrent_flops",
-    "ridge_point_flops_per_byte",
     "ring_attention_bytes",
     "ring_idle_pairs",
     "ring_step_pairs",
-    "roofline_time_s",
     "rotation_flops",
     "selected_attention_flops",
     "tiled_attention_bytes",

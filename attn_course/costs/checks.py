@@ -1,6 +1,5 @@
-"""Clear errors for numbers of things, rates and options."""
+"""Clear errors for numbers of things, and options."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,6 @@ def require_count(name: str, value: Any, least: int | None = 0) -> int:
 def require_counts(least: int = 0, **values: Any) -> list[int]:
     """Return integer arguments as Python ints, or raise the error that names the wrong one."""
     return [require_count(name, value, least) for name, value in values.items()]
-
-
-def require_number(name: str, value: Any, *, positive: bool = False) -> float:
-    """Return a number as float: finite, and at least 0, or above it if `positive`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number; got {type(value).__name__} {value!r}")
-    if not math.isfinite(value) or value < 0 or (positive and value == 0):
-        raise ValueError(f"{name} must be {'positive' if positive else '0 or more'} and finite; got {value!r}")
-    return float(value)
 
 
 def require_flag(name: str, value: Any) -> bool:

@@ -52,9 +52,8 @@ def mixed_cache_bytes(
 def reach_length(lefts: Sequence[int | None]) -> int | None:
     r"""Return how far back a position depends on others behind some layers: the sum of their windows, Eq. layers-to-reach-back.
 
-    `lefts`: for each layer the number of keys before its own that a query sees; None is a global layer.
-
-    Returns None if one layer sees everything, wherever it stands.
+    `lefts`: for each layer the number of keys before its own that a query sees; None is a global layer. Returns None if one layer
+    sees everything, wherever it stands.
 
     Mistral 7B, section 2: 32 layers of 4,096 are "approximately 131K tokens", arXiv:2310.06825. That something can depend does
     not mean that it does.

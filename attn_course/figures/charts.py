@@ -33,7 +33,6 @@ def heatmap(
     column_label: str = "keys",
     mask: ArrayLike | None = None,
     signed: bool = False,
-    limits: tuple[float, float] | None = None,
     annotate: bool | None = None,
     digits: int = 2,
     color_label: str = "weight",
@@ -45,7 +44,6 @@ def heatmap(
     `row_label`, `column_label`: what rows and columns are.
     `mask` (q_len, kv_len): True where the query may attend to the key. Other cells are hatched, whatever `matrix` holds there.
     `signed`: use PuOr centred at zero (differences, Jacobians) instead of pink (weights).
-    `limits`: numbers at the ends of the colour scale; by default those of the matrix and zero.
     `annotate`: write the number in each cell; by default up to 100 cells.
     `digits`: digits after the point.
     `color_label`: what the colours measure, with its unit if it has one.
@@ -58,7 +56,7 @@ def heatmap(
     names = 0.085 * max(map(len, rows or [""]))
     height, width = 1.5 + cell * numbers.shape[0], max(4.8, 1.9 + names + cell * numbers.shape[1])
     with picture(title=title, alt=alt, width=width, height=max(2.4, height)) as (ax,):
-        image = draw_heatmap(ax, numbers, mask=allowed, signed=signed, limits=limits, annotate=annotate, digits=digits)
+        image = draw_heatmap(ax, numbers, mask=allowed, signed=signed, annotate=annotate, digits=digits)
         name_cells(ax, rows, columns, numbers.shape)
         ax.set(xlabel=column_label, ylabel=row_label)
         add_colour_bar(image, ax, color_label, fraction=0.05)
@@ -72,7 +70,6 @@ def lines(
     alt: str,
     x_label: str,
     y_label: str,
-    colors: Mapping[str, str] | None = None,
     x_log: bool = False,
     y_log: bool = False,
     y_limits: tuple[float, float] | None = None,
@@ -82,16 +79,14 @@ def lines(
     """Show curves over a common axis, each named at its right end.
 
     `x` (n,): common horizontal positions. `series`, each (n,): curves by name; NaN leaves a gap. `x_label`, `y_label`: what the
-    axes measure, with units. `colors`: colours of the palette for curves that have a role. `x_log`, `y_log`: use a logarithmic
-    axis. `y_limits`: ends of the vertical axis. `points`: mark each position. `references`: dotted grey levels by name, such as a
-    bound.
-
-    Raises ValueError if a curve has another length than `x`, there is no curve, or a text is too short.
+    axes measure, with units. `x_log`, `y_log`: use a logarithmic axis. `y_limits`: ends of the vertical axis. `points`: mark each
+    position. `references`: dotted grey levels by name, such as a bound. Raises ValueError if a curve has another length than `x`,
+    there is no curve, or a text is too short.
     """
     positions = as_numbers("x", x, 1)
     curves = each_of_shape("series", series, len(positions))
     with picture(title=title, alt=alt, height=3.7) as (ax,):
-        draw_lines(ax, positions, curves, colours=colors, points=points)
+        draw_lines(ax, positions, curves, points=points)
         ax.set(xlabel=x_label, ylabel=y_label, xscale="log" if x_log else "linear", yscale="log" if y_log else "linear")
         for name, level in (references or {}).items():
             draw_level(ax, positions, level, name)
@@ -118,22 +113,20 @@ def bars(
     alt: str,
     x_label: str,
     y_label: str,
-    colors: Mapping[str, str] | None = None,
     digits: int = 2,
     y_limits: tuple[float, float] | None = None,
 ) -> None:
     """Show bars in groups, with their numbers while there are at most 20 of them.
 
-    `groups`: names under the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the
-    colour of the weights. `x_label`, `y_label`: what the axes measure, with units. `colors`: colours of the palette by series.
-    `digits`: digits after the point of the numbers on the bars. `y_limits`: ends of the vertical axis.
-
-    Raises ValueError if a series has another length than `groups`, there is none, or a text is too short.
+    `groups`: names under the groups. `series`, each (len(groups),): one bar per group and series. A single series takes the colour
+    of the weights. `x_label`, `y_label`: what the axes measure, with units. `digits`: digits after the point of the numbers on the
+    bars. `y_limits`: ends of the vertical axis. Raises ValueError if a series has another length than `groups`, there is none, or a
+    text is too short.
     """
     names = list(series)
     heights = np.stack([*each_of_shape("series", series, len(groups)).values()])
     neutral = [WEIGHTS] if len(names) == 1 else [colour for colour, _ in NEUTRAL_STYLES]
-    colours = [(colors or {}).get(name, neutral[index % len(neutral)]) for index, name in enumerate(names)]
+    colours = [neutral[index % len(neutral)] for index in range(len(names))]
     with picture(title=title, alt=alt, width=WIDTH_INCHES, height=3.6) as (ax,):
         draw_bars(ax, heights, names, colours, digits=digits if heights.size <= 20 else None)
         ax.set_xticks(range(len(groups)), list(groups))

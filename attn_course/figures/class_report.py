@@ -80,8 +80,7 @@ def hardest_tasks(names: Sequence[str], passed: Sequence[int], asked: Sequence[i
 def common_mistakes(names: Sequence[str], counts: Sequence[int]) -> Picture:
     """Draw which known mistakes were made most often.
 
-    `names`: all mistakes, each with its task, the commonest first; the first ten are drawn. `counts`: how many students made
-    each.
+    `names`: all mistakes, each with its task, the commonest first; the first ten are drawn. `counts`: how many students made each.
     """
     equal = sum(count == counts[0] for count in counts)
     who = "1 student" if counts[0] == 1 else f"{counts[0]} students"

@@ -29,6 +29,7 @@ SYMBOL, WORD, SMALL = 16.5, 15.0, 14.0  # letters, words, and what stands lower 
 LEAST_TEXT = 12  # pixels on the page; a narrower page scrolls
 TIP = 8.0
 CORNER = 7.0
+RADIUS = 12
 HATCH = 6.0
 THINNEST, THICKEST = 0.6, 16.0  # a line whose weight is 0, and one whose weight is 1
 SHIFT = {"_": 4.5, "^": -6.0}
@@ -144,13 +145,13 @@ class Diagram:
             path += f"M{_px(left + start[0])} {_px(top + start[1])}L{_px(left + end[0])} {_px(top + end[1])}"
         self._add("path", d=path, **{"class": "attn-hatch"})
 
-    def circle(self, centre: Point, text: str, *, radius: float = 12, lit: bool = True) -> Area:
+    def circle(self, centre: Point, text: str, *, lit: bool = True) -> Area:
         """Draw a small circle with a sign in it, and return its area."""
         x, y = centre
         look = {"class": f"attn-node {_state(lit)}", **_ink(None)}
-        self._add("circle", cx=_px(x), cy=_px(y), r=_px(radius), **look)
+        self._add("circle", cx=_px(x), cy=_px(y), r=_px(RADIUS), **look)
         self.text((x, y + 5), text, lit=lit)
-        return Area(x, y, 2 * radius, 2 * radius)
+        return Area(x, y, 2 * RADIUS, 2 * RADIUS)
 
     def dot(self, centre: Point, role: str) -> None:
         """Draw a small full dot: something that is on its way."""

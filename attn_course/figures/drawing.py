@@ -25,6 +25,7 @@ MOST_ANNOTATED_CELLS = 100
 LABEL_POINTS = 9.5
 SMALLEST_POINTS = 7.5
 POINTS_PER_INCH = 72
+PANEL_SHARE = 0.7  # height of a panel over that of its figure
 PINK = LinearSegmentedColormap.from_list("weights", WEIGHTS_MAP)
 LEADER: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2)), "label": "_leader"}
 ON_COLOUR: dict[str, Any] = {  # how words are written on a coloured ground
@@ -219,12 +220,12 @@ def count_cells(ax: Axes, shape: tuple[int, ...]) -> None:
     ax.set_xticks(range(shape[1]))
 
 
-def label_ends(ax: Axes, share: float = 0.7) -> None:
+def label_ends(ax: Axes) -> None:
     """Write each curve's name at its right end, pushed apart where they would overlap.
 
     Where ends meet, a piece of its curve stands before each name. A curve that ends early has its name above its end.
 
-    Call it when the limits of the axes are final; `share` is the height of the panel over that of the figure.
+    Call it when the limits of the axes are final.
     """
     ax.autoscale_view()
     curves = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
@@ -234,7 +235,7 @@ def label_ends(ax: Axes, share: float = 0.7) -> None:
         data = np.column_stack([np.asarray(values, dtype=np.float64) for values in curve.get_data()])
         ends.append(to_panel.transform(data[np.isfinite(data).all(axis=1)][-1]))
     heights = np.clip([end[1] for end in ends], 0.0, 1.0)
-    panel_inches = share * ax.figure.bbox.height / ax.figure.dpi
+    panel_inches = PANEL_SHARE * ax.figure.bbox.height / ax.figure.dpi
     gap = 1.35 * LABEL_POINTS / POINTS_PER_INCH / panel_inches
     late = [at for at, end in enumerate(ends) if end[0] > 0.7]
     meet = len(late) > 1 and np.diff(np.sort(heights[late])).min() < 0.02

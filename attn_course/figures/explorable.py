@@ -69,10 +69,9 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
     """Return a card as one piece of HTML that loads nothing from elsewhere; the same arguments always give the same text.
 
     `card`: its parts without their endings, e.g. Path("explorables/softmax"). `slug`: lower-case words joined by hyphens; all ids
-    of the card begin with "attn-" and it. Two cards of one page need two slugs. `data`: what the card shows, as JSON holds it;
-    its script finds it under the name DATA. `scripts`: texts of those that the card's own builds on, in this order.
-
-    Raises ValueError if `slug` has another form, or there is no such card.
+    of the card begin with "attn-" and it. Two cards of one page need two slugs. `data`: what the card shows, as JSON holds it; its
+    script finds it under the name DATA. `scripts`: texts of those that the card's own builds on, in this order. Raises ValueError
+    if `slug` has another form, or there is no such card.
     """
     if not card.with_name(f"{card.name}.js").is_file():
         raise ValueError(f"card must be one of {sorted(part.stem for part in card.parent.glob('*.js'))}; got {card.name!r}")

@@ -51,10 +51,9 @@ ALT = (
 def alive(label: str) -> None:
     """Show an equation as a card in which its numbers can be changed, and its mistakes be tried.
 
-    `label`: its name, or its number as messages print it. Where scripts do not run, and for an equation whose numbers cannot be changed
-    alone, the card is still: the formula, numbers put in, and the smallest counterexample of each mistake.
-
-    Raises UnknownEquation if there is no such label.
+    `label`: its name, or its number as messages print it. Where scripts do not run, and for an equation whose numbers cannot be
+    changed alone, the card is still: the formula, numbers put in, and the smallest counterexample of each mistake. Raises
+    UnknownEquation if there is no such label.
     """
     equation = REGISTRY.get_equation(numbers.named("labels", label) or label)
     try:

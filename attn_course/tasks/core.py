@@ -8,7 +8,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,6 @@ from attn_course.formulas import size_sets
 from attn_course.tasks.again import followers
 from attn_course.tasks.forbidden import Forbidden, all_forbidden
 from attn_course.tasks.latex import Question, packed, unpacked
-from attn_course.tasks.module_call import ModuleCall
 from attn_course.tasks.promises import shown
 from attn_course.tasks.run import Call
 
@@ -103,8 +102,7 @@ def every(**values: Sequence[Any]) -> list[dict[str, Any]]:
 class Note:
     """A cell of the exercises that belongs to no task, or to one by its place: a text, or code.
 
-    `id`: the id of the cell.
-    `text`: what it holds; roles in it become numbers.
+    `id`: the id of the cell. `text`: what it holds; roles in it become numbers.
     """
 
     id: str
@@ -148,7 +146,7 @@ class Task:
     `points`, `difficulty`, `minutes`: marks; 1 (easy) to 5 (hard); expected working time.
     `cases`: takes a `numpy.random.Generator`, returns a list of `Case`. One empty case for a single value. What is judged is `draw`.
     `answer`: the right answer: inputs of a case -> array or tuple of arrays. For a derive task: SymPy symbols ->
-    expression. With `module`: nothing -> a class. Of a formula task LaTeX; of a derivation its lines, of which the first and the last
+    expression. Of a formula task LaTeX; of a derivation its lines, of which the first and the last
     are where it must begin and end.
     `wrong`: at least three known mistakes, of the same form as `answer`.
     `hints`: three, from a nudge to almost the line.
@@ -162,13 +160,10 @@ class Task:
     numbers, as a class run sends them to another process.
     `left`: formula tasks: LaTeX of what the formula is to equal, in givens of their own that are made independently.
     `least_steps`: derivation tasks: how many steps to something new it takes at least.
-    `must_use`: derivation tasks: labels of the equations that some step must use, each with the symbol it is about. A step uses an
-    equation if it stops being true once that symbol has other numbers.
     `broken`: repair tasks: the function that the exercise shows, named `entry`.
     `figure_data`: figure tasks: returns what the figure to be read is drawn from.
     `variants`: predict and figure tasks: the sets of numbers that students may get, by the names that the text gives them. The answer,
     the known mistakes and the figure take them by name; the first set is that of solutions, lessons and tests.
-    `module`: of a task whose answer is a class of torch modules: how it is put to a case.
     `partial`: each array of the answer that is right in every case counts for its share of the points, rounded down; the task is
     passed, as all tasks, only if all are right. Its text says so.
     `your_turn`: asked in a cell of the lesson, not in the exercises: it counts for no marks, and its check waits while the answer is `...`.
@@ -198,11 +193,9 @@ class Task:
     functions: Sequence[str] = ()
     left: str = ""
     least_steps: int = 1
-    must_use: Mapping[str, str] = field(default_factory=dict)
     broken: Callable[..., Any] | None = None
     figure_data: Callable[..., dict[str, Any]] | None = None
     variants: Sequence[Mapping[str, Any]] = ({},)
-    module: ModuleCall | None = None
     partial: bool = False
     your_turn: bool = False
     retired: bool = False
@@ -226,8 +219,6 @@ class Task:
             ("a left side if, and only if, it is a formula task", bool(self.left) == (self.kind == "formula")),
             ("an answer in LaTeX", not self.wants_latex or not callable(self.answer)),
             ("lines from the start to the goal in its answer", self.kind != "derivation" or len(self.answer) > self.least_steps > 0),
-            ("equations to use only if it is a derivation", self.kind == "derivation" or not self.must_use),
-            ("equations to use that are about its symbols", {*self.must_use.values()} <= {*self.symbols}),
             (
                 "digits only if it is a predict or a figure task, and no tolerance beside them",
                 self.digits is None or (self.kind in ("predict", "figure") and self.tolerance is None),
@@ -236,7 +227,6 @@ class Task:
             ("figure data if, and only if, it is a figure task", (self.figure_data is not None) == (self.kind == "figure")),
             ("variants of the same names", len({tuple(each) for each in self.variants}) == 1),
             ("variants only if it is a predict or a figure task", self.kind in ("predict", "figure") or not any(self.variants)),
-            ("a module call only if it is a write or repair task", self.module is None or self.wants_function),
             ("a function to be written or repaired, if parts of it count", self.wants_function or not self.partial),
             ("a broken function if, and only if, it is a repair task", (self.broken is not None) == (self.kind == "repair")),
         ):
@@ -271,7 +261,7 @@ class Task:
     @cached_property
     def call(self) -> Call:
         """How its answer is put to a case."""
-        return Call(self.entry, self.kind, self.symbols, self.functions, self.module, self.rules)
+        return Call(self.entry, self.kind, self.symbols, self.functions, self.rules)
 
     @property
     def wants_function(self) -> bool:
@@ -284,12 +274,12 @@ class Task:
         return self.kind in ("formula", "derivation")
 
     def handed_in(self, function: Callable[..., Any]) -> Any:
-        """Return what a learner hands in, made from an answer or a mistake of the task: itself, a class, an expression or a value."""
+        """Return what a learner hands in, made from an answer or a mistake of the task: itself, an expression or a value."""
         if self.kind == "derive":
             import sympy
 
             return function(*(sympy.Symbol(name, real=True) for name in self.symbols))
-        if self.wants_latex or (self.wants_function and not self.module):
+        if self.wants_latex or self.wants_function:
             return function
         return function(**self.numbers) if inspect.signature(function).parameters else function()
 
@@ -325,7 +315,7 @@ class Task:
         start, goal = (self.left, "") if self.kind == "formula" else (self.answer[0], self.answer[-1])
         first = self.cases(np.random.default_rng(CHECK_SEED))[0]
         targets = tuple(name for name in first.inputs if name not in self.symbols)
-        return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal, tuple(self.must_use.values()))
+        return Question(self.entry, tuple(self.symbols), tuple(self.functions), start, targets, goal)
 
     def sent(self, cases: Sequence[Case]) -> list[dict[str, Any]]:
         """Return the givens of cases, packed, as an answer in LaTeX may see them: of what it is to equal only the form."""
@@ -377,8 +367,7 @@ class Task:
         if not self.wants_latex:
             return ""
         typed = [", ".join(f"`{name}`" for name in names) for names in (self.symbols, self.functions)]
-        used = f" Its steps use {' and '.join(map(numbers.eq, self.must_use))}." if self.must_use else ""
-        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own.{used}"
+        return f"\n\nIn `{self.entry}` may stand: {', '.join(filter(None, typed))}, numbers, and sums with indices of their own."
 
     @property
     def hints_markdown(self) -> str:
@@ -424,9 +413,8 @@ class Task:
 class Verdict:
     """What the judge found: passed or not, the points, and the reason in words.
 
-    `latex`: whether what the message quotes is LaTeX.
-    `formula`: LaTeX of an answer in LaTeX as it was understood, of a derivation the step that does not hold; `lead` are words before it.
-    `counts`: whether it was an attempt; what cannot be read is none.
+    `latex`: whether what the message quotes is LaTeX. `formula`: LaTeX of an answer in LaTeX as it was understood, of a derivation
+    the step that does not hold; `lead` are words before it. `counts`: whether it was an attempt; what cannot be read is none.
     """
 
     task: str

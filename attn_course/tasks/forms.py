@@ -22,11 +22,9 @@ class AnswerError(Exception):
 def as_arrays(returned: Any, entry: str) -> tuple[np.ndarray, ...]:
     """Turn what a function returned into a tuple of float32-or-wider arrays.
 
-    `returned`: A NumPy array or scalar, a torch tensor, a Python float, or a tuple or list of these.
-
-    Returns `arrays`: copies; one for each returned item.
-
-    Raises AnswerError if an item is something else, or of a dtype that is not floating or narrower than float32.
+    `returned`: A NumPy array or scalar, a torch tensor, a Python float, or a tuple or list of these. Returns `arrays`: copies; one
+    for each returned item. Raises AnswerError if an item is something else, or of a dtype that is not floating or narrower than
+    float32.
     """
     if isinstance(returned, list):  # several results; only the judge knows whether there may be several
         with contextlib.suppress(AnswerError):

@@ -14,8 +14,6 @@ import numpy as np
 
 from attn_course import numbers
 from attn_course.changes import changes_text
-from attn_course.formulas import alike, unrelated
-from attn_course.formulas.givens import as_given
 from attn_course.formulas.retyped import is_written_down, retyped
 from attn_course.tasks.again import first_name
 from attn_course.tasks.cards import plain
@@ -82,8 +80,7 @@ _BENCHES: deque[Bench] = deque(maxlen=128)
 
 def text_problems(task: Task, labels: Sequence[str]) -> list[str]:
     """Its equation exists, every role in its texts names something, and none stands where none is read: in keys and titles."""
-    named = [*([task.equation] if task.equation else []), *task.must_use]
-    found = [numbers.unknown("eq", label, labels) for label in named if label not in labels]
+    found = [numbers.unknown("eq", task.equation, labels)] if task.equation and task.equation not in labels else []
     texts = [*task.hints, *(wrong.hint for wrong in task.wrong), *map(inspect.getsource, task.given)]
     for text in [*texts, inspect.getsource(task.broken) if task.broken else ""]:
         try:
@@ -131,10 +128,6 @@ def _given_problems(task: Task, cases: Sequence[Case]) -> list[str]:
         found.append(
             f"wanted each case to give {', '.join(task.symbols)} and what stands on the left side; got {', '.join(cases[0].inputs)}"
         )
-    drawn = {name: as_given(given) for name, given in cases[0].inputs.items() if name in task.must_use.values()}
-    others = unrelated(drawn, np.random.default_rng(0))
-    whole = [name for name, given in drawn.items() if not alike(given, others[name])]
-    found += [f"wanted the given {name}, which must be used, to be made of numbers that are not whole" for name in whole]
     if task.kind == "derivation" and looks(task.question, [task.question.frame])["ends"]:
         found.append("the first line of the answer is its last one, but for its spelling")
     return found

@@ -5,7 +5,6 @@ two ends that the learner sees too. It needs nothing of the course but formulas'
 that a confined process can load them alone.
 """
 
-import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from attn_course.formulas.compiled import Formula, with_runners
 from attn_course.formulas.errors import NOWHERE, Malformed
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.expressions import RELATIONS, SPLIT
-from attn_course.formulas.givens import Given, as_given, unrelated
+from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.read import read_expression
 from attn_course.formulas.relations import compare
 from attn_course.formulas.tree import FAMILY, Node, bound_by, bound_in, write
@@ -31,8 +30,6 @@ from attn_course.tasks.simplified import simplified
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
 MOST_TERMS = 20_000  # of one sum, for all values of the free indices together
-REDRAWN = 2  # cases in which a symbol gets other numbers
-CLEARLY = 1e-6  # a difference that is no rounding, in parts of the largest number
 LIMIT_S = 0.5  # of work, for all lines in all cases
 EQUALS = Node("relation", (), "=")
 CALCULUS = {"derivative": r"\partial", "at": r"\partial", "nabla": r"\nabla", "integral": r"\int"}  # what must be allowed by name
@@ -47,11 +44,9 @@ ALWAYS = ("tr",)  # an inner product of two matrices is written with it, or in a
 class Question:
     """What an answer is read and evaluated by: text only, so that it can be sent.
 
-    `entry`: its name, for messages.
-    `symbols`, `functions`: what may stand in it.
-    `left`: the left side of a formula, or where a derivation begins; `targets` are names in it that may not stand in the answer.
-    `goal`: where a derivation ends; "" for a formula.
-    `about`: the symbols of a derivation for which it is found out which steps rest on what they are.
+    `entry`: its name, for messages. `symbols`, `functions`: what may stand in it. `left`: the left side of a formula, or where a
+    derivation begins; `targets` are names in it that may not stand in the answer. `goal`: where a derivation ends; "" for a
+    formula.
     """
 
     entry: str
@@ -60,7 +55,6 @@ class Question:
     left: str
     targets: tuple[str, ...] = ()
     goal: str = ""
-    about: tuple[str, ...] = ()
 
     def line(self, number: int) -> str:
         """How a message calls a line of the answer."""
@@ -184,7 +178,7 @@ def evaluate(question: Question, lines: Sequence[str], cases: Sequence[Mapping[s
                     trees.append(question.read(text))
                 except Malformed as error:
                     return [Result(problem=f"{question.line(number)} cannot be read: {error}")] * len(cases)
-            facts = looks(question, trees) | {"rests": resting(question, trees, lines, cases)} if question.goal else None
+            facts = looks(question, trees) if question.goal else None
             return [replace(_evaluate(question, trees, lines, case), facts=facts) for case in cases]
     except TimeIsUp:
         return [Result(problem=f"{question.entry} takes too long to evaluate", timed_out=True)] * len(cases)
@@ -353,27 +347,6 @@ def looks(question: Question, trees: Sequence[Node]) -> dict[str, Any]:
         "ends": forms[-1] == goal or (told_apart and vocabulary(forms[-1]) <= vocabulary(goal)),
         "changed": [form not in simple[:number] for number, form in enumerate(simple) if number],
     }
-
-
-def resting(question: Question, trees: Sequence[Node], lines: Sequence[str], cases: Sequence[Mapping[str, Any]]) -> list[list[bool]]:
-    """Say for each symbol in `about` which steps rest on what it is: they are no longer true once it has other numbers."""
-    found = []
-    for name in question.about:
-        broken = np.zeros(len(trees) - 1, dtype=bool)
-        for case in cases[:REDRAWN]:
-            other = {**case, **unrelated({name: case[name]}, np.random.default_rng(0))}
-            if arrays := _evaluate(question, trees, lines, other).arrays:
-                broken |= [_differ(*pair) for pair in itertools.pairwise(arrays)]
-        found.append(broken.tolist())
-    return found
-
-
-def _differ(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two arrays differ by more than rounding can explain."""
-    if one.shape != other.shape:
-        return True
-    scale = float(np.abs(other[np.isfinite(other)]).max(initial=0.0)) or 1.0
-    return not np.allclose(one, other, rtol=0.0, atol=CLEARLY * scale, equal_nan=True)
 
 
 def vocabulary(tree: Node) -> set[str]:

@@ -44,10 +44,8 @@ class CheckFailed(AssertionError):
 def check(task_id: str, answer: Any) -> None:
     """Check an answer: show that it is right, else raise with the reason.
 
-    `answer`: the function, expression or number that the task asks for.
-
-    Raises CheckFailed if the answer is not right; the message names the mistake if it is a known one; ValueError if
-    there is no such task, or the record of the learner's progress is damaged.
+    `answer`: the function, expression or number that the task asks for. Raises CheckFailed if the answer is not right; the message
+    names the mistake if it is a known one; ValueError if there is no such task, or the record of the learner's progress is damaged.
 
     This check is advice to the learner. Marks for a class are given elsewhere, on fresh cases. What the answer itself
     prints is shown only when it fails, so that a forgotten `print` does not spoil what is stored. Where work/ cannot be
@@ -92,11 +90,8 @@ def assess(
 ) -> Verdict:
     """Run and judge an answer in this process.
 
-    `cells`: texts of the notebook's cells run so far, where forbidden calls are looked for.
-    `names`: the notebook's global names.
-    `seed`: draws the cases.
-    `time_limit_s`: longest time for one case, in seconds.
-    `expect`: as `judge` takes it.
+    `cells`: texts of the notebook's cells run so far, where forbidden calls are looked for. `names`: the notebook's global names.
+    `seed`: draws the cases. `time_limit_s`: longest time for one case, in seconds. `expect`: as `judge` takes it.
     """
     with quiet():  # also where a learner turned warnings into errors: neither our cases nor our answers are to raise
         return _assess(task, answer, cells, names, seed, time_limit_s, expect)

@@ -25,12 +25,9 @@ def course_root(start: Path | None = None) -> Path | None:
 def load(root: Path) -> dict[str, dict[str, Any]]:
     """Return what has been recorded in a course.
 
-    `root`: the course folder; the record is its work/.progress.json.
-
-    Returns `tasks`: by task id: passed, points and max_points of the best attempt, attempts, and the time of the last
-    one (UTC). Empty if nothing is recorded.
-
-    Raises ValueError if the record is damaged; it is never overwritten then.
+    `root`: the course folder; the record is its work/.progress.json. Returns `tasks`: by task id: passed, points and max_points of
+    the best attempt, attempts, and the time of the last one (UTC). Empty if nothing is recorded. Raises ValueError if the record is
+    damaged; it is never overwritten then.
     """
     path = root / "work" / PROGRESS
     if not path.exists():
@@ -49,8 +46,7 @@ def record(verdict: Verdict, root: Path) -> None:
 
     Kernels that record at the same moment take turns, so that no update is lost.
 
-    Raises ValueError if the record is damaged; OSError if it cannot be read or written: work/ is read-only, or the disk
-    is full.
+    Raises ValueError if the record is damaged; OSError if it cannot be read or written: work/ is read-only, or the disk is full.
     """
     with locked(root / "work" / LOCK, patience_s=PATIENCE_S):
         _add(verdict, root)

@@ -22,11 +22,10 @@ from attn_course.tasks.time_limit import TimeIsUp, time_limit
 class Reading:
     """An answer as it is understood; a notebook typesets it.
 
-    `lines`: LaTeX of each line, written back from what was read.
-    `parts`: LaTeX of each part of the last line, itself first, and what it is: a number, a row (1 x 3), a 3 x 5 matrix.
-    `sizes`: for which sizes the shapes are.
-    `problem`: why it could not be read to its end, with the place; "" if it could.
-    `steps`: whether the lines are those of a derivation. `in_parts`: whether parts are shown.
+    `lines`: LaTeX of each line, written back from what was read. `parts`: LaTeX of each part of the last line, itself first, and
+    what it is: a number, a row (1 x 3), a 3 x 5 matrix. `sizes`: for which sizes the shapes are. `problem`: why it could not be
+    read to its end, with the place; "" if it could. `steps`: whether the lines are those of a derivation. `in_parts`: whether parts
+    are shown.
     """
 
     lines: tuple[str, ...] = ()

@@ -41,9 +41,7 @@ def add_own(folder: Path) -> str:
 
     They make up a lesson behind all others, which is called like the folder and has no number. Adding it again changes nothing.
 
-    Returns the lesson's slug.
-
-    Raises OwnTasksError if there are none, or a name is one of the course's.
+    Returns the lesson's slug. Raises OwnTasksError if there are none, or a name is one of the course's.
     """
     folder = folder.resolve()
     slug, path = folder.name, folder / "tasks.py"

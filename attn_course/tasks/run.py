@@ -19,7 +19,6 @@ import numpy as np
 from attn_course.tasks.forbidden import UNLAUNCHED
 from attn_course.tasks.forms import AnswerError, as_arrays, evaluate_expression, evaluate_value, list_refused, named
 from attn_course.tasks.launches import counted_launches
-from attn_course.tasks.module_call import ModuleCall, call_module
 from attn_course.tasks.shapes import advice_on_shapes
 from attn_course.tasks.time_limit import TimeIsUp, time_limit
 
@@ -32,20 +31,14 @@ OURS = __file__.rpartition("run.py")[0]  # no line of the engine is the learner'
 class Call:
     """How a task's answer is put to a case: all that running it needs to know of the task, and nothing that helps to answer it.
 
-    `entry`: the answer's name, for messages. `kind`, `symbols`, `functions`, `module`: as `Task` has them. `forbid`: its rules.
+    `entry`: the answer's name, for messages. `kind`, `symbols`, `functions`: as `Task` has them. `forbid`: its rules.
     """
 
     entry: str
     kind: str
     symbols: Sequence[str] = ()
     functions: Sequence[str] = ()
-    module: ModuleCall | None = None
     forbid: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "Call":
-        """Return what `asdict` made plain data of."""
-        return cls(**{**data, "module": data["module"] and ModuleCall(**data["module"])})
 
     @property
     def wants_function(self) -> bool:
@@ -87,20 +80,16 @@ def run(
 ) -> list[Result]:
     """Put an answer through every case.
 
-    `answer`: the learner's function or module class (kinds write and repair), expression (derive) or value (predict,
-    figure).
-    `inputs`: for each case its inputs by name; functions receive them by position.
-    `call`: of the task.
-    `is_ours`: whether it is an answer of the task's own, which need not launch a kernel where a learner's must.
-    `time_limit_s`: longest time for one case, in seconds. A loop around a bare `except:`, or in compiled code, outlasts
-    it.
-
-    Returns `results`: one for each case. Nothing the answer does raises here, except an interrupt from the keyboard.
+    `answer`: the learner's function (kinds write and repair), expression (derive) or value (predict, figure). `inputs`: for each
+    case its inputs by name; functions receive them by position. `call`: of the task. `is_ours`: whether it is an answer of the
+    task's own, which need not launch a kernel where a learner's must. `time_limit_s`: longest time for one case, in seconds. A loop
+    around a bare `except:`, or in compiled code, outlasts it. Returns `results`: one for each case. Nothing the answer does raises
+    here, except an interrupt from the keyboard.
     """
     if answer is None or answer is Ellipsis:
         return [Result(problem=f"{call.entry} has no answer yet")] * len(inputs)
     if call.wants_function:
-        if call.module is None and not callable(answer):
+        if not callable(answer):
             return [Result(problem=f"{call.entry} must be a function; got {named(answer)}")] * len(inputs)
         ran: list[Result] = []
         for case in inputs:  # after a time-out the rest is not worth the wait
@@ -122,11 +111,11 @@ def run(
 
 
 def _run_function(function: Callable[..., Any], case: Mapping[str, Any], call: Call, is_ours: bool, time_limit_s: float) -> Result:
-    entry, module = call.entry, call.module
+    entry = call.entry
     given = copy.deepcopy(dict(case))
     try:
         with counted_launches() as count, quiet(), time_limit(time_limit_s):
-            returned = call_module(function, given, entry, module) if module else function(*given.values())
+            returned = function(*given.values())
             arrays = as_arrays(returned, entry)
     except AnswerError as error:
         return Result(problem=str(error))

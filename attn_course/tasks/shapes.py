@@ -17,8 +17,7 @@ DIAGONAL = re.compile(r"\bdiag\(")
 def advice_on_shapes(error: str, code: str) -> str:
     """Return advice on an error about shapes; "" if they tell nothing.
 
-    `error`: what NumPy said.
-    `code`: the learner's function from its first line to the one that failed.
+    `error`: what NumPy said. `code`: the learner's function from its first line to the one that failed.
     """
     if mismatch := MATMUL.match(error):
         rows, columns = mismatch.groups()

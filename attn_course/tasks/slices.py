@@ -41,9 +41,8 @@ class _Statement:
 class Cells:
     """The parsed cells of a notebook.
 
-    `trees`: one for each cell, empty where a cell does not parse.
-    `given`: what `statements` says of the exercise's own helper functions, which belong to no answer while they stand
-    unchanged.
+    `trees`: one for each cell, empty where a cell does not parse. `given`: what `statements` says of the exercise's own helper
+    functions, which belong to no answer while they stand unchanged.
     """
 
     def __init__(self, trees: Sequence[ast.Module], given: Mapping[frozenset[str], Sequence[str]] = MappingProxyType({})) -> None:
@@ -62,9 +61,8 @@ class Cells:
     def making(self, name: str, before: int) -> Slice:
         """Return what makes a name: the statements that bind it, and those that bind what they use, imports among them.
 
-        `before`: number of cells that have run when the name is looked at.
-
-        Returns `slice`: of a function that is defined again, only the last definition.
+        `before`: number of cells that have run when the name is looked at. Returns `slice`: of a function that is defined again,
+        only the last definition.
         """
         ran = [statement for statement in self._statements if statement.cell < before]
         imported = {name for statement in ran if statement.is_import for name in statement.binds}

@@ -24,10 +24,8 @@ BEHIND = "_behind_a_stub"  # where a stub of the grader's keeps the function tha
 def answer_source(answer: Any, entry: str, cells: Sequence[str], given: Collection[str] = ()) -> str:
     """Return the text that defines an answer, or "" if it cannot be found.
 
-    `cells`: texts of the cells run so far, the oldest first.
-    `given`: names of helper functions that belong to the exercise, not to the answer.
-
-    Returns `source`: Python text that parses: a function with the learner's functions it calls, or the cell that binds
+    `cells`: texts of the cells run so far, the oldest first. `given`: names of helper functions that belong to the exercise, not to
+    the answer. Returns `source`: Python text that parses: a function with the learner's functions it calls, or the cell that binds
     the name.
     """
     if inspect.isfunction(answer):
@@ -76,11 +74,9 @@ def import_what_is_named(source: str) -> None:
 def forbidden_calls(source: str, forbid: Sequence[str], names: Mapping[str, Any]) -> list[str]:
     """List the forbidden things that a text uses.
 
-    `forbid`: rules, as `tasks.forbidden` describes them.
-    `names`: the learner's global names, to see through `import torch.nn.functional as F`.
-
-    Returns `found`: as they stand in the source, sorted, each once; behind a name of the learner's own stands the
-    forbidden one.
+    `forbid`: rules, as `tasks.forbidden` describes them. `names`: the learner's global names, to see through
+    `import torch.nn.functional as F`. Returns `found`: as they stand in the source, sorted, each once; behind a name of the
+    learner's own stands the forbidden one.
     """
     methods = {rule[1:] for rule in forbid if rule.startswith(".")}
     packages = (*(rule[:-1] for rule in forbid if rule.endswith(".*")), *(THREADING if THREADS in forbid else ()))

@@ -42,8 +42,7 @@ class Outcome:
 def truths(task: Task, outcomes: Sequence[Outcome], at: int, *, guessed: bool = False) -> str:
     """Return the two or three most telling sentences about a wrong result, each after a blank.
 
-    `at`: number of the case shown.
-    `guessed`: whether a known mistake is named that it may be.
+    `at`: number of the case shown. `guessed`: whether a known mistake is named that it may be.
     """
     with np.errstate(all="ignore"):
         said = [one for one in _said(task, outcomes, at, guessed) if one]
@@ -63,7 +62,7 @@ def _function(task: Task, outcomes: Sequence[Outcome], at: int) -> Iterator[str]
     """Yield what is true of what a function returned, the most telling first."""
     shown, missed = outcomes[at], [outcome for outcome in outcomes if outcome.miss]
     item = shown.miss.item if shown.miss and shown.miss.item is not None else 0
-    it = _item_name(task, shown, item)
+    it = _item_name(shown, item)
     pairs = [Pair(one.case.inputs, one.got[item], one.wanted[item]) for one in missed if one.fits and not _agrees(one, item)]
     like = likeness(pairs, it, all_fail=len(pairs) == len(outcomes)) if all(one.fits for one in missed) else ""
     digits = "" if like else _digits(outcomes, at)
@@ -73,7 +72,7 @@ def _function(task: Task, outcomes: Sequence[Outcome], at: int) -> Iterator[str]
     if nan:
         yield f"It holds NaN: look for {NAN_FROM}."
     yield from (like, digits, place, rows)
-    yield _items(task, outcomes, at)
+    yield _items(outcomes, at)
     yield _cases(outcomes, at)
     if pairs and not (like or digits):
         yield _sums(pairs[0])
@@ -81,10 +80,8 @@ def _function(task: Task, outcomes: Sequence[Outcome], at: int) -> Iterator[str]
         yield _signs(pairs, "entry" if it == "it" else f"entry of {it.removesuffix(' of the tuple')}")
 
 
-def _item_name(task: Task, outcome: Outcome, item: int) -> str:
-    if len(outcome.wanted) == 1:
-        return "it"
-    return task.module.names(outcome.case.inputs, len(outcome.wanted))[item] if task.module else f"item {item} of the tuple"
+def _item_name(outcome: Outcome, item: int) -> str:
+    return "it" if len(outcome.wanted) == 1 else f"item {item} of the tuple"
 
 
 def _agrees(outcome: Outcome, *items: int) -> bool:
@@ -126,7 +123,7 @@ def _cases_named(names: Sequence[str]) -> str:
     return f"the case{'s' if len(names) > 1 else ''} {_listed([f'“{name}”' for name in names])}"
 
 
-def _items(task: Task, outcomes: Sequence[Outcome], at: int) -> str:
+def _items(outcomes: Sequence[Outcome], at: int) -> str:
     count = len(outcomes[at].wanted)
     if count == 1 or not all(outcome.fits for outcome in outcomes):
         return ""
@@ -137,7 +134,7 @@ def _items(task: Task, outcomes: Sequence[Outcome], at: int) -> str:
         return f"{'Neither' if count == 2 else 'None'} of its {count} results is right in every case."
     if len(right) == count - 1 and count > 2:
         return "Everything else that it returns is right."
-    names = [_item_name(task, outcomes[at], n).removesuffix(" of the tuple") for n in right]
+    names = [_item_name(outcomes[at], n).removesuffix(" of the tuple") for n in right]
     return begun(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} right in every case.")
 
 

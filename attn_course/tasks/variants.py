@@ -39,9 +39,7 @@ def question(task_id: str) -> tuple[Any, ...]:
 def figure_data(task_id: str) -> dict[str, Any]:
     """Return what the figure of a figure task is drawn from; the exercise passes it on to a function of `figures`.
 
-    Returns `data`: arguments of the figure, by name.
-
-    Raises ValueError if there is no such task, or it is not about a figure.
+    Returns `data`: arguments of the figure, by name. Raises ValueError if there is no such task, or it is not about a figure.
     """
     task = get_task(task_id).variant(student())
     if task.figure_data is None:

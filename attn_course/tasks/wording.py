@@ -27,8 +27,6 @@ def about_formula(task: Task, got: Sequence[np.ndarray], wanted: Sequence[np.nda
 def shown(task: Task, case: Case, miss: Miss) -> str:
     """Return where and by how much a result is off; never the right number where finding it is the task."""
     item = "" if miss.item is None else f"item {miss.item} of the tuple"
-    if task.module and miss.item is not None:
-        item = task.module.names(case.inputs, miss.items)[miss.item]
     if task.wants_latex and not miss.reason:
         at = Line(task.question, task.question.frame, case.inputs).positions(miss.index)
         got, wanted = told_apart(miss.got, miss.wanted)
@@ -36,7 +34,7 @@ def shown(task: Task, case: Case, miss: Miss) -> str:
         look = " That is no number: look for 0 / 0, inf - inf or 0 * inf." if task.question.goal and np.isnan(miss.got) else ""
         return f" {numbers}{f' at {at}' if at else ''}, for {case.name}.{look}"
     if miss.reason:
-        return f" Shape or form: {miss.reason.replace(f'item {miss.item} of the tuple', item)}."
+        return f" Shape or form: {miss.reason}."
     if task.kind in SECRET:
         place = f" Entry {miss.index[0]} is the first that is off." if miss.index else ""
         return f"{place} You gave {number(miss.got)}."

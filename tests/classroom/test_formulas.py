@@ -1,7 +1,5 @@
 """Answers in LaTeX in a class: taken from the learner's process as text, evaluated in another that knows no answer, judged here."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from attn_course.classroom.marks import Marked
 from attn_course.classroom.supervisor import Worker, WorkerGone
 from attn_course.tasks import assess, get_task
 from tests.classroom import notebooks
-from tests.tasks.toys import FORMULA, USING
+from tests.tasks.toys import FORMULA
 
 RIGHT = {
     "entropy-as-scores-sharpen": "my_cooling = " + repr(get_task("entropy-as-scores-sharpen").answer),
@@ -20,7 +18,6 @@ RIGHT = {
 LOST = (
     r"my_derivation = [r'\frac{e^{z_i + c}}{\sum_j e^{z_j + c}}', r'\frac{e^{z_i} e^c}{\sum_j e^{z_j}}', r'\frac{e^{z_i}}{\sum_j e^{z_j}}']"
 )
-ANOTHER_WAY = replace(USING, answer=[*USING.answer[1:], r"g_j s_j - s_j \sum_i g_i s_i"])  # gets there without J
 BOMBS = (
     r"\sum_{k=1}^{1000000000} k",
     r"\sum_{k=1}^{3} " * 50 + "p_{ij}",
@@ -102,15 +99,6 @@ def worker(grader):
     started = grader._workers.start(FORMULA_LIMITS, {"setup": [], "given": [], "forbid": []}, formulas=True)
     yield started
     grader._workers.end(started)
-
-
-def test_an_equation_that_must_be_used_is_looked_for_in_the_confined_process(grader, worker):
-    passed, _ = grader._judge_latex(USING, USING.answer, worker)
-    assert passed.points == USING.points
-    around, _ = grader._judge_latex(ANOTHER_WAY, ANOTHER_WAY.answer, worker)
-    assert around.points == 0
-    assert around.message == assess(ANOTHER_WAY, ANOTHER_WAY.answer).message
-    assert "none of its steps uses" in around.message
 
 
 def test_bombs_do_not_end_the_process_and_what_is_said_of_them_is_plain(grader, worker):
@@ -247,16 +235,14 @@ def test_answers_in_latex_are_not_judged_when_the_time_for_the_notebook_is_over(
 @pytest.mark.parametrize(
     "reply",
     [
-        {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": []}},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [], "rests": []}},
+        {"arrays": (np.ones(3),), "facts": {"begins": True, "ends": True, "changed": [True] * 3}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": []}},
         {"arrays": (np.ones(3),) * 4, "facts": 7},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3, "rests": []}},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": [[True] * 3]}},
-        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [True] * 3, "rests": [7]}},
+        {"arrays": (np.ones(3),) * 4, "facts": {"begins": True, "ends": True, "changed": [{}] * 3}},
         {"arrays": ("x",) * 4, "facts": None},
         {},
     ],
-    ids=["too few lines", "too few steps", "no facts", "strange facts", "too many rests", "strange rests", "text", "nothing"],
+    ids=["too few lines", "too few steps", "no facts", "strange facts", "text", "nothing"],
 )
 def test_what_comes_back_in_no_form_gets_nothing(grade, monkeypatch, reply):
     hear = Worker.hear

@@ -5,12 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
 from attn_course.experiments import smollm2
 from attn_course.lessons.absorption import experiments_smollm2 as gauges
-from attn_course.lessons.absorption import experiments_smollm2_latent as latent
-from attn_course.lessons.linear import experiments_smollm2 as linear
 from attn_course.lessons.long_context import experiments_smollm2 as windows
 from attn_course.lessons.long_context import experiments_smollm2_caches as caches
 from attn_course.lessons.long_context import experiments_smollm2_selection as selection
@@ -93,17 +90,6 @@ def test_other_heads_come_from_the_same_layers_and_are_other_ones():
     assert smollm2.others(heads, 1) == smollm2.others(heads, 1)
 
 
-def test_singular_values_of_a_product_are_those_of_the_dense_matrix():
-    left, right = normal(23, 5), normal(23, 5, seed=6)
-    wanted = np.linalg.svd((left @ right.T).numpy(), compute_uv=False)[:5]
-    np.testing.assert_allclose(gauges.singular_values(left, right), wanted)
-
-
-def test_the_effective_rank_counts_equal_directions():
-    assert gauges.effective_rank(torch.tensor([3.0, 3.0, 3.0, 0.0])) == pytest.approx(3.0)
-    assert gauges.effective_rank(torch.tensor([2.0, 1.0])) == pytest.approx(math.exp(-0.8 * math.log(0.8) - 0.2 * math.log(0.2)))
-
-
 @pytest.mark.parametrize("kind", gauges.GAUGES)
 def test_a_gauge_keeps_scores_and_only_the_commuting_one_keeps_them_rotated(kind):
     query, key, matrix = normal(5, 64), normal(5, 64, seed=6), gauges.gauge(kind, generator()).double()
@@ -116,18 +102,6 @@ def test_a_gauge_keeps_scores_and_only_the_commuting_one_keeps_them_rotated(kind
 
     scores, others = rotated(query) @ rotated(key).T, rotated(changed[0]) @ rotated(changed[1]).T
     assert ((scores - others).abs().max() < 1e-9) == (kind == gauges.GAUGES[0])
-
-
-def test_keys_on_few_directions_lose_what_the_other_singular_values_hold():
-    key = normal(3, 13, 5)
-    rows = latent.side_by_side(key)
-    assert torch.equal(rows[7], torch.cat([key[0, 7], key[1, 7], key[2, 7]]))
-    basis = latent.principal(rows[1:])
-    near = latent.side_by_side(latent.on_directions(key, basis, 4))
-    left_out = np.linalg.svd((rows[1:] - rows[1:].mean(0)).numpy(), compute_uv=False)[4:]
-    np.testing.assert_allclose((near - rows).square().sum(), np.square(left_out).sum())
-    assert torch.equal(near[0], rows[0])
-    torch.testing.assert_close(latent.on_directions(key, basis, 12), key)
 
 
 @pytest.mark.parametrize(("bits", "axis"), [(2, -1), (4, -2), (8, -1)])
@@ -194,27 +168,6 @@ def test_a_writer_with_all_in_view_and_one_in_a_wide_window_write_the_same(netwo
     assert torch.equal(texts[0], texts[1])
     assert torch.equal(texts[0], texts[2])
     assert (texts[:, 4:] > 2).all()
-
-
-def test_exp_without_the_maximum_is_the_softmax_and_a_plain_mean_a_mean():
-    query, key, value = (normal(2, 7, 64, seed=seed) for seed in (5, 6, 7))
-    torch.testing.assert_close(
-        linear.weighted(query, key, value, linear.plain_exp(torch.float64)), scaled_dot_product_attention(query, key, value, is_causal=True)
-    )
-    mean = linear.weighted(query, key, value, linear.all_alike)
-    torch.testing.assert_close(mean[1, 4], value[1, :5].mean(0), rtol=1e-6, atol=1e-6)
-
-
-def test_features_are_elu_and_one_of_rows_scaled_like_the_scores():
-    query, key = normal(2, 7, 64), normal(2, 7, 64, seed=6)
-    rows = [rows.numpy() / 8**0.5 for rows in (query[0, 3], key[0, 2])]
-    phi = [np.where(row > 0, row + 1, np.exp(np.minimum(row, 0))) for row in rows]
-    assert float(linear.of_features(query, key)[0, 3, 2]) == pytest.approx(phi[0] @ phi[1])
-
-
-def test_float16_holds_exp_up_to_the_limit_that_is_counted_against():
-    limit = torch.tensor([linear.LARGEST_IN_FLOAT16 - 0.01, linear.LARGEST_IN_FLOAT16 + 0.01])
-    assert limit.half().exp().isfinite().tolist() == [True, False]
 
 
 @pytest.mark.parametrize("visible", [0, 1])

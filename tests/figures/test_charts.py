@@ -129,13 +129,6 @@ def test_nothing_is_clipped(shown, draw):
     assert len(shown.picture.svg) < 60_000
 
 
-def test_curves_keep_the_colour_of_their_role(shown):
-    figures.lines([0, 1], {"query": [0, 1], "key": [1, 0]}, colors={"query": palette.QUERY, "key": palette.KEY}, **WORDS, **AXES)
-    pixels = on_page(shown.pixels)
-    assert share_of(pixels, palette.QUERY) > 0.001
-    assert share_of(pixels, palette.KEY) > 0.001
-
-
 def test_names_at_the_ends_are_pushed_apart_but_keep_their_order():
     moved = spread_apart([0.9, 0.5, 0.5, 0.52, 0.1], 0.1)
     assert np.diff(np.sort(moved)).min() >= 0.0999

@@ -61,6 +61,3 @@ def test_every_array_is_drawn_with_its_cells_and_copies_and_only_the_call_is_lit
     lit = [shape.get("fill") for shape in grids if shape.get("class").endswith("attn-lit")]
     assert len(lit) == in_heads
     assert [sum(role in fill for fill in lit) for role in ("query", "key", "value", "scores", "weights", "ink")] == [2] * 6
-    shown.clear()
-    whole = drawn_layer(shown, 3, 5, 6, 2, "whole")
-    assert not [shape for shape in whole.iter() if shape.get("class") == "attn-matrix attn-unlit"]

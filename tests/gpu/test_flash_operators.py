@@ -62,23 +62,6 @@ class TestInterpreted:
         (wanted,) = torch.autograd.grad(scores.logsumexp(-1).sum(), query)
         torch.testing.assert_close(d_query, wanted)
 
-    def test_the_fused_softmax_is_that_of_torch_with_its_gradient(self):
-        from attn_course.gpu.softmax import fused_softmax
-
-        scores = (torch.randn(3, 5, 37, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 30).requires_grad_()
-        torch.testing.assert_close(fused_softmax(scores), scores.softmax(-1))
-        upstream = torch.randn(3, 5, 37, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-        wanted = torch.autograd.grad(scores.softmax(-1), scores, upstream)
-        torch.testing.assert_close(torch.autograd.grad(fused_softmax(scores), scores, upstream), wanted)
-
-    def test_the_fused_softmax_of_nothing_is_zero(self):
-        from attn_course.gpu.softmax import fused_softmax
-
-        assert fused_softmax(torch.tensor([[-torch.inf] * 3, [0.0, -torch.inf, 0.0]])).tolist() == [[0, 0, 0], [0.5, 0, 0.5]]
-        assert fused_softmax(torch.zeros(0, 3)).shape == (0, 3)
-        with pytest.raises(ValueError, match=r"the last of at most 65536; got shape \(2, 70000\)"):
-            fused_softmax(torch.zeros(2, 70000))
-
 
 def run(program: str, **environment: str) -> str:
     """What a fresh Python prints."""

@@ -71,10 +71,7 @@ ROOMS = {
 WORKER_HALF = (  # what runs a learner's code knows no answer: these files import but each other and WORKER_NEEDS
     f"{COURSE}.checking.magics",
     *(f"{COURSE}.classroom.{name}" for name in ("protocol", "sandbox", "stubs", "worker", "fork_server")),
-    *(
-        f"{COURSE}.tasks.{name}"
-        for name in ("forbidden", "forms", "launches", "module_call", "run", "shapes", "slices", "source", "time_limit")
-    ),
+    *(f"{COURSE}.tasks.{name}" for name in ("forbidden", "forms", "launches", "run", "shapes", "slices", "source", "time_limit")),
 )
 FORMULA_HALF = (  # what evaluates a learner's LaTeX knows none either
     f"{COURSE}.classroom.formula_worker",

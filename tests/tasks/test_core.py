@@ -7,7 +7,7 @@ import sympy
 
 from attn_course import numbers
 from attn_course.tasks import Verdict, Wrong
-from tests.tasks.toys import DERIVATION, DERIVE, FIGURE, FORMULA, PREDICT, REPAIR, USING, WRITE, changed
+from tests.tasks.toys import DERIVATION, DERIVE, FIGURE, FORMULA, PREDICT, REPAIR, WRITE, changed
 
 
 def test_the_ok_line_is_fixed_and_counts_cases_and_points():
@@ -115,8 +115,6 @@ THREE = [Wrong(name, lambda: 0.0, f"hint {name}") for name in "abc"]
         (FORMULA, {"symbols": ()}, "symbols if"),
         (FORMULA, {"answer": abs}, "an answer in LaTeX"),
         (FORMULA, {"given": (abs,)}, "no helper functions"),
-        (FORMULA, {"must_use": {"softmax-jacobian": "p"}}, "equations to use only if it is a derivation"),
-        (USING, {"must_use": {"softmax-jacobian": "K"}}, "equations to use that are about its symbols"),
         (DERIVATION, {"answer": DERIVATION.answer[::3]}, "lines from the start to the goal"),
         (WRITE, {"variants": [{"T": 1}]}, "variants only if it is a predict or a figure task"),
         (PREDICT, {"variants": [{"T": 1}, {"w": 1}]}, "variants of the same names"),

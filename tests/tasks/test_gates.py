@@ -8,7 +8,7 @@ import torch
 
 from attn_course.tasks import Case, Wrong, gates
 from attn_course.tasks.core import at_sizes
-from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, RETYPED, USING, WRITE, changed
+from tests.tasks.toys import ALL, DERIVATION, FORMULA, LATEX, PAIR, PREDICT, REPAIR, RETYPED, WRITE, changed
 
 LABELS = ["softmax", "softmax-jacobian"]
 
@@ -211,14 +211,6 @@ def test_what_a_formula_is_to_equal_is_not_the_answer_typed_again():
     assert problem.startswith("wanted cases=at_sizes(...)")
     asked_again = changed(FORMULA, left=r"p_{ij} g_{ij} - p_{ij} \delta_i")
     assert "to write it again is an answer" in gates.retyping_problems(asked_again)[0]
-
-
-def test_an_equation_to_use_exists_and_is_about_a_symbol_that_can_have_other_numbers():
-    assert gates.text_problems(changed(USING, must_use={"softmaxx": "J"}), LABELS) == ["there is no equation 'softmaxx'; is it softmax?"]
-    whole = changed(DERIVATION, must_use={"softmax": "c"}, cases=lambda rng: [Case("one", z=rng.normal(size=3), c=2.0)])
-    assert gates.case_problems(whole) == ["wanted the given c, which must be used, to be made of numbers that are not whole"]
-    (said, *_) = gates.wrong_answer_problems(changed(USING, must_use={"softmax": "g"}))
-    assert said.startswith("its own answer is refused: my_derivation gets there, but none of its steps uses ")
 
 
 def test_an_answer_in_latex_that_is_wrong_and_a_mistake_that_is_right_are_reported():

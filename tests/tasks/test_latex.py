@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from attn_course.formulas import column, derivative, vector
-from attn_course.numbers import eq
 from attn_course.tasks import Wrong, assess, get_task, latex, mending, progress
 from attn_course.tasks.cards import plain, rich
 from attn_course.tasks.core import at_sizes
@@ -21,7 +20,7 @@ from attn_course.tasks.latex import Question, answered, evaluate, normal, on_one
 from attn_course.tasks.mending import search
 from attn_course.tasks.reading import _read
 from attn_course.tasks.slips import slip
-from tests.tasks.toys import DERIVATION, FORMULA, USING, changed
+from tests.tasks.toys import DERIVATION, FORMULA, changed
 
 START, SPLIT, OUT, GOAL = DERIVATION.answer
 MOST_CALLS = 900_000
@@ -372,45 +371,6 @@ def test_a_derivation_begins_ends_and_takes_steps_as_it_is_asked_to():
         assert said(DERIVATION, [START, idle.format(f"({START})"), GOAL]).message == few
 
 
-# --- an equation that must be used -----------------------------------------------------------------------
-
-TO_GOAL = USING.answer[1:]
-DETOUR = r"\sum_i g_i J_{ij} \frac{s_j}{s_j}"
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        USING.answer,
-        [USING.answer[0], USING.answer[3], USING.answer[2]],
-        [r"\sum_k J_{kj} g_k", r"\sum_k s_k (\delta_{kj} - s_j) g_k", *TO_GOAL],
-        [USING.answer[0], r"\sum_i g_i (J_{ij} + s_i s_j) - \sum_i g_i s_i s_j", *TO_GOAL],
-    ],
-    ids=range(1, 5),
-)
-def test_a_step_that_rests_on_what_a_symbol_is_uses_its_equation_in_any_spelling(lines):
-    verdict = assess(USING, lines)
-    assert verdict.passed, verdict.message
-
-
-def test_a_derivation_that_gets_there_without_an_equation_says_which():
-    task = changed(USING, answer=[*TO_GOAL, r"\sum_i g_i s_i \delta_{ij} - s_j \sum_i g_i s_i"])
-    rest = "each would be as true if `J` were made of other numbers"
-    words = f"my_derivation gets there, but none of its steps uses {eq('softmax-jacobian')}: {rest}"
-    assert said(task, task.answer).message == words
-    around = [TO_GOAL[0], TO_GOAL[0] + " + J_{jj} - J_{jj}", *task.answer[1:]]  # the symbol stands there, and no step rests on it
-    assert said(task, around).message == words
-    assert said(task, around).counts
-    through = [TO_GOAL[0], r"\sum_i g_i J_{ij}", *task.answer[1:]]
-    assert assess(task, through).passed
-
-
-def test_a_step_that_is_true_of_any_numbers_rests_on_nothing():
-    case = USING.blank(USING.cases(np.random.default_rng(1)))
-    (first, *_) = evaluate(USING.question, [USING.answer[0], DETOUR, *TO_GOAL], case)
-    assert first.facts["rests"] == [[False, True, False, False]]
-
-
 @pytest.mark.parametrize(
     ("task", "form", "said"),
     [
@@ -611,7 +571,3 @@ def test_a_derivative_of_another_kind_of_given_is_sent_whole():
     given = derivative(np.exp, np.arange(3.0))
     again = unpacked(packed("J", given))
     assert (again.form, again.noise, again.start) == (given.form, given.noise, 1)
-
-
-def test_the_card_of_a_derivation_says_what_it_must_use():
-    assert USING.card.endswith(f"sums with indices of their own. Its steps use {eq('softmax-jacobian')}.")

@@ -174,39 +174,6 @@ DERIVATION = Task(
 )
 
 
-def _loss(rng, n):
-    """A loss g . s of softmax s, whose slopes by the scores z are wanted; J are the slopes of s, by differences."""
-    z, g = rng.normal(size=n), rng.normal(size=n)
-
-    def softmax(z):
-        return np.exp(z) / np.exp(z).sum()
-
-    return {"g": g, "s": softmax(z), "J": derivative(softmax, z)}
-
-
-USING = Task(
-    id="slope-of-a-loss",
-    title="Slope of a loss",
-    entry="my_derivation",
-    kind="derivation",
-    symbols=("g", "s", "J"),
-    cases=at_sizes("n", _loss),
-    least_steps=2,
-    must_use={"softmax-jacobian": "J"},
-    answer=[
-        r"\sum_i g_i J_{ij}",
-        r"\sum_i g_i s_i (\delta_{ij} - s_j)",
-        r"g_j s_j - \sum_i g_i s_i s_j",
-        r"s_j (g_j - \sum_i g_i s_i)",
-    ],
-    wrong=[
-        Wrong("only the diagonal", r"g_j s_j (1 - s_j)", "every weight changes"),
-        Wrong("the sum forgotten", r"g_j s_j", "the sum beneath changes too"),
-        Wrong("plus", r"s_j (g_j + \sum_i g_i s_i)", "minus"),
-    ],
-    **COMMON,
-)
-
 ALL = (WRITE, PAIR, DERIVE, PREDICT, REPAIR, FIGURE)
 
 
@@ -218,7 +185,7 @@ def _typed_again(rng, n, m):
 
 RETYPED = replace(FORMULA, cases=at_sizes("n m", _typed_again))  # judges its answer by the answer itself
 
-LATEX = (FORMULA, DERIVATION, USING)
+LATEX = (FORMULA, DERIVATION)
 
 
 def changed(task, **fields):

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from attn_course.figures.diagram import Area, Diagram, Point, publish_diagram
 
 MOST = {"batch": 3, "tokens": 5, "d_model": 9, "n_heads": 3}
-LIT = ("attend", "whole")
 LEFT, SPINE, RIGHT = 48.0, 256.0, 464.0  # the three columns
 LARGEST, MATRIX = 9.0, 30.0  # the largest side of a cell, and of a matrix of weights
 BETWEEN, BEHIND, AROUND = 10.0, 3.0, 5.0  # heads; the sentences of a batch; the frame and its heads
@@ -18,23 +17,21 @@ SQUARE = ("batch", "n_heads", "tokens", "tokens")
 MIXER = ("d_model", "d_model")
 
 
-def layer_tensors(batch: int, tokens: int, d_model: int, n_heads: int, lit: str = "attend") -> None:
+def layer_tensors(batch: int, tokens: int, d_model: int, n_heads: int) -> None:
     """Show a layer of self-attention from its input to its output, with the shape of every array and the code of every step.
 
-    `batch`, `tokens`, `d_model`, `n_heads`: sentences, words of each, features, and heads that share the features: at most 3, 5,
-    9 and 3. `lit`: "attend", the call between the heads' queries, keys and values and their outputs, or "whole". Raises
-    ValueError if a number is out of range, the heads do not share the features evenly, or there is no such part.
+    The call between the heads' queries, keys and values and their outputs is lit. `batch`, `tokens`, `d_model`, `n_heads`: sentences,
+    words of each, features, and heads that share the features: at most 3, 5, 9 and 3. Raises ValueError if a number is out of range,
+    or the heads do not share the features evenly.
     """
     for name, count in zip(MOST, (batch, tokens, d_model, n_heads), strict=True):
         if not 1 <= count <= MOST[name]:
             raise ValueError(f"{name} must be from 1 to {MOST[name]}; got {count}")
     if d_model % n_heads:
         raise ValueError(f"d_model must be a multiple of n_heads; got {d_model} and {n_heads}")
-    if lit not in LIT:
-        raise ValueError(f"lit must be one of {', '.join(LIT)}; got {lit!r}")
     sizes = {"batch": batch, "tokens": tokens, "d_model": d_model, "n_heads": n_heads, "d_k": d_model // n_heads}
-    drawing = Diagram(f"layer-{lit}-{batch}-{tokens}-{d_model}-{n_heads}", 652, 1079)
-    _draw(_Sheet(drawing, sizes, _cell(sizes), around_lit=lit == "whole"))
+    drawing = Diagram(f"layer-attend-{batch}-{tokens}-{d_model}-{n_heads}", 652, 1079)
+    _draw(_Sheet(drawing, sizes, _cell(sizes)))
     flat, by_head, square, mixer = (f"{_letters(shape)} = {_numbers(shape, sizes)}" for shape in (FLAT, BY_HEAD, SQUARE, MIXER))
     into, back = "".join(_split(sizes)), "".join(_merge(sizes))
     caption = (
@@ -59,7 +56,6 @@ class _Sheet(NamedTuple):
     drawing: Diagram
     sizes: Mapping[str, int]
     cell: float
-    around_lit: bool
 
     @property
     def reach(self) -> float:
@@ -71,11 +67,11 @@ class _Sheet(NamedTuple):
         x, y = centre
         rows, columns = self.sizes["tokens"], self.sizes["d_model"]
         front = Area(x, y, columns * self.cell, rows * self.cell)
-        self._copies(front, role, self.around_lit)
+        self._copies(front, role, lit=False)
         for block in range(blocks):
             left = x + (block - (blocks - 1) / 2) * front.width / blocks
-            self.drawing.matrix((left, y), rows, columns // blocks, cell=self.cell, role=role, lit=self.around_lit)
-        self._name(name, FLAT, (front.right[0] + self.reach + BESIDE, y), self.around_lit)
+            self.drawing.matrix((left, y), rows, columns // blocks, cell=self.cell, role=role, lit=False)
+        self._name(name, FLAT, (front.right[0] + self.reach + BESIDE, y), lit=False)
         return front
 
     def under(self, front: Area) -> Point:
@@ -102,9 +98,9 @@ class _Sheet(NamedTuple):
         x, y = wire
         features = self.sizes["d_model"]
         cell = min(0.6 * LARGEST, MATRIX / features)
-        area = self.drawing.matrix((x + 18 + features * cell / 2, y), features, features, cell=cell, lit=self.around_lit)
-        self.drawing.wire(wire, area.left, lit=self.around_lit)
-        self._name(name, MIXER, (area.right[0] + BESIDE, y), self.around_lit)
+        area = self.drawing.matrix((x + 18 + features * cell / 2, y), features, features, cell=cell, lit=False)
+        self.drawing.wire(wire, area.left, lit=False)
+        self._name(name, MIXER, (area.right[0] + BESIDE, y), lit=False)
 
     def code(self, at: Point, *lines: str, lit: bool = True) -> None:
         """Write lines of code to the right of an arrow; the first has its baseline at `at`."""
@@ -125,7 +121,7 @@ class _Sheet(NamedTuple):
 
 
 def _draw(sheet: _Sheet) -> None:
-    drawing, lit, n_heads = sheet.drawing, sheet.around_lit, sheet.sizes["n_heads"]
+    drawing, n_heads = sheet.drawing, sheet.sizes["n_heads"]
     x = sheet.flat("x", (SPINE, 36))
     drawing.panel(Area(326, 550.5, 648, 453))
     drawing.text((20, 737), "your call:", anchor="start")
@@ -133,13 +129,13 @@ def _draw(sheet: _Sheet) -> None:
     split = {}
     for column, letter, role in ((LEFT, "Q", "query"), (RIGHT, "V", "value"), (SPINE, "K", "key")):
         whole = sheet.flat(letter, (column, 232), role, blocks=n_heads)
-        drawing.arrow(sheet.under(x), *(() if column == SPINE else ((SPINE, 86), (column, 86))), whole.top, lit=lit)
+        drawing.arrow(sheet.under(x), *(() if column == SPINE else ((SPINE, 86), (column, 86))), whole.top, lit=False)
         sheet.matrix(f"w_{role}", (column, 130))
-        sheet.code((column, 186), f"x @ w_{role}", lit=lit)
+        sheet.code((column, 186), f"x @ w_{role}", lit=False)
         split[letter] = sheet.heads(letter.lower(), (column, 366), role, BY_HEAD)
-        drawing.arrow(sheet.under(whole), split[letter].top, lit=lit)
+        drawing.arrow(sheet.under(whole), split[letter].top, lit=False)
         first, then = _split(sheet.sizes)
-        sheet.code((column, 292), letter + first, then, lit=lit)
+        sheet.code((column, 292), letter + first, then, lit=False)
     scores = sheet.heads("scores", (SPINE, 496), "scores", SQUARE)
     drawing.wire(split["Q"].bottom, (LEFT, 412), (SPINE, 412), (SPINE, 426))
     drawing.arrow(split["K"].bottom, scores.top)
@@ -153,13 +149,13 @@ def _draw(sheet: _Sheet) -> None:
     drawing.arrow(weights.bottom, heads.top)
     sheet.code((SPINE, 685), "weights @ v")
     merged = sheet.flat("merged", (SPINE, 860), "output", blocks=n_heads)
-    drawing.arrow(heads.bottom, merged.top, lit=lit)
+    drawing.arrow(heads.bottom, merged.top, lit=False)
     first, then = _merge(sheet.sizes)
-    sheet.code((SPINE, 798), "heads" + first, then, lit=lit)
+    sheet.code((SPINE, 798), "heads" + first, then, lit=False)
     output = sheet.flat("output", (SPINE, 1041), "output")
-    drawing.arrow(sheet.under(merged), output.top, lit=lit)
+    drawing.arrow(sheet.under(merged), output.top, lit=False)
     sheet.matrix("w_output", (SPINE, 939))
-    sheet.code((SPINE, 995), "merged @ w_output", lit=lit)
+    sheet.code((SPINE, 995), "merged @ w_output", lit=False)
 
 
 def _cell(sizes: Mapping[str, int]) -> float:

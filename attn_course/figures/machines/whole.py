@@ -92,11 +92,10 @@ PLACES = {
 def machine(name: str, sizes: Mapping[str, int] | None = None, links: Mapping[str, tuple[str, str]] | None = None) -> None:
     """Show the machine with one part lit.
 
-    `name`: a part ("scores"), or what several parts make: "attention", "whole". `sizes`: T, d_model, d_k, d_v and H of the
-    reader's example, each from 1 to 12; matrices have as many cells. A size that is not given is drawn as some small number and
-    not named in the caption. `links`: for each of the `PLACES` that can be clicked, the address of a page and what it is called.
-
-    Raises ValueError if there is no such part, size or place, or a size is out of range.
+    `name`: a part ("scores"), or what several parts make: "attention", "whole". `sizes`: T, d_model, d_k, d_v and H of the reader's
+    example, each from 1 to 12; matrices have as many cells. A size that is not given is drawn as some small number and not named in
+    the caption. `links`: for each of the `PLACES` that can be clicked, the address of a page and what it is called. Raises
+    ValueError if there is no such part, size or place, or a size is out of range.
     """
     publish_diagram(machine_drawing(name, sizes, links))
 

@@ -106,12 +106,10 @@ TRAINED_RANKS = RANKS[:3]
 def circuits(seed: int, trained_ranks: Sequence[int] = TRAINED_RANKS, steps: int = STEPS) -> dict[str, Any]:
     """Train a head, change its gauge, and use parts of its bilinear form.
 
-    `seed`: of the first weights and of the tokens.
-
-    Returns "form" (names x names, with the scale) and "map" (features x colours): the QK and OV circuits. "w_query" and "w_key"
-    of the names as trained and in the "other gauge". "told": shares told right, by what stands for the form. "balance": by gauge.
-    "truncated" and "trained": shares told right by rank: cut from the trained form, RANKS, or trained at that width,
-    `trained_ranks`.
+    `seed`: of the first weights and of the tokens. Returns "form" (names x names, with the scale) and "map" (features x colours):
+    the QK and OV circuits. "w_query" and "w_key" of the names as trained and in the "other gauge". "told": shares told right, by
+    what stands for the form. "balance": by gauge. "truncated" and "trained": shares told right by rank: cut from the trained form,
+    RANKS, or trained at that width, `trained_ranks`.
     """
     with torch.enable_grad():
         model = train_asker(NAMES, seed, steps)

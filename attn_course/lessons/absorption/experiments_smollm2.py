@@ -1,54 +1,18 @@
-"""Lesson absorption: the matrices of a real language model: how many directions its heads use, and which changes of gauge it survives."""
+"""Lesson absorption: which changes of gauge a real language model survives."""
 
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from attn_course.experiments.core import Experiment
-from attn_course.experiments.smollm2 import BY_TEXT, D_K, GROUP, HEADS, LAYERS, logits, model, perplexity, tokens
+from attn_course.experiments.smollm2 import BY_TEXT, D_K, GROUP, HEADS, LAYERS, logits, perplexity, tokens
 from attn_course.modules.hooks import Hook
 
 LENGTH = 256
 GAUGES = ("pairs turned and stretched", "each pair by any matrix", "orthogonal", "any")
 DRAWS = 2  # of each kind of gauge, for each text
-
-
-def singular_values(left: Tensor, right: Tensor) -> Tensor:
-    """Return the singular values of left @ right.T, (d_model, d_k) each, but for zeros; in float64."""
-    triangles = [torch.linalg.qr(matrix.double()).R for matrix in (left, right)]
-    return torch.linalg.svdvals(triangles[0] @ triangles[1].T)
-
-
-def effective_rank(singular: Tensor) -> float:
-    """Return e to the entropy of the squares' shares: r for r equal ones."""
-    shares = singular.square() / singular.square().sum()
-    return float(torch.special.entr(shares).sum().exp())
-
-
-def of_all_heads() -> dict[str, list[list[float]]]:
-    """Return the effective ranks of W_Q W_K^T and W_V W_O for each layer and head, the gain of the norm included."""
-    found: dict[str, list[list[float]]] = {"W_Q W_K^T": [], "W_V W_O": []}
-    for number in LAYERS:
-        layer = model().layer(number)
-        gain = torch.from_numpy(layer.gain)[:, None]
-        query, key, value = ((gain * torch.from_numpy(matrix)).split(D_K, dim=1) for matrix in (layer.w_query, layer.w_key, layer.w_value))
-        output = torch.from_numpy(layer.w_output).split(D_K, dim=0)
-        pairs = {
-            "W_Q W_K^T": [singular_values(query[head], key[head // GROUP]) for head in HEADS],
-            "W_V W_O": [singular_values(value[head // GROUP], output[head].T) for head in HEADS],
-        }
-        for name, rows in pairs.items():
-            found[name].append([round(effective_rank(row), 1) for row in rows])
-    return found
-
-
-def of_random_ones(seed: int, count: int) -> list[float]:
-    """Return the effective ranks of products of random matrices of the same shape."""
-    random = torch.Generator().manual_seed(seed)
-    return [round(effective_rank(singular_values(*(torch.randn(2, 576, D_K, generator=random) / math.sqrt(576)))), 2) for _ in range(count)]
 
 
 def gauge(kind: str, random: torch.Generator) -> Tensor:
@@ -116,40 +80,5 @@ def quick(seed: int) -> dict[str, bool]:
     return {"pairs turned and stretched: no change": changes[0] < 0.01, "orthogonal: another model": changes[1] > 1.0}
 
 
-def run_ranks(seed: int, count: int = 20) -> dict[str, Any]:
-    """Measure all heads, and random matrices with this seed."""
-    heads, random = of_all_heads(), of_random_ones(seed, count)
-    quantiles = {name: np.quantile(rows, (0, 0.1, 0.5, 0.9, 1)).round(1).tolist() for name, rows in heads.items()}
-    return {
-        "least, tenth, half, nine tenths, largest": quantiles,
-        "random matrices": random,
-        "by layer and head": heads if not seed else {},
-    }
-
-
-def conclude_ranks(found: dict[str, Any]) -> dict[str, bool]:
-    """Say what holds for every draw of random matrices."""
-    least, most = min(found["random matrices"]), max(found["random matrices"])
-    forms, maps = found["least, tenth, half, nine tenths, largest"].values()
-    return {
-        "random matrices of this shape: above 56": least > 56.0,
-        "W_Q W_K^T: every head below": forms[4] < least,
-        "half of the heads below 45": forms[2] < 45.0,
-        "W_V W_O: half of the heads above 45": maps[2] > 45.0,
-        "and some above every random one": maps[4] > most,
-    }
-
-
-def quick_ranks(seed: int) -> dict[str, bool]:
-    """Say of one head and one pair of random matrices what holds there."""
-    layer, head = 13, 8
-    own = model().layer(layer)
-    gain = torch.from_numpy(own.gain)[:, None]
-    query = gain * torch.from_numpy(own.w_query).split(D_K, dim=1)[head]
-    key = gain * torch.from_numpy(own.w_key).split(D_K, dim=1)[head // GROUP]
-    return {"below a random one": effective_rank(singular_values(query, key)) < of_random_ones(seed, 1)[0]}
-
-
 SMOLLM2 = Experiment("results/smollm2.json", run, conclude, quick, seeds=BY_TEXT, needs_model=True)
-RANKS = Experiment("results/smollm2_ranks.json", run_ranks, conclude_ranks, quick_ranks, needs_model=True)
-EXPERIMENTS = [SMOLLM2, RANKS]
+EXPERIMENTS = [SMOLLM2]

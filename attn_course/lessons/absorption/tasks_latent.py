@@ -284,21 +284,19 @@ all new: 7 7 11 6 4
         Divide by `np.sqrt(query.shape[1] + query_rope.shape[1])`.
     """,
     why="""
-        (1) A rotation of lifted queries and latent vectors is no rotation of queries and keys, {eq}`rope-blocks-absorption`: the content
-        has
-        no positions. (2) Absorbing changes how the score is computed, not how many terms it had.
+        (1) A rotation of lifted queries and latent vectors is no rotation of queries and keys, {eq}`rope-blocks-absorption`: the
+        content has no positions. (2) Absorbing changes how the score is computed, not how many terms it had.
     """,
 )
 def decoupled_scores(query, query_rope, latent, key_rope, w_key_up):
     r"""Scores (n, t) of the last n tokens of a text of t with all of it, one head:
     content absorbed, positions decoupled.
 
-    This should give the scores `(n, t)` of **one head**, {eq}`decoupled-rope-score`: the last $n$ tokens of a text of $t$ ask all $t$ (no
-    mask;
-    positions count from 0). Inputs: `query` `(n, d_head)`, content; `query_rope` `(n, d_rope)` and `key_rope` `(t, d_rope)`, not
-    yet rotated; `latent` `(t, d_latent)`; `w_key_up` `(d_latent, d_head)`, which makes the content of a key. The scale is
-    $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$. `rotate` is right; the function is wrong in two places. Repair it. (The
-    check sees only the scores, not how you bracket.)
+    This should give the scores `(n, t)` of **one head**, {eq}`decoupled-rope-score`: the last $n$ tokens of a text of $t$ ask all
+    $t$ (no mask; positions count from 0). Inputs: `query` `(n, d_head)`, content; `query_rope` `(n, d_rope)` and `key_rope`
+    `(t, d_rope)`, not yet rotated; `latent` `(t, d_latent)`; `w_key_up` `(d_latent, d_head)`, which makes the content of a key. The
+    scale is $1/\sqrt{d_{\mathrm{head}} + d_{\mathrm{rope}}}$. `rotate` is right; the function is wrong in two places. Repair it.
+    (The check sees only the scores, not how you bracket.)
     """
     new, length = len(query), len(latent)
     here, there = np.arange(length - new, length), np.arange(length)

@@ -70,10 +70,9 @@ def train_lookup(
     """Train by the squared error of the output, whose right value is random and belongs to the right key.
 
     `layer`: changed in place. `task`: makes the batches; its tables are trained as well. `steps`: batches to see, each once.
-    `rate`: step size of Adam. `stop_when_learnt`: stop at the first step at which the accuracy is above 0.9.
-
-    Returns "accuracy": share of lookups with the largest weight on the right key, mean of the last 10 batches, for each step;
-    "steps": the first step at which it is above 0.9 (`steps` + 1 if there is none).
+    `rate`: step size of Adam. `stop_when_learnt`: stop at the first step at which the accuracy is above 0.9. Returns "accuracy":
+    share of lookups with the largest weight on the right key, mean of the last 10 batches, for each step; "steps": the first step
+    at which it is above 0.9 (`steps` + 1 if there is none).
     """
     rights: list[float] = []
     accuracy: list[float] = []

@@ -306,11 +306,10 @@ def my_concat_scores(query, key, weight, bias, w_score):
     r"""(q_len, d_q), (kv_len, d_k), (d_hidden, d_q + d_k), (d_hidden,), (d_hidden,)
     -> (q_len, kv_len), {eq}`concatenation-adds-projections`.
 
-    Some papers write the score as $v^\top \tanh(W\,[q; k] + b)$, with the pair glued together, query first:
-    $W$ is `weight`, $b$ is `bias`, $v$ is `w_score`; the softmax is not part of this task. Write
-    `my_concat_scores(query, key, weight, bias, w_score)` for float64 arrays of shape `(q_len, d_q)`, `(kv_len, d_k)`,
-    `(d_hidden, d_q + d_k)` (as `torch.nn.Linear` stores its weight), `(d_hidden,)` and `(d_hidden,)`. It returns the scores of all
-    pairs, `(q_len, kv_len)`: rows are queries.
+    Some papers write the score as $v^\top \tanh(W\,[q; k] + b)$, with the pair glued together, query first: $W$ is `weight`, $b$ is
+    `bias`, $v$ is `w_score`; the softmax is not part of this task. Write `my_concat_scores(query, key, weight, bias, w_score)` for
+    float64 arrays of shape `(q_len, d_q)`, `(kv_len, d_k)`, `(d_hidden, d_q + d_k)` (as `torch.nn.Linear` stores its weight),
+    `(d_hidden,)` and `(d_hidden,)`. It returns the scores of all pairs, `(q_len, kv_len)`: rows are queries.
     """
     d_q = query.shape[1]
     by_query = query @ weight[:, :d_q].T
@@ -422,8 +421,7 @@ def contexts(state, annotations, lengths, w_query, w_key, w_score):
     `w_query`, `w_key` and `w_score` are `(d_q, d_hidden)`, `(d_k, d_hidden)` and `(d_hidden,)`. The result is `(batch, d_k)`. Words
     come first, then padding, which may hold any finite numbers {case}`padding up to 1e12`. Scores are moderate {lowest}`-100`.
 
-    Padding gets into the averages. Repair it: padding must have no weight, and a sentence **without any
-    word** gets zeros.
+    Padding gets into the averages. Repair it: padding must have no weight, and a sentence **without any word** gets zeros.
     """
     scores = np.tanh((state @ w_query)[:, None] + annotations @ w_key) @ w_score
     real = np.arange(annotations.shape[1]) < lengths[:, None]

@@ -251,11 +251,10 @@ def alignment(example: dict[str, Any], head: int = 0) -> np.ndarray:
 def dates(seed: int, kinds: Sequence[str] = KINDS, steps: int = STEPS) -> dict[str, Any]:
     """Train a model of each kind, and test it on dates and years that it has never seen.
 
-    `seed`: of the split, the first weights and the batches.
-
-    Returns by kind: "new dates" and "new years" (shares of exact translations), "parts" (right years, months and days among the
-    new dates); by kind with attention: "read" (weight on the right pieces, for each head) and "examples"; for the additive model
-    "month hidden": how many months it writes right while it may not attend to the month.
+    `seed`: of the split, the first weights and the batches. Returns by kind: "new dates" and "new years" (shares of exact
+    translations), "parts" (right years, months and days among the new dates); by kind with attention: "read" (weight on the right
+    pieces, for each head) and "examples"; for the additive model "month hidden": how many months it writes right while it may not
+    attend to the month.
     """
     parts = split(np.random.default_rng(seed))
     texts, drawn = batch(parts.new_dates, TEST_EXAMPLES, np.random.default_rng([seed, 1]))

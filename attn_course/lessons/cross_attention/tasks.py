@@ -210,15 +210,13 @@ def padded_cross_attention(query, key, value, source_lengths, target_lengths):
     r"""Cross-attention in a padded batch; rows of the output that belong to padding
     of the target are zero.
 
-    The function below runs cross-attention in a padded batch. `query` is `(batch, q_len, d_k)`, `key`
-    `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`. The integers `source_lengths` and `target_lengths`,
-    `(batch,)`, say how many rows of each example are real, at least one
-    {every}`min(source_lengths.min(), target_lengths.min()) > 0`; padding stands behind them and holds any
-    finite numbers {case}`padding that would win every softmax`.
+    The function below runs cross-attention in a padded batch. `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
+    `value` `(batch, kv_len, d_v)`. The integers `source_lengths` and `target_lengths`, `(batch,)`, say how many rows of each
+    example are real, at least one {every}`min(source_lengths.min(), target_lengths.min()) > 0`; padding stands behind them and
+    holds any finite numbers {case}`padding that would win every softmax`.
 
-    Wanted: each real query attends to the real keys of its own example, scaled by $1/\sqrt{d_k}$; output rows of
-    target padding are **zero**. Scores may have any size and sign
-    {case}`real scores far below zero`. The function confuses the sides: repair it.
+    Wanted: each real query attends to the real keys of its own example, scaled by $1/\sqrt{d_k}$; output rows of target padding are
+    **zero**. Scores may have any size and sign {case}`real scores far below zero`. The function confuses the sides: repair it.
     """
     scores = query @ key.swapaxes(1, 2) / np.sqrt(query.shape[2])
     real_keys = np.arange(key.shape[1]) < source_lengths[:, None]
@@ -320,12 +318,10 @@ def my_loss(logits, target, padding):
     {eq}`loss-over-real-tokens`.
 
     Write `my_loss(logits, target, padding)`. `logits` is float64, `(batch, length, n_tokens)`; `target` holds integers,
-    `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the padding token's number. Return
-    `(loss, d_logits)`: the mean cross-entropy in nats over **all** tokens of the batch that are not padding, and its
-    gradient, shaped as `logits`. Padding may stand anywhere, even fill a target
-    {case}`padding in front and inside, and a target of padding alone`; at least one token is real
-    {every}`(target != padding).any()`. Logits may
-    be near a thousand, or a thousand apart {case}`logits near a thousand`.
+    `(batch, length)`, from 0 to `n_tokens - 1`; `padding` is the padding token's number. Return `(loss, d_logits)`: the mean
+    cross-entropy in nats over **all** tokens of the batch that are not padding, and its gradient, shaped as `logits`. Padding may
+    stand anywhere, even fill a target {case}`padding in front and inside, and a target of padding alone`; at least one token is
+    real {every}`(target != padding).any()`. Logits may be near a thousand, or a thousand apart {case}`logits near a thousand`.
 
     A library's log-softmax is welcome.
     """
@@ -468,9 +464,8 @@ def _sixteen_points(rng):
         d alpha / d e_1 = alpha (1 - alpha), and d e_1 / d h_1 = k s: put the two together, `alpha * (1 + ...)`.
     """,
     why=r"""
-        This is {eq}`context-derivative-by-annotation`: $h_1 - c = (1 - \alpha)(h_1 - h_2)$ and $\partial e_1 / \partial h_1 = k s$. The
-        first
-        term is the way through the value, the second the way through the key. Both carry the factor $\alpha$.
+        This is {eq}`context-derivative-by-annotation`: $h_1 - c = (1 - \alpha)(h_1 - h_2)$ and $\partial e_1 / \partial h_1 = k s$.
+        The first term is the way through the value, the second the way through the key. Both carry the factor $\alpha$.
     """,
 )
 def my_context_slope(alpha, h_1, h_2, k, s):

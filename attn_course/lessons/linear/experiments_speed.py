@@ -65,11 +65,10 @@ def speed(
 ) -> dict[str, Any]:
     """Measure both brackets, softmax attention, and the forms of linear attention.
 
-    `seed`: of the arrays; times do not depend on it.
-
-    Returns "predicted": Eq. linear-attention-crossover by width. "lengths", "scores first / state first", "softmax / state
-    first": ratios of CPU times by width; "crossing": where each reaches 1. "share of softmax": of softmax attention at the
-    predicted length, by width. "doubling": what twice the length costs. "forms": CPU milliseconds at 512 positions of width 64.
+    `seed`: of the arrays; times do not depend on it. Returns "predicted": Eq. linear-attention-crossover by width. "lengths",
+    "scores first / state first", "softmax / state first": ratios of CPU times by width; "crossing": where each reaches 1. "share of
+    softmax": of softmax attention at the predicted length, by width. "doubling": what twice the length costs. "forms": CPU
+    milliseconds at 512 positions of width 64.
     """
     generator = torch.Generator().manual_seed(seed)
 

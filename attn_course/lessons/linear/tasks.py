@@ -345,12 +345,10 @@ def my_chunked(query, key, value, state, chunk):
     state (d, v), {eq}`chunked-linear-attention`.
 
     Write {eq}`chunked-linear-attention`: `my_chunked(query, key, value, state, chunk)` for one head, without normaliser and without
-    scale. `query`, `key` `(T, d)` hold features of any sign
-    {case}`seven positions by threes`, `value` `(T, v)`, `state` `(d, v)` what was written before, and `chunk` is a
-    positive integer; the last chunk may be shorter
-    {case}`eleven by fours`, and `chunk` may exceed $T$
-    {case}`a chunk longer than the text`. Return the tuple of the output `(T, v)` and the state
-    after the last position, `(d, v)`, as new arrays. Position $t$ reads `state` and the pairs $j \le t$.
+    scale. `query`, `key` `(T, d)` hold features of any sign {case}`seven positions by threes`, `value` `(T, v)`, `state` `(d, v)`
+    what was written before, and `chunk` is a positive integer; the last chunk may be shorter {case}`eleven by fours`, and `chunk`
+    may exceed $T$ {case}`a chunk longer than the text`. Return the tuple of the output `(T, v)` and the state after the last
+    position, `(d, v)`, as new arrays. Position $t$ reads `state` and the pairs $j \le t$.
     """
     pieces = []
     for start in range(0, len(query), chunk):

@@ -91,20 +91,18 @@ gates so small that their product is 0: one_tiny 7 3 5
         Fade the state, add the outer product, and only then read it.
     """,
     why="""
-        Fade, write, read. In {eq}`linear-attention-with-decay` the product of gates runs from $j + 1$ to $t$: the gate of the position
-        that
-        writes is not in it, that of the position that reads is.
+        Fade, write, read. In {eq}`linear-attention-with-decay` the product of gates runs from $j + 1$ to $t$: the gate of the
+        position that writes is not in it, that of the position that reads is.
     """,
 )
 def gated_attention(query, key, value, gate):
     """Gated linear attention: (T, d_k), (T, d_k), (T, d_v), gates (T, d_k) ->
     (T, d_v).
 
-    The function below should compute gated linear attention, {eq}`linear-attention-with-decay`: `query`, `key` `(T, d_k)`, `value` `(T,
-    d_v)`, and
-    `gate` `(T, d_k)` with entries above 0 and below 1
-    {every}`0 < gate.min() and gate.max() < 1`, what each key feature keeps at each step. It returns `(T, d_v)`; no
-    normaliser, no scale, the state begins at zero. It raises no error, and its steps stand in the wrong order. Repair it.
+    The function below should compute gated linear attention, {eq}`linear-attention-with-decay`: `query`, `key` `(T, d_k)`, `value`
+    `(T, d_v)`, and `gate` `(T, d_k)` with entries above 0 and below 1 {every}`0 < gate.min() and gate.max() < 1`, what each key
+    feature keeps at each step. It returns `(T, d_v)`; no normaliser, no scale, the state begins at zero. It raises no error, and
+    its steps stand in the wrong order. Repair it.
     """
     state = np.zeros((key.shape[1], value.shape[1]))
     output = np.zeros((len(query), value.shape[1]))
@@ -357,8 +355,7 @@ keys shorter and longer than 1: 1.4 7 3 2
         `state = state + np.outer(key[t], beta[t] * (value[t] - answer))`, then `output[t] = state.T @ query[t]`.
     """,
     why=r"""
-        Ask, correct, read. What is written is the difference, times the step size; with $\beta_t = 0$ a position only
-        reads.
+        Ask, correct, read. What is written is the difference, times the step size; with $\beta_t = 0$ a position only reads.
     """,
 )
 def my_delta_rule(query, key, value, beta, state):

@@ -39,10 +39,8 @@ def recall_at_distance(
     """Show the training steps a model needs, and its gradient before training, against the distance.
 
     `stretches` (n,): distractions between item and question in training, ascending powers of two. `steps`, each (n,): steps until
-    the task was learnt, by model; `most_steps` stands for "not learnt" and is drawn as a cross. `distances` (m,): distractions
-    for the gradients. `norms`, each (m,): norm of the gradient at the item, by model; positive. `most_steps`: where training
-    ended.
-
+    the task was learnt, by model; `most_steps` stands for "not learnt" and is drawn as a cross. `distances` (m,): distractions for
+    the gradients. `norms`, each (m,): norm of the gradient at the item, by model; positive. `most_steps`: where training ended.
     Raises ValueError if lengths or models do not fit, or there is no model.
     """
     x, far = as_numbers("stretches", stretches, 1), as_numbers("distances", distances, 1)

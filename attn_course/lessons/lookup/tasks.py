@@ -88,10 +88,9 @@ def my_weights(similarity):
     """(T_out, T_in) -> (T_out, T_in): rows in the ratios of the similarities that
     sum to 1, or rows of zeros.
 
-    Write `my_weights(similarity)`: it takes a float64 array of shape `(T_out, T_in)`, the similarity of each query (row) with each key
-    (column), and returns the weights of {eq}`normalised-similarities`, in the same shape. Similarities are never negative
-    {every}`similarity.min() >= 0`. A row may
-    consist of zeros only: give it weights of 0, not NaN.
+    Write `my_weights(similarity)`: it takes a float64 array of shape `(T_out, T_in)`, the similarity of each query (row) with each
+    key (column), and returns the weights of {eq}`normalised-similarities`, in the same shape. Similarities are never negative
+    {every}`similarity.min() >= 0`. A row may consist of zeros only: give it weights of 0, not NaN.
     """
     total = similarity.sum(axis=1, keepdims=True)
     return similarity / np.where(total == 0, 1, total)
@@ -357,13 +356,12 @@ def ask_everybody(x, w_query, w_key, w_value, beta):
     r"""Each token asks with its query, and gets the values of the tokens whose keys
     fit.
 
-    In the function below, each of $T$ tokens asks all tokens, as the four people of the lesson do: row $i$ of the result is
-    the average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys
-    $j$. `x` has shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, all float64; `beta` is a positive
-    float, the result has shape `(T, d_v)`. The function raises no error and its shapes are right, but each token gets
-    something else. Repair it; there is more than one way. (All scores are moderate
-    {every}`(np.abs(x @ w_query @ (x @ w_key).T) < 100).all()`, so that no exponential overflows. A
-    library's softmax is welcome.)
+    In the function below, each of $T$ tokens asks all tokens, as the four people of the lesson do: row $i$ of the result is the
+    average of the values with weights in the ratios of $e^{\beta\, q_i \cdot k_j}$, where the sum runs over the keys $j$. `x` has
+    shape `(T, d)`, `w_query` and `w_key` `(d, d_k)`, `w_value` `(d, d_v)`, all float64; `beta` is a positive float, the result has
+    shape `(T, d_v)`. The function raises no error and its shapes are right, but each token gets something else. Repair it; there is
+    more than one way. (All scores are moderate {every}`(np.abs(x @ w_query @ (x @ w_key).T) < 100).all()`, so that no exponential
+    overflows. A library's softmax is welcome.)
     """
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     similarity = np.exp(query @ key.T) ** beta
@@ -457,11 +455,9 @@ def my_hard_lookup(query, key, value):
 
     Write the limit $h \to 0^+$ of a soft lookup: `my_hard_lookup(query, key, value)` takes float64 arrays of shape `(n, d)`,
     `(m, d)` and `(m, d_v)` and returns `(n, d_v)`: for each query the value of the nearest key (Euclidean distance). If several
-    keys are exactly equally near
-    {case}`ties of two and of three`, the limit gives them equal weights, and so should you. Ties occur only where all coordinates
-    are small whole numbers, so that squared distances are exact. Elsewhere two distances may differ by only a millionth
-    {case}`nearly equal distances`, and the
-    nearer key still takes everything.
+    keys are exactly equally near {case}`ties of two and of three`, the limit gives them equal weights, and so should you. Ties
+    occur only where all coordinates are small whole numbers, so that squared distances are exact. Elsewhere two distances may
+    differ by only a millionth {case}`nearly equal distances`, and the nearer key still takes everything.
     """
     distance = ((query[:, None] - key[None]) ** 2).sum(axis=-1)
     nearest = distance == distance.min(axis=1, keepdims=True)
@@ -584,11 +580,10 @@ def my_feature_weights(x, w_query, w_key, w_value):
     features, {eq}`linear-attention-two-readings`.
 
     Linear attention (no exponential, no normalisation) has the output $Z = Q K^\top V$ with $Q = X W_Q$, $K = X W_K$ and
-    $V = X W_V$. Write `my_feature_weights(x, w_query, w_key, w_value)`, which returns the matrix $W(X)$ for which
-    $Z = X\, W(X)$ holds for every $X$, {eq}`linear-attention-two-readings`. `x` has shape `(m, v)`, `w_query` and `w_key` `(v, d_k)`,
-    `w_value` `(v, d_v)`,
-    all float64; the result has shape `(v, d_v)`. (Do not solve for it: with fewer positions than features there are other
-    solutions.)
+    $V = X W_V$. Write `my_feature_weights(x, w_query, w_key, w_value)`, which returns the matrix $W(X)$ for which $Z = X\, W(X)$
+    holds for every $X$, {eq}`linear-attention-two-readings`. `x` has shape `(m, v)`, `w_query` and `w_key` `(v, d_k)`, `w_value`
+    `(v, d_v)`, all float64; the result has shape `(v, d_v)`. (Do not solve for it: with fewer positions than features there are
+    other solutions.)
     """
     return w_query @ w_key.T @ x.T @ x @ w_value
 

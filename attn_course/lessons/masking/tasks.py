@@ -130,15 +130,12 @@ def my_masked_weights(scores, mask):
     the shape of the scores.
 
     Write `my_masked_weights(scores, mask)`: it takes float64 scores of shape `(..., q_len, kv_len)` and a boolean mask that
-    broadcasts to them, perhaps with fewer axes
-    {case}`one query, a mask of one axis`, and returns weights of the shape of the scores: a softmax over the keys
-    (last axis).
+    broadcasts to them, perhaps with fewer axes {case}`one query, a mask of one axis`, and returns weights of the shape of the
+    scores: a softmax over the keys (last axis).
 
     Hidden keys get the weight 0, exactly, and so does **everything in a row without visible keys**. Visible scores may be near
-    100 000 in one row, near -100 000 in the next
-    {case}`visible scores near 100 000 and -100 000` {lowest}`-100000`; a *hidden* score may be anything, even NaN or infinite
-    {case}`hidden scores that are no numbers`, and must not
-    matter.
+    100 000 in one row, near -100 000 in the next {case}`visible scores near 100 000 and -100 000` {lowest}`-100000`; a *hidden* score
+    may be anything, even NaN or infinite {case}`hidden scores that are no numbers`, and must not matter.
     """
     kept = np.where(mask, scores, -np.inf)
     top = kept.max(axis=-1, keepdims=True)

@@ -50,9 +50,8 @@ def _sixteen_points(rng):
         e^c is r (1 - epsilon) / epsilon; take the logarithm.
     """,
     why=r"""
-        Solve $\epsilon = r / (r + e^c)$, {eq}`finite-fill-leaks`, for $c$. The answer grows with $\ln r$: no number is large enough for
-        all
-        scores, and for $\epsilon \to 0$ it must grow without bound. Hence $-\infty$.
+        Solve $\epsilon = r / (r + e^c)$, {eq}`finite-fill-leaks`, for $c$. The answer grows with $\ln r$: no number is large enough
+        for all scores, and for $\epsilon \to 0$ it must grow without bound. Hence $-\infty$.
     """,
 )
 def my_fill(r, epsilon):

@@ -127,11 +127,10 @@ five new positions after six: 5 11 2 3
 def cached_attention(query, key, value):
     """Causal attention of the newest q_len positions to all kv_len positions.
 
-    The function below should decode with a cache: `query`, `(q_len, d_k)`, belongs to the **newest** `q_len` positions,
-    `key`, `(kv_len, d_k)`, and `value`, `(kv_len, d_v)`, to all positions so far; `q_len` is at most `kv_len`
-    {every}`len(query) <= len(key)`. Each query may
-    see itself {case}`any` and all earlier ones; the result is `(q_len, d_v)`. A row may hold scores near 1000 and near -1000
-    {case}`scores near minus a thousand, those of the newest key near a thousand`, or only
+    The function below should decode with a cache: `query`, `(q_len, d_k)`, belongs to the **newest** `q_len` positions, `key`,
+    `(kv_len, d_k)`, and `value`, `(kv_len, d_v)`, to all positions so far; `q_len` is at most `kv_len`
+    {every}`len(query) <= len(key)`. Each query may see itself {case}`any` and all earlier ones; the result is `(q_len, d_v)`. A row
+    may hold scores near 1000 and near -1000 {case}`scores near minus a thousand, those of the newest key near a thousand`, or only
     scores near $-10^{12}$ {case}`scores near -2^40`. Shapes are right, numbers are not: repair two mistakes.
     """
     scores = query @ key.T / np.sqrt(query.shape[1])
@@ -262,13 +261,11 @@ def padded_attention(query, key, value, lengths):
     """Attention of each example to its first `lengths[b]` keys; the keys behind are
     padding.
 
-    Attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`,
-    `value` `(batch, kv_len, d_v)`; `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first
-    `lengths[b]` keys are real; the others hold any finite numbers, even $10^{30}$
-    {case}`padding up to 1e30`. Scores of real keys may be near -30 000 {case}`scores near -2^15` {lowest}`-30000`. All
-    queries are real. **A length may be 0
-    {case}`only empty sequences`: then all outputs of that example are 0.** The result is `(batch, q_len, d_v)`.
-    Repair it.
+    Attention in a padded batch: `query` is `(batch, q_len, d_k)`, `key` `(batch, kv_len, d_k)`, `value` `(batch, kv_len, d_v)`;
+    `lengths`, `(batch,)`, holds integers from 0 to `kv_len`. In example $b$ only the first `lengths[b]` keys are real; the others
+    hold any finite numbers, even $10^{30}$ {case}`padding up to 1e30`. Scores of real keys may be near -30 000
+    {case}`scores near -2^15` {lowest}`-30000`. All queries are real. **A length may be 0 {case}`only empty sequences`: then all
+    outputs of that example are 0.** The result is `(batch, q_len, d_v)`. Repair it.
     """
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
     real = np.arange(key.shape[1]) < lengths[:, None, None]

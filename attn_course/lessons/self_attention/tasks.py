@@ -145,9 +145,8 @@ def my_self_attention(x, w_query, w_key, w_value):
     projections `(d_model, d_k)`, `(d_model, d_k)` and `(d_model, d_v)`, all float64, and returns the outputs,
     `(..., T, d_v)`: softmax over the keys, scale $1/\sqrt{d_k}$, nothing masked.
 
-    There may be none, one or several leading axes
-    {case}`two leading axes`; they are separate sentences. Scores may lie beyond a thousand on either
-    side {case}`scores below minus a thousand`, so use a stable softmax; torch's is welcome.
+    There may be none, one or several leading axes {case}`two leading axes`; they are separate sentences. Scores may lie beyond a
+    thousand on either side {case}`scores below minus a thousand`, so use a stable softmax; torch's is welcome.
     """
     query, key, value = x @ w_query, x @ w_key, x @ w_value
     scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])

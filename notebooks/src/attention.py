@@ -33,7 +33,8 @@ print(labelled([q, *keys], ("cat asks", *TOKENS), columns=names))
 # %% [markdown] id="who-asks"
 # These are the keys of lesson {lesson}`start`. The dot product says how well a key fits the query: 4 for "sat" and "tired", 2 for "was", and
 # 0 for the four other words. We divide by $\sqrt{d_k}$, where $d_k = 4$ is the number of entries of a key, because dot products of unrelated
-# vectors grow like this root (lesson {lesson}`scaling`). So the **scores**, which from now on are divided already, are 2, 1 and 0.
+# vectors grow like this root (lesson {lesson}`scaling`). From now on **score** means the divided number: here 2, 1
+# and 0.
 
 # %% [markdown] id="by-hand"
 # We build the lit part of this machine:
@@ -76,8 +77,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 # $$s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} = \frac{(Q K^\top)_{ij}}{\sqrt{d_k}} \label{scaled-score}$$
 
 # %% [markdown] id="all-outputs"
-# Row $i$ belongs to one query, which has a weight of 1 in all to give away. So the softmax treats each row by itself, and sums over the
-# keys:
+# Row $i$ belongs to one query, and its weights must sum to 1. So the softmax treats each row by itself, and sums over the keys:
 #
 # $$p_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{T_k} e^{s_{il}}}, \qquad \sum_{j=1}^{T_k} p_{ij} = 1 \label{attention-weights}$$
 #
@@ -85,7 +85,7 @@ figures.one_query(TOKENS, q, keys, dots, mix, values, mix @ values)
 #
 # $$z_i = \sum_{j=1}^{T_k} p_{ij}\, v_j \key{output-of-a-query}$$
 #
-# No weight is negative, and they sum to 1, so every output is a convex combination of the values.
+# No weight is negative, and they sum to 1, so every output is a weighted average of the values, a convex combination.
 
 # %% [markdown] id="matrix"
 # Read $p_{ij}$ as "the weight **of input $j$ in output $i$**". The first index asks, and the second one answers. The sum over $j$ is once
@@ -135,7 +135,8 @@ figures.attention_steps(scores, weights, weights @ VALUE[0], TOKENS)
 #
 # Nothing in it mixes two different $b$, so the sentences know nothing of each other. In an array the last two axes are positions and
 # features, and $b$ stands for **all** axes before them. They may count sentences, or heads, or both. NumPy's `@` multiplies the last two
-# axes and carries the leading ones along. To exchange the last two axes, write `a.swapaxes(-1, -2)`; `a.T` would turn all of them round.
+# axes and carries the leading ones along. To exchange the last two axes, write `a.swapaxes(-1, -2)`; `a.T` would reverse
+# the order of all axes.
 
 # %% [markdown] id="scores-turn"
 # **Your turn: all scores**, with leading axes. {turn}`all-scores`
@@ -173,13 +174,14 @@ check("attention-of-batches", my_batched_attention)
 # %% [markdown] id="spot"
 # ## Two mistakes and the tests that find them
 #
-# Back to the line of 2022. From here on your function is called `attend`. Each of the two others is meant to compute the same, and has
-# one mistake:
+# Back to the line of 2022. From here on your function is called `attend`. The functions `one` and `two` are meant to compute the same.
+# Each has one mistake, and one of them has that of 2022:
 
 # %% id="spot-code"
 attend = my_batched_attention
 if attend is ...:  # not written yet, so the course's own stands in
     attend = attention
+    print("attend is the course's function; write yours above")
 
 
 def one(q, k, v):
@@ -195,8 +197,8 @@ def two(q, k, v):
 # %% [markdown] id="spot-predict"
 # In `one` the softmax runs over the queries, and `two` joins batch and positions. There are two tests. The first takes our sentence as a
 # batch of one, with the identity matrix for its values. As $P I = P$, the output is then the weights themselves, and "cat" must give "sat"
-# 0.344. The second test takes the sentence twice, changes the keys of the second copy, and looks whether the outputs of the first stay as
-# they were. **Predict** which function fails which test.
+# 0.344. The second test takes the sentence twice, changes the keys of the second copy, and checks that the outputs of the first stay
+# as they were. **Predict** which function fails which test.
 
 
 # %% id="spot-table" tags=["predicted"]
@@ -216,7 +218,8 @@ for name, f in {"yours": attend, "one": one, "two": two}.items():
 
 # %% [markdown] id="spot-answer" tags=["answer"]
 # The number by hand finds `one`, which divides by the sum of a column. It cannot find `two`, because in a batch of one there is nothing to
-# join. The second test finds `two`, and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both.
+# join. The second test finds `two`, and lets `one` through, because `one` keeps its mistake inside each sentence. So we need both, and
+# each runs in a moment.
 
 # %% [markdown] id="spot-story"
 # The line of 2022 makes the mistake of `one`, since its axis 1 counts the queries. "That's a typo and a big bug!" was the author's answer.
@@ -232,14 +235,14 @@ for name, f in {"yours": attend, "one": one, "two": two}.items():
 # $$\text{FLOPs} = 2\, T_q T_k\, (d_k + d_v) \key{attention-flops}$$
 #
 # if all pairs are computed. Eight times as many tokens on both sides take $8 \cdot 8 = 64$ times as many operations. The 100,000 tokens of a
-# book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` shows how to do
-# without storing them.
+# book make $10^{10}$ pairs, whose scores take 20 GB at 2 bytes each, for one head of one layer. Lesson {lesson}`flash` computes the
+# same output without storing them.
 
 # %% [markdown] id="layer"
 # ## A layer of your own
 #
 # In a Transformer attention sits inside a **layer**. Three matrices make queries, keys and values from the words, and a fourth one mixes
-# what comes out. PyTorch calls such an object a `Module`: it holds its matrices, and `forward` computes. Here is one with your function in
+# what comes out. PyTorch calls such an object a `Module`: it holds the matrices, and `forward` computes the output from the input. Here is one with your function in
 # the middle, as a single head:
 
 # %% id="layer-code"
@@ -271,7 +274,7 @@ expected = theirs(x, x, x)[0].detach()  # it also returns weights
 print("my layer and PyTorch's agree:", torch.allclose(mine(x), expected))
 
 # %% [markdown] id="layer-notice"
-# NumPy keeps no gradients, so this layer cannot learn yet; in lesson {lesson}`gradients` you write its backward pass.
+# NumPy keeps no gradients, and our matrices are not declared as parameters, so this layer cannot learn yet. In lesson {lesson}`gradients` you write its backward pass.
 
 # %% [markdown] id="real"
 # ## Your function writes English
@@ -297,7 +300,7 @@ print(*yours, sep="\n")
 print("the same words as with PyTorch's attention:", yours == pytorch)
 
 # %% [markdown] id="real-notice"
-# If the model is on your machine, your lines ran in each of its 30 layers for every token. Now we break them. A head has queries of 64
+# If the model is on your machine, your lines (or the course's, if you wrote none) ran in each of its 30 layers for every token. Now we break them. A head has queries of 64
 # numbers, so your function divides by 8, and a query that is 8 times as long undoes the division. **Predict** what the model writes
 # then: the same, other English, or no words at all?
 
@@ -308,7 +311,7 @@ if model.is_here:
 
 # %% [markdown] id="real-answer" tags=["answer"]
 # It writes other English. Here it wrote "The sun rises in the east and goes east in the west", "One, two, three, four, and five-threes" and
-# "My favourite animal is the cat because it's not a person". In so few words the grammar nearly holds, and the sense only by luck. The model
+# "My favourite animal is the cat because it's not a person". In so few words the grammar nearly holds, but the sense is lost in two of the three. The model
 # has learned with softer weights than it gets now.
 
 # %% [markdown] id="limits"

@@ -4,13 +4,13 @@
 # One head gives each position one row of weights. The layers of language models have nine heads, or a hundred, and each is narrow, so that
 # together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
-# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 60 minutes, without *Deeper* sections
+# **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 70 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
 
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# On a ring of eight places stand symbols, drawn at random from eight. Every position must name the symbol before it and the one after it,
+# A ring has eight places, and on each stands one of eight symbols, drawn at random. Every position must name the symbol before it and the one after it,
 # by a linear map of one layer's output. We train the layer twice, with one head of width 32 and with two of width 16. Both have
 # $4 \cdot 32^2 = 4096$ parameters.
 
@@ -32,8 +32,8 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# Suppose that its weights depend on places only, with $p$ on the place before and $r$ on the place after. The linear map gives each answer
-# a number, and the largest wins. Take two symbols $a$ and $b$. Let $u_s$ be the number of answer $b$ minus that of answer $a$ when the
+# Suppose that the weights of the single head depend on places only, with $p$ on the place before and $r$ on the place after. The linear map
+# gives each of the eight symbols a number, and the symbol with the largest is the answer. Take two symbols $a$ and $b$. Let $u_s$ be the number of answer $b$ minus that of answer $a$ when the
 # symbol $s$ has all the weight. A linear map turns a mixture of values into the same mixture of answers. So with $s$ before and $s'$ after,
 # answer $b$ leads answer $a$ by
 #
@@ -89,7 +89,7 @@ from attn_course import check, verify_lesson
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 
 # %% [markdown] id="small-predict"
-# Now with numbers. "Sat" asks *the cat sat* in two heads of width 1, so that the root is 1. Its query is $\ln 8 \approx 2.08$ in both heads.
+# Now with numbers. In *the cat sat*, "sat" asks, with two heads of width 1, so that the root is 1. Its query is $\ln 8 \approx 2.08$ in both heads.
 # The keys and values have one column for each head:
 #
 # | | key | value |
@@ -117,7 +117,8 @@ for name, own in {"second head": [1], "one wide head": [0, 1]}.items():
 # "the" and "cat" have the same score and 0.45 of the weight each. It takes home $(0.90, 1.35)$ in place of $(1.6, 2.4)$, a part of each.
 
 # %% [markdown] id="loop-turn"
-# **Your turn: a loop over heads.** {turn}`heads-by-loop` Attention itself is the function that you wrote in lesson {lesson}`attention`.
+# **Your turn: a loop over heads.** {turn}`heads-by-loop` For attention itself, copy your
+# `my_batched_attention` from lesson {lesson}`attention`, or write its four lines again.
 
 # %% id="loop-turn-code" tags=["your-turn"]
 my_heads = ...  # your function
@@ -190,7 +191,8 @@ check("layer-without-a-head", my_layer_without)
 # ```
 
 # %% [markdown] id="silent"
-# Back to the ring. Nobody told the two heads to divide the work. This is what two heads looked at after 600 steps of training:
+# Back to the ring. Nobody told the two heads to divide the work. This is what two heads looked at in a longer
+# training, of 600 steps:
 
 # %% id="maps-figure"
 from attn_course.lessons.heads.experiments import HEADS
@@ -212,13 +214,13 @@ figures.divided_work(record.values("maps")[0])
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# with the causal mask on the right. For 256 tokens in a layer with $d = 256$ this takes a 137th of the operations that it would take to compute
-# everything anew in each step (section {section}`counts` counts them, and clocks the time).
+# with the causal mask on the right. For 256 tokens in a layer with $d = 256$, computing everything anew in each step would take 137 times the
+# operations (section {section}`counts` counts them, and clocks the time).
 
 # %% [markdown] id="cache-price"
 # The price is memory. Every layer keeps one key and one value for each head and token: half a megabyte a token in a model with 32 layers of 32
-# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) gave this reading as the reason why writing is often
-# slow, and let all query heads share one key head and one value head.
+# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) said that writing is often slow because all this has to be
+# read from memory, and let all query heads share one key head and one value head.
 
 # %% [markdown] id="groups"
 # **Grouped heads** are a compromise: there are $H_{kv}$ heads for keys and as many for values, and $g$ neighbouring query heads share one
@@ -242,7 +244,7 @@ import numpy as np
 def causal(q, keys, values):  # (H, new, d_k), (H, tokens, d_k), (H, tokens, d_v)
     scores = q @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1])  # (H, new, tokens)
     new, tokens = scores.shape[1:]
-    seen = np.tri(new, tokens, tokens - new) > 0  # row i sees i + 1 more than are old
+    seen = np.tri(new, tokens, tokens - new) > 0  # row i: all old tokens, i + 1 new
     scores = np.where(seen, scores, -np.inf)
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = terms / terms.sum(axis=-1, keepdims=True)
@@ -250,7 +252,8 @@ def causal(q, keys, values):  # (H, new, d_k), (H, tokens, d_k), (H, tokens, d_v
 
 
 # %% [markdown] id="own-layer"
-# Now the layer. It is called with new tokens only, one or many. (`turn` is for models that tell queries and keys their places by a rotation,
+# Now the layer. It is called with new tokens only, one or many. Values are as wide as keys, and a new text needs a new object, because the
+# cache stays. (`turn` is for models that tell queries and keys their places by a rotation,
 # lesson {lesson}`self_attention`.)
 
 
@@ -274,8 +277,8 @@ class Heads:
 
 
 # %% [markdown] id="own-tests"
-# Three tests: PyTorch's layer with the same matrices, the cache against one call for all tokens, and three query heads on one key head against
-# a layer in which that key head stands three times.
+# Three tests: PyTorch's layer with the same matrices, the cache against one call for all tokens, and six query heads on two key heads against
+# a layer in which each of these stands three times.
 
 # %% id="own-call"
 import torch
@@ -295,10 +298,11 @@ steps = [writing(x[[t]]) for t in range(4)]  # one token at a time
 print("token by token:        ", np.allclose(np.vstack(steps), whole))
 
 # %% id="own-groups"
-one = [w_key[:, :2], w_value[:, :2]]  # one head for keys, one for values
-three = [np.tile(w, 3) for w in one]
-results = [Heads(w_query, *pair, last.T, d_k=2)(x) for pair in (one, three)]
-print("one key head for three:", np.allclose(*results))
+wide, out = np.hstack([w_query, w_key]), np.vstack([last.T, last])  # six query heads
+two = [w_key[:, :4], w_value[:, :4]]  # two key heads, two value heads
+six = [w[:, [0, 1] * 3 + [2, 3] * 3] for w in two]
+results = [Heads(wide, *pair, out, d_k=2)(x) for pair in (two, six)]
+print("two key heads for six: ", np.allclose(*results))
 
 # %% [markdown] id="real"
 # ## Your class and a real model
@@ -332,7 +336,7 @@ if model.is_here:
     print("largest difference:", np.abs(mine.maps - maps).max())
 
 # %% [markdown] id="real-look"
-# It printed 0.000002 here. Two of the nine maps, of head 0 and of head 3 (both counted from 0), look like this:
+# It printed 0.000002 here. Two of the nine maps, of head 0 and of head 3 (layers and heads are counted from 0), look like this:
 
 # %% id="real-maps"
 maps = model.maps(sentence)[16]
@@ -347,8 +351,8 @@ figures.real_heads(maps[[0, 3]], model.tokens(sentence))
 # before. A later head then looks for the position whose note names the present word, and reads the word that stands there.
 
 # %% [markdown] id="real-predict"
-# We know four heads that look one token back: head 0 of layer 16, head 1 of layer 11, and two in layers 1 and 2. We silence the first alone,
-# the second alone, and the last two together. For comparison we silence two other heads of layers 16 and 11 (the mean of three choices). The
+# We found four heads that look one token back: head 0 of layer 16, head 1 of layer 11, and two in layers 1 and 2. We silence that of layer 16
+# alone, that of layer 11 alone, and the two of layers 1 and 2 together. For comparison we silence two other heads of layers 16 and 11 (the mean of three choices). The
 # cell prints the smallest and the largest share of right words in the six draws. **Predict**: does the copying need all four, any one of
 # them, or a certain one?
 
@@ -363,7 +367,7 @@ for name, shares in rows.items():
     print(f"{name:30} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Of these silencings one breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
+# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
 # model copies nearly as before, and so it does without the two of layers 1 and 2, although all four look one token back. Two other heads
 # hardly matter either. The maps alone would not have told us which of the four the copying of these words needs.
 

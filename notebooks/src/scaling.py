@@ -47,7 +47,6 @@ for row in zip(keys, dots, *weights, strict=True):
 # $e^8 \approx 2981$ times its weight. In general $w_j / w_l = e^{s_j - s_l}$: softmax sees nothing but **leads**, the differences of two
 # scores in one row. If we shift the whole row, no lead changes, and no weight.
 #
-# "Cat" deserves its lead, but the queries and keys of a new layer are random numbers. How large are the leads that chance hands out?
 # In the machine, the division stands between the scores and the softmax:
 
 # %% id="machine"
@@ -56,13 +55,17 @@ from attn_course.lessons.scaling import figures
 
 figures.machine()
 
+# %% [markdown] id="chance"
+# "Cat" deserves its lead. But before training, queries and keys are random numbers. How large are the leads that chance hands out?
+
 # %% [markdown] id="row"
 # ## How far does a drunkard get?
 #
 # In July 1905 Karl Pearson asked the readers of *Nature* for help. A man walks one stretch, turns in any direction, walks another, and so
 # on, $n$ times. How far from his start does he end? A week later Lord Rayleigh replied that he had solved this long ago, for sounds that
 # overlap: typically the *root* of $n$ stretches, because steps in all directions largely undo each other. Pearson concluded that the most
-# likely place to find a drunken man is near the spot where one left him.
+# likely place to find a drunken man is near the spot where one left him. (Each single spot farther out is less likely, but there are many
+# more of them.)
 #
 # A dot product of random numbers is such a walk, on a line: $q \cdot k = q_1 k_1 + q_2 k_2 + \ldots$ takes $d_k$ steps, each forwards or
 # backwards.
@@ -161,7 +164,8 @@ figures.rows_of_scores(wide[:8] @ narrow[:12].T / 4)  # layer A
 # %% [markdown] id="spot-total-answer" tags=["answer"]
 # In A the mean of $\|q\|^2$ is 16 and $\sigma_k^2$ is 0.04, so after the scale the variance within a row is 0.04. The rest, 1, is how far
 # the rows lie apart, which softmax never sees. In B an entry of $q$ has the mean square $1 + 0.04$, and $\sigma_k^2 = 1$, so all of the
-# 1.04 lies within the rows. A's weights are nearly equal and B's are not, but `scores.var()` is the same. (In our sample it is 1.08.)
+# 1.04 lies within the rows. A's weights are nearly equal and B's are not, but `scores.var()` is the same. (Ours is 1.08; another sample of
+# this size would differ by about 0.03.)
 
 # %% [markdown] id="reparametrise"
 # ## Could the matrices do it themselves?
@@ -245,8 +249,8 @@ for kind in experiments.LAYERS:
 # call a query **silent** if its $g$ is shorter than 0.01.
 
 # %% [markdown] id="silent-scale"
-# On the way back to the matrices the division comes only after $g$. It shrinks what *all* queries teach by one factor, and the step size
-# can make up for that. But no step size can single out the silent ones. What share of 2,048 queries is silent before the first step?
+# Behind $g$, on the way to the matrices, the scaled layer divides once more. So all its queries teach 8 times less, and a larger step size
+# makes up for it. Silence is different: no step size lengthens the silent $g$ alone. What share of 2,048 queries is silent before the first step?
 
 # %% id="silent-code"
 record = experiments.SCALE.load()  # three seeds, stored
@@ -256,10 +260,10 @@ for kind in ("scaled", "unscaled"):
 
 # %% [markdown] id="ways"
 # Without the scale a quarter has fallen silent before the first lesson. So we give them a voice, and train the unscaled layer anew: in each
-# batch every silent $g$ keeps its direction, but gets the mean length. If the silence costs steps, we should now win some back.
+# batch every silent $g$ keeps its direction, but gets the mean length of all $g$ in the batch. If the silence costs steps, we should now win some back.
 #
-# But perhaps any longer gradients would help. So there is a control. Here the silent queries stay silent, and as many others
-# share the same extra length.
+# But perhaps any longer gradients would help. So there is a control. Here the silent queries stay silent, and as many others, the first in
+# the batch, are lengthened instead, by the same amount in all.
 #
 # **Predict**: do the raised silent queries win back all of the steps that were lost, a part of them, or none? And the control?
 
@@ -272,7 +276,7 @@ print("raised before others:", needed["silent raised"] < needed["others lengthen
 
 # %% [markdown] id="slow-answer" tags=["answer"]
 # They win back a part: the mean falls from 29 steps to 13, where the scaled layer needs 4. The control wins back less: it needs 22, and
-# is behind in each of the three seeds. So the suspicion holds in this task: extremely small gradients are a part of the cause.
+# is behind in each of the three seeds. So in this task the suspicion is right in part: extremely small gradients are one of the causes.
 
 # %% [markdown] id="own"
 # ## A start of your own
@@ -313,12 +317,12 @@ for w in (w_query, my_start(tokens, w_query, w_key)):
     print(f"variance within a row {rows.var(axis=-1).mean():.2f}")
 
 # %% [markdown] id="own-notice"
-# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives how much, from the
+# We divided by the root, and still the rows of PyTorch's start hardly vary. Section {section}`matrices` derives this 0.05 from the
 # matrices and from how alike the tokens are. Your function needed neither.
 
 # %% [markdown] id="limits"
-# **What speaks against it.** Our trial was one small task. Raising the silent queries left a third of the delay. And most queries are not
-# silent: without the scale the mean length of $g$ falls by a third only (section {section}`measured`). We have not
+# **What speaks against it.** Our trial was one small task. Raising the silent queries left a third of the delay, and
+# among them those that are right already matter more than the wrong ones (section {section}`measured`). Most queries are not silent: without the scale the mean length of $g$ falls by a third only. We have not
 # shown that variance 1 is the *best* start. SmolLM2 proves less than it seems. It was trained with the division, and dividing its
 # $W_Q$ by 8 would undo the damage exactly. After training its rows are far from variance 1, too:
 
@@ -346,14 +350,15 @@ verify_lesson("scaling")
 # %% [markdown] id="summary"
 # ## Summary
 #
-# - Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, which is $d_k$ on average.
+# - Softmax sees the leads within a row. By chance the variance of a row grows like $\|q\|^2$, which under the usual assumption is $d_k$ on
+#   average.
 # - The scale is no new ability. It changes where $W_Q$ starts and how far a step moves it. In our task a start of variance 64 took SGD
 #   seven times the steps, and silent queries were a part of the reason.
 
 # %% [markdown] id="summary-answer"
 # Why the root, then? A random dot product is like Pearson's man: in $d_k$ steps it gets about $\sqrt{d_k}$ far. Without a divisor,
-# softmax would be sure of noise. With the divisor $d_k$ it would hardly see a lead. With the root independent entries of variance 1
-# spread the scores by 1, whatever the width.
+# softmax would be sure of noise. With the divisor $d_k$ it would hardly see a lead. With the root, independent entries of mean 0 and
+# variance 1 spread the scores by 1, whatever the width.
 #
 # Next, after the [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb), lesson {lesson}`attention` puts all parts together.
 

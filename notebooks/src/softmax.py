@@ -2,7 +2,7 @@
 # # {lesson}`softmax` Softmax: from scores to weights
 #
 # Attention compares a query with every key and gets one score for each. To average the values it needs weights, which are positive
-# and sum to 1. There are countless ways to make such weights. Yet attention, some chess ratings and the physics of heat all use the same
+# and sum to 1. There are countless ways to make such weights, yet attention, some chess ratings and the physics of heat all use the same
 # one. What is special about it?
 #
 # **Afterwards you can** derive softmax, differentiate what is made with its weights, and compute it safely. **You need** exponentials
@@ -36,12 +36,12 @@ figures.machine()
 # Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts together. For "cat" this is
 # $55 / 58 \approx 0.95$. "Cat" is 4 points ahead of "tired" and gets $e^4 \approx 55$ times its weight.
 #
-# In the same way, the *softmax* turns any scores $z = (z_1, \ldots, z_n)$ into weights:
+# The *softmax* turns any scores $z = (z_1, \ldots, z_n)$ into weights:
 #
 # $$\sigma(z)_i = \frac{e^{z_i}}{\sum_{j=1}^{n} e^{z_j}} \key{softmax}$$
 #
-# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. Here it is alive, with one query's scores in each
-# row. Point at a weight to see how it is made.
+# Every weight depends on all scores, so we write $\sigma(z)_i$ and not $\sigma(z_i)$. On this card you can change the
+# scores.
 
 # %% id="definition-alive"
 from attn_course import alive
@@ -59,8 +59,8 @@ alive("softmax")
 # goes to the best token, even if another is only a hair behind. So we reward doubt as well. But how do we measure doubt?
 #
 # In 1948 Claude Shannon asked three things of such a measure. It changes continuously with the weights. If all weights are equal, it
-# grows with their number. And a choice may be made in stages: the doubt between groups, plus the average doubt within them, is the whole
-# doubt. He proved that, up to a positive factor, only one formula does all three:
+# grows with their number. And a choice may be made in two stages, first of a group and then within it: the doubt about the group, plus the
+# average doubt within the groups, is the whole doubt. He proved that, up to a positive factor, only one formula does all three:
 #
 # $$H(p) = -\sum_i p_i \ln p_i$$
 
@@ -110,7 +110,7 @@ print(f"log-sum-exp:                   {logsumexp(z):.3f}")
 
 # %% [markdown] id="envelope"
 # For the scores $(x, 0)$, each choice $p = (p_1, 1 - p_1)$ makes $p \cdot z + H(p)$ a straight line in $x$, with the slope $p_1$. No line
-# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it, at that $x$ whose softmax is this $p$:
+# rises above log-sum-exp, and each with $0 < p_1 < 1$ touches it, where $p$ is the softmax of $(x, 0)$:
 
 # %% id="envelope-figure"
 x, first = np.linspace(-4.0, 4.0, 161), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -119,9 +119,9 @@ lines = first[:, None] * x + heights[:, None]
 figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 
 # %% [markdown] id="gradient"
-# Where a line touches a smooth curve from below, both have the same slope. So the slope of log-sum-exp is here the first softmax weight.
-# For $n$ scores the chain rule says the same: $\ln \sum_j e^{z_j}$ has the slopes $e^{z_i} / \sum_j e^{z_j}$. So **softmax is the
-# gradient of log-sum-exp**:
+# Where a line touches a smooth curve from below, both have the same slope. So for the scores $(x, 0)$ the slope of log-sum-exp is
+# the first softmax weight. For $n$ scores the chain rule gives the same: the slopes of $\ln \sum_j e^{z_j}$ are
+# $e^{z_i} / \sum_j e^{z_j}$. So **softmax is the gradient of log-sum-exp**:
 #
 # $$\frac{\partial\, \mathrm{lse}(z)}{\partial z_i} = \sigma(z)_i \label{lse-gradient}$$
 
@@ -134,19 +134,21 @@ figures.envelope(x, lines, first, lse=np.log(np.exp(x) + 1))
 # $$w_i = \frac{e^{\beta z_i}}{\sum_{j=1}^{n} e^{\beta z_j}} = \sigma(\beta z)_i, \qquad \beta = \frac{1}{T}
 # \label{softmax-with-temperature}$$
 #
-# The price $T$ is called the **temperature**, and here von Neumann's first reason comes back. The states of a gas in equilibrium with
-# a heat bath have, in suitable units, these very weights for probabilities, with minus the energy for a score. If $T$ is small, the best
+# The price $T$ is called the **temperature**, and here von Neumann's first reason comes back. A gas in equilibrium with a heat bath is in
+# each of its states with just such a probability, where the score of a state is minus its energy (in suitable units). If $T$ is small, the best
 # token, or those that tie, take nearly everything. If $T$ is large, all weights are nearly equal.
 
 # %% [markdown] id="paris"
-# Whoever sets the temperature of a chatbot divides scores by $T$. The smallest SmolLM2, the language model of lesson {lesson}`start`, is
-# to continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights add up to 90 percent.
-# **Predict** for $T = 0.5$ and for $T = 2$ how many are needed: fewer than ten, dozens, or thousands? Does "Paris" stay first?
+# Whoever sets the temperature of a chatbot divides scores by $T$. SmolLM2, the model of lesson {lesson}`start`, is to
+# continue *The capital of France is*, with a score for each of 49,152 tokens. At $T = 1$ the ten largest weights add up to 90 percent.
+# **Predict** for $T = 0.5$ and for $T = 2$ how many are needed: fewer than ten, dozens, or thousands? (At $T = 2$ each amount
+# becomes its root. What does that do to tens of thousands of tiny ones?) Does "Paris" stay first?
 
 # %% id="temperature-code" tags=["predicted"]
 from attn_course.lessons.softmax.experiments_smollm2 import SMOLLM2
 
-measured = SMOLLM2.load().results[0]["at the end of a start"]  # of a sentence
+measured = SMOLLM2.load().results[0]["at the end of a start"]
+print("The capital of France is")
 for temperature in ("0.5", "1", "2"):
     found = measured[temperature]
     print(f"T = {temperature}: {measured['words'][0]} {found['weights'][0]:.2f}")
@@ -159,31 +161,32 @@ for temperature in ("0.5", "1", "2"):
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
-# Training needs the derivative of everything that is computed from softmax weights. One lemma gives them all.
+# Training needs the derivative of all that is made of softmax weights. One lemma gives them all.
 #
-# Let three tokens have the softmax weights $p = (0.5, 0.3, 0.2)$ and the numbers $f = (2, 4, 0)$. The average of $f$ is
-# $0.5 \cdot 2 + 0.3 \cdot 4 = 2.2$. Now the scores begin to move, at the rates $\dot z = (1, 0, -1)$. Does the average rise?
+# Let three tokens have the softmax weights $p = (0.5, 0.3, 0.2)$, and let each carry a number, such as one entry of its value:
+# $f = (2, 4, 0)$. The average of $f$ is $2.2$. Now the scores $z$ begin to move, at the rates
+# $r = (1, 0, -1)$. Does the average rise?
 
 # %% [markdown] id="lemma-weights"
 # **First the weights.** Let scores and numbers be differentiable functions of some $\theta$: time, say, or one of the scores. A dot is
-# the derivative with respect to $\theta$, and a bar is an average under $p$. As $p = \sigma(z)$, we have
+# the derivative with respect to $\theta$, so $r_j = \dot z_j$. A bar is an average under $p$. As $p = \sigma(z)$, we have
 # $\ln p_j = z_j - \mathrm{lse}(z)$. By {eq}`lse-gradient` and the chain rule, $\mathrm{lse}(z)$ changes at the rate
-# $\sum_l p_l\, \dot z_l = \bar{\dot z}$, the average rate. So
+# $\sum_l p_l\, r_l = \bar r$, the average rate. So
 #
-# $$\frac{\dot p_j}{p_j} = \dot z_j - \bar{\dot z}$$
+# $$\frac{\dot p_j}{p_j} = r_j - \bar r$$
 #
-# A weight grows if its score rises faster than the scores do on average. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
+# A weight grows if its score rises faster than the average. Our average rate is $0.5 - 0.2 = 0.3$. So the second token
 # loses weight, although its score rests.
 
 # %% [markdown] id="lemma-proof"
 # **Then the average.** By the product rule $\bar f = \sum_j p_j f_j$ changes with its numbers and with its weights:
 #
-# $$\dot{\bar f} = \sum_j p_j \dot f_j + \sum_j p_j\, (\dot z_j - \bar{\dot z})\, f_j$$
+# $$\dot{\bar f} = \sum_j p_j \dot f_j + \sum_j p_j\, (r_j - \bar r)\, f_j$$
 #
-# In the last sum we may subtract $\bar f$ from every $f_j$, because the deviations $\dot z_j - \bar{\dot z}$ have the average 0. So it is
-# the average product of two deviations, which is called the **covariance** of $f$ and $\dot z$ under $p$:
+# In the last sum we may subtract $\bar f$ from every $f_j$, because the deviations $r_j - \bar r$ have the average 0. So it is the
+# average product of two deviations, which is called the **covariance** of $f$ and $r$ under $p$:
 #
-# $$\mathrm{Cov}_p(f, \dot z) = \sum_j p_j\, (f_j - \bar f)\, (\dot z_j - \bar{\dot z})$$
+# $$\mathrm{Cov}_p(f, r) = \sum_j p_j\, (f_j - \bar f)\, (r_j - \bar r)$$
 #
 # This is the lemma:
 #
@@ -213,20 +216,21 @@ figures.covariance(p, rate, f)
 # If the score of "tired" rises, its weight grows, and the others have to pay. Raise only $z_j$, at the rate 1, and hold the numbers $f$.
 # Then the average rate is $p_j$, and the second sum of the product rule is all that is left:
 #
-# $$\frac{\partial \bar f}{\partial z_j} = \sum_l p_l\, (\dot z_l - p_j)\, f_l = p_j f_j - p_j \bar f = p_j\, (f_j - \bar f)$$
+# $$\frac{\partial \bar f}{\partial z_j} = \sum_l p_l\, (r_l - p_j)\, f_l = p_j f_j - p_j \bar f = p_j\, (f_j - \bar f)$$
 
 # %% [markdown] id="jacobian-entries"
 # Each weight $p_i$ is itself such an average: of the list $f$ with 1 at place $i$ and 0 elsewhere. So $f_j$ is Kronecker's $\delta_{ij}$,
-# which is 1 if $i = j$ and else 0. From here on we call the weights $s = \sigma(z)$. The slope of $s_i$ is $s_j\, (\delta_{ij} - s_i)$. If
-# $i \ne j$, this is $-s_i s_j$, so we may exchange $i$ and $j$:
+# which is 1 if $i = j$ and else 0, and the slope of $p_i$ is $p_j\, (\delta_{ij} - p_i)$. If $i \ne j$, this is $-p_i\, p_j$, so we may
+# exchange $i$ and $j$. With the usual letter for softmax weights, $s = \sigma(z)$, this is
 #
 # $$\frac{\partial s_i}{\partial z_j} = s_i\,(\delta_{ij} - s_j) \label{softmax-derivative}$$
 #
 # As a matrix with the entries $J_{ij} = \partial s_i / \partial z_j$ this is
 #
 # $$J = \mathrm{diag}(s) - s\,s^\top \label{softmax-jacobian}$$
-#
-# **Predict** who pays most when the score of "tired" rises in the sentence of section {section}`hook`, and who pays least.
+
+# %% [markdown] id="jacobian-predict"
+# **Predict** who pays most when the score of "tired" rises in the sentence of section {section}`hook`, and which two tokens pay least.
 
 # %% id="jacobian-code" tags=["predicted"]
 s = softmax(it)
@@ -272,7 +276,7 @@ check("pull-back-one-row", my_pull)
 #
 # $$J^\top g = s \odot \bigl(g - (s \cdot g)\,\mathbf{1}\bigr) \key{softmax-vector-jacobian-product}$$
 #
-# No matrix is needed, which for a row of 100,000 keys would have $10^{10}$ entries.
+# No matrix is needed. For a row of 100,000 keys it would have $10^{10}$ entries.
 
 # %% [markdown] id="stable"
 # ## What a computer makes of it
@@ -310,7 +314,7 @@ for dtype in (np.float16, np.float32, np.float64):
 # ## Your own softmax, forwards and backwards
 #
 # This cell needs only NumPy and runs anywhere: softmax along any axis, and your `my_pull` with an axis. We raise one score a little. For
-# each axis the loop compares the slope of $\sum_i g_i s_i$ with what `pull` gives. Put in scores, gradients and axes of your own.
+# each axis the loop compares the slope of $\sum_i g_i s_i$ with what `pull` gives.
 
 # %% id="own-code"
 import numpy as np
@@ -355,8 +359,8 @@ verify_lesson("softmax")
 #
 # - It is the one best compromise between average score and entropy. Log-sum-exp is the value of this compromise and has softmax for its
 #   gradient; the temperature is the price of entropy.
-# - An average under softmax weights changes by the average change plus a covariance. For a single score this is $s_j\, (g_j - s \cdot g)$,
-#   so a backward pass needs no Jacobian.
+# - An average under softmax weights changes by the average change plus a covariance. If one score moves and the numbers $g$ rest, this is
+#   $s_j\, (g_j - s \cdot g)$, so a backward pass needs no Jacobian.
 # - Subtract the maximum of each row first. No weight changes, and no exponential overflows.
 #
 # Next: why did lesson {lesson}`start` halve its scores? Lesson {lesson}`scaling` answers; first the

@@ -85,7 +85,7 @@ my_divisor = asked_formula(
     "A divisor for entries that are mostly 0",
     entry="my_divisor",
     asks=r"""
-        Some layers set most entries to 0. Suppose each entry of $q$ and of $k$ is 0 with probability $1 - p$, and else drawn from a
+        A layer sets most entries to 0: each entry of $q$ and of $k$ is 0 with probability $1 - p$, and else drawn from a
         distribution of mean 0 and variance 1, all independently. What number $u$ should we divide $q \cdot k$ by, so that its variance is
         1? Write a formula in LaTeX with `d_k` and `p`.
     """,

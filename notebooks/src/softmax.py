@@ -156,7 +156,7 @@ for temperature in ("0.5", "1", "2"):
 
 # %% [markdown] id="temperature-answer" tags=["answer"]
 # One token is enough at $T = 0.5$, ten at 1, and 13,307 at 2. "Paris" always stays first, since dividing by $T$ does not change the order
-# of scores. But at $T = 2$ its weight is only 0.05, because the other tokens, with little each, are so many.
+# of scores. But at $T = 2$ its weight is only 0.05, because the others are so many.
 
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
@@ -313,7 +313,7 @@ for dtype in (np.float16, np.float32, np.float64):
 # %% [markdown] id="own"
 # ## Your own softmax, forwards and backwards
 #
-# This cell needs only NumPy and runs anywhere: softmax along any axis, and your `my_pull` with an axis. We raise one score a little. For
+# This cell runs anywhere: softmax along any axis, and your `my_pull` with an axis. We raise one score a little. For
 # each axis the loop compares the slope of $\sum_i g_i s_i$ with what `pull` gives.
 
 # %% id="own-code"

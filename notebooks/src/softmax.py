@@ -33,7 +33,7 @@ from attn_course.lessons.softmax import figures
 figures.machine()
 
 # %% [markdown] id="definition"
-# Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts together. For "cat" this is
+# Each token gets an amount, $e$ to the power of its score, and its weight is its share of all amounts. For "cat" this is
 # $55 / 58 \approx 0.95$. "Cat" is 4 points ahead of "tired" and gets $e^4 \approx 55$ times its weight.
 #
 # The *softmax* turns any scores $z = (z_1, \ldots, z_n)$ into weights:
@@ -70,7 +70,7 @@ alive("softmax")
 # always have the advantage."
 #
 # The entropy is 0 if one token has everything ($0 \ln 0$ counts as 0), and $\ln n$ if all $n$ have the same. We add it to the average
-# score, for now with the factor 1. This sum is our choice; section {section}`multiplier` has other roads. For the scores $(0, 1, 2)$,
+# score, for now with the factor 1. This is our choice; section {section}`multiplier` has other roads. For the scores $(0, 1, 2)$,
 # weights in between then beat both extremes:
 
 # %% id="compromise-code"
@@ -161,7 +161,7 @@ for temperature in ("0.5", "1", "2"):
 # %% [markdown] id="lemma"
 # ## One lemma for every derivative
 #
-# Training needs the derivative of all that is made of softmax weights. One lemma gives them all.
+# Training needs many derivatives of softmax weights. One lemma gives them all.
 #
 # Let three tokens have the softmax weights $p = (0.5, 0.3, 0.2)$, and let each carry a number, such as one entry of its value:
 # $f = (2, 4, 0)$. The average of $f$ is $2.2$. Now the scores $z$ begin to move, at the rates
@@ -194,7 +194,7 @@ for temperature in ("0.5", "1", "2"):
 # + \mathrm{Cov}_p\Bigl(f, \frac{d z}{d\theta}\Bigr) \key{weighted-mean-derivative}$$
 
 # %% [markdown] id="covariance-drawn"
-# In the picture of our example each token is a dot, as large as its weight. A rectangle joins it to the cross of the two averages. Its
+# In the picture each token is a dot, as large as its weight. A rectangle joins it to the cross of the two averages. Its
 # area is the product of the two deviations, negative at the upper left and the lower right. The weighted average of these areas is the
 # covariance:
 
@@ -386,7 +386,7 @@ verify_lesson("softmax")
 # $$m' = \max(m, x), \qquad \ell' = \ell\, e^{m - m'} + e^{x - m'} \label{online-softmax-update}$$
 #
 # Start with $m = -\infty$ and $\ell = 0$, so that the first score brings the factor $e^{-\infty} = 0$. (Leave out masked scores until a
-# finite one has come: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of
+# finite one comes: $-\infty$ minus $-\infty$ is NaN.) **Predict** roughly the last sum for the scores of
 # "it", with two numbers of section {section}`hook`.
 
 # %% id="online-code" tags=["predicted"]

@@ -103,7 +103,6 @@ def serve(ready: int) -> None:
     import selectors
 
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # as in tests/conftest.py
     door = socket.socket(socket.AF_UNIX)
     with contextlib.suppress(FileNotFoundError):
         Path("warm.socket").unlink()

@@ -1,5 +1,7 @@
 """Heatmaps, lines and bars show their numbers where the reader looks for them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -129,8 +131,9 @@ def test_nothing_is_clipped(shown, draw):
     assert len(shown.picture.svg) < 60_000
 
 
-def test_curves_keep_the_colour_of_their_role(shown):
-    figures.lines([0, 1], {"query": [0, 1], "key": [1, 0]}, colors={"query": palette.QUERY, "key": palette.KEY}, **WORDS, **AXES)
+@pytest.mark.parametrize("draw", [partial(figures.lines, [0, 1]), partial(figures.bars, "ab")])
+def test_curves_and_bars_keep_the_colour_of_their_role(shown, draw):
+    draw({"query": [0, 1], "key": [1, 0]}, colors={"query": palette.QUERY, "key": palette.KEY}, **WORDS, **AXES)
     pixels = on_page(shown.pixels)
     assert share_of(pixels, palette.QUERY) > 0.001
     assert share_of(pixels, palette.KEY) > 0.001

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import itertools
+import pickle
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +104,7 @@ def case_problems(task: Task) -> list[str]:
     for seed in SEEDS:
         again = task.cases(np.random.default_rng(seed))
         once = [case for case in bench_of(task, seed).cases if first_name(case.name) == case.name]  # `draw` adds others
-        if [(case.name, repr(case.inputs)) for case in once] != [(case.name, repr(case.inputs)) for case in again]:
+        if [(case.name, pickle.dumps(case.inputs)) for case in once] != [(case.name, pickle.dumps(case.inputs)) for case in again]:
             found.append("wanted cases that the seed alone decides, got others the second time")
         if len({case.name for case in once}) < len(once):
             found.append(f"wanted cases whose names all differ, got {', '.join(case.name for case in once)}")

@@ -261,7 +261,9 @@ def _tells_by_two(theirs: Sequence[Result], rights: Sequence[Result], explained:
                 instead = right if right is not None and ours.shape == right.shape else np.full_like(ours, np.nan)
                 off = ~(np.isclose(ours, instead, rtol=1e-9, atol=0.0) | np.isnan(ours))
                 ways.update(f"{one:.6g} for {other:.6g}" for one, other in list(zip(ours[off], instead[off], strict=True))[:100])
-    return len(ways) > 1
+                if len(ways) > 1:
+                    return True
+    return False
 
 
 @dataclass(frozen=True)

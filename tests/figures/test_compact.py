@@ -10,7 +10,6 @@ from tests.figures.support import CARDS
 
 PARTS = [explorable.HERE / "card.js", explorable.HERE / "explorable.js", *SCRIPTS]
 PARTS += [card.with_suffix(".js") for card in CARDS.values()]
-SOURCES = {"machine": javascript(), **{path.name: path.read_text(encoding="utf-8") for path in PARTS}}
 STYLES = [
     explorable.HERE / "card.css",
     explorable.HERE / "explorable.css",
@@ -93,7 +92,8 @@ def test_markup_stays_what_it_shows():
 
 @pytest.mark.browser
 def test_the_scripts_of_the_course_are_read_by_a_browser_and_lose_a_tenth_and_more(page):
-    for name, text in SOURCES.items():
+    sources = {"machine": javascript(), **{path.name: path.read_text(encoding="utf-8") for path in PARTS}}
+    for name, text in sources.items():
         compact = compact_script(text)
         page.evaluate("(text) => void new Function(text)", compact)
         assert compact_script(compact) == compact

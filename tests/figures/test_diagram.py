@@ -27,6 +27,16 @@ def test_a_diagram_is_sound_and_arrives_with_its_words(shown):
     assert "<i>W</i><sub>Q</sub> &lt; X &amp; more." in drawn.html
 
 
+def test_at_rest_a_drawing_shows_the_turn_that_it_is_told_to():
+    drawing = Diagram("toy", 240, 120, turns=3, rest=2)
+    for turn in (1, 2, 3):
+        with drawing.during(turn, turn):
+            drawing.dot((60.0 * turn, -0.01), "query")
+    turns = drawing.finish(**WORDS).html.split("attn-turn")[-3:]
+    assert [turn.startswith(" attn-rest") for turn in turns] == [False, True, False]
+    assert all('cy="0"' in turn or "cy='0'" in turn for turn in turns)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

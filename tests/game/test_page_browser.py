@@ -1,5 +1,6 @@
 """Break the machine in a real browser: the warm-up and three levels by keyboard, what a wrong guess is told, and how it looks anywhere."""
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from tests.figures.support import Shown
 from tests.figures.test_explorable_browser import colour
 
 pytestmark = pytest.mark.browser
-PAGE = page_of_the_machine()
+whole_page = functools.cache(page_of_the_machine)  # once, and only where a test of this file runs
 WIDTHS = (340, 400, 700, 1300)
 FOCUSED = """() => {
     const { activeElement: focused, body } = document;
@@ -26,7 +27,7 @@ def game(page: Page) -> Page:
     """The page as somebody sees it first."""
     page.set_viewport_size({"width": 1300, "height": 900})
     page.emulate_media(reduced_motion="reduce")
-    page.set_content(PAGE)
+    page.set_content(whole_page())
     return page
 
 
@@ -428,7 +429,7 @@ def finger(browser: Browser) -> Iterator[Page]:
 
 
 def test_the_first_screen_of_a_phone_holds_the_task_and_numbers_and_the_level_that_is_open(finger):
-    finger.set_content(PAGE)
+    finger.set_content(whole_page())
     expect(finger.locator("[data-task]")).to_be_in_viewport(ratio=1)
     dock = finger.locator(".brk-dock").bounding_box()["y"]
     for cell in ("X, the, alive", "X, cat, alive"):
@@ -439,7 +440,7 @@ def test_the_first_screen_of_a_phone_holds_the_task_and_numbers_and_the_level_th
 
 
 def test_a_finger_finds_targets_of_44_pixels_and_the_next_step_at_hand(finger):
-    finger.set_content(PAGE)
+    finger.set_content(whole_page())
     cell = finger.get_by_label("W_Q, open, q0")
     cell.tap()
     for _ in range(2):
@@ -463,7 +464,7 @@ def test_a_finger_finds_targets_of_44_pixels_and_the_next_step_at_hand(finger):
 
 def test_what_was_solved_is_known_the_next_time(browser: Browser, machine, tmp_path):
     written = tmp_path / "break.html"
-    written.write_text(PAGE, encoding="utf-8")
+    written.write_text(whole_page(), encoding="utf-8")
     context = browser.new_context()
     page = context.new_page()
     page.goto(written.as_uri())
@@ -478,8 +479,8 @@ def test_what_was_solved_is_known_the_next_time(browser: Browser, machine, tmp_p
 
 
 def test_the_page_is_small_and_a_lesson_opens_its_own_level(page, machine, shown: Shown):
-    assert len(PAGE.encode()) < 400_000
-    assert "http" not in PAGE.replace("http://www.w3.org/2000/svg", "")
+    assert len(whole_page().encode()) < 400_000
+    assert "http" not in whole_page().replace("http://www.w3.org/2000/svg", "")
     for level in (machine["levels"][2]["id"], 3):  # by its name, or by its number, which does not name the mistake
         break_the_machine(level)
         card = shown.pop()

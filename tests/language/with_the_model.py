@@ -4,9 +4,9 @@ Other people's reading of the file and other people's Llama are what its logits 
 """
 
 import dataclasses
+import functools
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from attn_course.lessons.heads import tasks_real
 from attn_course.modules import hooked
 from attn_course.reference import attention, rope
 from tests.benchmarks.language import measure
+
+gguf.GGUFReader = functools.cache(gguf.GGUFReader)  # ours, theirs, and their tokenizer's read the same file
 
 TEXTS = (
     "The capital of France is",
@@ -85,7 +87,7 @@ def answers(model: LanguageModel) -> Iterator[str]:
 
     for question in stored.questions():
         method = question.partition("(")[0]
-        said, kept = eval(question, {method: partial(ask, method)}), stored.stored(question)
+        said, kept = eval(question, {method: functools.partial(ask, method)}), stored.stored(question)
         if not alike(said, kept):
             yield f"{question}: stored {kept!r}, the model says {said!r}"
 

@@ -29,7 +29,6 @@ FILES = {path.format(SLUG): text for path, text in {
     "tests/exercises/right_answers/{}.py": RIGHT,
 }.items()}  # fmt: skip
 LESSON_PY, EQUATIONS_PY, TASKS_PY, FIGURES_PY, RIGHT_PY = FILES
-VERIFIED = '# %% id="verify-lesson"\nverify_lesson("centring")\n\n'  # a cell of its own
 MAXIMUM = TASKS[: TASKS.index("maximum")].count("\n") + 1  # the line of the last slip
 LIST = "notebooks/series.toml"
 NUMBER = len([unit for unit in units(ROOT) if unit.folder == "notebooks"])
@@ -208,6 +207,7 @@ def test_the_roles_of_the_guide_become_what_it_says(built, role):
 
 
 SHOWN = r"(x_i - \bar{x}) = 0 \label"
+# One fault of each kind that the gate asks about; what else a rule finds is in tests of equations, tasks and authoring.
 FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines that begin like this, stale notebooks aside
     "a sign flipped in the lesson": (
         [(LESSON_PY, SHOWN, SHOWN.replace("-", "+"))],
@@ -222,62 +222,17 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [(EQUATIONS_PY, r"(x_i - \bar{x}) ->", r"(x_i + \bar{x}) ->")],
         [f"{EQUATIONS_PY}: cannot be loaded: ValueError: Eq. centred-sum: the wrong form “the mean is subtracted only once” wanted"],
     ),
-    "something else is given": (
-        [(EQUATIONS_PY, "np.mean(x)", "np.sum(x)")],
-        [f"{EQUATIONS_PY} [centred-sum]: Eq. ({NUMBER}.1) is not confirmed: left "],
-    ),
-    "a wrong form that is right": (
-        [(EQUATIONS_PY, r"-> x_i - \bar{x}", r"-> x_i - n \bar{x}")],
-        [f'{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: the wrong form "the mean is subtracted only once" holds'],
-    ),
-    "givens that show too little": (
-        [(EQUATIONS_PY, "normal(n)", "np.full(n, 0.7)")],
-        [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum: what is given cannot tell it from the change "] * 3,
-    ),
-    "an unknown topic": (
-        [(EQUATIONS_PY, "B2", "ZZ")],
-        [f"{EQUATIONS_PY} [centred-sum]: Eq. centred-sum names the unknown topic 'ZZ'; topics go from A1 to N1"],
-    ),
-    "an equation that the lesson does not use": (
-        [(LESSON_PY, r" \label{centred-sum}", ""), (LESSON_PY, VERIFIED, ""), (LESSON_PY, ", {eq}`centred-sum`", ""),
-         (TASKS_PY, '"centred-sum"', "None")],
-        [f"{LESSON_PY}: Eq. centred-sum is registered, but the lesson does not show it"],
-    ),
-    "equations that are not verified": (
-        [(LESSON_PY, VERIFIED, "")],
-        [f'{LESSON_PY}: wanted one cell with verify_lesson("centring") alone if formulas have numbers, got 0'],
-    ),
     "a known wrong answer equal to the right one": (
         [(TASKS_PY, "axis=-1, keepdims=True ->\n", "axis=-1 -> axis=x.ndim - 1\n")],
         [f"{TASKS_PY} [centre-rows]: the known wrong answer “one mean for all” passes: it equals the right one in every case"],
-    ),
-    "two known wrong answers that are one": (
-        [(TASKS_PY, "axis=-1, keepdims=True -> axis=0", "axis=-1, keepdims=True -> axis=None")],
-        [f"{TASKS_PY} [centre-rows]: the known wrong answer “columns” is not told by its name, but: this is the mistake “one mean"],
     ),
     "no right answers": (
         [(RIGHT_PY, None)],
         [f"{RIGHT_PY}: missing; wanted RIGHT = {{id of a task: [two or more right answers, ...]}}"],
     ),
-    "one right answer": (
-        [(RIGHT_PY, ", centred_in_torch]", "]")],
-        [f"{RIGHT_PY} [centre-rows]: wanted 2 or more differently written right answers, got 1"],
-    ),
-    "right answers without torch": (
-        [(RIGHT_PY, "return x - x.mean(dim=-1, keepdim=True)", "return (x - x.mean(dim=-1, keepdim=True)).numpy()")],
-        [f"{RIGHT_PY} [centre-rows]: wanted right answers in NumPy and in torch, in float32 and in float64; none gives Tensor"],
-    ),
-    "a right answer that the check refuses": (
-        [(RIGHT_PY, "sum(row) / len(row)", "row[0]")],
-        [f"{RIGHT_PY} [centre-rows]: the right answer centred_row_by_row is refused: task {NUMBER}.1 (Centre the rows): my_centre is not"],
-    ),
     "a change that does not apply": (
         [(TASKS_PY, "x.mean -> x.max", "x.std -> x.max")],
         [f"{TASKS_PY}: line {MAXIMUM}: the slip “maximum” wanted `x.std` once (or all before it) in what it changes, got it not there"],
-    ),
-    "a change that applies twice": (
-        [(TASKS_PY, "x.mean -> x.max", "x -> y")],
-        [f"{TASKS_PY}: line {MAXIMUM}: the slip “maximum” wanted `x` once (or all before it) in what it changes, got it 3 times"],
     ),
     "a solution that is wrong": (
         [(TASKS_PY, "return x - x.mean(axis=-1, keepdims=True)", "return x - x.mean(axis=-1, keepdims=True) + 1")],
@@ -287,10 +242,6 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
     "a task out of order": (
         [(TASKS_PY, 'ORDER = ["centre-rows"]', "ORDER = []")],
         [f"{TASKS_PY}: cannot be loaded: ValueError: wanted the tasks of the lesson in ORDER, each once; got centre-rows in one of the"],
-    ),
-    "an order with a task that is none": (
-        [(TASKS_PY, 'ORDER = ["centre-rows"]', 'ORDER = ["centre-rows", "centre-columns"]')],
-        [f"{TASKS_PY}: cannot be loaded: ValueError: wanted the tasks of the lesson in ORDER, each once; got centre-columns in one of the"],
     ),
     "tasks that are no Python": (
         [(TASKS_PY, "ORDER = [", "ORDER = = [")],
@@ -324,21 +275,9 @@ FAULTS: dict[str, tuple[list, list[str]]] = {  # what: the edits, and the lines 
         [(LESSON_PY, "{eq}`centred-sum`", "{eq}`centered-sum`")],
         [f"{LESSON_PY}: line 30: {{eq}}`centered-sum`: there is no equation 'centered-sum'; is it centred-sum"],
     ),
-    "a role that names nothing in a hint": (
-        [(TASKS_PY, "Which axis is a row?", "Which axis is a row in {eq}`nowhere`?")],
-        [f"{TASKS_PY} [centre-rows]: {{eq}}`nowhere`: there is no equation 'nowhere'"],
-    ),
     "a reference to no equation": (
         [(FIGURES_PY, "Show some numbers,", "Show Eq. nowhere,")],
         [f"{FIGURES_PY}: Eq. nowhere does not exist"],
-    ),
-    "a lesson without its ending": (
-        [(LESSON_PY, "## Sources", "Sources")],
-        [f"{LESSON_PY}: wanted the last sections Formula card, Summary, Sources; got {NUMBER}.1 Nothing on balance, Formula card, Summary"],
-    ),
-    "a file that is no Python": (
-        [(EQUATIONS_PY, "x = normal", "x = = normal")],
-        [f"{EQUATIONS_PY}: line 14: wanted Python, got 'x = = normal(n)'"],
     ),
     "a README out of date": (
         [("README.md", "1 tasks, 2 points", "1 tasks, 3 points")],

@@ -11,9 +11,6 @@ def _softmax(scores, axis=-1):
     return terms / terms.sum(axis=axis, keepdims=True)
 
 
-# --- one matrix for each head ---------------------------------------------------------------------
-
-
 def forms_with_einsum(w_query, w_key, n_heads):
     q, k = (w.reshape(len(w), n_heads, -1) for w in (w_query, w_key))
     return np.einsum("ahc,bhc->hab", q / np.sqrt(q.shape[2]), k)
@@ -22,9 +19,6 @@ def forms_with_einsum(w_query, w_key, n_heads):
 def forms_in_torch(w_query, w_key, n_heads):
     q, k = (torch.tensor(w, dtype=torch.float32).unflatten(1, (n_heads, -1)).transpose(0, 1) for w in (w_query, w_key))
     return q @ k.mT * q.shape[2] ** -0.5
-
-
-# --- columns --------------------------------------------------------------------------------------
 
 
 def columns_by_rows(tokens, w_query, w_key):
@@ -37,9 +31,6 @@ def columns_in_torch(tokens, w_query, w_key):
     return tokens @ torch.softmax((w_key @ tokens).T @ (w_query @ tokens) / len(w_query) ** 0.5, dim=0)
 
 
-# --- the gradient ---------------------------------------------------------------------------------
-
-
 def backward_with_einsum(w_query, w_key, d_form):
     return np.einsum("ab,bc->ac", d_form, w_key), np.einsum("ab,ac->bc", d_form, w_query)
 
@@ -49,9 +40,6 @@ def backward_in_float32(w_query, w_key, d_form):
     return d_form.matmul(w_key), (w_query.T @ d_form).T
 
 
-# --- the value bias -------------------------------------------------------------------------------
-
-
 def bias_by_values(weights, b_value, w_output):
     return weights @ np.tile(b_value, (weights.shape[1], 1)) @ w_output
 
@@ -59,9 +47,6 @@ def bias_by_values(weights, b_value, w_output):
 def bias_in_torch(weights, b_value, w_output):
     weights, b_value, w_output = (torch.from_numpy(a).float() for a in (weights, b_value, w_output))
     return weights.sum(1, keepdim=True) * (b_value @ w_output)
-
-
-# --- joint compression ----------------------------------------------------------------------------
 
 
 def joint_from_the_right(w_key, w_value, d_latent):
@@ -75,9 +60,6 @@ def joint_in_torch(w_key, w_value, d_latent):
     left, singular, right = torch.linalg.svd(torch.from_numpy(np.hstack([w_key, w_value])).float(), full_matrices=False)
     near = left[:, :d_latent] @ torch.diag(singular[:d_latent]) @ right[:d_latent]
     return near.split([w_key.shape[1], w_value.shape[1]], dim=1)
-
-
-# --- decoupled scores -----------------------------------------------------------------------------
 
 
 def _turned(x, position):
@@ -108,9 +90,6 @@ def decoupled_by_distance(query, query_rope, latent, key_rope, w_key_up):
 def decoupled_in_float32(query, query_rope, latent, key_rope, w_key_up):
     scores = decoupled_with_keys_written_out(query, query_rope, latent, key_rope, w_key_up)
     return torch.from_numpy(scores).float()
-
-
-# --- one step ------------------------------------------------------------------------------------
 
 
 def step_with_one_wide_key(query, query_rope, latent, key_rope, w_key_up, w_value_up, w_output):

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import torch
 
-# --- additive attention ----------------------------------------------------------------------------
-
 
 def additive_by_loops(query, key, value, w_query, w_key, w_score):
     output = np.empty((*query.shape[:-1], value.shape[-1]))
@@ -31,9 +29,6 @@ def additive_in_torch_float32(query, key, value, w_query, w_key, w_score):
     return torch.nn.functional.softmax(hidden @ w_score, -1) @ value
 
 
-# --- one matrix, two projections -------------------------------------------------------------------
-
-
 def concat_pair_by_pair(query, key, weight, bias, w_score):
     return np.array([[w_score @ np.tanh(weight @ np.concatenate([q, k]) + bias) for k in key] for q in query])
 
@@ -53,9 +48,6 @@ def concat_with_python_floats(query, key, weight, bias, w_score):
             inner = (b + sum(w * x for w, x in zip(row, q + k, strict=True)) for row, b, _ in units)
             scores.append(sum(unit[2] * math.tanh(x) for unit, x in zip(units, inner, strict=True)))
     return np.array(scores).reshape(len(query), len(key))
-
-
-# --- an aligner that listens to padding ------------------------------------------------------------
 
 
 def contexts_cut_and_divided(state, annotations, lengths, w_query, w_key, w_score):
@@ -82,9 +74,6 @@ def contexts_in_float32(state, annotations, lengths, w_query, w_key, w_score):
     terms = np.exp(scores - highest)
     shares = np.divide(terms, terms.sum(axis=1, keepdims=True), out=np.zeros_like(terms), where=lengths[:, None] > 0)
     return (shares[:, :, None] * annotations).sum(axis=1)
-
-
-# --- the backward pass -----------------------------------------------------------------------------
 
 
 def backward_with_einsum(query, key, w_query, w_key, w_score, d_scores):

@@ -6,8 +6,6 @@ import numpy as np
 import sympy
 import torch
 
-# --- scaled dot-product attention of a padded batch -------------------------------------------------
-
 
 def attention_with_einsum(query, key, value, is_real):
     hidden = np.zeros(is_real.shape)
@@ -15,9 +13,6 @@ def attention_with_einsum(query, key, value, is_real):
     scores = np.einsum("bid,bjd->bij", query * query.shape[-1] ** -0.5, key) + hidden[:, None, :]
     weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
     return np.einsum("bij,bja->bia", weights, value)
-
-
-# --- weights that point the wrong way --------------------------------------------------------------
 
 
 def sums_row_by_row(query, key, value):
@@ -32,9 +27,6 @@ def sums_row_by_row(query, key, value):
 def sums_in_torch(query, key, value):
     query, key, value = (torch.tensor(array, dtype=torch.float64) for array in (query, key, value))
     return torch.einsum("ij,ja->ia", torch.softmax(query @ key.T / math.sqrt(query.shape[1]), 1), value).float()
-
-
-# --- examples that see each other ------------------------------------------------------------------
 
 
 def packed_example_by_example(query, key, value, counts):
@@ -52,9 +44,6 @@ def packed_with_a_block_diagonal(query, key, value, counts):
     own = torch.block_diag(*(torch.ones(count, count) for count in counts.tolist())).bool()
     scores = torch.tensor(query) @ torch.tensor(key).T / math.sqrt(query.shape[1])
     return scores.where(own, torch.tensor(-torch.inf)).softmax(-1).float() @ torch.tensor(value).float()
-
-
-# --- a whole causal layer ---------------------------------------------------------------------------
 
 
 def layer_by_loops(x, w_in, b_in, w_out, b_out, n_heads):
@@ -96,9 +85,6 @@ def step_in_torch(x, keys, values, w_in, b_in, w_out, b_out, n_heads):
     keys, values = torch.cat([keys, key], dim=2), torch.cat([values, value], dim=2)
     weights = torch.softmax(torch.einsum("bhik,bhjk->bhij", query, keys) / keys.shape[-1] ** 0.5, dim=-1)
     return (weights @ values).transpose(1, 2).flatten(2) @ w_out + b_out, keys, values
-
-
-# --- your turn, in the lesson -----------------------------------------------------------------------
 
 
 def scores_by_loops(query, key):

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import torch
 
-# --- cross-attention -------------------------------------------------------------------------------
-
 
 def cross_in_torch(x, y, w_query, w_key, w_value):
     x, y, w_query, w_key, w_value = (torch.from_numpy(array) for array in (x, y, w_query, w_key, w_value))
@@ -18,9 +16,6 @@ def cross_in_float32(x, y, w_query, w_key, w_value):
     scores = x @ w_query @ (y @ w_key).T / np.float32(math.sqrt(w_key.shape[1]))
     terms = np.exp(scores - scores.max(axis=1, keepdims=True))
     return terms / terms.sum(axis=1, keepdims=True) @ (y @ w_value)
-
-
-# --- padding of two sides --------------------------------------------------------------------------
 
 
 def padded_with_a_float_mask(query, key, value, source_lengths, target_lengths):
@@ -41,9 +36,6 @@ def padded_in_torch_float32_row_by_row(query, key, value, source_lengths, target
             scores = key[n, :source] @ query[n, i] / query.shape[2] ** 0.5
             output[n, i] = torch.softmax(scores, dim=0) @ value[n, :source]
     return output
-
-
-# --- loss ------------------------------------------------------------------------------------------
 
 
 def loss_of_the_real_rows(logits, target, padding):
@@ -67,9 +59,6 @@ def loss_in_plain_float32(logits, target, padding):
     return -(picked * real).sum() / real.sum(), d_logits * real[..., None] / real.sum()
 
 
-# --- gradient of the source ------------------------------------------------------------------------
-
-
 def source_gradient_in_torch_float32(x, y, w_query, w_key, w_value, d_output):
     x, y, w_query, w_key, w_value, d_output = (torch.tensor(a, dtype=torch.float32) for a in (x, y, w_query, w_key, w_value, d_output))
     query, root = x @ w_query, w_key.shape[1] ** 0.5
@@ -87,9 +76,6 @@ def source_gradient_by_jacobians(x, y, w_query, w_key, w_value, d_output):
         d_scores = (np.diag(p) - np.outer(p, p)) @ (value @ d)
         gradient += np.outer(d_scores, w_key @ q) / math.sqrt(len(q)) + np.outer(p, w_value @ d)
     return gradient
-
-
-# --- write a target --------------------------------------------------------------------------------
 
 
 def writer_with_a_while_loop(y, w_query, w_key, w_value, embeddings, positions, w_output, start, end):

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import torch
 
-# --- merge two states -----------------------------------------------------------------------------
-
 
 def merge_with_zero_for_nan(m_a, l_a, a_a, m_b, l_b, a_b):
     m = np.where(m_a > m_b, m_a, m_b)
@@ -20,9 +18,6 @@ def merge_in_torch(m_a, l_a, a_a, m_b, l_b, a_b):
     shift = m.masked_fill(m.isneginf(), 0.0)
     first, second = (m_a - shift).exp(), (m_b - shift).exp()
     return m, first * l_a + second * l_b, first.unsqueeze(1) * a_a + second.unsqueeze(1) * a_b
-
-
-# --- a stream -------------------------------------------------------------------------------------
 
 
 def stream_normalised_as_it_goes(query, key_blocks, value_blocks):
@@ -47,9 +42,6 @@ def stream_in_torch(query, key_blocks, value_blocks):
     return acc / total, (m + total.log())[:, 0]
 
 
-# --- the loop -------------------------------------------------------------------------------------
-
-
 def loop_that_keeps_lse(query, key, value, block):
     output, lse = 0.0, np.full((len(query), 1), -np.inf)
     for start in range(0, len(key), block):
@@ -71,9 +63,6 @@ def loop_in_torch(query, key, value, block):
     return acc / total
 
 
-# --- the gradient of a tile -----------------------------------------------------------------------
-
-
 def tile_with_einsum(scores, value, d_output, output, lse, d_lse):
     p = np.exp((scores.T - lse).T)
     through_lse = np.einsum("i,ij->ij", d_lse, p)
@@ -84,9 +73,6 @@ def tile_in_torch(scores, value, d_output, output, lse, d_lse):
     scores, value, d_output, output, lse, d_lse = (torch.tensor(x).float() for x in (scores, value, d_output, output, lse, d_lse))
     delta = (d_output * output).sum(1, keepdim=True)
     return (scores - lse[:, None]).exp() * (d_output @ value.T - delta + d_lse[:, None])
-
-
-# --- the turns of the lesson ----------------------------------------------------------------------
 
 
 def step_with_stacked_scores(row_max, row_sum, acc, scores, value):
@@ -116,9 +102,6 @@ def tile_against_the_mixture(scores, value, d_output, output, lse):
 def tile_turn_in_torch(scores, value, d_output, output, lse):
     scores, value, d_output, output, lse = (torch.tensor(x).float() for x in (scores, value, d_output, output, lse))
     return (scores - lse).exp() * (d_output @ value.T) - (scores - lse).exp() * (d_output * output).sum(1, keepdim=True)
-
-
-# --- splits ---------------------------------------------------------------------------------------
 
 
 def splits_one_after_the_other(outputs, lses):

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import torch
 
-# --- backward pass ---------------------------------------------------------------------------------
-
 
 def _weights(query, key):
     scores = query @ key.T / np.sqrt(query.shape[1])
@@ -42,9 +40,6 @@ def backward_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
-# --- queries that compete: the softmax over the queries ------------------------------------------
-
-
 def _competing(query, key):
     scores = query @ key.T / np.sqrt(query.shape[1])
     terms = np.exp(scores - scores.max(axis=0))
@@ -68,9 +63,6 @@ def competing_in_torch(query, key, value, d_output):
     return d_scores @ key, d_scores.T @ query, p.T @ d_output
 
 
-# --- queries and keys that are one matrix --------------------------------------------------------
-
-
 def one_matrix_as_query_and_as_key(x, value, d_output):
     d_query, d_key, d_value = backward_through_the_output(x, x, value, d_output)
     return d_query + d_key, d_value
@@ -79,9 +71,6 @@ def one_matrix_as_query_and_as_key(x, value, d_output):
 def one_matrix_in_torch(x, value, d_output):
     d_query, d_key, d_value = backward_in_torch(x, x, value, d_output)
     return d_query + d_key, d_value
-
-
-# --- any batch, and shared keys ------------------------------------------------------------------
 
 
 def batch_example_by_example(query, key, value, d_output):
@@ -116,9 +105,6 @@ def batch_in_one_long_sequence(query, key, value, d_output):
         query.reshape(-1, query.shape[-1]), key, value, d_output.reshape(-1, value.shape[-1])
     )
     return d_query.reshape(query.shape), d_key, d_value
-
-
-# --- your turn, in the lesson -----------------------------------------------------------------------
 
 
 def key_gradients_by_loops(d_scores, query):

@@ -11,9 +11,6 @@ def _softmax(scores):
     return terms / terms.sum(axis=-1, keepdims=True)
 
 
-# --- the turns of the lesson --------------------------------------------------------------------------
-
-
 def heads_by_slices(query, key, value, n_heads):
     parts = []
     for h in range(n_heads):
@@ -38,9 +35,6 @@ def layer_with_zeros(heads, w_output, silent):
     return muted.transpose(0, 1).flatten(1) @ torch.from_numpy(w_output).float()
 
 
-# --- split into heads ------------------------------------------------------------------------------
-
-
 def split_by_slices(x, n_heads):
     width = x.shape[-1] // n_heads
     return np.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], axis=-3)
@@ -48,9 +42,6 @@ def split_by_slices(x, n_heads):
 
 def split_in_torch(x, n_heads):
     return torch.from_numpy(x).unflatten(-1, (n_heads, -1)).transpose(-2, -3)
-
-
-# --- multi-head attention --------------------------------------------------------------------------
 
 
 def heads_by_a_loop(x, w_query, w_key, w_value, w_output, n_heads):
@@ -67,9 +58,6 @@ def heads_in_torch(x, w_query, w_key, w_value, w_output, n_heads):
     return (weights @ value).transpose(0, 1).flatten(1) @ w_output
 
 
-# --- grouped heads ---------------------------------------------------------------------------------
-
-
 def groups_by_a_loop(query, key, value):
     group = len(query) // len(key)
     return np.array([_softmax(q @ key[h // group].T / math.sqrt(q.shape[1])) @ value[h // group] for h, q in enumerate(query)])
@@ -80,9 +68,6 @@ def groups_in_torch(query, key, value):
     group = query.shape[0] // key.shape[0]
     key, value = key.repeat_interleave(group, dim=0), value.repeat_interleave(group, dim=0)
     return torch.softmax(query @ key.mT * query.shape[2] ** -0.5, -1) @ value
-
-
-# --- torch's weights -------------------------------------------------------------------------------
 
 
 def packed_in_torch(x, stacked, n_heads):
@@ -101,9 +86,6 @@ def packed_in_float32(x, stacked, n_heads):
     return heads.transpose(1, 0, 2).reshape(len(x), -1) @ w_o.T
 
 
-# --- back through the output projection ------------------------------------------------------------
-
-
 def back_by_heads(heads, w_output, d_output):
     blocks = np.split(w_output, len(heads))
     return np.array([d_output @ block.T for block in blocks]), np.vstack([z.T @ d_output for z in heads])
@@ -113,9 +95,6 @@ def back_in_torch(heads, w_output, d_output):
     heads, w_output, d_output = (torch.from_numpy(a).float() for a in (heads, w_output, d_output))
     merged = heads.transpose(0, 1).flatten(1)
     return (d_output @ w_output.T).unflatten(1, (len(heads), -1)).transpose(0, 1), merged.T @ d_output
-
-
-# --- one step with a cache -------------------------------------------------------------------------
 
 
 def step_head_by_head(x_new, keys, values, w_query, w_key, w_value, w_output):
@@ -150,18 +129,12 @@ def split_in_float32(x, n_heads):
     return x.astype(np.float32).reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
 
 
-# --- the head that looks one token back ------------------------------------------------------------
-
-
 def before_by_loops(maps):
     return np.array([[np.mean([own[i, i - 1] for i in range(1, len(own))]) for own in layer] for layer in maps])
 
 
 def before_in_torch(maps):
     return torch.from_numpy(maps).float().diagonal(-1, -2, -1).mean(-1)
-
-
-# --- the scores of a real head, and a step that writes a word -------------------------------------------
 
 
 def real_scores_by_loops(x, w_query, w_key, theta):

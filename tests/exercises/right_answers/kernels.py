@@ -7,8 +7,6 @@ import triton.language as tl
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
-# --- tiles ----------------------------------------------------------------------------------------
-
 
 def tiles_from_a_mask(q_len, kv_len, block_q, block_kv, q_offset):
     mask = np.arange(kv_len) <= np.arange(q_len)[:, None] + q_offset
@@ -25,9 +23,6 @@ def tiles_in_torch(q_len, kv_len, block_q, block_kv, q_offset):
     skipped = (first_k > last_q + q_offset).sum()
     whole = (last_k <= first_q + q_offset).sum()
     return skipped.float(), whole.float(), (len(first_q) * len(first_k) - skipped - whole).float()
-
-
-# --- a kernel ------------------------------------------------------------------------------------
 
 
 @triton.jit
@@ -74,9 +69,6 @@ def lse_in_two_passes(scores):
     lse = torch.empty(scores.shape[0], dtype=torch.float32, device=device)
     _row_lse_in_two_passes[(scores.shape[0],)](scores, lse, scores.shape[1], BLOCK=16)
     return lse
-
-
-# --- the ladder ----------------------------------------------------------------------------------
 
 
 def filled(*shape, dtype=torch.float32):
@@ -258,9 +250,6 @@ def divided_attention(*, causal):
         return out.cpu().numpy()
 
     return answer
-
-
-# --- parts of the keys ----------------------------------------------------------------------------
 
 
 @triton.jit

@@ -3,8 +3,6 @@
 import numpy as np
 import torch
 
-# --- positive random features ---------------------------------------------------------------------
-
 
 def features_in_torch(x, omega):
     x, omega = torch.from_numpy(x), torch.from_numpy(omega)
@@ -16,9 +14,6 @@ def features_in_float32(x, omega):
     return np.exp(np.inner(x, omega) - np.sum(x * x, axis=-1)[..., None] / 2) / np.sqrt(np.float32(len(omega)))
 
 
-# --- linear attention, normalised -----------------------------------------------------------------
-
-
 def averages_with_cumsum(query, key, value):
     states = np.cumsum(np.einsum("htm,htv->htmv", key, value), axis=1)
     return np.einsum("htm,htmv->htv", query, states) / np.einsum("htm,htm->ht", query, key.cumsum(axis=1))[..., None]
@@ -28,9 +23,6 @@ def averages_in_torch(query, key, value):
     query, key, value = (torch.from_numpy(a).float() for a in (query, key, value))
     kernel = (query @ key.mT).tril()
     return (kernel / kernel.sum(-1, keepdim=True)) @ value
-
-
-# --- chunk by chunk -------------------------------------------------------------------------------
 
 
 def all_at_once(query, key, value, state, chunk):
@@ -46,9 +38,6 @@ def chunks_in_torch(query, key, value, state, chunk):
     return torch.cat(rows), state
 
 
-# --- the gate -------------------------------------------------------------------------------------
-
-
 def gate_in_logarithms(query, key, value, gate):
     past = np.log(gate).cumsum(axis=0)
     kept = np.exp(np.minimum(past[:, None] - past[None, :], 0.0))
@@ -62,9 +51,6 @@ def gate_in_torch(query, key, value, gate):
         state = torch.diag(a) @ state + torch.outer(k, v)
         rows.append(q @ state)
     return torch.stack(rows)
-
-
-# --- the delta rule -------------------------------------------------------------------------------
 
 
 def triangular_system(query, key, value, beta, state):

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import torch
 
-# --- weights ---------------------------------------------------------------------------------------
-
 
 def weights_row_by_row(similarity):
     rows = []
@@ -25,9 +23,6 @@ def weights_in_float32(similarity):
     total = np.einsum("ij->i", similarity)
     total[total == 0] = 1
     return np.einsum("ij,i->ij", similarity, 1 / total)
-
-
-# --- kernel regression -----------------------------------------------------------------------------
 
 
 def regression_point_by_point(query, x, y, h):
@@ -49,9 +44,6 @@ def regression_in_float32(query, x, y, h):
     return (hills @ y.astype("float32")) / hills.sum(axis=1)
 
 
-# --- exchanged roles -------------------------------------------------------------------------------
-
-
 def roles_token_by_token(x, w_query, w_key, w_value, beta):
     output = []
     for token in x:
@@ -71,9 +63,6 @@ def roles_in_torch(x, w_query, w_key, w_value, beta):
     return torch.softmax(beta * x @ (w_query @ w_key.T) @ x.T, dim=1) @ x @ w_value
 
 
-# --- hard lookup -----------------------------------------------------------------------------------
-
-
 def hard_as_a_cold_softmax(query, key, value):
     distance = torch.tensor(((query[:, None] - key) ** 2).sum(-1))
     return torch.softmax(-1e12 * (distance - distance.min(dim=1, keepdim=True).values), dim=1) @ torch.tensor(value)
@@ -89,9 +78,6 @@ def hard_by_squares(query, key, value):
 def hard_with_dist(query, key, value):
     distances = [[math.dist(q, k) for k in key] for q in query]
     return np.array([np.mean([v for d, v in zip(row, value, strict=True) if d == min(row)], axis=0) for row in distances])
-
-
-# --- brackets --------------------------------------------------------------------------------------
 
 
 def features_through_keys_and_values(x, w_query, w_key, w_value):

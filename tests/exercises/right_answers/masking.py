@@ -8,8 +8,6 @@ from sympy import log
 
 from attn_course.lessons.masking.tasks_leaks import layer
 
-# --- weights under a mask --------------------------------------------------------------------------
-
 
 def weights_in_float32(scores, mask):
     kept = np.where(mask, scores, -np.inf)
@@ -21,9 +19,6 @@ def weights_in_float32(scores, mask):
 def weights_by_the_logsumexp(scores, mask):
     kept = torch.where(torch.from_numpy(mask), torch.from_numpy(scores), -torch.inf)
     return torch.exp(kept - torch.logsumexp(kept, dim=-1, keepdim=True).clamp_min(-1e300))
-
-
-# --- three masks in one ----------------------------------------------------------------------------
 
 
 def scores_in_float32(scores, past, window, length):
@@ -38,9 +33,6 @@ def scores_row_by_row_in_lists(scores, past, window, length):
         first, last = max(0, at - window), min(at, length - 1)
         rows.append([score if first <= j <= last else -math.inf for j, score in enumerate(row)])
     return torch.tensor(rows, dtype=torch.float64)
-
-
-# --- decoding with a cache -------------------------------------------------------------------------
 
 
 def cached_row_by_row(query, key, value):
@@ -59,9 +51,6 @@ def cached_in_float32_torch(query, key, value):
     return torch.softmax(scores + torch.full_like(scores, -torch.inf).triu(len(key) - len(query) + 1), dim=-1) @ value
 
 
-# --- a padded batch --------------------------------------------------------------------------------
-
-
 def padded_in_torch(query, key, value, lengths):
     query, key, value, lengths = (torch.tensor(array) for array in (query, key, value, lengths))
     real = torch.arange(key.shape[1]) < lengths[:, None, None]
@@ -75,9 +64,6 @@ def padded_in_float32(query, key, value, lengths):
     scores = np.where(real[:, None, :] > 0, scores, np.float32(-np.inf))
     terms = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float32).min))
     return np.einsum("bij,bja->bia", terms, value.astype(np.float32)) / np.maximum(terms.sum(-1, keepdims=True), np.float32(1e-20))
-
-
-# --- a leak test -----------------------------------------------------------------------------------
 
 
 def leaks_in_torch(x, kind):

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import torch
 
-# --- columns into rows -----------------------------------------------------------------------------
-
 
 def rows_in_torch(query, key, value):
     query, key, value = (torch.tensor(array.T.copy()) for array in (query, key, value))
@@ -17,9 +15,6 @@ def rows_in_float32(query, key, value):
     query, key, value = (array.T.astype(np.float32) for array in (query, key, value))
     terms = np.exp(query @ key.T / np.float32(math.sqrt(query.shape[1])))
     return terms @ value / terms.sum(axis=1, keepdims=True)
-
-
-# --- the mask of another dialect -------------------------------------------------------------------
 
 
 def weights_in_torch(query, key):
@@ -34,9 +29,6 @@ def weights_in_float32(query, key):
     scores[np.tril_indices(len(scores), -1)] = -np.inf
     terms = np.exp(scores - scores.max(axis=0, keepdims=True))
     return terms / terms.sum(axis=0, keepdims=True)
-
-
-# --- what torch stores -----------------------------------------------------------------------------
 
 
 def place_in_a_real_layer():

@@ -6,8 +6,6 @@ import numpy as np
 import torch
 from sympy import Rational, log
 
-# --- self-attention --------------------------------------------------------------------------------
-
 
 def layer_by_loops(x, w_query, w_key, w_value):
     output = np.empty((*x.shape[:-1], w_value.shape[1]))
@@ -31,9 +29,6 @@ def layer_in_float32(x, w_query, w_key, w_value):
     return terms @ value / terms.sum(-1, keepdims=True)
 
 
-# --- a stack of layers -----------------------------------------------------------------------------
-
-
 def stack_with_recursion(x, w_query, w_key):
     if len(w_query) == 0:
         return x
@@ -55,9 +50,6 @@ def stack_in_float32(x, w_query, w_key):
     return state
 
 
-# --- rotary positions ------------------------------------------------------------------------------
-
-
 def rope_in_torch(x, positions):
     x, positions = torch.tensor(x), torch.tensor(positions, dtype=torch.float64)
     angles = positions[:, None] * 10000.0 ** (-torch.arange(0, x.shape[1], 2, dtype=torch.float64) / x.shape[1])
@@ -73,9 +65,6 @@ def rope_with_rotated_neighbours(x, positions):
     return (x * np.cos(angles) + rotated * np.sin(angles)).astype(np.float32)
 
 
-# --- gradients of three projections ----------------------------------------------------------------
-
-
 def gradients_with_einsum(x, w_query, w_key, w_value, d_query, d_key, d_value):
     d_w = [np.einsum("ta,tb->ab", x, d) for d in (d_query, d_key, d_value)]
     d_x = sum(np.einsum("tb,ab->ta", d, w) for d, w in zip((d_query, d_key, d_value), (w_query, w_key, w_value), strict=True))
@@ -85,9 +74,6 @@ def gradients_with_einsum(x, w_query, w_key, w_value, d_query, d_key, d_value):
 def gradients_in_torch(*inputs):
     x, w_query, w_key, w_value, d_query, d_key, d_value = (torch.tensor(array, dtype=torch.float32) for array in inputs)
     return x.T @ d_query, x.T @ d_key, x.T @ d_value, d_query @ w_query.T + d_key @ w_key.T + d_value @ w_value.T
-
-
-# --- features as tokens ----------------------------------------------------------------------------
 
 
 def weights_in_torch(table):

@@ -6,8 +6,6 @@ import numpy as np
 import sympy
 import torch
 
-# --- stable softmax on any axis --------------------------------------------------------------------
-
 
 def softmax_by_moving_the_axis(scores, axis):
     rows = np.moveaxis(scores, axis, -1)
@@ -38,9 +36,6 @@ def softmax_in_torch(scores, axis):
     return shifted.exp() / shifted.exp().sum(dim=axis, keepdim=True)
 
 
-# --- Jacobian --------------------------------------------------------------------------------------
-
-
 def jacobian_as_diagonal_minus_outer(scores, temperature):
     weights = softmax_through_its_logarithm(scores / temperature, -1)
     identity = np.eye(weights.shape[-1]) / temperature
@@ -57,9 +52,6 @@ def jacobian_in_torch(scores, temperature):
 def jacobian_in_float32(scores, temperature):
     s = softmax_in_float32(scores / temperature, -1).astype(np.float32)
     return s[..., :, None] * (np.eye(s.shape[-1], dtype=np.float32) - s[..., None, :]) / np.float32(temperature)
-
-
-# --- softmax with temperature ----------------------------------------------------------------------
 
 
 def tempered_by_powers(scores, temperature):
@@ -81,9 +73,6 @@ def tempered_in_torch(scores, temperature):
     return torch.exp(shifted - shifted.exp().sum(-1, True).log())
 
 
-# --- a gradient pulled back through one row --------------------------------------------------------
-
-
 def vjp_with_einsum(weights, d_weights):
     return weights * d_weights - weights * np.einsum("...i,...i->...", weights, d_weights)[..., None]
 
@@ -96,9 +85,6 @@ def vjp_in_torch(weights, d_weights):
 def vjp_in_float32(weights, d_weights):
     s, g = weights.astype("float32"), d_weights.astype("float32")
     return s * (g - (s * g).sum(-1, keepdims=True))
-
-
-# --- log-sum-exp over blocks -----------------------------------------------------------------------
 
 
 def lse_merged_from_pairs(blocks):

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import torch
 
-# --- all scores of some words ----------------------------------------------------------------------
-
 
 def scores_by_loops(x, w_query, w_key):
     queries, keys = ([word @ w for word in x.T] for w in (w_query, w_key))
@@ -20,9 +18,6 @@ def scores_with_einsum(x, w_query, w_key):
 def scores_in_torch(x, w_query, w_key):
     x, w_query, w_key = map(torch.from_numpy, (x, w_query, w_key))
     return x.mT @ w_query @ (w_key.mT @ x)
-
-
-# --- a head of four lines --------------------------------------------------------------------------
 
 
 def taken_and_then_divided(query, key, value):
@@ -44,9 +39,6 @@ def taken_in_float32(query, key, value):
 def scores_in_float32(x, w_query, w_key):
     x, w_query, w_key = (array.astype(np.float32) for array in (x, w_query, w_key))
     return np.inner(x.T @ w_query, x.T @ w_key)
-
-
-# --- one query -------------------------------------------------------------------------------------
 
 
 def answered_by_loops(query, key, value):

@@ -36,8 +36,7 @@ SETTINGS: dict[str, Any] = {
     "html_js_files": ["site.js"],
     "html_show_sourcelink": False,
     "html_copy_source": False,
-    "html_context": {"default_mode": "auto"},
-    "html_sidebars": {page: ["navbar-logo.html", "search-button-field.html"] for page in ("eq/*", "task/*")},  # hundreds of pages
+    "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "components/course-pages.html"]},  # the theme's own is slow
     "templates_path": [str(HERE / "templates")],
     "exclude_patterns": [],
 }
@@ -91,6 +90,7 @@ def _run_sphinx(sources: Sources, doctrees: Path, html: Path) -> None:
     settings = SETTINGS | {
         "course_numbers": sources.numbers,
         "course_places": sources.places,
+        "html_context": {"default_mode": "auto"} | sources.sidebar(),
         "html_theme_options": THEME | {"extra_footer": f"<p>attn_course {__version__}</p>"},
     }
     with said.open("w", encoding="utf-8") as log, patch_docutils(None), docutils_namespace(), warnings.catch_warnings():

@@ -96,6 +96,15 @@
   foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }`;
   document.head.append(foot);
 
+  // ---- The first page leads back to the lesson that was read last
+  function goOn() {
+    const begin = document.querySelector(".begin"), lesson = document.querySelector(".bd-docs-nav ul:nth-of-type(1) .current > a");
+    const last = JSON.parse(localStorage.getItem("attn-last") ?? "null");
+    if (lesson) localStorage.setItem("attn-last", JSON.stringify([lesson.href.replace(/#.*/, ""), lesson.textContent]));
+    if (!begin || !last || last[0] === begin.firstElementChild.href) return;
+    begin.append(Object.assign(document.createElement("a"), { href: last[0], textContent: `Go on with ${last[1].split(":")[0]}` }));
+  }
+
   addEventListener("hashchange", openMistake);
   // ---- A fold is called what it says, not "Toggle hidden content"
   function nameFolds() {
@@ -104,6 +113,7 @@
 
   addEventListener("DOMContentLoaded", wrapCode);
   addEventListener("DOMContentLoaded", nameFolds);
+  addEventListener("DOMContentLoaded", goOn);
   addEventListener("load", showLit);
   addEventListener("load", openMistake);
 })();

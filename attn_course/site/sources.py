@@ -6,7 +6,7 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +27,8 @@ HERE = Path(__file__).parent
 NOTEBOOK = r"(?:\.\./(?:work/lessons|work|notebooks|exercises)/)?(?P<ex>ex_)?\d\d_(?P<slug>\w+)\.ipynb"
 IN_MARKDOWN = re.compile(rf"\[(?P<words>[^\]\[]*)\]\({NOTEBOOK}(?P<anchor>#[^)]*)?\)")
 IN_HTML = re.compile(rf'href="{NOTEBOOK}')
-NAMED = re.compile(r"\bEq\. ([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")  # as the sources of equations refer to each other
+LABEL = r"(?!and\b)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
+NAMED = re.compile(rf"\b(?:Eq\. |Eqs\. (?:{LABEL}, )*{LABEL} and ){LABEL}")  # as the sources of equations refer to each other
 SCRIPT = re.compile(r"(?<=[\w)|\]])([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, -]*\)|-?\w+)")  # x_i, e^{a + b}
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
@@ -42,14 +43,18 @@ GLOSSARY = """# Glossary
 MAP = """# Which equation rests on which
 
 Point at an equation, or move to it with Tab: what it rests on is framed, what rests on it is filled."""
+OTHERS = {"sheet": "Attention on two pages", "map": "Which equation rests on which", "glossary": "Glossary", "break": "Break the machine"}
 INDEX = """# Own attention
 
-Derive attention, implement it, debug it and make it fast. {lessons} lessons, each a notebook; every numbered formula is computed with
-random numbers before it is printed, and most of them you can play with, like this one:
+Derive attention, implement it, debug it and make it fast: {count} lessons, each a notebook.
+
+{begin}
+
+Every numbered formula is computed with random numbers before it is printed, and most of them you can play with, like this one:
 
 {alive}
 
-{table}
+{lessons}
 
 Beside the lessons: [attention on two pages](sheet.md) · [how the equations rest on each other](map.md) · [glossary](glossary.md) ·
 [Break the machine](break.md), a game.
@@ -88,6 +93,7 @@ class Sources:
     folder: Path
     repository: str = ""
     branch: str = "main"
+    titles: dict[str, str] = field(default_factory=dict)  # of the pages of notebooks, filled by `write`
 
     @cached_property
     def equations(self) -> list[Equation]:
@@ -125,6 +131,7 @@ class Sources:
             texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
             questions |= {name.removesuffix("-text"): text for name, text in texts.items() if name.endswith("-text")}
             keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
+            self.titles[page_of(unit)] = next(iter(texts.values())).partition("\n")[0].removeprefix("# ")
             self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))
         for equation in self.equations:
             self._write(f"eq/{equation.label}.md", self._equation(equation))
@@ -225,8 +232,11 @@ class Sources:
     def _said(self, text: str, up: str = "../") -> str:
         """Return what an equation's source says in plain text as Markdown."""
         text = html.escape(numbers.cite(text), quote=False).replace("*", "\\*")
-        text = NAMED.sub(lambda found: f"[{numbers.eq(found[1])}]({up}eq/{found[1]}.md)" if found[1] in self._labels else found[0], text)
-        return scripts(text)
+
+        def link(found: re.Match[str]) -> str:
+            return f"[{numbers.eq(found[0]).removeprefix('Eq. ')}]({up}eq/{found[0]}.md)" if found[0] in self._labels else found[0]
+
+        return scripts(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
 
     def _card(self, equation: Equation, up: str = "../") -> str:
         try:
@@ -278,25 +288,34 @@ class Sources:
             lines.append(f"## {numbers.title(slug)}\n\n{_raw(f'<div class=map-lesson>{chips}</div>')}")
         return "\n\n".join(lines)
 
-    def _lessons(self) -> Iterator[tuple[str, str, str]]:
-        yield "lesson", "what it is about", "minutes"
-        yield "---", "---", "--:"
+    def _lessons(self) -> Iterator[str]:
         for unit in self.units:
             if unit.folder == "notebooks":
-                number, title = f"{int(numbers.lesson_number(unit.slug)):02d}", numbers.title(unit.slug)
-                exercises = f" · [exercises]({unit.slug}-exercises.ipynb)" if numbers.names("tasks", unit.slug) else ""
-                yield f"[{number} {title}]({unit.slug}.ipynb)", f"{unit.lesson.about}{exercises}", str(unit.lesson.minutes)
+                exercises = f' · <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
+                yield (
+                    f'<li><a href="{unit.slug}.html">{html.escape(self.titles[unit.slug])}</a><span>{unit.lesson.minutes} min</span>'
+                    f"<p>{html.escape(unit.lesson.about)}{exercises}</p></li>"
+                )
 
     def _index(self) -> str:
-        pages = [page_of(unit) for unit in self.units]
-        lessons = [page for page in pages if not page.endswith("-exercises")]
+        lessons = [page for page in self.titles if not page.endswith("-exercises")]
+        begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with {html.escape(self.titles[lessons[0]].partition(":")[0])}</a></p>'
         return INDEX.format(
-            lessons=len(lessons),
+            count=len(lessons),
+            begin=_raw(begin),
             alive=self._card(REGISTRY.get_equation("attention"), ""),
-            table="\n".join(f"| {' | '.join(row)} |" for row in self._lessons()),
+            lessons=_raw("\n".join(['<ul class="lessons">', *self._lessons(), "</ul>"])),
             toc_lessons="\n".join(lessons),
-            toc_exercises="\n".join(page for page in pages if page not in lessons),
+            toc_exercises="\n".join(page for page in self.titles if page not in lessons),
         )
+
+    def sidebar(self) -> dict[str, Any]:
+        """What the template of the sidebar shows: groups of pages, and the lesson to which a page of an equation or task belongs."""
+        groups = [("Lessons", {}), ("Exercises", {}), ("To look things up", OTHERS)]
+        for page, words in self.titles.items():
+            groups[page.endswith("-exercises")][1][page] = words.removeprefix("Exercises ")
+        homes = {f"eq/{equation.label}": equation.lesson for equation in self.equations} | {f"task/{task.id}": task.lesson for task in self.tasks}
+        return {"course_pages": groups, "course_homes": homes}
 
 
 def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What Sphinx builds the site from: the built notebooks under addresses that stay, and a page for each equation and each task."""
 
+import ast
 import html
 import json
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ LABEL = r"(?!and\b)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 NAMED = re.compile(rf"\b(?:Eq\. |Eqs\. (?:{LABEL}, )*{LABEL} and ){LABEL}")  # as the sources of equations refer to each other
 SCRIPT = re.compile(r"(?<=[\w)|\]])([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, -]*\)|-?\w+)")  # x_i, e^{a + b}
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
+FOLDED: dict[str, Any] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY = """# Glossary
 
@@ -159,7 +162,7 @@ class Sources:
                     data[kind] = self._links("".join(data[kind]))
                 if "image/svg+xml" in data:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
-        book["cells"] = list(_in_one_fold(book["cells"]))
+        book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]
         title = book["cells"][0]
         title["source"] = f"{title['source']}\n\n{self._take_away(unit)}"
         return book
@@ -327,6 +330,29 @@ def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             before["outputs"].append(explanation)
         else:
             yield cell
+
+
+def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Fold what a reader of a page can pass over: three lines of imports or more, and a cell that does no more than show something."""
+    code = "".join(cell["source"])
+    try:
+        steps = ast.parse(code).body if cell["cell_type"] == "code" else []
+    except SyntaxError:  # a magic
+        steps = []
+    rest = list(dropwhile(lambda step: isinstance(step, ast.Import | ast.ImportFrom), steps))
+    if steps and "predicted" not in cell["metadata"].get("tags", []) and all(map(_only_shows, rest)):
+        cell["metadata"] = cell["metadata"] | FOLDED
+    elif len(steps) - len(rest) >= 3:
+        lines = code.splitlines(keepends=True)
+        imports, cell["source"] = "".join(lines[: rest[0].lineno - 1]).strip(), "".join(lines[rest[0].lineno - 1 :])
+        yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": FOLDED}
+    yield cell
+
+
+def _only_shows(step: ast.stmt) -> bool:
+    """Whether a statement is a call that shows something or sets how numbers are printed."""
+    called = ast.unparse(step.value.func) if isinstance(step, ast.Expr) and isinstance(step.value, ast.Call) else ""
+    return called.startswith("figures.") or called in ("alive", "show", "verify_lesson", "np.set_printoptions")
 
 
 def page_of(unit: Unit) -> str:

@@ -317,7 +317,9 @@ class Sources:
         groups = [("Lessons", {}), ("Exercises", {}), ("To look things up", OTHERS)]
         for page, words in self.titles.items():
             groups[page.endswith("-exercises")][1][page] = words.removeprefix("Exercises ")
-        homes = {f"eq/{equation.label}": equation.lesson for equation in self.equations} | {f"task/{task.id}": task.lesson for task in self.tasks}
+        homes = {f"eq/{equation.label}": equation.lesson for equation in self.equations} | {
+            f"task/{task.id}": task.lesson for task in self.tasks
+        }
         return {"course_pages": groups, "course_homes": homes}
 
 

@@ -55,4 +55,8 @@ def masked(tokens: Sequence[str], scores: ArrayLike, mask: ArrayLike, *, query: 
     ) + (f"; of what is left, {best!r} has its largest score." if best else ".")
     caption = f"Rows are queries, columns are keys, and striped scores become minus infinity. {sentence}"
     alt = f"A table of scores with {count} rows and columns, {int((~seen).sum())} of its {count * count} cells striped. {sentence}"
-    publish_diagram(drawing.finish(title="A mask on the scores of a text", caption=caption, alt=alt, views=drawing.strips(*[LEFT + ACROSS * 4] * (count > 4))))
+    publish_diagram(
+        drawing.finish(
+            title="A mask on the scores of a text", caption=caption, alt=alt, views=drawing.strips(*[LEFT + ACROSS * 4] * (count > 4))
+        )
+    )

@@ -127,7 +127,9 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
     caption = f"The machine of attention. {sentence}{here}{leads}"
     way = FROM_TWO if name == TWO_INPUTS else FROM_ONE
     told = BACK if name == BACKWARDS else f"{way} {WAY}"
-    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}", views=VIEWS[:: -1 if name == BACKWARDS else 1])
+    return drawing.finish(
+        title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}", views=VIEWS[:: -1 if name == BACKWARDS else 1]
+    )
 
 
 FROM_ONE = (

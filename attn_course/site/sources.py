@@ -226,7 +226,7 @@ class Sources:
                 self._said(equation.why),
                 self._card(equation),
                 *(f"**{words}:** {'; '.join(found)}." for words, found in listed if found),
-                f"**Checked** {equation.checked}.",
+                f"**Checked** {self._said(equation.checked)}.",
                 f"**LaTeX**\n\n```latex\n{equation.latex}\n```",
                 f"Its name in code is `{label}`.",
             ]

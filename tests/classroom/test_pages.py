@@ -41,7 +41,7 @@ class Reader(HTMLParser):
 def is_inert(text):
     """Whether a page can neither run nor load anything."""
     page = Reader(text)
-    allowed = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
+    allowed = {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
     allowed |= {"picture", "source", "table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img", "pre", "a", "span"}
     allowed |= {"math", "mrow", "mi", "mo", "mn", "mtext", "msub", "msup", "msubsup", "mfrac", "munderover", "munder", "mover", "mspace"}
     sources = [value for name, value in page.attributes if name in ("src", "href", "data", "action", "srcset")]

@@ -335,14 +335,16 @@ def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Fold what a reader of a page can pass over: three lines of imports or more, and a cell that does no more than show something."""
+    """Fold what a reader of a page can pass over: three imports or more, and a cell that does no more than show something."""
     code = "".join(cell["source"])
     try:
         steps = ast.parse(code).body if cell["cell_type"] == "code" else []
     except SyntaxError:  # a magic
         steps = []
     rest = list(dropwhile(lambda step: isinstance(step, ast.Import | ast.ImportFrom), steps))
-    if steps and "predicted" not in cell["metadata"].get("tags", []) and all(map(_only_shows, rest)):
+    if code.startswith("verify_lesson("):
+        cell["metadata"] = cell["metadata"] | {"tags": ["remove-input"]}
+    elif steps and "predicted" not in cell["metadata"].get("tags", []) and all(map(_only_shows, rest)):
         cell["metadata"] = cell["metadata"] | FOLDED
     elif len(steps) - len(rest) >= 3:
         lines = code.splitlines(keepends=True)
@@ -354,7 +356,7 @@ def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _only_shows(step: ast.stmt) -> bool:
     """Whether a statement is a call that shows something or sets how numbers are printed."""
     called = ast.unparse(step.value.func) if isinstance(step, ast.Expr) and isinstance(step.value, ast.Call) else ""
-    return called.startswith("figures.") or called in ("alive", "show", "verify_lesson", "np.set_printoptions")
+    return called.startswith("figures.") or called in ("alive", "show", "np.set_printoptions")
 
 
 def page_of(unit: Unit) -> str:

@@ -10,7 +10,8 @@ from playwright.sync_api import sync_playwright
 
 from tests.browser.notebook_page import required_browser
 
-RUN = "axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations.map((one) => [one.impact, one.id, one.nodes[0].html]))"
+RUN = """() => axe.run(document, { resultTypes: ['violations'] })
+    .then((found) => found.violations.map((one) => [one.impact, one.id, one.nodes[0].html]))"""
 
 
 def main(axe: str, *pages: str) -> None:

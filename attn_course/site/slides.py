@@ -65,6 +65,9 @@ class Slide:
     def body(self) -> str:
         """All that it shows: the slide that it has taken in above or, if this one is large, to the left."""
         own = "\n".join(self.shown)
+        if self.kind == "question" and any(map(_is_picture, self.shown)):
+            parts = [part.replace('class="fragment"', f'class="fragment" data-fragment-index="{at}"') for at, part in enumerate(self.shown)]
+            return _beside(*("\n".join(part for part in parts if _is_picture(part) is wanted) for wanted in (False, True)))
         if not self.before or not self.before.body:
             return own
         return _beside(self.before.body, own) if self.kind in ("alive", "picture") and "<pre>" not in own else f"{self.before.body}\n{own}"
@@ -165,7 +168,7 @@ class Deck:
             self._live(found[1])
             return
         shown = [_output(output) for output in cell.get("outputs", []) if "tag" not in output]
-        pictures = [html for html in shown if "<img" in html or "<figure" in html or "<svg" in html or "<script" in html]
+        pictures = [html for html in shown if _is_picture(html)]
         if self._ask and "predicted" in tags:
             self._add("question", self.html(self._ask), *(_later(html) for html in shown if html))
             self._ask = ""
@@ -288,6 +291,10 @@ def _leading(text: str) -> str:
     """Return the last sentence of a paragraph if it leads to what comes next."""
     last = SENTENCE.split(" ".join(text.split()))[-1]
     return "" if last.endswith((".", "?", "!", ".)", '."', "|", "`")) else last
+
+
+def _is_picture(html: str) -> bool:
+    return any(mark in html for mark in ("<img", "<figure", "<svg", "<script"))
 
 
 def _beside(left: str, right: str) -> str:

@@ -1,5 +1,6 @@
 """The course as a site to publish: `attn-course site --out DIR`."""
 
+import re
 import shutil
 import tempfile
 import warnings
@@ -41,6 +42,8 @@ SETTINGS: dict[str, Any] = {
     "exclude_patterns": [],
 }
 UNUSED = ("*.map", "*.po", "*.mo", "*webpack-macros.html")
+SHOWN = re.compile(r"\bfa-([a-z-]+)")
+ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[[^\]]*\],"[^"]*",(?:"[^"]*"|\[[^\]]*\])\],?')  # name, size, other names, letter, path
 THEME: dict[str, Any] = {
     "use_download_button": False,  # it would serve what Sphinx read; the page links the notebook itself
     "use_fullscreen_button": False,
@@ -73,6 +76,7 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
         html = Path(folder, "html")
         for unused in (found for kind in UNUSED for found in list(html.rglob(kind))):  # the theme's, for its own authors
             unused.unlink()
+        _leave_icons(html)
         (html / "notebooks").mkdir()
         for unit in chosen:
             shutil.copy(unit.path, html / "notebooks" / unit.path.name)
@@ -80,6 +84,16 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
             shutil.rmtree(out)
         shutil.move(html, out)
     return sum(1 for _ in out.rglob("*.html"))
+
+
+def _leave_icons(html: Path) -> None:
+    """Leave of the theme's icons, 1.5 MB that every page loads, those that a page shows."""
+    scripts = html / "_static" / "scripts"
+    icons = scripts / "fontawesome.js"
+    pages = [*html.glob("*.html"), *html.glob("task/*.html"), *(path for path in scripts.glob("*.js") if path != icons)]
+    shown = {name for page in pages for name in SHOWN.findall(page.read_text(encoding="utf-8"))}
+    text = icons.read_text(encoding="utf-8")
+    icons.write_text(ICON.sub(lambda found: found[0] if found[1] in shown else "", text), encoding="utf-8")
 
 
 def _run_sphinx(sources: Sources, doctrees: Path, html: Path) -> None:

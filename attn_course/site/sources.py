@@ -125,7 +125,7 @@ class Sources:
         """Write all sources."""
         for name in ("_static/alive", "_static/katex", "_static/plots", "eq", "task"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True)
+        shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.js"))
         for name in ("site.css", "site.js"):
             shutil.copy(HERE / name, self.folder / "_static" / name)
         questions, keys = dict[str, str](), list[str]()
@@ -316,7 +316,8 @@ class Sources:
         """What the template of the sidebar shows: groups of pages, and the lesson to which a page of an equation or task belongs."""
         groups = [("Lessons", {}), ("Exercises", {}), ("To look things up", OTHERS)]
         for page, words in self.titles.items():
-            groups[page.endswith("-exercises")][1][page] = words.removeprefix("Exercises ")
+            sheet = page.endswith("-exercises")
+            groups[sheet][1][page] = words.removeprefix("Exercises ").replace(":", "", 1) if sheet else words.partition(":")[0]
         homes = {f"eq/{equation.label}": equation.lesson for equation in self.equations} | {
             f"task/{task.id}": task.lesson for task in self.tasks
         }

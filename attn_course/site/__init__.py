@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
     "html_js_files": ["site.js"],
     "html_show_sourcelink": False,
     "html_copy_source": False,
-    "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "components/course-pages.html"]},  # the theme's own is slow
+    "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "course-pages.html"]},  # the theme's own is slow
     "templates_path": [str(HERE / "templates")],
     "exclude_patterns": [],
 }

@@ -618,7 +618,8 @@ figures.latent_flow(absorbed=False)
 # **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
 # %% id="together-code" tags=["predicted"]
-from attn_course.reference import LatentWeights, latent_attention, latent_attention_absorbed
+from attn_course.reference import LatentWeights, latent_attention
+from attn_course.reference import latent_attention_absorbed
 
 shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
 weights = LatentWeights(*(rng.normal(size=shape) / 2 for shape in shapes))

@@ -27,14 +27,16 @@ def feedback_page(marked: Marked, site: str = "") -> str:
         marked=marked,
         remarks=remarks(marked),
         signs=SIGNS,
-        tasks=[_with_advice(verdict, marked) for verdict in judged if not _is_settled(verdict, marked)],
-        settled=[verdict for verdict in judged if _is_settled(verdict, marked)],
+        tasks=[_with_advice(verdict, marked) for verdict in judged if _in_a_line(verdict, marked) is None],
+        lines={kind: [verdict for verdict in judged if _in_a_line(verdict, marked) == kind] for kind in ("unanswered", "passed")},
+        begun=any(status_of(verdict, marked) != "unanswered" for verdict in judged),
     )
 
 
-def _is_settled(verdict: Verdict, marked: Marked) -> bool:
-    """Whether a line says all: the task is passed, and the teacher has decided nothing about it."""
-    return verdict.passed and marked.decided_on(verdict.task) is None
+def _in_a_line(verdict: Verdict, marked: Marked) -> str | None:
+    """What a line says of a task, if it says all: it is passed, or has no answer, and the teacher has decided nothing about it."""
+    status = status_of(verdict, marked)
+    return status if status in ("passed", "unanswered") and marked.decided_on(verdict.task) is None else None
 
 
 def _with_advice(verdict: Verdict, marked: Marked) -> tuple[Verdict, str, str, str]:

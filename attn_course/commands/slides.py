@@ -33,4 +33,4 @@ def slides(
         with refusing(AuthoringError):
             deck = write_slides(root, lesson, out)
         minutes = sum(minutes for _, minutes in deck.plan())
-        say(f"{len(deck.slides) + 1} slides, {minutes} minutes: {shown(out / f'{lesson}.html')}")
+        say(f"{len(deck.slides)} slides, {minutes} minutes: {shown(out / f'{lesson}.html')}")

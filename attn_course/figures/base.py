@@ -4,7 +4,7 @@ import html
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -129,23 +129,22 @@ def publish(figure: Figure, alt: str) -> None:
     least eight words on one line. Raises ValueError if `alt` is too short, or the figure has no title of at least three words.
     """
     taken = photograph(figure, alt)
-    with course_look():
-        set_title(figure, figure.get_suptitle().replace("\n", " "), NARROW_INCHES)
-        slim = replace(taken, narrow=squeezed(figure))
     figure.clear()
-    display(slim)
+    display(taken)
     display(Words(alt))
 
 
 def photograph(figure: Figure, alt: str) -> Picture:
-    """Return a figure as a picture with its words.
+    """Return a figure as a picture with its words, and make it as narrow as a phone.
 
     Raises ValueError if `alt` is too short, or the figure has no title of at least three words.
     """
     require_alt(alt)
-    require_title(figure.get_suptitle().replace("\n", " "))
+    title = require_title(figure.get_suptitle().replace("\n", " "))
     with course_look():
-        return Picture(vector(figure), alt)
+        wide = vector(figure)
+        set_title(figure, title, NARROW_INCHES)
+        return Picture(wide, alt, squeezed(figure))
 
 
 def titled(title: str, width: float, height: float) -> Figure:

@@ -5,9 +5,10 @@ not. Where a page drops styles, as JupyterLab does in a notebook that is not tru
 """
 
 import html
+import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ THINNEST, THICKEST = 0.6, 16.0  # a line whose weight is 0, and one whose weight
 SHIFT = {"_": 4.5, "^": -6.0}
 
 Point = tuple[float, float]
+View = tuple[float, float, float, float]  # left, top, width, height
 
 
 class Area(NamedTuple):
@@ -251,12 +253,18 @@ class Diagram:
         said = html.escape(name)
         self._links.append(f'<a class="attn-link" href="{html.escape(address)}" style="{place}" title="{said}" aria-label="{said}"></a>')
 
-    def finish(self, *, title: str, caption: str, alt: str) -> Drawn:
+    def strips(self, *cuts: float) -> list[View]:
+        """Return the pieces between vertical cuts."""
+        sides = [0.0, *cuts, self.width]
+        return [(left, 0.0, right - left, self._height) for left, right in itertools.pairwise(sides)]
+
+    def finish(self, *, title: str, caption: str, alt: str, views: Sequence[View] = ()) -> Drawn:
         """Return the drawing with its words.
 
         `title`: what the drawing is, at least three words on one line; what a screen reader says. `caption`: one or two sentences
-        that stand below it. `alt`: the drawing in words, at least eight on one line. Raises ValueError if `title` or `alt` is too
-        short.
+        that stand below it. `alt`: the drawing in words, at least eight on one line. `views`: pieces of the drawing in their order,
+        each narrow enough for a phone, where a page of the site shows them below each other. Raises ValueError if `title` or `alt` is
+        too short.
         """
         named = ElementTree.Element("title", id=f"attn-{self.name}-title")
         named.text = require_title(title)
@@ -265,6 +273,8 @@ class Diagram:
         narrowest = self.width * LEAST_TEXT / SMALL
         size = f"min-width:{math.ceil(narrowest)}px;max-width:{round(1.12 * self.width)}px"
         svg.set("style", size)
+        if views:
+            svg.set("data-views", ";".join(" ".join(map(_px, view)) for view in views))
         svg.extend([named, *self._svg])
         drawn = ElementTree.tostring(svg, encoding="unicode")
         if self._links:

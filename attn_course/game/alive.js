@@ -188,8 +188,8 @@ const start = (root) => {
     return tables.join("");
   };
   const relation = (number, one) => {
-    const parts = one.chain.sides.map((_, side) => (side ? `<span class="alv-sign">${SAID[one.chain.signs[side - 1]]}</span>` : "") + sided(number, one, side));
-    return `<div class="alv-chain">${parts.join("")}</div>`;
+    const sign = (side) => (side ? `<span class="alv-sign">${SAID[one.chain.signs[side - 1]]}</span>` : "");
+    return `<div class="alv-chain">${one.chain.sides.map((_, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${sided(number, one, side)}</div></div>`).join("")}</div>`;
   };
 
   const verdict = (wrong, found, right) => {

@@ -1,5 +1,6 @@
 """The course as a site to publish: `attn-course site --out DIR`."""
 
+import re
 import shutil
 import tempfile
 import warnings
@@ -36,12 +37,13 @@ SETTINGS: dict[str, Any] = {
     "html_js_files": ["site.js"],
     "html_show_sourcelink": False,
     "html_copy_source": False,
-    "html_context": {"default_mode": "auto"},
-    "html_sidebars": {page: ["navbar-logo.html", "search-button-field.html"] for page in ("eq/*", "task/*")},  # hundreds of pages
+    "html_sidebars": {"**": ["navbar-logo.html", "search-button-field.html", "course-pages.html"]},  # the theme's own is slow
     "templates_path": [str(HERE / "templates")],
     "exclude_patterns": [],
 }
 UNUSED = ("*.map", "*.po", "*.mo", "*webpack-macros.html")
+SHOWN = re.compile(r"\bfa-([a-z-]+)")
+ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[[^\]]*\],"[^"]*",(?:"[^"]*"|\[[^\]]*\])\],?')  # name, size, other names, letter, path
 THEME: dict[str, Any] = {
     "use_download_button": False,  # it would serve what Sphinx read; the page links the notebook itself
     "use_fullscreen_button": False,
@@ -74,6 +76,7 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
         html = Path(folder, "html")
         for unused in (found for kind in UNUSED for found in list(html.rglob(kind))):  # the theme's, for its own authors
             unused.unlink()
+        _leave_icons(html)
         (html / "notebooks").mkdir()
         for unit in chosen:
             shutil.copy(unit.path, html / "notebooks" / unit.path.name)
@@ -81,6 +84,16 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
             shutil.rmtree(out)
         shutil.move(html, out)
     return sum(1 for _ in out.rglob("*.html"))
+
+
+def _leave_icons(html: Path) -> None:
+    """Leave of the theme's icons, 1.5 MB that every page loads, those that a page shows."""
+    scripts = html / "_static" / "scripts"
+    icons = scripts / "fontawesome.js"
+    pages = [*html.glob("*.html"), *html.glob("task/*.html"), *(path for path in scripts.glob("*.js") if path != icons)]
+    shown = {name for page in pages for name in SHOWN.findall(page.read_text(encoding="utf-8"))}
+    text = icons.read_text(encoding="utf-8")
+    icons.write_text(ICON.sub(lambda found: found[0] if found[1] in shown else "", text), encoding="utf-8")
 
 
 def _run_sphinx(sources: Sources, doctrees: Path, html: Path) -> None:
@@ -91,6 +104,7 @@ def _run_sphinx(sources: Sources, doctrees: Path, html: Path) -> None:
     settings = SETTINGS | {
         "course_numbers": sources.numbers,
         "course_places": sources.places,
+        "html_context": {"default_mode": "auto"} | sources.sidebar(),
         "html_theme_options": THEME | {"extra_footer": f"<p>attn_course {__version__}</p>"},
     }
     with said.open("w", encoding="utf-8") as log, patch_docutils(None), docutils_namespace(), warnings.catch_warnings():

@@ -91,14 +91,20 @@ def _visit_inline(translator: Any, node: nodes.Element) -> None:
     long = " long" if len(latex) > LONG else ""
     with _told(node):
         typeset = translator.builder.app.typeset(latex, display=False, small=_puts_numbers_in(translator))
-        translator.body.append(f'<span class="math{long}">{typeset}</span>{_glue(node)}')
+        translator.body.append(f'<span class="math{long}">{typeset}</span>')
     raise nodes.SkipNode
 
 
-def _glue(node: nodes.Element) -> str:
-    """Return what keeps the comma or colon behind a formula on the formula's line: a word joiner."""
-    after = node.next_node(descend=False, siblings=True)
-    return "&#8288;" if isinstance(after, nodes.Text) and after.astext()[:1] in tuple(",.;:!?)") else ""
+def _glue(app: "Sphinx", doctree: nodes.document, page: str) -> None:
+    """Keep the comma or colon behind a formula on the formula's line."""
+    for node in list(doctree.findall(nodes.math)):
+        after = node.next_node(descend=False, siblings=True)
+        if isinstance(after, nodes.Text) and after.astext()[:1] in tuple(",.;:!?)"):
+            sign, rest = after.astext()[0], after.astext()[1:]
+            after.parent.replace(after, nodes.Text(rest))
+            glued = nodes.inline(classes=["glued"])
+            node.replace_self(glued)
+            glued += [node, nodes.Text(sign)]
 
 
 def _visit_block(translator: Any, node: nodes.Element) -> None:
@@ -128,5 +134,6 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     """Tell Sphinx of the renderer."""
     app.add_config_value("course_numbers", {}, "html")
     app.add_html_math_renderer("built", (_visit_inline, None), (_visit_block, None))
+    app.connect("doctree-resolved", _glue)
     app.connect("builder-inited", lambda app: setattr(app, "typeset", Typesetter()))
     return {"parallel_read_safe": True, "parallel_write_safe": False}

@@ -82,12 +82,28 @@
     }
   }
 
-  // ---- What a drawing lights is in view, where the drawing is wider than the page
-  function showLit() {
-    for (const frame of document.querySelectorAll(".attn-frame")) {
-      const lit = [...frame.querySelectorAll(":is(.attn-box, .attn-matrix, .attn-node).attn-lit")].map((one) => one.getBoundingClientRect());
-      const [left, right] = [Math.min(...lit.map((one) => one.left)), Math.max(...lit.map((one) => one.right))];
-      if (lit.length) frame.scrollLeft += (left + right - frame.clientWidth) / 2 - frame.getBoundingClientRect().left;
+  // ---- On a phone a drawing is seen in pieces, one below the other, so that its letters can be read
+  function cutDrawings() {
+    for (const svg of document.querySelectorAll("svg[data-views]")) {
+      const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number), whole = svg.closest(".attn-sheet") ?? svg;
+      whole.after(...svg.dataset.views.split(";").map((view, place) => {
+        const [left, top, wide, high] = view.split(" ").map(Number), sheet = document.createElement("div"), piece = svg.cloneNode(true);
+        sheet.className = "attn-sheet attn-piece";
+        sheet.style.maxWidth = `${wide}px`;
+        for (const name of ["style", "data-views", "aria-labelledby"]) piece.removeAttribute(name);
+        piece.setAttribute("viewBox", view);
+        piece.setAttribute("aria-label", `${piece.querySelector("title").textContent}, part ${place + 1}`);
+        piece.querySelector("title").remove();
+        sheet.append(piece);
+        for (const link of whole.querySelectorAll(".attn-link")) {
+          const at = { left: [width, left, wide], top: [height, top, high], width: [width, 0, wide], height: [height, 0, high] };
+          const copy = sheet.appendChild(link.cloneNode());
+          for (const [side, [all, first, part]] of Object.entries(at)) copy.style[side] = `${(all * parseFloat(link.style[side]) - 100 * first) / part}%`;
+          const middle = (from, size) => parseFloat(copy.style[from]) + parseFloat(copy.style[size]) / 2;
+          if (![middle("left", "width"), middle("top", "height")].every((share) => share > 0 && share < 100)) copy.remove();
+        }
+        return sheet;
+      }));
     }
   }
 
@@ -95,6 +111,15 @@
   const foot = document.createElement("style");
   foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }`;
   document.head.append(foot);
+
+  // ---- The first page leads back to the lesson that was read last
+  function goOn() {
+    const begin = document.querySelector(".begin"), lesson = document.querySelector(".bd-docs-nav ul:nth-of-type(1) .current > a");
+    const last = JSON.parse(localStorage.getItem("attn-last") ?? "null");
+    if (lesson) localStorage.setItem("attn-last", JSON.stringify([lesson.href.replace(/#.*/, ""), lesson.textContent]));
+    if (!begin || !last || last[0] === begin.firstElementChild.href) return;
+    begin.append(Object.assign(document.createElement("a"), { href: last[0], textContent: `Go on with ${last[1].split(":")[0]}` }));
+  }
 
   addEventListener("hashchange", openMistake);
   // ---- A fold is called what it says, not "Toggle hidden content"
@@ -104,6 +129,7 @@
 
   addEventListener("DOMContentLoaded", wrapCode);
   addEventListener("DOMContentLoaded", nameFolds);
-  addEventListener("load", showLit);
+  addEventListener("DOMContentLoaded", goOn);
+  addEventListener("DOMContentLoaded", cutDrawings);
   addEventListener("load", openMistake);
 })();

@@ -1,9 +1,11 @@
 """A deck of slides from a built lesson alone: `attn-course slides softmax --out DIR`.
 
-A section opens with its first sentences. Then each machine, figure, boxed equation and prediction is a slide of its own; a prediction
-hides what came out until the next key. What the lesson says on the way stands in the notes, and in them the minutes.
+A section opens with its first sentences, above its first equation or beside its first picture. Then each machine, figure, boxed equation
+and prediction is a slide of its own; an equation that is alive stands beside its machine, and a prediction hides what came out until the
+next key. What the lesson says on the way stands in the notes, and in them the minutes.
 """
 
+import itertools
 import json
 import re
 import shutil
@@ -34,6 +36,7 @@ WORDS_A_MINUTE = 130  # spoken
 SECONDS = {"idea": 20, "equation": 40, "alive": 60, "picture": 40, "question": 75, "end": 40}  # beside what is said
 OPENING, SHORT = 60, 8  # most and fewest words of a section on its first slide
 PARTS = ("reveal.css", "reveal.js")
+FULLER = {("idea", "equation"), ("idea", "picture"), ("equation", "alive")}  # what goes onto one slide
 
 
 @dataclass
@@ -45,12 +48,33 @@ class Slide:
     section: str
     shown: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    before: "Slide | None" = None
 
     @property
     def seconds(self) -> int:
         """How long it takes: what there is to look at, and the words of its notes."""
         words = len(" ".join(EQUATION.sub("formula", text) for text in self.said).split())
-        return SECONDS[self.kind] + round(60 * words / WORDS_A_MINUTE)
+        return SECONDS[self.kind] + round(60 * words / WORDS_A_MINUTE) + (self.before.seconds if self.before else 0)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said to it and to the slide that it has taken in."""
+        return [*(self.before.notes if self.before else []), *self.said]
+
+    @property
+    def body(self) -> str:
+        """All that it shows: the slide that it has taken in above or, if this one is large, to the left."""
+        own = "\n".join(self.shown)
+        if self.kind == "question" and any(map(_is_picture, self.shown)):
+            parts = [part.replace('class="fragment"', f'class="fragment" data-fragment-index="{at}"') for at, part in enumerate(self.shown)]
+            return _beside(*("\n".join(part for part in parts if _is_picture(part) is wanted) for wanted in (False, True)))
+        if not self.before or not self.before.body:
+            return own
+        return _beside(self.before.body, own) if self.kind in ("alive", "picture") and "<pre>" not in own else f"{self.before.body}\n{own}"
+
+    def takes(self, before: "Slide") -> bool:
+        """Whether it has room for the slide before it, which belongs to it or shows nothing."""
+        return before.heading == self.heading and (not before.body or (before.kind, self.kind) in FULLER)
 
 
 class Deck:
@@ -66,6 +90,12 @@ class Deck:
             self._key = r"\boxed" if any(r"\boxed" in text for text in texts) else r"\tag"  # else the first with a number
             for cell in cells:
                 (self._read if cell["cell_type"] == "markdown" else self._run)(cell)
+        title, *rest = self.slides
+        for before, slide in itertools.pairwise(rest):
+            if slide.takes(before):
+                slide.before = before
+        taken = {id(slide.before) for slide in rest}
+        self.slides = [title, *(slide for slide in rest if id(slide) not in taken)]
 
     def _add(self, kind: str, *shown: str) -> Slide:
         self.slides.append(Slide(kind, self._heading, self._section, list(shown)))
@@ -138,7 +168,7 @@ class Deck:
             self._live(found[1])
             return
         shown = [_output(output) for output in cell.get("outputs", []) if "tag" not in output]
-        pictures = [html for html in shown if "<img" in html or "<figure" in html or "<svg" in html or "<script" in html]
+        pictures = [html for html in shown if _is_picture(html)]
         if self._ask and "predicted" in tags:
             self._add("question", self.html(self._ask), *(_later(html) for html in shown if html))
             self._ask = ""
@@ -168,11 +198,10 @@ class Deck:
         plan = self.plan()
         rows = "".join(f"<tr><td>{escape(name)}</td><td>{minutes}</td></tr>" for name, minutes in plan)
         table = f'<table class="plan"><tr><th>part</th><th>minutes</th></tr>{rows}</table>'
-        first, *rest = self.slides
-        slides = [self._slide(first), f'<section data-timing="20"><h2>Plan</h2><div class="body">{table}</div></section>']
-        slides += [self._slide(slide) for slide in rest]
+        title = self.slides[0]
+        title.shown = [_beside("\n".join(title.shown), table)]
         template = (HERE / "deck.html").read_text(encoding="utf-8")
-        return template.replace("TITLE", escape(self.title)).replace("SLIDES", "\n".join(slides))
+        return template.replace("TITLE", escape(self.title)).replace("SLIDES", "\n".join(map(self._slide, self.slides)))
 
     def plan(self) -> list[tuple[str, int]]:
         """Return the sections in their order, and the minutes that each takes."""
@@ -180,12 +209,11 @@ class Deck:
         return [(part, -(-sum(slide.seconds for slide in self.slides if slide.section == part) // 60)) for part in parts]
 
     def _slide(self, slide: Slide) -> str:
-        level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.said)
+        level, notes = ("h1" if slide is self.slides[0] else "h2"), "\n\n".join(slide.notes)
         aside = f'<aside class="notes">{self.html(notes, small=True)}</aside>' if notes else ""
-        body = "\n".join(slide.shown)
         return (
             f'<section data-timing="{slide.seconds}" class="{slide.kind}"><{level}>{self.html(slide.heading)[3:-5]}</{level}>'
-            f'<div class="body">{body}</div>{aside}</section>'
+            f'<div class="body">{slide.body}</div>{aside}</section>'
         )
 
 
@@ -263,6 +291,14 @@ def _leading(text: str) -> str:
     """Return the last sentence of a paragraph if it leads to what comes next."""
     last = SENTENCE.split(" ".join(text.split()))[-1]
     return "" if last.endswith((".", "?", "!", ".)", '."', "|", "`")) else last
+
+
+def _is_picture(html: str) -> bool:
+    return any(mark in html for mark in ("<img", "<figure", "<svg", "<script"))
+
+
+def _beside(left: str, right: str) -> str:
+    return f'<div class="beside"><div>{left}</div><div>{right}</div></div>'
 
 
 def _later(html: str) -> str:

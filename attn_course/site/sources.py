@@ -1,14 +1,16 @@
 """What Sphinx builds the site from: the built notebooks under addresses that stay, and a page for each equation and each task."""
 
+import ast
 import html
 import json
 import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,11 @@ HERE = Path(__file__).parent
 NOTEBOOK = r"(?:\.\./(?:work/lessons|work|notebooks|exercises)/)?(?P<ex>ex_)?\d\d_(?P<slug>\w+)\.ipynb"
 IN_MARKDOWN = re.compile(rf"\[(?P<words>[^\]\[]*)\]\({NOTEBOOK}(?P<anchor>#[^)]*)?\)")
 IN_HTML = re.compile(rf'href="{NOTEBOOK}')
-NAMED = re.compile(r"\bEq\. ([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")  # as the sources of equations refer to each other
+LABEL = r"(?!and\b)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
+NAMED = re.compile(rf"\b(?:Eq\. |Eqs\. (?:{LABEL}, )*{LABEL} and ){LABEL}")  # as the sources of equations refer to each other
 SCRIPT = re.compile(r"(?<=[\w)|\]])([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, -]*\)|-?\w+)")  # x_i, e^{a + b}
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
+FOLDED: dict[str, Any] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
 GLOSSARY = """# Glossary
 
@@ -42,14 +46,18 @@ GLOSSARY = """# Glossary
 MAP = """# Which equation rests on which
 
 Point at an equation, or move to it with Tab: what it rests on is framed, what rests on it is filled."""
+OTHERS = {"sheet": "Attention on two pages", "map": "Which equation rests on which", "glossary": "Glossary", "break": "Break the machine"}
 INDEX = """# Own attention
 
-Derive attention, implement it, debug it and make it fast. {lessons} lessons, each a notebook; every numbered formula is computed with
-random numbers before it is printed, and most of them you can play with, like this one:
+Derive attention, implement it, debug it and make it fast: {count} lessons, each a notebook.
+
+{begin}
+
+Every numbered formula is computed with random numbers before it is printed, and most of them you can play with, like this one:
 
 {alive}
 
-{table}
+{lessons}
 
 Beside the lessons: [attention on two pages](sheet.md) · [how the equations rest on each other](map.md) · [glossary](glossary.md) ·
 [Break the machine](break.md), a game.
@@ -88,6 +96,7 @@ class Sources:
     folder: Path
     repository: str = ""
     branch: str = "main"
+    titles: dict[str, str] = field(default_factory=dict)  # of the pages of notebooks, filled by `write`
 
     @cached_property
     def equations(self) -> list[Equation]:
@@ -116,7 +125,7 @@ class Sources:
         """Write all sources."""
         for name in ("_static/alive", "_static/katex", "_static/plots", "eq", "task"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True)
+        shutil.copytree(HERE / "katex", self.folder / "_static" / "katex", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.js"))
         for name in ("site.css", "site.js"):
             shutil.copy(HERE / name, self.folder / "_static" / name)
         questions, keys = dict[str, str](), list[str]()
@@ -125,6 +134,7 @@ class Sources:
             texts = {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
             questions |= {name.removesuffix("-text"): text for name, text in texts.items() if name.endswith("-text")}
             keys += [number for text in texts.values() for number in KEY.findall(text) if number in self.numbers]
+            self.titles[page_of(unit)] = next(iter(texts.values())).partition("\n")[0].removeprefix("# ")
             self._write(page_of(unit) + ".ipynb", json.dumps(self._book(unit, book), ensure_ascii=False))
         for equation in self.equations:
             self._write(f"eq/{equation.label}.md", self._equation(equation))
@@ -152,7 +162,7 @@ class Sources:
                     data[kind] = self._links("".join(data[kind]))
                 if "image/svg+xml" in data:
                     output["data"] = {"text/html": self._plot("".join(data["image/svg+xml"]), **output["metadata"]["image/svg+xml"])}
-        book["cells"] = list(_in_one_fold(book["cells"]))
+        book["cells"] = [part for cell in _in_one_fold(book["cells"]) for part in _without_set_up(cell)]
         title = book["cells"][0]
         title["source"] = f"{title['source']}\n\n{self._take_away(unit)}"
         return book
@@ -216,7 +226,7 @@ class Sources:
                 self._said(equation.why),
                 self._card(equation),
                 *(f"**{words}:** {'; '.join(found)}." for words, found in listed if found),
-                f"**Checked** {equation.checked}.",
+                f"**Checked** {self._said(equation.checked)}.",
                 f"**LaTeX**\n\n```latex\n{equation.latex}\n```",
                 f"Its name in code is `{label}`.",
             ]
@@ -225,8 +235,11 @@ class Sources:
     def _said(self, text: str, up: str = "../") -> str:
         """Return what an equation's source says in plain text as Markdown."""
         text = html.escape(numbers.cite(text), quote=False).replace("*", "\\*")
-        text = NAMED.sub(lambda found: f"[{numbers.eq(found[1])}]({up}eq/{found[1]}.md)" if found[1] in self._labels else found[0], text)
-        return scripts(text)
+
+        def link(found: re.Match[str]) -> str:
+            return f"[{numbers.eq(found[0]).removeprefix('Eq. ')}]({up}eq/{found[0]}.md)" if found[0] in self._labels else found[0]
+
+        return scripts(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
 
     def _card(self, equation: Equation, up: str = "../") -> str:
         try:
@@ -278,25 +291,37 @@ class Sources:
             lines.append(f"## {numbers.title(slug)}\n\n{_raw(f'<div class=map-lesson>{chips}</div>')}")
         return "\n\n".join(lines)
 
-    def _lessons(self) -> Iterator[tuple[str, str, str]]:
-        yield "lesson", "what it is about", "minutes"
-        yield "---", "---", "--:"
+    def _lessons(self) -> Iterator[str]:
         for unit in self.units:
             if unit.folder == "notebooks":
-                number, title = f"{int(numbers.lesson_number(unit.slug)):02d}", numbers.title(unit.slug)
-                exercises = f" · [exercises]({unit.slug}-exercises.ipynb)" if numbers.names("tasks", unit.slug) else ""
-                yield f"[{number} {title}]({unit.slug}.ipynb)", f"{unit.lesson.about}{exercises}", str(unit.lesson.minutes)
+                exercises = f' · <a href="{unit.slug}-exercises.html">exercises</a>' * (f"{unit.slug}-exercises" in self._pages)
+                yield (
+                    f'<li><a href="{unit.slug}.html">{html.escape(self.titles[unit.slug])}</a><span>{unit.lesson.minutes} min</span>'
+                    f"<p>{html.escape(unit.lesson.about)}{exercises}</p></li>"
+                )
 
     def _index(self) -> str:
-        pages = [page_of(unit) for unit in self.units]
-        lessons = [page for page in pages if not page.endswith("-exercises")]
+        lessons = [page for page in self.titles if not page.endswith("-exercises")]
+        begin = f'<p class="begin"><a href="{lessons[0]}.html">Begin with {html.escape(self.titles[lessons[0]].partition(":")[0])}</a></p>'
         return INDEX.format(
-            lessons=len(lessons),
+            count=len(lessons),
+            begin=_raw(begin),
             alive=self._card(REGISTRY.get_equation("attention"), ""),
-            table="\n".join(f"| {' | '.join(row)} |" for row in self._lessons()),
+            lessons=_raw("\n".join(['<ul class="lessons">', *self._lessons(), "</ul>"])),
             toc_lessons="\n".join(lessons),
-            toc_exercises="\n".join(page for page in pages if page not in lessons),
+            toc_exercises="\n".join(page for page in self.titles if page not in lessons),
         )
+
+    def sidebar(self) -> dict[str, Any]:
+        """What the template of the sidebar shows: groups of pages, and the lesson to which a page of an equation or task belongs."""
+        groups = [("Lessons", {}), ("Exercises", {}), ("To look things up", OTHERS)]
+        for page, words in self.titles.items():
+            sheet = page.endswith("-exercises")
+            groups[sheet][1][page] = words.removeprefix("Exercises ").replace(":", "", 1) if sheet else words.partition(":")[0]
+        homes = {f"eq/{equation.label}": equation.lesson for equation in self.equations} | {
+            f"task/{task.id}": task.lesson for task in self.tasks
+        }
+        return {"course_pages": groups, "course_homes": homes}
 
 
 def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -308,6 +333,31 @@ def _in_one_fold(cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             before["outputs"].append(explanation)
         else:
             yield cell
+
+
+def _without_set_up(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Fold what a reader of a page can pass over: three imports or more, and a cell that does no more than show something."""
+    code = "".join(cell["source"])
+    try:
+        steps = ast.parse(code).body if cell["cell_type"] == "code" else []
+    except SyntaxError:  # a magic
+        steps = []
+    rest = list(dropwhile(lambda step: isinstance(step, ast.Import | ast.ImportFrom), steps))
+    if code.startswith("verify_lesson("):
+        cell["metadata"] = cell["metadata"] | {"tags": ["remove-input"]}
+    elif steps and "predicted" not in cell["metadata"].get("tags", []) and all(map(_only_shows, rest)):
+        cell["metadata"] = cell["metadata"] | FOLDED
+    elif len(steps) - len(rest) >= 3:
+        lines = code.splitlines(keepends=True)
+        imports, cell["source"] = "".join(lines[: rest[0].lineno - 1]).strip(), "".join(lines[rest[0].lineno - 1 :])
+        yield cell | {"id": f"{cell['id']}-imports", "source": imports, "outputs": [], "metadata": FOLDED}
+    yield cell
+
+
+def _only_shows(step: ast.stmt) -> bool:
+    """Whether a statement is a call that shows something or sets how numbers are printed."""
+    called = ast.unparse(step.value.func) if isinstance(step, ast.Expr) and isinstance(step.value, ast.Call) else ""
+    return called.startswith("figures.") or called in ("alive", "show", "np.set_printoptions")
 
 
 def page_of(unit: Unit) -> str:

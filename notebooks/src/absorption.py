@@ -10,26 +10,13 @@
 # **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`heads` (attention, projections, RoPE, heads, the cache).
 # **Time:** 75 minutes, without the [exercises](../work/ex_{lesson}`absorption`_absorption.ipynb).
 
-# %% id="setup"
-import numpy as np
-import torch
-
-from attn_course import alive, costs, show, verify_lesson
-from attn_course.lessons.absorption import figures
-from attn_course.lessons.absorption.experiments import CIRCUITS, COMPRESSION, DECODING
-from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
-from attn_course.modules import LatentAttention, MeasuredCache
-from attn_course.reference import LatentWeights, absorb_query_key, absorb_value_output
-from attn_course.reference import attention, latent_attention, latent_attention_absorbed
-from attn_course.reference import multi_head_attention, rope, softmax
-
-np.set_printoptions(precision=3, suppress=True)
-
 # %% [markdown] id="where"
 # This is where we are in the machine: at $W_Q$ and $W_K$, which together lead from $X$ to the scores. ($W_V$ and $W_O$ are a second
 # pair of this kind, and we come to them as well.)
 
 # %% id="machine"
+from attn_course.lessons.absorption import figures
+
 figures.machine()
 
 # %% [markdown] id="hook"
@@ -40,6 +27,8 @@ figures.machine()
 # keys and values of its own. How? **Predict** both caches for a text of 131 072 tokens in 16-bit numbers.
 
 # %% id="hook-code" tags=["predicted"]
+from attn_course import costs
+
 many = costs.cache_bytes_per_token(128, 128, 128, n_layers=60)
 few = costs.latent_cache_bytes_per_token(512, 64, n_layers=60)
 by_way = {"every head keeps its own": many, "576 numbers in each layer": few}
@@ -67,9 +56,15 @@ for name, per_token in by_way.items():
 # of the token that answers; {eq}`bilinear-score` used it already.
 
 # %% id="one-matrix-alive"
+from attn_course import alive
+
 alive("absorbed-score")
 
 # %% id="one-matrix-code"
+import numpy as np
+
+from attn_course.reference import absorb_query_key
+
 rng = np.random.default_rng(10)
 x = rng.normal(size=(5, 4))
 w_query, w_key, w_value = rng.normal(size=(3, 4, 2))
@@ -102,6 +97,8 @@ print("W has shape", form.shape, " equal scores:", equal)
 # (columns are positions, softmax runs down a column), and whether it is enough to put the scale in, as below.
 
 # %% id="spot-transposed-code" tags=["predicted"]
+from attn_course import show, verify_lesson
+
 show("absorbed-attention-in-columns", wrong="W as for the inner product")
 unit = [[1, 0], [0, 1]]
 show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-1])
@@ -143,6 +140,8 @@ show("absorbed-attention-in-columns", X=unit, W_Q=[[1, 0], [0, 0]], W_K=unit[::-
 # can do alone.
 
 # %% id="parts-figure" tags=["predicted"]
+from attn_course.lessons.absorption.experiments import CIRCUITS
+
 record = CIRCUITS.load()
 learned = record.values("form")[0]
 figures.form_parts(learned)
@@ -262,6 +261,8 @@ figures.rank_shares(cut.mean(axis=0), narrow.mean(axis=0))
 # bias *does* matter: a causal mask; a softcap, $c \tanh(s / c)$; RoPE, applied to the biased key.
 
 # %% id="biases-code" tags=["predicted"]
+from attn_course.reference import attention, rope
+
 b_query, b_key = rng.normal(size=(2, 2))
 places = {"RoPE": np.arange(5)}  # elsewhere all stand at place 0, which turns nothing
 options = {"plain": {}, "causal": {"is_causal": True}}
@@ -301,6 +302,8 @@ alive("absorbed-value-projection")
 # factors mean nothing by themselves.
 
 # %% id="values-code"
+from attn_course.reference import absorb_value_output, multi_head_attention, softmax
+
 heads = [rng.normal(size=shape) / 2 for shape in ((4, 6), (4, 6), (4, 6), (6, 4))]
 wide = multi_head_attention(x, x, *heads, n_heads=3)
 W, U = absorb_query_key(*heads[:2], 3), absorb_value_output(*heads[2:], 3)
@@ -354,7 +357,7 @@ nothing[2] = 0.0
 dropped = np.where(np.arange(5) % 2 == 0, P * 2.0, 0.0)
 for name, weights in (("plain", P), ("row 2 empty", nothing), ("dropped", dropped)):
     share = (weights @ (x + b_value) - weights @ x) @ b_value / (b_value @ b_value)
-    print(f"{name:11}: share of b_V that arrives in each row {share}")
+    print(f"{name:11}: share of b_V that arrives in each row {share.round(3)}")
 
 # %% [markdown] id="value-bias-notice" tags=["answer"]
 # A row that may attend to nothing gets no value bias at all, and under dropout every row gets another share of it, because the share is the
@@ -454,6 +457,8 @@ print("equal:", np.allclose(average @ up_value, rebuilt))
 # **Predict** which fares better with 16 numbers.
 
 # %% id="compression-load" tags=["predicted"]
+from attn_course.lessons.absorption.experiments import COMPRESSION
+
 squeezed = COMPRESSION.load()
 by_latent = {n: squeezed.values("latent", str(n)).mean() for n in (2, 4, 6, 8, 12, 16)}
 by_groups = {n: squeezed.values("shared", str(n)).mean() for n in (16, 32)}
@@ -568,6 +573,8 @@ print("pairs (s, t) with equal scores:", [(int(s), int(t)) for s, t in equal])
 # means that a token is as hard to guess as one of 16 equally likely ones. **Predict** for which kinds of $G$ it stays as it was.
 
 # %% id="real-code" tags=["predicted"]
+from attn_course.lessons.absorption.experiments_smollm2 import SMOLLM2
+
 gauges = SMOLLM2.load()
 print(f"{'as trained':27}", gauges.values("trained").round(1))
 for kind in ("pairs turned and stretched", "orthogonal", "any"):
@@ -611,6 +618,9 @@ figures.latent_flow(absorbed=False)
 # **Predict** whether they agree with RoPE on, and with other positions than $0, 1, 2, \dots$
 
 # %% id="together-code" tags=["predicted"]
+from attn_course.reference import LatentWeights, latent_attention
+from attn_course.reference import latent_attention_absorbed
+
 shapes = (6, 7), (7, 6), (7, 4), (6, 5), (5, 6), (6, 2), (5, 8), (8, 6)
 weights = LatentWeights(*(rng.normal(size=shape) / 2 for shape in shapes))
 tokens = rng.normal(size=(9, 6))
@@ -687,6 +697,10 @@ figures.latent_explorable()
 # hold. **Predict** the bytes for 9 tokens in float64 ($d_c = 5$, $d_R = 2$).
 
 # %% id="module-code" tags=["predicted"]
+import torch
+
+from attn_course.modules import LatentAttention, MeasuredCache
+
 as_tensors = {name: torch.tensor(w) for name, w in vars(weights).items()}
 layer = LatentAttention.from_weights(as_tensors, n_heads=2, norm=False)
 layer.requires_grad_(False)
@@ -708,6 +722,8 @@ print("bytes held:", cache.n_bytes, " by {eq}`latent-cache-bytes`:", 9 * 8 * (5 
 # times as long the naive step behind 1024 tokens is, in FLOPs and in time.
 
 # %% id="measured-code" tags=["predicted"]
+from attn_course.lessons.absorption.experiments import DECODING
+
 measured, forms = DECODING.load(), ("naive", "absorbed")
 for name, held in measured.results[0]["bytes per token"].items():
     print(f"{name:20} holds {held:6.0f} bytes per token")

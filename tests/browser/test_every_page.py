@@ -17,6 +17,9 @@ WIDTHS, THEMES = (1300, 400), ("light", "dark")
 LESSONS = sorted(path.stem[3:] for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
 OTHERS = ("index", "sheet", "map", "glossary", "break", "search", "eq/softmax", "eq/value-output-rank-bound", "task/stable-softmax")
 TOO_LARGE = 40e6
+LETTERS = (
+    "all => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
+)
 STOPS = """() => document.querySelectorAll('.bd-content pre, .cell_output > .output').forEach((one) => {
     if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
 })"""
@@ -99,6 +102,28 @@ def test_a_number_opens_its_formula_and_a_reference_shows_it(browser: NotebookPa
     assert page.locator("#eq-shown").count() == 0
     page.goto(f"{(site / 'eq' / 'softmax.html').as_uri()}#wrong=2")
     page.locator('[data-form="2"][aria-pressed="true"]').wait_for()
+
+
+@pytest.mark.browser
+def test_a_phone_sees_drawings_in_pieces_code_that_sets_up_is_folded_and_the_first_page_goes_on(browser: NotebookPage, site: Path) -> None:
+    page = browser.page
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto((site / "start.html").as_uri())
+    drawing = page.locator("#attn-machine-attention")
+    assert drawing.locator("svg").evaluate_all("all => all.map((one) => one.checkVisibility())") == [False, True, True, True]
+    assert min(drawing.locator("svg text").evaluate_all(LETTERS)) >= 12
+    pieces = drawing.locator(".attn-piece:visible .attn-link")
+    assert {*pieces.evaluate_all("all => all.map((one) => one.title)")} == {
+        *drawing.locator(".attn-link").evaluate_all("all => all.map((one) => one.title)")
+    }
+    assert page.locator(".tag_hide-input details[open]").count() == 0
+    assert page.locator(".tag_hide-input").first.get_by_text("code", exact=True).first.is_visible()
+    page.goto((site / "softmax.html").as_uri())
+    page.goto((site / "index.html").as_uri())
+    assert page.locator(".begin a").all_inner_texts() == ["Begin with 00 Start here", "Go on with 02 Softmax"]
+    page.goto((site / "eq" / "attention.html").as_uri())
+    assert page.locator("p", has_text="for all i and j at once").inner_text() == "Eqs. (4.2), (4.3) and (4.4) for all i and j at once."
+    assert page.locator(".bd-sidenav .current").text_content() == "04 Scaled dot-product attention"
 
 
 PLANTED = {

@@ -41,14 +41,17 @@ class Reader(HTMLParser):
 def is_inert(text):
     """Whether a page can neither run nor load anything."""
     page = Reader(text)
-    allowed = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
-    allowed |= {"table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img", "pre", "a", "span"}
+    allowed = {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "p", "b", "code", "div", "section", "ul", "li"}
+    allowed |= {"picture", "source", "table", "tr", "th", "td", "figure", "figcaption", "details", "summary", "img", "pre", "a", "span"}
     allowed |= {"math", "mrow", "mi", "mo", "mn", "mtext", "msub", "msup", "msubsup", "mfrac", "munderover", "munder", "mover", "mspace"}
     sources = [value for name, value in page.attributes if name in ("src", "href", "data", "action", "srcset")]
     return (
         set(page.tags) <= allowed
         and not any(name.startswith("on") for name, _ in page.attributes)
-        and all(source.startswith("data:image/svg+xml;base64,") or re.fullmatch(r"feedback/[^:]*\.html", source) for source in sources)
+        and all(
+            source.startswith("data:image/svg+xml;base64,") or re.fullmatch(r"feedback/[^:]*\.html(#[a-z-]+)?", source)
+            for source in sources
+        )
         and "default-src 'none'" in text
     )
 
@@ -127,6 +130,19 @@ def test_feedback_leads_to_the_equation_on_the_site_and_opens_it_at_the_mistake(
     assert "href" not in feedback_page(marked)
 
 
+def test_a_notebook_that_was_not_begun_has_one_box_that_says_where_to_begin():
+    tasks = all_tasks("softmax")
+    blank = [Verdict(task.id, task.title, False, 0, task.points, f"task {task.number} has no answer yet") for task in tasks]
+    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", tuple(blank)))
+    assert text.count("<section") == 1
+    assert f"Begin with task {tasks[0].number}" in text
+    assert text.count("<li id=") == len(tasks)
+    failed = Verdict(tasks[0].id, tasks[0].title, False, 0, tasks[0].points, "it is wrong")
+    text = feedback_page(Marked("ann", "", "02.ipynb", "softmax", "graded", (failed, *blank[1:])))
+    assert text.index("✗ not right") < text.index("○ not answered")
+    assert "Begin with" not in text
+
+
 def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(room):
     room.with_students(2)
     room.hand_in("s01", right="1")
@@ -136,11 +152,11 @@ def test_the_class_report_has_a_row_for_each_student_that_leads_to_the_feedback(
     rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in grid.split("<tr>")[1:]]
     assert rows[0] == ["Student", *(task.number for task in all_tasks("softmax")), "Points"]
     named = {re.sub("<.*?>", "", row[0]): row for row in rows[1:]}
-    assert named["s01"][1:3] == ["✓", "✗"]
+    assert [re.sub("<.*?>", "", cell) for cell in named["s01"][1:3]] == ["✓", "✗"]
     assert {*named["zoe"][1:-1]} == {"–"}
-    for row in named.values():
-        for place in re.findall('href="(.*?)"', row[0]):
-            assert (room / "out" / unquote(place)).is_file()
+    for place, task in re.findall('href="([^"#]*)#?([^"]*)"', grid):
+        feedback = (room / "out" / unquote(place)).read_text()
+        assert not task or f'id="{task}"' in feedback
     assert "href" in named["s01"][0]
     assert "href" not in named["zoe"][0]
 

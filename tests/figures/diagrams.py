@@ -16,6 +16,7 @@ GEOMETRY = ("x", "y", "width", "height", "rx", "cx", "cy", "r", "d", "dy", "poin
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 FIXED = re.compile(r"#(?:000|fff)(?:000|fff)?\b|\b(?:black|white)\b", re.IGNORECASE)
 CODE = 0.603  # width of a letter of code in its size: DejaVu Sans Mono and Menlo; others are narrower
+ON_A_PHONE = 14 * 368 / 12  # as wide as a drawing may be whose letters of 14 px are 12 px in a column of 368
 SLACK = 0.15  # what rounding to a tenth can move
 
 
@@ -130,8 +131,12 @@ def _assert_free(svg: ElementTree.Element) -> None:
     whole = Box(0, 0, *(float(number) for number in svg.get("viewBox").split()[2:]))
     boxes, solid = rectangles(svg, "attn-box", "attn-node"), rectangles(svg, "attn-matrix")
     wires, panels = list(segments(svg)), rectangles(svg, "attn-panel")
+    pieces = [[float(number) for number in piece.split(" ")] for piece in svg.get("data-views", "").split(";") if piece]
+    pages = [Box(left, top, left + width, top + height) for left, top, width, height in pieces] or [whole]
+    assert all(page.right - page.left <= ON_A_PHONE for page in pages if page != whole), "a piece of the drawing is too wide for a phone"
     for name, box in lines.items():
         assert whole.holds(box), f"{name} leaves the drawing"
+        assert any(page.holds(box) for page in pages), f"{name} is in no piece of the drawing"
         around = [outer for outer in boxes if outer.meets(box)]
         assert all(outer.holds(box) for outer in around), f"{name} leaves its box"
         assert not any(matrix.meets(box) for matrix in solid), f"{name} lies on a matrix"

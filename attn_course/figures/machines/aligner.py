@@ -38,4 +38,6 @@ def aligner() -> None:
     alt = (
         f"From left to right: the rows q of length {D_Q} and k of length {D_K}, each with its matrix, a sum, tanh, and one score. {caption}"
     )
-    publish_diagram(drawing.finish(title="The additive score of one pair", caption=caption, alt=alt))
+    publish_diagram(
+        drawing.finish(title="The additive score of one pair", caption=caption, alt=alt, views=[(0, 0, 336, 196), (296, 0, 360, 196)])
+    )

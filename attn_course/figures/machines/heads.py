@@ -53,7 +53,7 @@ def split_and_merge(tokens: int, n_heads: int, d_k: int, head: int) -> None:
         f"The matrix Q, {tokens} by {n_heads * d_k}, is cut into {n_heads} blocks of columns. Each block goes with its own keys and values "
         f"through attention, and the outputs stand side by side in Z, which W_O multiplies. {sentence}"
     )
-    publish_diagram(drawing.finish(title="Heads split and merged", caption=caption, alt=alt))
+    publish_diagram(drawing.finish(title="Heads split and merged", caption=caption, alt=alt, views=drawing.strips(404)))
 
 
 def _blocks(drawing: Diagram, centre: tuple[float, float], rows: int, n_heads: int, columns: int, role: str, head: int) -> Area:
@@ -91,7 +91,7 @@ def three_definitions() -> None:
         "Three columns. Left: X times W_Q is Q, whose columns are cut into Q 1 and Q 2. Middle: X times a matrix of its own gives each of "
         "Q 1 and Q 2. Right: X times W_Q is Q, and Q times a matrix of its own gives each of Q 1 and Q 2."
     )
-    publish_diagram(drawing.finish(title="Three definitions of a head", caption=caption, alt=alt))
+    publish_diagram(drawing.finish(title="Three definitions of a head", caption=caption, alt=alt, views=drawing.strips(220, 440)))
 
 
 def _named(drawing: Diagram, centre: tuple[float, float], rows: int, columns: int, symbol: str, role: str | None = None) -> Area:

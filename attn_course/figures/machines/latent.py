@@ -37,7 +37,7 @@ def latent_flow(*, absorbed: bool) -> None:
         "The row x_t gives a query in two parts, one of them rotated, a latent row c_t that joins the rows C of earlier tokens, and a "
         f"rotated key that joins the rows K^R. Both sums of products make the scores; the softmax of these weighs the average. {caption}"
     )
-    publish_diagram(drawing.finish(title="The flow of latent attention", caption=caption, alt=alt))
+    publish_diagram(drawing.finish(title="The flow of latent attention", caption=caption, alt=alt, views=drawing.strips(388)))
 
 
 def _branch(drawing: Diagram, token: Area, y: float, weight: str) -> Area:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from attn_course.figures.diagram import Area, Diagram, Point, publish_diagram
 
 MOST = {"batch": 3, "tokens": 5, "d_model": 9, "n_heads": 3}
+VIEWS = [(200, 0, 230, 90), (0, 78, 236, 324), (208, 78, 236, 324), (416, 78, 236, 324), (56, 400, 414, 679)]
 LEFT, SPINE, RIGHT = 48.0, 256.0, 464.0  # the three columns
 LARGEST, MATRIX = 9.0, 30.0  # the largest side of a cell, and of a matrix of weights
 BETWEEN, BEHIND, AROUND = 10.0, 3.0, 5.0  # heads; the sentences of a batch; the frame and its heads
@@ -47,7 +48,7 @@ def layer_tensors(batch: int, tokens: int, d_model: int, n_heads: int) -> None:
         f"weights, {square}; weights @ v gives heads, {by_head}. The panel ends. heads{back} gives merged, {flat}, and merged @ w_output, "
         f"a matrix of {mixer}, gives output, {flat}."
     )
-    publish_diagram(drawing.finish(title="The arrays of a layer of self-attention", caption=caption, alt=alt))
+    publish_diagram(drawing.finish(title="The arrays of a layer of self-attention", caption=caption, alt=alt, views=VIEWS))
 
 
 class _Sheet(NamedTuple):
@@ -124,8 +125,8 @@ def _draw(sheet: _Sheet) -> None:
     drawing, n_heads = sheet.drawing, sheet.sizes["n_heads"]
     x = sheet.flat("x", (SPINE, 36))
     drawing.panel(Area(326, 550.5, 648, 453))
-    drawing.text((20, 737), "your call:", anchor="start")
-    drawing.text((20, 737 + LINE), "attend(q, k, v)", anchor="start", code=True)
+    drawing.text((64, 737), "your call:", anchor="start")
+    drawing.text((64, 737 + LINE), "attend(q, k, v)", anchor="start", code=True)
     split = {}
     for column, letter, role in ((LEFT, "Q", "query"), (RIGHT, "V", "value"), (SPINE, "K", "key")):
         whole = sheet.flat(letter, (column, 232), role, blocks=n_heads)

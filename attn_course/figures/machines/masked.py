@@ -34,7 +34,7 @@ def masked(tokens: Sequence[str], scores: ArrayLike, mask: ArrayLike, *, query: 
         raise ValueError(f"query must be from 0 to {count - 1}; got {query}")
 
     drawing = Diagram(f"masked-{count}-{query}", LEFT + ACROSS * count + 4, TOP + DOWN * count + 4)
-    drawing.text((LEFT + ACROSS * count / 2, 20), "keys")
+    drawing.text((LEFT + ACROSS * ((count - 1) // 2 + 0.5), 20), "keys")
     drawing.text((LEFT - 8, 54), "queries", anchor="end")
     for column, token in enumerate(tokens):
         drawing.text((LEFT + ACROSS * (column + 0.5), 54), token, lit=bool(seen[query, column]))
@@ -55,4 +55,8 @@ def masked(tokens: Sequence[str], scores: ArrayLike, mask: ArrayLike, *, query: 
     ) + (f"; of what is left, {best!r} has its largest score." if best else ".")
     caption = f"Rows are queries, columns are keys, and striped scores become minus infinity. {sentence}"
     alt = f"A table of scores with {count} rows and columns, {int((~seen).sum())} of its {count * count} cells striped. {sentence}"
-    publish_diagram(drawing.finish(title="A mask on the scores of a text", caption=caption, alt=alt))
+    publish_diagram(
+        drawing.finish(
+            title="A mask on the scores of a text", caption=caption, alt=alt, views=drawing.strips(*[LEFT + ACROSS * 4] * (count > 4))
+        )
+    )

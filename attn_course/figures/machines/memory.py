@@ -37,7 +37,9 @@ def memory(q_tiles: int, kv_tiles: int, step: tuple[int, int]) -> None:
         f"Registers hold one tile of scores, the row maxima and row sums so far, and the accumulator, which, divided, goes back to HBM at "
         f"the end as O, beside L. {stay}"
     )
-    publish_diagram(drawing.finish(title="Three memories and the walking tile", caption=f"{stay} {kept}", alt=alt))
+    publish_diagram(
+        drawing.finish(title="Three memories and the walking tile", caption=f"{stay} {kept}", alt=alt, views=drawing.strips(350))
+    )
 
 
 def _still(drawing: Diagram, q_tiles: int, i: int) -> None:

@@ -40,7 +40,7 @@ def orders(length: int, chunk: int) -> None:
         f"Three grids of {length} by {length}. Parallel: {pairs} pairs one by one. Chunks of {chunk}: {in_chunks} pairs within chunks, and "
         f"{_states(reads)} read for what came before. Recurrent: {_states(length)} read, one for each row. {caption}"
     )
-    publish_diagram(drawing.finish(title="Three orders of the same sum", caption=caption, alt=alt))
+    publish_diagram(drawing.finish(title="Three orders of the same sum", caption=caption, alt=alt, views=drawing.strips(222, 440)))
 
 
 def _chunks(length: int, size: int) -> list[tuple[int, int]]:

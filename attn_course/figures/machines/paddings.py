@@ -55,7 +55,9 @@ def paddings(source: Sequence[str], target: Sequence[str], padded_to: tuple[int,
         f"An encoder reads {_count(read, kv_len)} and hands keys and values to a decoder, which reads {_count(written, q_len)}. "
         f"Below them stand three grids of scores. {caption}"
     )
-    publish_diagram(drawing.finish(title="Encoder, decoder and two paddings", caption=caption, alt=alt))
+    below = 88 + CELL * MOST_TOKENS
+    views = [(0, 0, 350, 160), (350, 0, 310, 160), (0, 170, 400, below), (460, 170, 200, below)]
+    publish_diagram(drawing.finish(title="Encoder, decoder and two paddings", caption=caption, alt=alt, views=views))
 
 
 def _count(real: int, length: int) -> str:

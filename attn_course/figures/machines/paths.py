@@ -55,4 +55,6 @@ def paths(tokens: Sequence[str], source: int) -> None:
         "Two drawings of the same tokens. Above, each token changes a state that is handed from left to right. Below, each token is joined "
         f"by an arrow of its own to an average at the last position. {sentence}"
     )
-    publish_diagram(drawing.finish(title="The path from a token to the last position", caption=sentence, alt=alt))
+    half = 8 + pitch * ((count + 1) // 2)
+    views = [(left, top, width, high) for top, high in ((0, 170), (196, 228)) for left, width in ((0, max(half, 400)), (half, 680 - half))]
+    publish_diagram(drawing.finish(title="The path from a token to the last position", caption=sentence, alt=alt, views=views))

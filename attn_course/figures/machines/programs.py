@@ -40,5 +40,6 @@ def programs(n: int, block: int) -> None:
         title=f"{count} programs share {n} numbers",
         caption=f"{told}{tail}",
         alt=f"Arrays x, y and out of {n} numbers: {blocks}. {told}{tail}",
+        views=drawing.strips(left + width * (count - count // 2)),
     )
     publish_diagram(drawn)

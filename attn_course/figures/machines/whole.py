@@ -69,6 +69,7 @@ GROUPS = {
 }
 MET = {"Q": "query", "K": "key", "V": "value", "P": "weights"}  # what a gradient meets on its way back, and its colour
 SIZES = {"T": 4, "d_model": 6, "d_k": 3, "d_v": 2, "H": 2}
+VIEWS = [(0, 0, 316, 345), (282, 0, 374, 456), (0, 350, 316, 106)]
 MOST = 12
 MOST_SIDE_BY_SIDE = 24  # columns of all heads together
 
@@ -125,7 +126,9 @@ def machine_drawing(name: str, sizes: Mapping[str, int] | None = None, links: Ma
     caption = f"The machine of attention. {sentence}{here}{leads}"
     way = FROM_TWO if name == TWO_INPUTS else FROM_ONE
     told = BACK if name == BACKWARDS else f"{way} {WAY}"
-    return drawing.finish(title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}")
+    return drawing.finish(
+        title=title, caption=caption, alt=f"{title}. {sentence}{here} {told}", views=VIEWS[:: -1 if name == BACKWARDS else 1]
+    )
 
 
 FROM_ONE = (

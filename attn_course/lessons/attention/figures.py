@@ -88,7 +88,7 @@ def one_query(
     )
     whose = f"{' and '.join(most)}{', each' if len(most) > 1 else ''}"
     caption = f"One query, from its keys to its output. The largest weight, {p.max():.2f}, belongs to {whose}."
-    publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt))
+    publish_diagram(drawing.finish(title="How one query is answered", caption=caption, alt=alt, views=drawing.strips(356)))
 
 
 def _digits(drawing: Diagram, centre: tuple[float, float], numbers: np.ndarray, role: str, digits: int = 0) -> None:

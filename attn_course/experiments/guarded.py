@@ -30,5 +30,7 @@ def finished(output: torch.Tensor) -> torch.Tensor:
     size = output.numel() + 2 * MARGIN
     room = output.as_strided((size,), (1,), 0)
     if not bool(room[:MARGIN].isnan().all() and room[size - MARGIN :].isnan().all()):
-        raise ValueError("a program has stored numbers outside the output: look at the mask of tl.store")
+        raise ValueError(
+            "a program has stored numbers outside the output: look at the mask of tl.store, and at the row length in its address"
+        )
     return output

@@ -2,9 +2,9 @@
 # # {lesson}`kernels` Kernels: a ladder to causal attention
 #
 # Lesson {lesson}`flash` wrote FlashAttention in NumPy, which cannot say what lies in which memory. **Can you write it for a GPU, if you start
-# from a sum of two arrays?** Here are nine small programs, each a little more than the one before. The first is ours and eight are yours.
+# from a sum of two arrays?** Here are nine small kernels, each a little more than the one before. The first is ours and eight are yours.
 #
-# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 75 minutes, without *Deeper* sections and the
+# **You need** lesson {lesson}`flash`, and no GPU. **Time:** 90 minutes, without *Deeper* sections and the
 # [exercises](../work/ex_{lesson}`kernels`_kernels.ipynb). The language is *Triton*, which runs on Linux. Elsewhere a stand-in of the course
 # plays it, and the next cell says so.
 
@@ -30,7 +30,8 @@ except ModuleNotFoundError:  # not on Linux
 #
 # A **kernel** is a function that runs many times at once on a GPU. Each run is called a **program**, and `tl.program_id` tells it which one
 # it is. A kernel sees an array as a **pointer**, the address of its first number. A pointer plus a block of whole numbers is a block of
-# addresses. `tl.load` reads what is there, and `tl.store` writes. This kernel adds two arrays, a block of `B` numbers in each program:
+# addresses. `tl.load` brings what is there onto the chip, where it stays as a variable of the program, and `tl.store` writes
+# it back. The address of the next number is one more. This kernel adds two arrays, a block of `B` numbers in each program:
 
 # %% id="add"
 from attn_course.experiments.guarded import empty, finished, guarded
@@ -238,7 +239,7 @@ check("repair-row-softmax", my_softmax)
 #
 # `i[:, None]` is a column and `k[None, :]` a row, as in NumPy. Their sum has two axes, and so has a pointer plus this sum: it is a *tile* of
 # addresses. `tl.dot` multiplies two tiles, which on a GPU is done by units made for it. They want at least 16 numbers on each side.
-# `input_precision="ieee"` asks for products in full float32: by default a GPU may round each factor to 10 bits behind the point.
+# `input_precision="ieee"` asks for products in full float32: by default a GPU may round each factor to 11 binary digits.
 
 # %% [markdown] id="dot-turn"
 # **Your turn.** {turn}`first-dot-kernel`
@@ -270,7 +271,8 @@ check("first-dot-kernel", my_product)
 
 # %% [markdown] id="load-rows"
 # A kernel may call another function that is marked like a kernel. These load and store blocks of whole rows. `tl.trans(k)` transposes a tile,
-# and two masks are joined by `&`, not by `and`.
+# and two masks are joined by `&`, each in brackets, and not by `and`. `tl.where(mask, a, b)` takes `a` where the mask is true, and `b`
+# elsewhere.
 
 
 # %% id="load-rows-code"
@@ -349,8 +351,7 @@ print(p @ v)
 
 # %% [markdown] id="forward-answer" tags=["answer"]
 # It gets 3 instead of 16, because each of the 13 missing keys counts with $e^0 = 1$ and brings the value 0. A mask at the load is not
-# enough. The scores of what is not there must become $-\infty$ before `update`. `tl.where(mask, a, b)` takes `a` where the mask
-# is true, and `b` elsewhere.
+# enough. The scores of what is not there must become $-\infty$ before `update`.
 
 # %% [markdown] id="forward-turn"
 # **Your turn.** {turn}`attention-kernel`
@@ -412,12 +413,14 @@ figures.causal_tiles(24, 24, 4, 4)
 
 # %% [markdown] id="causal-order"
 # May one loop take the whole tiles, and another the rest? Yes. Let $X$ and $Y$ be states of keys, with none in common, and $X \oplus Y$
-# that of all of them. Then
+# that of all of them. Their
+# merge takes the larger maximum $m$ and brings both sums to it: $X \oplus Y$ has $\ell = e^{m_X - m} \ell_X + e^{m_Y - m} \ell_Y$, and $a$ alike.
+# So
 #
 # $$(X \oplus Y) \oplus Z = X \oplus (Y \oplus Z), \qquad X \oplus Y = Y \oplus X, \qquad X \oplus (-\infty, 0, 0) = X
 # \key{merging-is-commutative-monoid}$$
 #
-# because a maximum and a sum do not depend on the order of their terms. (For two empty states $e^{-\infty - (-\infty)}$ is read as 0.
+# because a maximum and a sum do not depend on the order of their terms, rounding aside. (For two empty states $e^{-\infty - (-\infty)}$ is read as 0.
 # `update` makes NaN of it, which does not happen here: each query sees a key in its first tile.)
 
 # %% [markdown] id="causal-turn"

@@ -1,6 +1,5 @@
 """Heatmaps, lines and bars show their numbers where the reader looks for them."""
 
-
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -217,12 +217,20 @@ def _average(x: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(softmax(x) @ values)
 
 
-def _average_in_blocks(x: np.ndarray, values: np.ndarray, *, rescale_sum: bool, rescale_acc: bool) -> np.ndarray:
+def _average_in_blocks(
+    x: np.ndarray,
+    values: np.ndarray,
+    *,
+    rescale_sum: bool = True,
+    rescale_acc: bool = True,
+    running: bool = True,
+    upside_down: bool = False,
+) -> np.ndarray:
     m, row_sum, acc = np.full(len(x), -np.inf), np.zeros(len(x)), np.zeros(len(x))
     for start in range(0, x.shape[1], BLOCK):
         block = x[:, start : start + BLOCK]
-        new = np.maximum(m, block.max(axis=1))
-        p, factor = np.exp(block - new[:, None]), np.exp(m - new)
+        new = np.maximum(m, block.max(axis=1)) if running else block.max(axis=1)
+        p, factor = np.exp(block - new[:, None]), np.exp(new - m if upside_down else m - new)
         row_sum = (factor if rescale_sum else 1.0) * row_sum + p.sum(axis=1)
         acc = (factor if rescale_acc else 1.0) * acc + p @ values[start : start + BLOCK]
         m = new
@@ -238,7 +246,9 @@ def _average_cases(rng: np.random.Generator) -> list[Case]:
     drawn = table((3, 37), (1, 5), (2, 1), values=lambda rng, _, n: rng.normal(size=n))(rng)
     rising = Case("rising scores, up to 300", x=np.sort(rng.uniform(-60, 299, size=(1, 50)), axis=1), values=rng.normal(size=50))
     low = Case("scores near -290", x=rng.normal(size=(3, 21)) - 290.0, values=rng.normal(size=21))
-    return [*drawn, rising, low]
+    falling = np.repeat([[299.0, -299.0]], 16, axis=1) + rng.uniform(-1, 1, size=(2, 32))
+    steep = Case("from 300 down to -300", x=falling, values=rng.normal(size=32))
+    return [*drawn, rising, low, steep]
 
 
 my_average = rung(
@@ -249,7 +259,7 @@ my_average = rung(
     asks=r"""
         `my_average(x, values)` returns for each row of scores `x` $(r, n)$ the average of `values` $(n,)$ under the softmax of the row. One
         program takes one row, goes through it once in blocks of 16, and keeps $m$, $\ell$ and $a$ of lesson {lesson}`flash`. Scores lie
-        between $-300$ and 300 {lowest}`-300`.
+        between $-300$ and 300 {lowest}`-300`, and may fall steeply {case}`from 300 down to -300`.
     """,
     equation="tiled-attention-update",
     difficulty=3,
@@ -274,6 +284,12 @@ my_average = rung(
             lambda x, values: np.where(len(values) % BLOCK, np.nan, _average(x, values)),
             "what is read behind the end of `values` may be NaN, and 0 times NaN is NaN: that load needs the mask too",
         ),
+        Wrong(
+            "the maximum of the block alone",
+            lambda x, values: _average_in_blocks(x.astype(np.float32), values, running=False),
+            "if a later block is smaller, e^(m - new) overflows: the new maximum is the larger of the old one and the block's",
+        ),
+        Wrong("the factor upside down", partial(_average_in_blocks, upside_down=True), "the factor is e^(old - new), which is at most 1"),
         Wrong("the plain mean", lambda x, values: np.full(len(x), values.mean()), "the average must be weighted by e^(s - m)"),
     ],
     hints="""
@@ -481,10 +497,6 @@ FORWARD = [
         "the first 16 rows are right and the others are NaN: the grid counts tiles of queries",
     ),
 ]
-HELPERS = """
-    The kernel may use `load_rows`, and `update`, which is your step of lesson {lesson}`flash`.
-"""
-
 my_attention = rung(
     "attention-kernel",
     "Attention, forward",
@@ -493,7 +505,8 @@ my_attention = rung(
     asks=r"""
         `my_attention(query, key, value)` returns attention for one head: `query` $(r, d)$, `key` and `value` $(n, d)$, where $d$ is a power
         of 2 and the lengths are any numbers {case}`20 queries, 37 keys, 16 features`. One program takes 16 queries and goes through all
-        keys and values in blocks of 16. No score is stored. Scores may be as low as $-320$ {lowest}`-320`.
+        keys and values in blocks of 16. No score is
+        stored. Scores may be as low as $-320$ {lowest}`-320`.
     """,
     equation="attention",
     difficulty=3,

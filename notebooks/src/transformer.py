@@ -1,0 +1,568 @@
+# %% [markdown] id="title"
+# # {lesson}`transformer` A Transformer of your own
+#
+# Attention lets each word look at others. A machine that writes needs more: a norm, hidden units, first weights that work, a loss, a
+# cache. **How do these parts become one machine, and can you own every line of it?** You will build it in about seventy lines of PyTorch, train
+# it on stories, and then give the same lines the weights of a real model, which writes English.
+#
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
+# the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
+
+# %% [markdown] id="stories"
+# ## Stories whose chances are known
+#
+# To judge a model that writes, we want a language of which we know everything. Ours has 10,752 stories:
+
+# %% id="stories-code"
+from attn_course.experiments.stories import LENGTH, STORIES, WORDS
+
+print(STORIES[0])
+print(STORIES[-1])
+print(len(STORIES), "stories of", LENGTH, "words and stops;", len(WORDS), "different ones")
+
+# %% [markdown] id="floor"
+# Five choices make a story: two names, a colour, a thing and a deed. All else follows. Whoever *loses* a thing has it *found*, and Ann is *she*.
+#
+# A model gives each next word a probability, and its **loss** is the mean of $-\ln$ of those that it gave to the words that came. The
+# probabilities of a story's words multiply to the probability $p(s)$ of the story, so over a story the loss adds up to $-\ln p(s)$. We draw
+# all $N$ stories equally often. Since $-\ln$ is convex, the mean of $-\ln p(s)$ is at least $-\ln$ of the mean of $p(s)$. And this mean is at
+# most $1/N$, because the $p(s)$ sum to at most 1. So on average no model can have a loss below
+#
+# $$\frac{\ln 10752}{28} = 0.33 \text{ nats a word}.$$
+#
+# This is our floor. A model that sits on it knows the language perfectly.
+
+# %% [markdown] id="machine-text"
+# The machine of attention ends with a sum: what the heads found is *added* to $X$. Around this sum we build everything else.
+
+# %% id="machine"
+from attn_course import check, verify_lesson
+from attn_course.lessons.transformer import figures
+
+figures.machine()
+
+# %% [markdown] id="stream"
+# ## A stream that parts add to
+#
+# A Transformer is a pile of $L$ **blocks**. Each has two parts: attention $A_l$, which moves information between positions, and hidden units
+# $F_l$, which work at each position by itself. No part replaces what it read. It reads a normed copy $\mathrm{N}(X)$ and adds what it found:
+#
+# $$X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + F_l(\mathrm{N}(Y_l)) \bigr), \qquad
+#  Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1})) \key{stream-is-a-sum}$$
+#
+# The $X_l$ are the *residual stream*, $T$ rows of $d$ numbers. It starts as $X_0$, the rows of the words in a table, and a later part can
+# read whatever an earlier one wrote.
+
+# %% [markdown] id="norm"
+# ## The norm
+#
+# The stream grows, since everything is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row divided
+# by the root of its mean square, then each feature times a learned gain $g$. It forgets the size of $x$. So does the layer norm, which
+# takes away the mean first, and forgets it, too. Without gains, for $a \ne 0$ and $\varepsilon = 0$,
+#
+# $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
+# \label{norm-forgets-scale}$$
+#
+# because the root of the mean square of $a x$ is $|a|$ times that of $x$, and $b$ goes with the mean. By hand: $x = (1, 7)$ has the mean
+# square 25, so $\mathrm{RMS}(x) = (0.2, 1.4)$, and that is also the norm of $(10, 70)$.
+
+# %% [markdown] id="norm-turn"
+# **Your turn.** {turn}`rms-norm-row`
+
+# %% id="norm-turn-code" tags=["your-turn"]
+my_norm = ...  # your function
+check("rms-norm-row", my_norm)
+
+# %% [markdown] id="norm-ours" tags=["ours"]
+# ```python
+# def my_norm(x, gain, eps):
+#     return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
+# ```
+
+
+# %% id="norm-code"
+def ours(x, gain, eps):
+    return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
+
+
+norm = ours if my_norm is ... else my_norm
+
+# %% [markdown] id="units"
+# ## Hidden units
+#
+# The other part needs no other position. In its oldest form it multiplies by a matrix, applies a function $a$ to each number, and multiplies by
+# a second matrix. Read the first by columns $k_i$ and the second by rows $v_i$:
+#
+# $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot k_i)\, v_i \label{feed-forward-as-lookup}$$
+#
+# This looks like attention over $m$ learned pairs of keys and values, the same for every position, but nothing makes the weights sum to 1. Here a model may keep
+# that *loses* goes with *finds*. Llama, SmolLM2 and most others of today let each unit multiply two readings of $x$:
+#
+# $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot g_i)\, (x \cdot u_i)\, v_i, \qquad a(z) = \frac{z}{1 + e^{-z}} \key{gated-feed-forward}$$
+#
+# The first one is the **gate**, and this $a$ is called SiLU.
+
+# %% [markdown] id="place"
+# ## Where the norm stands
+#
+# In 2017 the norm stood behind the sum, $z = \mathrm{N}(x + f(x))$. In GPT-2 and nearly all later models it stands before the part,
+# $y = x + f(\mathrm{N}(x))$. What does this change? The chain rule says, with $n = \mathrm{N}(x)$:
+#
+# $$\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial n}\, \frac{\partial n}{\partial x} \key{pre-norm-jacobian}$$
+#
+# Through $2L$ parts the gradient is a product of such factors, and multiplied out it has the term $I \cdot I \cdots I = I$. Whatever the
+# parts do, the gradient at the end also reaches the beginning directly. With the norm behind, $y = x + f(x)$, $z = \mathrm{RMS}(y)$ and
+# $\varepsilon = 0$,
+#
+# $$\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
+#  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
+#
+# The first factor is the norm's own derivative. It takes away what points along $y$, and divides by the root mean square of $y$. The second one
+# usually stretches. So the gradient passes $2L$ products that are not near $I$. A product of many such factors grows or shrinks like a power,
+# unless each happens to keep lengths.
+#
+# We measure it. These are the gradients of the weights in 48 blocks, before any training, in three draws:
+
+# %% id="place-figure"
+from attn_course.lessons.transformer.experiments import PLACE, STORYTELLERS
+
+place = PLACE.load()
+ways = ("norm first", "norm behind the sum")
+figures.gradients_by_block({way: place.values("gradients", way) for way in ways})
+
+# %% [markdown] id="place-notice"
+# With the norm behind the sum, the gradient grows on its way back to thousands of times its size. With the norm first it grows about
+# tenfold. This is so at the start and with our first weights, and with others it may shrink instead. Nor does it show which model learns
+# better, so section {section}`deep` trains both.
+
+# %% [markdown] id="start"
+# ## First weights
+#
+# Each part ends with a matrix $W_l$, and adds $u_l W_l$ to the stream. Draw the entries of all $W_l$ without correlation, with mean 0 and
+# variance $\sigma^2$. Then feature $j$ of what $n$ parts add has the variance
+#
+# $$\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{n} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{n} \|u_l\|^2 \key{stream-variance-by-depth}$$
+#
+# if the $u_l$ are held fixed: variances of uncorrelated terms add up. If $u_l$ has $m$ features of mean square 1, then $\|u_l\|^2 = m$, and
+# the usual $\sigma^2 = 1/m$ lets every part add 1. So the stream grows with the depth, and a late part, which still adds 1, matters less and less. GPT-2 therefore divides the last matrix of
+# each part by $\sqrt{2L}$, so that all $2L$ together add 1.
+#
+# **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. It starts at 1.
+
+# %% id="start-code" tags=["predicted"]
+import numpy as np
+
+rng = np.random.default_rng(8)
+for divisor in (1.0, np.sqrt(48)):
+    x = rng.normal(size=(500, 256))
+    for _ in range(48):
+        W = rng.normal(size=(256, 256)) / np.sqrt(256)
+        x = x + norm(x, 1.0, 1e-5) @ W / divisor
+    print(f"divided by {divisor:.1f}: mean square {(x**2).mean():.0f}")
+
+# %% [markdown] id="start-answer" tags=["answer"]
+# Without the division it is about $1 + 48 = 49$, because each of the 48 parts adds 1. With it, it is about $1 + 48 \cdot \frac{1}{48} = 2$. (The $u_l$
+# are not held fixed here, since each part reads what the earlier ones wrote. But a fresh $W_l$ is independent of them.)
+
+# %% [markdown] id="model"
+# ## Every line
+#
+# One piece is missing. When a model writes, it reads one new word, while the keys and values of `kept` earlier words lie in its cache. Which
+# keys may each new word see?
+#
+# **Your turn.** {turn}`causal-mask-behind-kept`
+
+# %% id="mask-turn-code" tags=["your-turn"]
+my_allowed = ...  # your function
+check("causal-mask-behind-kept", my_allowed)
+
+# %% [markdown] id="mask-ours" tags=["ours"]
+# ```python
+# def my_allowed(new, kept):
+#     return np.arange(kept + new) <= kept + np.arange(new)[:, None]
+# ```
+
+# %% [markdown] id="model-text"
+# Now the whole machine. It tells queries and keys their places by a rotation (lesson {lesson}`self_attention`), and its heads may share key
+# heads (lesson {lesson}`heads`). First the rotation, which turns pairs of neighbouring features, and the block:
+
+
+# %% id="block-code"
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, silu
+
+def allowed_ours(new, kept):
+    return np.arange(kept + new) <= kept + np.arange(new)[:, None]
+
+
+allowed = allowed_ours if my_allowed is ... else my_allowed
+
+
+def turned(x, first, theta):
+    d_k, places = x.shape[-1], first + torch.arange(x.shape[-2])
+    angle = places[:, None] * theta ** (-torch.arange(0, d_k, 2) / d_k)
+    cos, sin, a, b = angle.cos(), angle.sin(), x[..., ::2], x[..., 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+
+
+def weight(rows, columns, divisor=1.0):
+    return nn.Parameter(torch.randn(rows, columns) / (rows**0.5 * divisor))
+
+
+class Block(nn.Module):
+    def __init__(self, d, heads, key_heads, hidden, blocks, theta):
+        super().__init__()
+        self.d_k, self.shared, self.theta = d // heads, heads // key_heads, theta
+        narrow, last = key_heads * self.d_k, (2 * blocks) ** 0.5
+        self.gain_attention = nn.Parameter(torch.ones(d))
+        self.gain_hidden = nn.Parameter(torch.ones(d))
+        self.w_query, self.w_key = weight(d, d), weight(d, narrow)
+        self.w_value, self.w_output = weight(d, narrow), weight(d, d, last)
+        self.w_gate, self.w_in = weight(d, hidden), weight(d, hidden)
+        self.w_out = weight(hidden, d, last)
+
+    def attend(self, x, kept):
+        projected = (x @ w for w in (self.w_query, self.w_key, self.w_value))
+        q, k, v = (y.unflatten(-1, (-1, self.d_k)).swapaxes(-2, -3) for y in projected)
+        before = kept[0].shape[-2] if kept else 0
+        q, k = turned(q, before, self.theta), turned(k, before, self.theta)
+        if kept:
+            k, v = torch.cat([kept[0], k], -2), torch.cat([kept[1], v], -2)
+        if kept is not None:
+            kept[:] = k, v
+        k, v = (y.repeat_interleave(self.shared, -3) for y in (k, v))
+        seen = torch.as_tensor(allowed(x.shape[-2], before))
+        scores = (q @ k.mT / self.d_k**0.5).masked_fill(~seen, -torch.inf)
+        return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ self.w_output
+
+    def think(self, x):
+        return (silu(x @ self.w_gate) * (x @ self.w_in)) @ self.w_out
+
+    def forward(self, x, kept=None):
+        x = x + self.attend(norm(x, self.gain_attention, 1e-5), kept)
+        return x + self.think(norm(x, self.gain_hidden, 1e-5))
+
+
+# %% [markdown] id="gpt-text"
+# The last lines of a block are {eq}`stream-is-a-sum`. The whole model is a table, blocks, one more norm, and the table again. The score of
+# word $w$ is the product of the normed stream with row $e_w$, so one table serves for reading and for writing. This is called **tied**. Before
+# training it has a price. The stream still holds the word that was read, and rows of random numbers with variance $\sigma^2$ have
+#
+# $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$
+#
+# So a fresh model expects each word to repeat itself, and must unlearn this first.
+
+
+# %% id="gpt-code"
+class GPT(nn.Module):
+    def __init__(self, words, d, blocks, **shape):
+        super().__init__()
+        self.table, self.gain = weight(words, d, (d / words) ** 0.5), nn.Parameter(torch.ones(d))
+        self.blocks = nn.ModuleList(Block(d, blocks=blocks, **shape) for _ in range(blocks))
+
+    def forward(self, ids, kept=None):
+        x = self.table[ids]
+        for number, block in enumerate(self.blocks):
+            x = block(x, None if kept is None else kept[number])
+        return norm(x, self.gain, 1e-5) @ self.table.T
+
+
+shape = {"heads": 4, "key_heads": 2, "hidden": 96, "theta": 100.0}
+torch.manual_seed(8)
+mine = GPT(len(WORDS), d=48, blocks=2, **shape)
+print(sum(p.numel() for p in mine.parameters()), "numbers to learn")
+
+# %% [markdown] id="same"
+# Is it right? The course has a Transformer of its own, tested against Hugging Face's. It names its weights in other words, so loading them is a matter of
+# names:
+
+# %% id="same-code"
+from attn_course.modules import Transformer
+
+NAMES = {
+    "attention.w_": "w_", "feed_forward.w_": "w_", "w_tokens": "table",
+    "norm_attention.weight": "gain_attention", "norm_feed_forward.weight": "gain_hidden",
+    "norm.weight": "gain",
+}  # fmt: skip
+
+
+def with_weights_of(other, **sizes):
+    state = {}
+    for name, tensor in other.state_dict().items():
+        for theirs, ours in NAMES.items():
+            name = name.replace(theirs, ours)
+        state[name] = tensor
+    with torch.device("meta"):  # do not draw weights that are about to be replaced
+        model = GPT(*other.w_tokens.shape, len(other.blocks), **sizes)
+    model.load_state_dict(state, assign=True)
+    return model
+
+
+parts = {"norm": "rms", "activation": "silu", "gated": True, "rope_theta": 100.0}
+theirs = Transformer(42, 48, 4, 2, n_kv_heads=2, d_hidden=96, **parts)
+ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+copy = with_weights_of(theirs, **shape)
+print("equal:", torch.allclose(copy(ids), theirs(ids), atol=1e-5))
+
+# %% [markdown] id="train"
+# ## Training
+#
+# Row $t$ of the scores is about word $t + 1$. So the model reads all words but the last, and its targets are all words but the first. We keep
+# 1,000 stories back, and train on the others for 300 steps:
+
+# %% id="train-code"
+from attn_course.experiments.stories import FLOOR, tables
+
+stories, kept_back = tables()  # rows of numbers, each behind a full stop
+
+
+def loss_of(model, rows):
+    return cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
+
+
+optimiser = torch.optim.AdamW(mine.parameters(), lr=1e-2)
+falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 300)
+for _ in range(300):
+    loss = loss_of(mine, stories[torch.randint(len(stories), (32,))])
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    falling.step()
+with torch.no_grad():
+    loss = loss_of(mine, kept_back).item()
+print(f"loss of stories kept back {loss:.1f}, floor {FLOOR:.1f}")
+print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
+
+# %% [markdown] id="mistakes"
+# ### Spot the mistake: too good
+#
+# Two friends train the same model, and report lower losses. One wrote `rows[:, :-1]` for the targets, too. The other one forgot the mask. The
+# cell prints the loss of kept-back stories in three trainings of each, and the share of 500 stories written by each model that are stories of
+# our language. **Predict** what the two friends get.
+
+# %% id="mistakes-code" tags=["predicted"]
+record = STORYTELLERS.load()
+for name in ("two blocks", "targets not shifted", "mask forgotten"):
+    loss, true = record.values("loss", name), record.values("true", name)
+    print(f"{name:20} loss {loss.round(2)}, true stories {true.round(2)}")
+
+# %% [markdown] id="mistakes-answer" tags=["answer"]
+# Both losses are far below the floor, which no model can do that does not see the answer. So the floor has refuted them, before a word is written. Without the
+# shift the target is the word that was read, and the model repeats it. Without the mask the next word stands in view. When they
+# write, there is nothing to copy from, and hardly a story is true. Where no floor is known, write with the model, or test for a leak (lesson {lesson}`masking`).
+
+# %% [markdown] id="write"
+# ## Writing, with a cache
+#
+# To write is to read the words so far, take a word from the last row of scores, append it, and go on. With a cache each step reads only the
+# new word, since `attend` keeps what it needs of the others:
+
+
+# %% id="write-code"
+@torch.no_grad()
+def write(model, ids, count, cached=True):
+    kept = [[] for _ in model.blocks] if cached else None
+    unread = ids
+    for _ in range(count):
+        new = model(unread, kept)[..., -1:, :].argmax(-1)  # the likeliest word
+        ids = torch.cat([ids, new], -1)
+        unread = new if cached else ids
+    return ids
+
+
+from attn_course.experiments.stories import text
+
+begun = kept_back[:, :13]  # up to the name of the one who helps
+ended, slowly = write(mine, begun, 16), write(mine, begun[:100], 16, cached=False)
+print(text(begun[0, 1:]), "...")
+print("...", text(ended[0, 13:]))
+print("the same words without a cache:", torch.equal(ended[:100], slowly))
+share = (ended == kept_back).all(-1).float().mean().item()
+print("more than nine in ten of 1000 stories end as they must:", share > 0.9)
+
+# %% [markdown] id="write-notice"
+# None of these stories was among those it learned from. It takes the thing and its colour from the first sentence, the right
+# pronouns, and the deed that answers. To draw a word instead of taking the likeliest, divide the scores by a temperature, take the softmax, and draw.
+# This cell tells three stories of its own:
+
+# %% id="draw-live" tags=["live"]
+ids = kept_back[:3, :1]
+for _ in range(LENGTH):
+    chances = mine(ids)[:, -1].softmax(-1)  # temperature 1
+    ids = torch.cat([ids, torch.multinomial(chances, 1)], -1)
+for told in ids:
+    print(text(told[1:]))
+
+# %% [markdown] id="real"
+# ## The real model, in your lines
+#
+# SmolLM2 is this machine with other sizes: 30 blocks, $d = 576$, nine heads on three key heads, 1536 hidden units and 49,152 words or pieces of
+# words. It was trained by others, on far more text than we could read. Here is what it writes, run by the course:
+
+# %% id="real-load" tags=["live"]
+from attn_course import language_model
+
+model = language_model()
+
+# %% id="real-words"
+start = "A long time ago, in a small village, there lived"
+print(model.write(start, tokens=6))
+
+# %% [markdown] id="real-text"
+# Now put its 134 million numbers into *your* class. Not a line of it changes. The next cell compares all scores, and then your `write` goes on with the same
+# words, from your cache:
+
+# %% id="real-own" tags=["live"]
+if model.is_here:
+    sizes = {"heads": 9, "key_heads": 3, "hidden": 1536, "theta": 100_000.0}
+    real = with_weights_of(model.network, **sizes)
+    ids = model.ids(start)
+    with torch.no_grad():
+        difference = np.abs(real(ids).numpy() - model.logits(start)).max()
+    print(f"largest difference of {len(ids)} x 49152 scores: {difference:.5f}")
+    print(model.tokenizer.decode(write(real, ids, 6).tolist()))
+
+# %% [markdown] id="real-notice"
+# It printed a difference of 0.00003 here, of scores up to 30, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30
+# blocks. Nothing in these lines is simplified: what is left to explain about the real model is what stands in its numbers.
+#
+# **Limits.** The file rounds most numbers to 4 bits. Llama reads pairs of features in another order than SmolLM2's file. And how such numbers are found, with which
+# texts, at what cost and with whose judgement, is not in the seventy lines.
+
+# %% id="verify-lesson"
+verify_lesson("transformer")
+
+# %% [markdown] id="card"
+# ## Formula card
+#
+# | what | formula | note |
+# |---|---|---|
+# | the stream, {eq}`stream-is-a-sum` | {key}`stream-is-a-sum` | norm first |
+# | hidden units, {eq}`gated-feed-forward` | {key}`gated-feed-forward` | each position by itself |
+# | gradient, {eq}`pre-norm-jacobian` | {key}`pre-norm-jacobian` | $y = x + f(\mathrm{N}(x))$ |
+# | first weights, {eq}`stream-variance-by-depth` | {key}`stream-variance-by-depth` | divide the last matrices by $\sqrt{2L}$ |
+
+# %% [markdown] id="summary"
+# ## Summary
+#
+# - Every part reads a normed copy of the stream, and adds what it found.
+# - With the norm first the gradient of the end reaches the beginning along $I$.
+# - With last matrices divided by $\sqrt{2L}$ the stream starts equally large at any depth.
+# - A loss below what chance leaves open refutes the model, and not chance.
+# - With a cache, each step reads one word and writes the same words.
+#
+# So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it, and
+# the lines of the real one are the same. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
+
+# %% [markdown] id="parts"
+# ## Deeper: norms, hidden units and what each part says
+#
+# A layer norm is an RMS norm of the centred row (gains and biases apart):
+#
+# $$\mathrm{LN}(x) = \mathrm{RMS}\Bigl( x - \frac{1}{d} \sum_{i=1}^{d} x_i\, \mathbf{1} \Bigr) \label{layer-norm-centres-first}$$
+#
+# How does $y = \mathrm{RMS}(x)$ change with $x$? Write $y = \sqrt{d}\, x / \|x\|$. The derivative of $\|x\|$ is $x^\top / \|x\|$, so the rule for quotients gives
+#
+# $$\frac{\partial y}{\partial x} = \frac{\sqrt{d}}{\|x\|} \Bigl( I - \frac{x\, x^\top}{\|x\|^2} \Bigr) \label{rms-norm-jacobian}$$
+#
+# and times $x$ this is zero, which is {eq}`norm-forgets-scale` again. A matrix always follows a norm's gain $g$ and bias $b$, and can take them over:
+#
+# $$\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(g)\, W \bigr) + b\, W \label{norm-gain-folds-away}$$
+
+# %% [markdown] id="gelu"
+# GPT-2's units use another gate: the share of a standard normal distribution that lies below $x$.
+#
+# $$\mathrm{GELU}(x) = x \Bigl( \frac{1}{2} + \frac{1}{\sqrt{2\pi}} \int_{0}^{x} e^{-t^2 / 2}\, dt \Bigr) \label{gelu-as-integral}$$
+#
+# For both, the gate of $x$ and that of $-x$ sum to 1, so two units together can pass a number on unchanged:
+#
+# $$x = \mathrm{GELU}(x) - \mathrm{GELU}(-x) = \mathrm{SiLU}(x) - \mathrm{SiLU}(-x) \label{gates-of-opposite-inputs}$$
+#
+# What do such units do to the variance? For a standard normal $z$, integration by parts gives
+#
+# $$\mathbb{E}[\mathrm{GELU}(s\,z)] = \frac{s^2}{\sqrt{2\pi\,(1 + s^2)}}, \qquad
+#  \mathbb{E}[\mathrm{GELU}(z)^2] = \frac{1}{3} + \frac{1}{2\pi\sqrt{3}} \label{gelu-moments}$$
+#
+# The second is 0.425. If the entries of $V$ are uncorrelated with variance $\sigma^2$ and mean 0, and $h$ holds $m$ such numbers $z$,
+#
+# $$\mathrm{Var}\bigl[ (a(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ a(z)^2 \bigr] \label{variance-after-hidden-units}$$
+#
+# so the course's own Transformer divides by $0.425\, m$ and not by $m$. With a gate the units are products of two numbers, and this shrinks them further.
+
+# %% [markdown] id="lens"
+# The last norm divides by one number $r$, the root mean square of $X_L$. With that number held, every part $z_l$ of the stream has its own
+# share of every score ($g$ is the last gain, $E$ the table, and $\varepsilon = 0$):
+#
+# $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \label{logits-by-part}$$
+#
+# Our model is about to write the deed that answers *breaks*. What has each part to say about it? We take the score of *mends* above that of *finds*:
+
+# %% id="lens-code"
+from attn_course.experiments.stories import numbers
+
+lost = torch.tensor(numbers(". Eva has a red cup . she breaks the cup . Tom"))
+with torch.no_grad():
+    x = mine.table[lost]
+    shares = [x]
+    for block in mine.blocks:
+        shares.append(block.attend(norm(x, block.gain_attention, 1e-5), None))
+        x = x + shares[-1]
+        shares.append(block.think(norm(x, block.gain_hidden, 1e-5)))
+        x = x + shares[-1]
+    r = ((x[-1] ** 2).mean() + 1e-5) ** 0.5
+    ahead = mine.table[WORDS.index("mends")] - mine.table[WORDS.index("finds")]
+    by_part = torch.stack([share[-1] * mine.gain / r @ ahead for share in shares])
+    whole = mine(lost)[-1, [WORDS.index("mends"), WORDS.index("finds")]]
+print("the shares add up:", torch.allclose(by_part.sum(), whole[0] - whole[1], atol=1e-3))
+print("mends is ahead:", (whole[0] > whole[1]).item())
+
+# %% [markdown] id="deep"
+# ## Deeper: deep models trained with either norm
+#
+# We train both models of 16 blocks for 150 steps, at two learning rates, in three draws, all else equal. (The last matrices are divided by $\sqrt{2L}$ only where the norm stands
+# first: behind the sum nothing can grow.) These are the losses of stories kept back. The floor is 0.33, and a model that knows only how often each word occurs has about 3:
+
+# %% id="deep-code"
+for way in ways:
+    for rate in ("0.001", "0.01"):
+        print(f"{way:20} rate {rate:5}: loss {place.values('loss', way, rate).round(2)}")
+
+# %% [markdown] id="cost"
+# ## Deeper: what it costs
+#
+# With $m$ hidden units for each of $T$ positions, a multiply-add counted as 2,
+#
+# $$F = 4\,T\,d\,m, \qquad F_{\text{gated}} = 6\,T\,d\,m \label{feed-forward-flops}$$
+#
+# A GPT-2 of $L$ blocks, with $m = 4d$, biases and layer norms, $n$ tokens in a tied table and $T$ learned positions, has
+#
+# $$N = (n + T)\, d + L\, (12\, d^2 + 13\, d) + 2\, d \label{transformer-parameters}$$
+#
+# numbers: for the smallest one 124,439,808. A pass over $T$ tokens takes, without norms and softmax and with hidden pairs computed, too,
+#
+# $$F = L\, \bigl( 24\, T\, d^2 + 4\, T^2\, d \bigr) + 2\, T\, d\, n \label{transformer-flops}$$
+#
+# operations, and one more token behind $t - 1$ that are kept takes
+#
+# $$F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n \label{decoding-flops}$$
+
+# %% id="cost-code"
+n, T, L, d = 50_257, 1024, 12, 768
+print("numbers:", (n + T) * d + L * (12 * d**2 + 13 * d) + 2 * d)
+whole = L * (24 * T * d**2 + 4 * T**2 * d) + 2 * T * d * n
+step = L * (24 * d**2 + 4 * T * d) + 2 * d * n
+print(f"a pass over {T} tokens: {whole / 1e9:.0f} GFLOP, the next token: {step / 1e9:.2f}")
+
+# %% [markdown] id="sources"
+# ## Sources
+#
+# - A. Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762): the Transformer, norm behind the sum.
+# - R. Xiong et al. (2020), [arXiv:2002.04745](https://arxiv.org/abs/2002.04745): where the norm stands, and gradients at the start.
+# - B. Zhang and R. Sennrich (2019), [arXiv:1910.07467](https://arxiv.org/abs/1910.07467): the RMS norm.
+# - N. Shazeer (2020), [arXiv:2002.05202](https://arxiv.org/abs/2002.05202): gated hidden units.
+# - M. Geva et al. (2020), [arXiv:2012.14913](https://arxiv.org/abs/2012.14913): hidden units as keys and values.
+# - O. Press and L. Wolf (2016), [arXiv:1608.05859](https://arxiv.org/abs/1608.05859): tied tables.
+# - A. Radford et al. (2019), *Language Models are Unsupervised Multitask Learners*, section 2.3: GPT-2, and its first weights.
+# - L. Ben Allal et al. (2025), [arXiv:2502.02737](https://arxiv.org/abs/2502.02737): SmolLM2.
+# - A. Karpathy, [nanoGPT](https://github.com/karpathy/nanoGPT): a GPT in one file, to read next.

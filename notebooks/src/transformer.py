@@ -14,23 +14,25 @@
 # To judge a model that writes, we want a language of which we know everything. Ours has 10,752 stories:
 
 # %% id="stories-code"
-from attn_course.experiments.stories import LENGTH, STORIES, WORDS
+from attn_course.experiments.stories import LENGTH, STORIES
 
 print(STORIES[0])
 print(STORIES[-1])
-print(len(STORIES), "stories of", LENGTH, "words and stops;", len(WORDS), "different ones")
+print(len(STORIES), "stories of", LENGTH, "words and stops")
+
+# %% [markdown] id="loss"
+# Five choices make a story: two names, a colour, a thing and a deed. All else follows: what somebody *loses* is *found*, and Ann is *she*.
+#
+# A model gives each next word a probability, and its **loss** is the mean of $-\ln p$ over the words that came. The probabilities of a story's
+# words multiply to that of the story, $p(s)$, so over its words the loss adds up to $-\ln p(s)$.
 
 # %% [markdown] id="floor"
-# Five choices make a story: two names, a colour, a thing and a deed. All else follows. Whoever *loses* a thing has it *found*, and Ann is *she*.
+# All $N = 10752$ stories are drawn equally often. Since $-\ln$ is convex, the mean of $-\ln p(s)$ is at least $-\ln$ of the mean of $p(s)$. And
+# this mean is at most $1/N$, because the $p(s)$ sum to at most 1. So on average no model can have a loss below
 #
-# A model gives each next word a probability, and its **loss** is the mean of $-\ln$ of those that it gave to the words that came. The
-# probabilities of a story's words multiply to the probability $p(s)$ of the story, so over a story the loss adds up to $-\ln p(s)$. We draw
-# all $N$ stories equally often. Since $-\ln$ is convex, the mean of $-\ln p(s)$ is at least $-\ln$ of the mean of $p(s)$. And this mean is at
-# most $1/N$, because the $p(s)$ sum to at most 1. So on average no model can have a loss below
+# $$\frac{\ln 10752}{28} = 0.33 \text{ nats a word}$$
 #
-# $$\frac{\ln 10752}{28} = 0.33 \text{ nats a word}.$$
-#
-# This is our floor. A model that sits on it knows the language perfectly.
+# A nat is the unit of the natural logarithm. This is our **floor**: a model that sits on it knows the language perfectly.
 
 # %% [markdown] id="machine-text"
 # The machine of attention ends with a sum: what the heads found is *added* to $X$. Around this sum we build everything else.
@@ -98,9 +100,9 @@ norm = ours if my_norm is ... else my_norm
 # This looks like attention over $m$ learned pairs of keys and values, the same for every position, but nothing makes the weights sum to 1. Here a model may keep
 # that *loses* goes with *finds*. Llama, SmolLM2 and most others of today let each unit multiply two readings of $x$:
 #
-# $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot g_i)\, (x \cdot u_i)\, v_i, \qquad a(z) = \frac{z}{1 + e^{-z}} \key{gated-feed-forward}$$
+# $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# The first one is the **gate**, and this $a$ is called SiLU.
+# The first reading goes through the **gate** $a(z) = z / (1 + e^{-z})$, which is called SiLU.
 
 # %% [markdown] id="place"
 # ## Where the norm stands
@@ -109,7 +111,8 @@ norm = ours if my_norm is ... else my_norm
 # $y = x + f(\mathrm{N}(x))$. What does this change? The chain rule says, with $n = \mathrm{N}(x)$:
 #
 # $$\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial n}\, \frac{\partial n}{\partial x} \key{pre-norm-jacobian}$$
-#
+
+# %% [markdown] id="place-behind"
 # Through $2L$ parts the gradient is a product of such factors, and multiplied out it has the term $I \cdot I \cdots I = I$. Whatever the
 # parts do, the gradient at the end also reaches the beginning directly. With the norm behind, $y = x + f(x)$, $z = \mathrm{RMS}(y)$ and
 # $\varepsilon = 0$,
@@ -143,9 +146,12 @@ figures.gradients_by_block({way: place.values("gradients", way) for way in ways}
 #
 # $$\mathrm{Var}_W\Bigl[ \Bigl( \sum_{l=1}^{n} u_l\, W_l \Bigr)_j \Bigr] = \sigma^2 \sum_{l=1}^{n} \|u_l\|^2 \key{stream-variance-by-depth}$$
 #
-# if the $u_l$ are held fixed: variances of uncorrelated terms add up. If $u_l$ has $m$ features of mean square 1, then $\|u_l\|^2 = m$, and
-# the usual $\sigma^2 = 1/m$ lets every part add 1. So the stream grows with the depth, and a late part, which still adds 1, matters less and less. GPT-2 therefore divides the last matrix of
-# each part by $\sqrt{2L}$, so that all $2L$ together add 1.
+# if the $u_l$ are held fixed, because variances of uncorrelated terms add up.
+
+# %% [markdown] id="start-depth"
+# If $u_l$ has $m$ features of mean square 1, then $\|u_l\|^2 = m$, and with the usual $\sigma^2 = 1/m$ every part adds 1. So the stream grows
+# with the depth, and a late part, which still adds 1, matters less and less. GPT-2 therefore divides the last matrix of each part by $\sqrt{2L}$,
+# so that all $2L$ parts together add 1.
 #
 # **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. It starts at 1.
 
@@ -179,24 +185,26 @@ check("causal-mask-behind-kept", my_allowed)
 # %% [markdown] id="mask-ours" tags=["ours"]
 # ```python
 # def my_allowed(new, kept):
-#     return np.arange(kept + new) <= kept + np.arange(new)[:, None]
+#     return np.tri(new, kept + new, kept)  # 1.0 where column <= row + kept
 # ```
 
-# %% [markdown] id="model-text"
-# Now the whole machine. It tells queries and keys their places by a rotation (lesson {lesson}`self_attention`), and its heads may share key
-# heads (lesson {lesson}`heads`). First the rotation, which turns pairs of neighbouring features, and the block:
 
-
-# %% id="block-code"
-import torch
-from torch import nn
-from torch.nn.functional import cross_entropy, silu
-
+# %% id="mask-code"
 def allowed_ours(new, kept):
-    return np.arange(kept + new) <= kept + np.arange(new)[:, None]
+    return np.tri(new, kept + new, kept)
 
 
 allowed = allowed_ours if my_allowed is ... else my_allowed
+
+# %% [markdown] id="model-text"
+# Now the whole machine. It tells queries and keys their places by a rotation (lesson {lesson}`self_attention`), which turns pairs of
+# neighbouring features by angles that grow with the place:
+
+
+# %% id="turned-code"
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, silu
 
 
 def turned(x, first, theta):
@@ -206,60 +214,66 @@ def turned(x, first, theta):
     return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
 
 
-def weight(rows, columns, divisor=1.0):
-    return nn.Parameter(torch.randn(rows, columns) / (rows**0.5 * divisor))
+# %% [markdown] id="attend-text"
+# Attention has heads that may share key heads (lesson {lesson}`heads`), your mask, and a list `kept` for the keys and values of earlier words:
+
+
+# %% id="attend-code"
+def attend(block, x, kept):
+    projected = (x @ w for w in (block.w_query, block.w_key, block.w_value))
+    q, k, v = (y.unflatten(-1, (-1, block.d_k)).swapaxes(-2, -3) for y in projected)
+    before = kept[0].shape[-2] if kept else 0
+    q, k = turned(q, before, block.theta), turned(k, before, block.theta)
+    if kept:
+        k, v = torch.cat([kept[0], k], -2), torch.cat([kept[1], v], -2)
+    if kept is not None:
+        kept[:] = k, v
+    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))
+    hidden = torch.as_tensor(allowed(x.shape[-2], before)) == 0
+    scores = (q @ k.mT / block.d_k**0.5).masked_fill(hidden, -torch.inf)
+    return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ block.w_output
+
+
+# %% [markdown] id="block-text"
+# The hidden units are one line. The last two lines of the block are {eq}`stream-is-a-sum`:
+
+
+# %% id="think-code"
+def think(block, x):
+    return (silu(x @ block.w_gate) * (x @ block.w_in)) @ block.w_out
+
+
+# %% id="block-code"
+def learned(*size):
+    return nn.Parameter(torch.ones(size))
 
 
 class Block(nn.Module):
-    def __init__(self, d, heads, key_heads, hidden, blocks, theta):
+    def __init__(self, d, d_k, shared, hidden, theta):
         super().__init__()
-        self.d_k, self.shared, self.theta = d // heads, heads // key_heads, theta
-        narrow, last = key_heads * self.d_k, (2 * blocks) ** 0.5
-        self.gain_attention = nn.Parameter(torch.ones(d))
-        self.gain_hidden = nn.Parameter(torch.ones(d))
-        self.w_query, self.w_key = weight(d, d), weight(d, narrow)
-        self.w_value, self.w_output = weight(d, narrow), weight(d, d, last)
-        self.w_gate, self.w_in = weight(d, hidden), weight(d, hidden)
-        self.w_out = weight(hidden, d, last)
-
-    def attend(self, x, kept):
-        projected = (x @ w for w in (self.w_query, self.w_key, self.w_value))
-        q, k, v = (y.unflatten(-1, (-1, self.d_k)).swapaxes(-2, -3) for y in projected)
-        before = kept[0].shape[-2] if kept else 0
-        q, k = turned(q, before, self.theta), turned(k, before, self.theta)
-        if kept:
-            k, v = torch.cat([kept[0], k], -2), torch.cat([kept[1], v], -2)
-        if kept is not None:
-            kept[:] = k, v
-        k, v = (y.repeat_interleave(self.shared, -3) for y in (k, v))
-        seen = torch.as_tensor(allowed(x.shape[-2], before))
-        scores = (q @ k.mT / self.d_k**0.5).masked_fill(~seen, -torch.inf)
-        return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ self.w_output
-
-    def think(self, x):
-        return (silu(x @ self.w_gate) * (x @ self.w_in)) @ self.w_out
+        self.d_k, self.shared, self.theta = d_k, shared, theta
+        self.gain_attention, self.gain_hidden = learned(d), learned(d)
+        self.w_query, self.w_output = learned(d, d), learned(d, d)
+        self.w_key, self.w_value = learned(d, d // shared), learned(d, d // shared)
+        self.w_gate, self.w_in = learned(d, hidden), learned(d, hidden)
+        self.w_out = learned(hidden, d)
 
     def forward(self, x, kept=None):
-        x = x + self.attend(norm(x, self.gain_attention, 1e-5), kept)
-        return x + self.think(norm(x, self.gain_hidden, 1e-5))
+        x = x + attend(self, norm(x, self.gain_attention, 1e-5), kept)
+        return x + think(self, norm(x, self.gain_hidden, 1e-5))
 
 
 # %% [markdown] id="gpt-text"
-# The last lines of a block are {eq}`stream-is-a-sum`. The whole model is a table, blocks, one more norm, and the table again. The score of
-# word $w$ is the product of the normed stream with row $e_w$, so one table serves for reading and for writing. This is called **tied**. Before
-# training it has a price. The stream still holds the word that was read, and rows of random numbers with variance $\sigma^2$ have
-#
-# $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$
-#
-# So a fresh model expects each word to repeat itself, and must unlearn this first.
+# The whole model is a table, blocks, one more norm, and the table again. The score of word $w$ is the product of the normed stream with row
+# $e_w$ of the table, so one table serves for reading and for writing. It is called **tied**.
 
 
 # %% id="gpt-code"
 class GPT(nn.Module):
-    def __init__(self, words, d, blocks, **shape):
+    def __init__(self, words, d, blocks, **sizes):
         super().__init__()
-        self.table, self.gain = weight(words, d, (d / words) ** 0.5), nn.Parameter(torch.ones(d))
-        self.blocks = nn.ModuleList(Block(d, blocks=blocks, **shape) for _ in range(blocks))
+        self.table, self.gain = learned(words, d), learned(d)
+        self.blocks = nn.ModuleList(Block(d, **sizes) for _ in range(blocks))
 
     def forward(self, ids, kept=None):
         x = self.table[ids]
@@ -268,23 +282,40 @@ class GPT(nn.Module):
         return norm(x, self.gain, 1e-5) @ self.table.T
 
 
-shape = {"heads": 4, "key_heads": 2, "hidden": 96, "theta": 100.0}
-torch.manual_seed(8)
-mine = GPT(len(WORDS), d=48, blocks=2, **shape)
-print(sum(p.numel() for p in mine.parameters()), "numbers to learn")
+# %% [markdown] id="tied-text"
+# A tied table has a price at the start. The stream still holds the word that was read, and for rows of random numbers with variance
+# $\sigma^2$
+#
+# $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$
+#
+# where $[\, v = w \,]$ is 1 if both are the same word, and else 0. So a fresh model expects each word to repeat itself, and must unlearn this.
+# Here are the first weights:
+
+
+# %% id="first-weights"
+def first_weights(model, rng):
+    for name, w in model.named_parameters():
+        if w.ndim == 2:  # gains stay 1
+            inputs = w.shape[1] if name == "table" else w.shape[0]
+            last = name.endswith(("w_output", "w_out"))
+            std = 1 / np.sqrt(inputs * (2 * len(model.blocks) if last else 1))
+            w.data = torch.from_numpy(rng.normal(size=w.shape) * std).float()
+
+
+sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
+mine = GPT(words=42, d=48, blocks=2, **sizes)
+first_weights(mine, rng)
+print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
 
 # %% [markdown] id="same"
-# Is it right? The course has a Transformer of its own, tested against Hugging Face's. It names its weights in other words, so loading them is a matter of
-# names:
+# Is it right? The course has a Transformer of its own, tested against Hugging Face's. Its weights have other names, so to load them is to
+# rename them:
+
 
 # %% id="same-code"
-from attn_course.modules import Transformer
-
-NAMES = {
-    "attention.w_": "w_", "feed_forward.w_": "w_", "w_tokens": "table",
-    "norm_attention.weight": "gain_attention", "norm_feed_forward.weight": "gain_hidden",
-    "norm.weight": "gain",
-}  # fmt: skip
+NAMES = {"attention.w_": "w_", "feed_forward.w_": "w_", "w_tokens": "table"}
+NAMES |= {"norm_attention.weight": "gain_attention", "norm.weight": "gain"}
+NAMES |= {"norm_feed_forward.weight": "gain_hidden"}
 
 
 def with_weights_of(other, **sizes):
@@ -293,16 +324,19 @@ def with_weights_of(other, **sizes):
         for theirs, ours in NAMES.items():
             name = name.replace(theirs, ours)
         state[name] = tensor
-    with torch.device("meta"):  # do not draw weights that are about to be replaced
+    with torch.device("meta"):  # make no numbers that are about to be replaced
         model = GPT(*other.w_tokens.shape, len(other.blocks), **sizes)
     model.load_state_dict(state, assign=True)
     return model
 
 
+# %% id="same-check"
+from attn_course.modules import Transformer
+
 parts = {"norm": "rms", "activation": "silu", "gated": True, "rope_theta": 100.0}
 theirs = Transformer(42, 48, 4, 2, n_kv_heads=2, d_hidden=96, **parts)
 ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
-copy = with_weights_of(theirs, **shape)
+copy = with_weights_of(theirs, **sizes)
 print("equal:", torch.allclose(copy(ids), theirs(ids), atol=1e-5))
 
 # %% [markdown] id="train"
@@ -311,7 +345,7 @@ print("equal:", torch.allclose(copy(ids), theirs(ids), atol=1e-5))
 # Row $t$ of the scores is about word $t + 1$. So the model reads all words but the last, and its targets are all words but the first. We keep
 # 1,000 stories back, and train on the others for 300 steps:
 
-# %% id="train-code"
+# %% id="loss-code"
 from attn_course.experiments.stories import FLOOR, tables
 
 stories, kept_back = tables()  # rows of numbers, each behind a full stop
@@ -321,10 +355,11 @@ def loss_of(model, rows):
     return cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
 
 
+# %% id="train-code"
 optimiser = torch.optim.AdamW(mine.parameters(), lr=1e-2)
 falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 300)
 for _ in range(300):
-    loss = loss_of(mine, stories[torch.randint(len(stories), (32,))])
+    loss = loss_of(mine, stories[rng.integers(len(stories), size=32)])
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
@@ -371,6 +406,7 @@ def write(model, ids, count, cached=True):
     return ids
 
 
+# %% id="write-check"
 from attn_course.experiments.stories import text
 
 begun = kept_back[:, :13]  # up to the name of the one who helps
@@ -415,8 +451,8 @@ print(model.write(start, tokens=6))
 
 # %% id="real-own" tags=["live"]
 if model.is_here:
-    sizes = {"heads": 9, "key_heads": 3, "hidden": 1536, "theta": 100_000.0}
-    real = with_weights_of(model.network, **sizes)
+    real = {"d_k": 64, "shared": 3, "hidden": 1536, "theta": 100_000.0}
+    real = with_weights_of(model.network, **real)
     ids = model.ids(start)
     with torch.no_grad():
         difference = np.abs(real(ids).numpy() - model.logits(start)).max()
@@ -501,32 +537,41 @@ verify_lesson("transformer")
 # %% id="lens-code"
 from attn_course.experiments.stories import numbers
 
-lost = torch.tensor(numbers(". Eva has a red cup . she breaks the cup . Tom"))
-with torch.no_grad():
-    x = mine.table[lost]
-    shares = [x]
-    for block in mine.blocks:
-        shares.append(block.attend(norm(x, block.gain_attention, 1e-5), None))
-        x = x + shares[-1]
-        shares.append(block.think(norm(x, block.gain_hidden, 1e-5)))
-        x = x + shares[-1]
-    r = ((x[-1] ** 2).mean() + 1e-5) ** 0.5
-    ahead = mine.table[WORDS.index("mends")] - mine.table[WORDS.index("finds")]
-    by_part = torch.stack([share[-1] * mine.gain / r @ ahead for share in shares])
-    whole = mine(lost)[-1, [WORDS.index("mends"), WORDS.index("finds")]]
-print("the shares add up:", torch.allclose(by_part.sum(), whole[0] - whole[1], atol=1e-3))
-print("mends is ahead:", (whole[0] > whole[1]).item())
+begun = torch.tensor(numbers(". Eva has a red cup . she breaks the cup . Tom"))
+answers = numbers("mends finds")
+parts = [mine.table[begun]]
+for block in mine.blocks:
+    x = sum(parts)
+    parts.append(attend(block, norm(x, block.gain_attention, 1e-5), None))
+    parts.append(think(block, norm(x + parts[-1], block.gain_hidden, 1e-5)))
+r = ((sum(parts)[-1] ** 2).mean() + 1e-5) ** 0.5
+ahead = mine.table[answers[0]] - mine.table[answers[1]]
+shares = torch.stack([part[-1] * mine.gain / r @ ahead for part in parts])
+scores = mine(begun)[-1, answers]
+lead = scores[0] - scores[1]
+print("the shares add up:", torch.allclose(shares.sum(), lead, atol=1e-3))
+print("mends is ahead:", lead.item() > 0)
+
+# %% id="lens-live" tags=["live"]
+names = ["word", "attention 1", "units 1", "attention 2", "units 2"]
+print({name: round(share, 1) for name, share in zip(names, shares.tolist(), strict=True)})
 
 # %% [markdown] id="deep"
 # ## Deeper: deep models trained with either norm
 #
-# We train both models of 16 blocks for 150 steps, at two learning rates, in three draws, all else equal. (The last matrices are divided by $\sqrt{2L}$ only where the norm stands
-# first: behind the sum nothing can grow.) These are the losses of stories kept back. The floor is 0.33, and a model that knows only how often each word occurs has about 3:
+# We train both models with 12 blocks for 100 steps, at two learning rates, in three draws, all else equal but one thing: the last matrices are
+# divided by $\sqrt{2L}$ only where the norm stands first. (Behind the sum the stream cannot grow.) The losses are those of stories kept back:
 
 # %% id="deep-code"
 for way in ways:
     for rate in ("0.001", "0.01"):
-        print(f"{way:20} rate {rate:5}: loss {place.values('loss', way, rate).round(2)}")
+        loss = place.values("loss", way, rate).round(2)
+        print(f"{way:20} rate {rate:5}: loss {loss}")
+
+# %% [markdown] id="deep-notice"
+# With the norm first both rates work. With the norm behind, the small rate learns more slowly, and at the large rate the loss stays at 3.34:
+# this is the loss of a model that knows how often each word occurs and nothing else. The usual cure for such models is to begin with a tiny rate
+# and raise it slowly (Xiong et al., 2020); we have not tried it here.
 
 # %% [markdown] id="cost"
 # ## Deeper: what it costs
@@ -552,7 +597,8 @@ n, T, L, d = 50_257, 1024, 12, 768
 print("numbers:", (n + T) * d + L * (12 * d**2 + 13 * d) + 2 * d)
 whole = L * (24 * T * d**2 + 4 * T**2 * d) + 2 * T * d * n
 step = L * (24 * d**2 + 4 * T * d) + 2 * d * n
-print(f"a pass over {T} tokens: {whole / 1e9:.0f} GFLOP, the next token: {step / 1e9:.2f}")
+print(f"a pass over {T} tokens: {whole / 1e9:.0f} GFLOP")
+print(f"the next token: {step / 1e9:.2f} GFLOP")
 
 # %% [markdown] id="sources"
 # ## Sources

@@ -82,7 +82,8 @@ def my_block(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_output, 
 
     Write one block with the norm first, as in {eq}`stream-is-a-sum`: causal attention with one head of width $d_k$, `w_query`, `w_key`,
     `w_value` $(d, d_k)$ and `w_output` $(d_k, d)$, then gated hidden units, {eq}`gated-feed-forward`, with `w_gate`, `w_in` $(d, m)$ and
-    `w_out` $(m, d)$. Each part reads an RMS norm with $\varepsilon = 10^{-5}$ and its own gain. There are no positions.
+    `w_out` $(m, d)$. Each part reads an RMS norm with $\varepsilon = 10^{-5}$ and its own gain. There are no positions. No score is below
+    -10 {lowest}`-10`.
     """
     normed = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * gain_attention
     query, key, value = (normed @ w for w in (w_query, w_key, w_value))
@@ -95,13 +96,14 @@ def my_block(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_output, 
     return x + (gate / (1 + np.exp(-gate)) * (normed @ w_in)) @ w_out
 
 
-def _gradient(normal, rng, *shape):
-    return {"x": normal(*shape) + 0.5, "gain": normal(shape[-1]), "d_output": normal(*shape), "eps": rng.uniform(0.05, 0.3)}
+def _gradient(rng, *shape):
+    given = {"x": rng.normal(size=shape) + 0.5, "gain": rng.normal(size=shape[-1]), "eps": rng.uniform(0.05, 0.3)}
+    return given | {"d_output": rng.normal(size=shape)}
 
 
 GRADIENTS = """
 five rows: 5 3
-one row: 1 7
+one row: 7
 a batch: 2 3 5
 """
 
@@ -215,54 +217,54 @@ def my_numbers(n, d, L, m):
     difficulty=2,
     minutes=8,
     trains="variances that add up with depth",
-    variants=every(L=(12, 32), c=(0.25, 0.5), k=(4, 3)),
+    variants=every(D=(12, 32), c=(0.25, 0.5), k=(4, 3)),
     digits=4,
     slips="""
         deviations added
-            np.sqrt(1 + 2 * L * c) -> 1 + 2 * L * np.sqrt(c)
+            np.sqrt(1 + 2 * D * c) -> 1 + 2 * D * np.sqrt(c)
             variances of uncorrelated parts add, deviations do not
         one part a block
-            1 + 2 * L * c) -> 1 + L * c)
+            1 + 2 * D * c) -> 1 + D * c)
             a block has two parts, and each adds
         the word forgotten
-            np.sqrt(1 + 2 * L * c) -> np.sqrt(2 * L * c)
+            np.sqrt(1 + 2 * D * c) -> np.sqrt(2 * D * c)
             the stream starts with mean square 1
         the mean square itself
-            (np.sqrt(1 + 2 * L * c), np.sqrt(1 + c / k**2)) -> (1 + 2 * L * c, 1 + c / k**2)
+            (np.sqrt(1 + 2 * D * c), np.sqrt(1 + c / k**2)) -> (1 + 2 * D * c, 1 + c / k**2)
             asked is the root of the mean square
         the divisor not squared
             c / k**2 -> c / k
             dividing a matrix by a number divides variances by its square
         the parts of the divided model not counted
-            1 + c / k**2 -> 1 + c / (2 * L * k**2)
-            there are 2 L parts, each with a variance of c / (2 L k^2)
+            1 + c / k**2 -> 1 + c / (2 * D * k**2)
+            there are 2 D parts, each with a variance of c / (2 D k^2)
     """,
     hints="""
         What does one part add to the mean square of the stream, if its last matrix has variance c / m?
-        2 L parts add c each. If a matrix is divided by s, its variances are divided by s^2.
-        First sqrt(1 + 2 L c); second: 2 L parts of c / (2 L k^2).
+        2 D parts add c each. If a matrix is divided by s, its variances are divided by s^2.
+        First sqrt(1 + 2 D c); second: 2 D parts of c / (2 D k^2).
     """,
     why="""
-        The divisor $\\sqrt{2L}$ takes the depth out of the second number altogether.
+        The divisor $\\sqrt{2D}$ takes the depth out of the second number altogether.
     """,
 )
-def my_sizes(L, c, k):
-    r"""The stream of a model of $L$ blocks starts with mean square 1. Each part's $u_l$ has $m$ features of mean square 1, and its last
+def my_sizes(D, c, k):
+    r"""The stream of a model of $D$ blocks starts with mean square 1. Each part's $u_l$ has $m$ features of mean square 1, and its last
     matrix has independent entries of mean 0 and variance $c / m$. What is the root of the expected mean square of the stream behind all
-    blocks? And what is it if these matrices are all divided by $k \sqrt{2L}$? The cell below prints your $L$, $c$ and $k$. Write `my_sizes
+    blocks? And what is it if these matrices are all divided by $k \sqrt{2D}$? The cell below prints your $D$, $c$ and $k$. Write `my_sizes
     = (a, b)`.
     """
-    return (np.sqrt(1 + 2 * L * c), np.sqrt(1 + c / k**2))
+    return (np.sqrt(1 + 2 * D * c), np.sqrt(1 + c / k**2))
 
 
-def _scores(rng, T, n, spread):
-    return {"logits": spread * rng.normal(size=(T, n)), "ids": rng.integers(n, size=T)}
+def _scores(rng, T, n, spread, offset):
+    return {"logits": spread * rng.normal(size=(T, n)) + offset, "ids": rng.integers(n, size=T)}
 
 
 SCORES = """
-seven words of five: 7 5 1.0
-two words: 2 3 1.0
-scores of several hundred: 5 11 300.0
+seven words of five: 7 5 1.0 0.0
+two words: 2 3 1.0 0.0
+scores of several hundred: 5 11 100.0 800.0
 """
 
 
@@ -331,7 +333,8 @@ a high temperature: 7 2.0 0.6 2.0
 a low one: 11 0.5 0.9 1.0
 only the likeliest: 5 1.0 0.05 1.0
 scores of several hundred: 6 1.5 0.7 300.0
-all words: 5 1.0 1.0 1.0
+all words: 4 1.0 1.0 1.0
+one word: 1 1.0 0.5 1.0
 """
 
 

@@ -5,8 +5,8 @@ import numpy as np
 from attn_course.tasks.asked import asked, tried
 
 
-def _rows(normal, rng, scale, *shape):
-    return {"x": scale * normal(*shape) + 0.5 * scale, "gain": normal(shape[-1]), "eps": rng.uniform(0.05, 0.3)}
+def _rows(rng, scale, *shape):
+    return {"x": scale * (rng.normal(size=shape) + 0.5), "gain": rng.normal(size=shape[-1]), "eps": rng.uniform(0.05, 0.3)}
 
 
 ROWS = """
@@ -45,7 +45,7 @@ one feature: 1.0 3 1
             ` * gain` ->
             each feature is multiplied by its gain
         epsilon outside the root
-            + eps) ** 0.5 -> ) ** 0.5 + eps)
+            x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 -> x / ((x**2).mean(-1, keepdims=True) ** 0.5 + eps)
             `eps` is added to the mean square, inside the root
         no epsilon
             ` + eps` ->
@@ -70,7 +70,7 @@ def my_norm(x, gain, eps):
     return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
 
 
-def _words(new, kept):
+def _words(rng, new, kept):
     return {"new": new, "kept": kept}
 
 
@@ -93,35 +93,38 @@ the first word: 1 0
     minutes=4,
     trains="places of new words behind kept ones",
     your_turn=True,
-    cases=tried(lambda rng, new, kept: _words(new, kept), TEXTS),
+    cases=tried(_words, TEXTS),
     slips="""
         the kept words forgotten
-            <= kept + np.arange -> <= np.arange
+            , kept) -> )
             the first new word stands at place `kept`, not at 0: it sees all kept words and itself
         words do not see themselves
-            <= kept -> < kept
+            , kept) -> , kept - 1)
             each word also sees itself
         one place too far
-            <= kept + -> <= kept + 1 +
+            , kept) -> , kept + 1)
             that shows each word the next one
-        True hides
-            <= kept -> > kept
-            True means: may see
-        the transpose
-            return np.arange(kept + new) <= kept + np.arange(new)[:, None] -> return np.arange(kept + new)[:, None] <= kept + np.arange(new)
-            rows are the new words, columns all keys
+        ones hide
+            np.tri -> 1 - np.tri
+            1 means: may see
+        no mask among the new words
+            np.tri(new, kept + new, kept) -> np.ones((new, kept + new))
+            a new word does not see the new words behind it
+        rows and columns exchanged
+            np.tri(new, kept + new, kept) -> np.tri(new, kept + new, kept).T
+            rows are the new words, and columns all keys
     """,
     hints="""
         At which place does the first new word stand? Which keys are at places up to its own?
         The keys stand at `np.arange(kept + new)`, the new words at `kept + np.arange(new)`.
-        Compare the two, one as a row and the other as a column, `[:, None]`.
+        Compare the two, one as a row and the other as a column, `[:, None]`; or look up what `np.tri` does with three arguments.
     """,
 )
 def my_allowed(new, kept):
-    r"""Which keys each new word may see: True where it may.
+    r"""Which keys each new word may see: 1.0 where it may, else 0.0.
 
-    Write `my_allowed(new, kept)`: a NumPy array of truth values of shape $(\text{new}, \text{kept} + \text{new})$. Row $i$ belongs to new
-    word $i$, and the columns to all keys, first the kept ones and then the new ones. A word sees itself and all words before it. Nothing
-    may be kept {case}`nothing kept`.
+    Write `my_allowed(new, kept)`: a NumPy array of 1.0 and 0.0, of shape $(n, k + n)$ for $n$ new words behind $k$ kept ones. Row $i$
+    belongs to new word $i$, and the columns to all keys, first the kept ones. A word sees itself and all words before it. $k$ may be 0
+    {case}`nothing kept`.
     """
-    return np.arange(kept + new) <= kept + np.arange(new)[:, None]
+    return np.tri(new, kept + new, kept)

@@ -19,12 +19,12 @@ def norm_in_torch(x, gain, eps):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gain
 
 
-def allowed_by_tri(new, kept):
-    return np.tri(kept + new, dtype=bool)[kept:]
+def allowed_by_places(new, kept):
+    return (np.arange(kept + new) <= kept + np.arange(new)[:, None]).astype(float)
 
 
 def allowed_in_torch(new, kept):
-    return torch.ones(new, kept + new).tril(kept).bool()
+    return torch.ones(new, kept + new).tril(kept)
 
 
 # --- the block ------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def chances_in_torch(logits, temperature, share):
 
 RIGHT = {
     "rms-norm-row": [norm_by_length, norm_in_torch],
-    "causal-mask-behind-kept": [allowed_by_tri, allowed_in_torch],
+    "causal-mask-behind-kept": [allowed_by_places, allowed_in_torch],
     "pre-norm-block": [block_row_by_row, block_in_torch],
     "rms-norm-backward": [backward_by_jacobian, backward_in_torch],
     "llama-parameters": [lambda: 134_515_008, lambda: 576 * (49152 + 1) + 30 * 576 * (576 * 8 / 3 + 3 * 1536 + 2)],

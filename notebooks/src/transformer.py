@@ -51,7 +51,11 @@ figures.machine()
 #
 # $$X_L = X_0 + \sum_{l=1}^{L} \bigl( A_l(\mathrm{N}(X_{l-1})) + F_l(\mathrm{N}(Y_l)) \bigr), \qquad
 #  Y_l = X_{l-1} + A_l(\mathrm{N}(X_{l-1})) \key{stream-is-a-sum}$$
-#
+
+# %% id="stream-figure"
+figures.stream()
+
+# %% [markdown] id="stream-notice"
 # The $X_l$ are the *residual stream*, $T$ rows of $d$ numbers. It starts as $X_0$, the rows of the words in a table, and a later part can
 # read whatever an earlier one wrote.
 
@@ -123,20 +127,22 @@ norm = ours if my_norm is ... else my_norm
 # The first factor is the norm's own derivative. It takes away what points along $y$, and divides by the root mean square of $y$. The second one
 # usually stretches. So the gradient passes $2L$ products that are not near $I$. A product of many such factors grows or shrinks like a power,
 # unless each happens to keep lengths.
-#
-# We measure it. These are the gradients of the weights in 48 blocks, before any training, in three draws:
 
-# %% id="place-figure"
+# %% [markdown] id="place-predict"
+# We measure the gradients of the weights in 48 blocks before any training, in three draws. **Predict** for both places of the norm whether the
+# first block gets about as much gradient as the last one, up to a factor of 100, or far more, or far less.
+
+# %% id="place-figure" tags=["predicted"]
 from attn_course.lessons.transformer.experiments import PLACE, STORYTELLERS
 
 place = PLACE.load()
 ways = ("norm first", "norm behind the sum")
 figures.gradients_by_block({way: place.values("gradients", way) for way in ways})
 
-# %% [markdown] id="place-notice"
-# With the norm behind the sum, the gradient grows on its way back to thousands of times its size. With the norm first it grows about
-# tenfold. This is so at the start and with our first weights, and with others it may shrink instead. Nor does it show which model learns
-# better, so section {section}`deep` trains both.
+# %% [markdown] id="place-answer" tags=["answer"]
+# With the norm first the gradient grows about tenfold on its way back to the first block. With the norm behind the sum it grows to thousands of
+# times its size: like a power, as expected, but that it grows and does not shrink could not be told from the text. It depends on how much the parts
+# stretch, and so on the first weights. Nor does this show which model learns better. Section {section}`deep` trains both.
 
 # %% [markdown] id="start"
 # ## First weights
@@ -334,6 +340,7 @@ def with_weights_of(other, **sizes):
 from attn_course.modules import Transformer
 
 parts = {"norm": "rms", "activation": "silu", "gated": True, "rope_theta": 100.0}
+parts |= {"rope_layout": "interleaved"}  # pairs are neighbours
 theirs = Transformer(42, 48, 4, 2, n_kv_heads=2, d_hidden=96, **parts)
 ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
 copy = with_weights_of(theirs, **sizes)
@@ -443,7 +450,7 @@ model = language_model()
 
 # %% id="real-words"
 start = "A long time ago, in a small village, there lived"
-print(model.write(start, tokens=6))
+print(model.write(start, tokens=7))
 
 # %% [markdown] id="real-text"
 # Now put its 134 million numbers into *your* class. Not a line of it changes. The next cell compares all scores, and then your `write` goes on with the same
@@ -457,7 +464,7 @@ if model.is_here:
     with torch.no_grad():
         difference = np.abs(real(ids).numpy() - model.logits(start)).max()
     print(f"largest difference of {len(ids)} x 49152 scores: {difference:.5f}")
-    print(model.tokenizer.decode(write(real, ids, 6).tolist()))
+    print(model.tokenizer.decode(write(real, ids, 7).tolist()))
 
 # %% [markdown] id="real-notice"
 # It printed a difference of 0.00003 here, of scores up to 30, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30
@@ -554,7 +561,8 @@ print("mends is ahead:", lead.item() > 0)
 
 # %% id="lens-live" tags=["live"]
 names = ["word", "attention 1", "units 1", "attention 2", "units 2"]
-print({name: round(share, 1) for name, share in zip(names, shares.tolist(), strict=True)})
+for name, share in zip(names, shares.tolist(), strict=True):
+    print(f"{name:12} {share:5.1f}")
 
 # %% [markdown] id="deep"
 # ## Deeper: deep models trained with either norm

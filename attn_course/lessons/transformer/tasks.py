@@ -23,6 +23,13 @@ one word: 1 3 5 2
 """
 
 
+def scores_near_minus_200(rng):
+    """A block whose queries and keys point in opposite directions, whatever the words."""
+    given = _block(lambda *shape: rng.normal(size=shape), 4, 5, 7, 3)
+    ahead = (11 + rng.normal(size=(5, 3))) / 5
+    return given | {"x": 1 + 0.1 * rng.normal(size=(4, 5)), "gain_attention": np.ones(5), "w_query": ahead, "w_key": -ahead}
+
+
 @asked(
     "pre-norm-block",
     "A block, norm first",
@@ -33,7 +40,7 @@ one word: 1 3 5 2
     minutes=15,
     trains="two parts that add to a stream",
     forbid=(forbidden.ATTENTION,),
-    cases=tried(_block, BLOCKS),
+    cases=[tried(_block, BLOCKS), scores_near_minus_200],
     slips="""
         the normed stream carried on
             x = x + weights @ value -> x = normed + weights @ value
@@ -82,13 +89,14 @@ def my_block(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_output, 
 
     Write one block with the norm first, as in {eq}`stream-is-a-sum`: causal attention with one head of width $d_k$, `w_query`, `w_key`,
     `w_value` $(d, d_k)$ and `w_output` $(d_k, d)$, then gated hidden units, {eq}`gated-feed-forward`, with `w_gate`, `w_in` $(d, m)$ and
-    `w_out` $(m, d)$. Each part reads an RMS norm with $\varepsilon = 10^{-5}$ and its own gain. There are no positions. No score is below
-    -10 {lowest}`-10`.
+    `w_out` $(m, d)$. Each part reads an RMS norm with $\varepsilon = 10^{-5}$ and its own gain. There are no positions. Scores may be near
+    -200 {case}`scores near minus 200`, but none is below -1000 {lowest}`-1000`.
     """
     normed = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * gain_attention
     query, key, value = (normed @ w for w in (w_query, w_key, w_value))
     scores = query @ key.T / np.sqrt(w_query.shape[1])
-    terms = np.exp(np.where(np.tri(len(x)) > 0, scores, -np.inf))
+    scores = np.where(np.tri(len(x)) > 0, scores, -np.inf)
+    terms = np.exp(scores - scores.max(-1, keepdims=True))
     weights = terms / terms.sum(-1, keepdims=True)
     x = x + weights @ value @ w_output
     normed = x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * gain_hidden
@@ -104,6 +112,7 @@ def _gradient(rng, *shape):
 GRADIENTS = """
 five rows: 5 3
 one row: 7
+one feature: 2 1
 a batch: 2 3 5
 """
 

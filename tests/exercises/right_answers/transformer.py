@@ -38,7 +38,8 @@ def block_row_by_row(x, gain_attention, gain_hidden, w_query, w_key, w_value, w_
     found = []
     for place, row in enumerate(read):
         seen = read[: place + 1]
-        terms = np.exp(seen @ w_key @ (row @ w_query) / math.sqrt(w_key.shape[1]))
+        scores = seen @ w_key @ (row @ w_query) / math.sqrt(w_key.shape[1])
+        terms = np.exp(scores - scores.max())
         stream = x[place] + terms @ (seen @ w_value) / terms.sum() @ w_output
         own = normed(stream, gain_hidden)
         z = own @ w_gate

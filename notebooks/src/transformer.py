@@ -87,6 +87,9 @@ check("rms-norm-row", my_norm)
 
 
 # %% id="norm-code"
+import numpy as np
+
+
 def ours(x, gain, eps):
     return x / ((x**2).mean(-1, keepdims=True) + eps) ** 0.5 * gain
 
@@ -133,7 +136,7 @@ norm = ours if my_norm is ... else my_norm
 # first block gets about as much gradient as the last one, up to a factor of 100, or far more, or far less.
 
 # %% id="place-figure" tags=["predicted"]
-from attn_course.lessons.transformer.experiments import PLACE, STORYTELLERS
+from attn_course.lessons.transformer.experiments import PLACE
 
 place = PLACE.load()
 ways = ("norm first", "norm behind the sum")
@@ -162,8 +165,6 @@ figures.gradients_by_block({way: place.values("gradients", way) for way in ways}
 # **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. It starts at 1.
 
 # %% id="start-code" tags=["predicted"]
-import numpy as np
-
 rng = np.random.default_rng(8)
 for divisor in (1.0, np.sqrt(48)):
     x = rng.normal(size=(500, 256))
@@ -310,6 +311,7 @@ def first_weights(model, rng):
 
 sizes = {"d_k": 12, "shared": 2, "hidden": 96, "theta": 100.0}
 mine = GPT(words=42, d=48, blocks=2, **sizes)
+rng = np.random.default_rng(8)
 first_weights(mine, rng)
 print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
 
@@ -384,6 +386,8 @@ print("less than 0.05 above the floor:", FLOOR < loss < FLOOR + 0.05)
 # our language. **Predict** what the two friends get.
 
 # %% id="mistakes-code" tags=["predicted"]
+from attn_course.lessons.transformer.experiments import STORYTELLERS
+
 record = STORYTELLERS.load()
 for name in ("two blocks", "targets not shifted", "mask forgotten"):
     loss, true = record.values("loss", name), record.values("true", name)
@@ -436,6 +440,39 @@ for _ in range(LENGTH):
     ids = torch.cat([ids, torch.multinomial(chances, 1)], -1)
 for told in ids:
     print(text(told[1:]))
+
+# %% [markdown] id="who"
+# ## Who says the next word?
+#
+# Because the stream is a sum, we can ask each part for its share in a score. The last norm divides by one number $r$, the root mean square of
+# $X_L$. With this number held, every part $z_l$ of the stream has a share of its own ($g$ is the last gain, $E$ the table, and $z_0$ the word
+# itself):
+#
+# $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \label{logits-by-part}$$
+#
+# Here $L$ counts the parts and $\varepsilon = 0$.
+
+# %% [markdown] id="who-predict"
+# We let three trained storytellers read *Eva has a red cup . she breaks the cup . Tom* and 999 others that were kept
+# back. The next word is one of four deeds, here *mends*. For each part the cell prints how far it puts the right deed ahead of the mean of the
+# other three, and then how often the right one still wins when this part adds nothing. Guessing would be right in a quarter.
+#
+# **Predict.** Is the part with the largest share the one that can least be spared?
+
+# %% id="who-code" tags=["predicted"]
+from attn_course.lessons.transformer.experiments_parts import PARTS, SHARES
+
+measured = SHARES.load()
+for part in PARTS:
+    ahead = measured.values("deed", "shares", part)
+    right = measured.values("deed", "right without", part)
+    print(f"{part:15} ahead by {ahead}, without it right {right}")
+
+# %% [markdown] id="who-answer" tags=["answer"]
+# It is not. The last hidden units have by far the largest share, and without them the right deed still wins in 78 to 100 % of the stories. The
+# first attention has hardly any share, and without it the model is not far from guessing. What it writes is no score for a deed. It is what later parts
+# read, since only attention can bring the word *breaks* to the place of *Tom*. A share tells what a part says itself. What is needed has to be
+# silenced, as the heads of lesson {lesson}`heads` were.
 
 # %% [markdown] id="real"
 # ## The real model, in your lines
@@ -499,7 +536,7 @@ verify_lesson("transformer")
 # the lines of the real one are the same. Now the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="parts"
-# ## Deeper: norms, hidden units and what each part says
+# ## Deeper: norms and hidden units
 #
 # A layer norm is an RMS norm of the centred row (gains and biases apart):
 #
@@ -533,37 +570,6 @@ verify_lesson("transformer")
 #
 # so the course's own Transformer divides by $0.425\, m$ and not by $m$. With a gate the units are products of two numbers, and this shrinks them further.
 
-# %% [markdown] id="lens"
-# The last norm divides by one number $r$, the root mean square of $X_L$. With that number held, every part $z_l$ of the stream has its own
-# share of every score ($g$ is the last gain, $E$ the table, and $\varepsilon = 0$):
-#
-# $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \label{logits-by-part}$$
-#
-# Our model is about to write the deed that answers *breaks*. What has each part to say about it? We take the score of *mends* above that of *finds*:
-
-# %% id="lens-code"
-from attn_course.experiments.stories import numbers
-
-begun = torch.tensor(numbers(". Eva has a red cup . she breaks the cup . Tom"))
-answers = numbers("mends finds")
-parts = [mine.table[begun]]
-for block in mine.blocks:
-    x = sum(parts)
-    parts.append(attend(block, norm(x, block.gain_attention, 1e-5), None))
-    parts.append(think(block, norm(x + parts[-1], block.gain_hidden, 1e-5)))
-r = ((sum(parts)[-1] ** 2).mean() + 1e-5) ** 0.5
-ahead = mine.table[answers[0]] - mine.table[answers[1]]
-shares = torch.stack([part[-1] * mine.gain / r @ ahead for part in parts])
-scores = mine(begun)[-1, answers]
-lead = scores[0] - scores[1]
-print("the shares add up:", torch.allclose(shares.sum(), lead, atol=1e-3))
-print("mends is ahead:", lead.item() > 0)
-
-# %% id="lens-live" tags=["live"]
-names = ["word", "attention 1", "units 1", "attention 2", "units 2"]
-for name, share in zip(names, shares.tolist(), strict=True):
-    print(f"{name:12} {share:5.1f}")
-
 # %% [markdown] id="deep"
 # ## Deeper: deep models trained with either norm
 #
@@ -571,7 +577,10 @@ for name, share in zip(names, shares.tolist(), strict=True):
 # divided by $\sqrt{2L}$ only where the norm stands first. (Behind the sum the stream cannot grow.) The losses are those of stories kept back:
 
 # %% id="deep-code"
-for way in ways:
+from attn_course.lessons.transformer.experiments import PLACE
+
+place = PLACE.load()
+for way in ("norm first", "norm behind the sum"):
     for rate in ("0.001", "0.01"):
         loss = place.values("loss", way, rate).round(2)
         print(f"{way:20} rate {rate:5}: loss {loss}")

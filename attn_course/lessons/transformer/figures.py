@@ -60,7 +60,7 @@ def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:
     charts.lines(
         blocks,
         curves,
-        title="With the norm behind the sum, gradients grow without end on their way back",
+        title="With the norm behind the sum, gradients explode on their way back",
         alt="Length of the gradient of each block's weights before training, against that of the last block, on a logarithmic axis. "
         + told,
         x_label="block",

@@ -128,7 +128,7 @@ norm = ours if my_norm is ... else my_norm
 #  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
 #
 # The first factor is the norm's own derivative. It takes away what points along $y$, and divides by the root mean square of $y$. The second one
-# usually stretches. So the gradient passes $2L$ products that are not near $I$. A product of many such factors grows or shrinks like a power,
+# may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors grows or shrinks like a power,
 # unless each happens to keep lengths.
 
 # %% [markdown] id="place-predict"
@@ -394,9 +394,12 @@ for name in ("two blocks", "targets not shifted", "mask forgotten"):
     print(f"{name:20} loss {loss.round(2)}, true stories {true.round(2)}")
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# Both losses are far below the floor, which no model can do that does not see the answer. So the floor has refuted them, before a word is written. Without the
-# shift the target is the word that was read, and the model repeats it. Without the mask the next word stands in view. When they
-# write, there is nothing to copy from, and hardly a story is true. Where no floor is known, write with the model, or test for a leak (lesson {lesson}`masking`).
+# Both losses are far below the floor, which no model can do unless it sees the answer. So they are refuted before a word is written. Without the
+# shift the target is the word that was read, and the model repeats it. Without the mask the next word stands in view. When they write, there is
+# nothing to copy from, and no story is true. Where no floor is known, let the model write, or test for a leak (lesson {lesson}`masking`).
+#
+# The honest loss is 0.006 above the floor, which adds up to 0.17 over a story. By the argument that gave us the floor, all true stories together
+# then have a probability of at least $e^{-0.17} = 0.84$. The model does about as well as this.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -429,9 +432,9 @@ share = (ended == kept_back).all(-1).float().mean().item()
 print("more than nine in ten of 1000 stories end as they must:", share > 0.9)
 
 # %% [markdown] id="write-notice"
-# None of these stories was among those it learned from. It takes the thing and its colour from the first sentence, the right
-# pronouns, and the deed that answers. To draw a word instead of taking the likeliest, divide the scores by a temperature, take the softmax, and draw.
-# This cell tells three stories of its own:
+# None of these stories was among those it learned from. It takes the thing and its colour from the first sentence, and finds the right pronouns
+# and the deed that answers. (The stories are easy: in our three trainings a model of a single block told as many right.) To draw a word instead of taking the likeliest,
+# divide the scores by a temperature, take the softmax, and draw. This cell tells three stories of its own:
 
 # %% id="draw-live" tags=["live"]
 ids = kept_back[:3, :1]
@@ -450,12 +453,17 @@ for told in ids:
 #
 # $$\mathrm{logits}(X_L) = \frac{1}{r} \sum_{l=0}^{L} z_l\, \mathrm{diag}(g)\, E^\top \label{logits-by-part}$$
 #
-# Here $L$ counts the parts and $\varepsilon = 0$.
+# Here $L$ counts parts, two for each block, and $\varepsilon = 0$.
+
+# %% id="who-alive"
+from attn_course import alive
+
+alive("logits-by-part")
 
 # %% [markdown] id="who-predict"
-# We let three trained storytellers read *Eva has a red cup . she breaks the cup . Tom* and 999 others that were kept
-# back. The next word is one of four deeds, here *mends*. For each part the cell prints how far it puts the right deed ahead of the mean of the
-# other three, and then how often the right one still wins when this part adds nothing. Guessing would be right in a quarter.
+# Three trained storytellers read 1000 stories that were kept back up to the helper's name, as in *Eva has a red cup . she breaks the cup . Tom*.
+# The next word is one of four deeds, in this example *mends*. For each part the cell prints how far it puts the right deed ahead of the mean of the
+# other three, and how often the right one still wins when this part adds nothing. Guessing would be right in a quarter.
 #
 # **Predict.** Is the part with the largest share the one that can least be spared?
 
@@ -504,11 +512,11 @@ if model.is_here:
     print(model.tokenizer.decode(write(real, ids, 7).tolist()))
 
 # %% [markdown] id="real-notice"
-# It printed a difference of 0.00003 here, of scores up to 30, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30
-# blocks. Nothing in these lines is simplified: what is left to explain about the real model is what stands in its numbers.
+# It printed a difference of 0.00005 here, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30 blocks.
+# These lines leave out nothing that the model computes between its tokens and its scores.
 #
-# **Limits.** The file rounds most numbers to 4 bits. Llama reads pairs of features in another order than SmolLM2's file. And how such numbers are found, with which
-# texts, at what cost and with whose judgement, is not in the seventy lines.
+# **Limits.** The file rounds most numbers to 4 bits. Other files keep the two features of a pair apart, and need another `turned`. And how such
+# numbers are found, with which texts, at what cost and by whose judgement, does not stand in seventy lines.
 
 # %% id="verify-lesson"
 verify_lesson("transformer")
@@ -608,6 +616,9 @@ for way in ("norm first", "norm behind the sum"):
 # operations, and one more token behind $t - 1$ that are kept takes
 #
 # $$F = L\, \bigl( 24\, d^2 + 4\, t\, d \bigr) + 2\, d\, n \label{decoding-flops}$$
+
+# %% id="cost-alive"
+alive("transformer-parameters")
 
 # %% id="cost-code"
 n, T, L, d = 50_257, 1024, 12, 768

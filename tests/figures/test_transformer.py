@@ -9,7 +9,7 @@ GRADIENTS = {"norm first": [[2.0, 3.0, 1.0], [8.0, 3.0, 1.0]], "norm behind the 
 DRAWN = [
     (partial(figures.gradients_by_block, GRADIENTS), ["norm first: 4.00 times in block 1, 1 in block 3", "sum: 60.00 times in block 1"]),
 ]
-REFUSED = []
+REFUSED = [(partial(figures.gradients_by_block, {"norm first": [[2.0, 1.0]], "norm behind the sum": [[3.0, 2.0, 1.0]]}), "must have shape")]
 
 
 class TestPictures(Pictures):

@@ -288,7 +288,7 @@ scores of several hundred: 5 11 100.0 800.0
     trains="which row is about which word",
     forbid=(forbidden.LOSSES, forbidden.SOFTMAX),
     cases=tried(_scores, SCORES),
-    broken=["targets not shifted", "no maximum"],
+    broken=["targets not shifted", "no maximum", "the sum"],
     slips="""
         targets not shifted
             rows, targets = logits[:-1], ids[1:] -> rows, targets = logits, ids
@@ -310,9 +310,9 @@ scores of several hundred: 5 11 100.0 800.0
             T words make T - 1 pairs: divide by their number
     """,
     hints="""
-        Two things are wrong. Which word does row t of the scores speak about?
+        Three things are wrong. Which word does row t of the scores speak about?
         The last row has no target here, and the first word is nobody's target.
-        `logits[:-1]` meets `ids[1:]`; and the largest score of each row is subtracted before `np.exp`.
+        `logits[:-1]` meets `ids[1:]`; the largest score of each row is subtracted before `np.exp`; and the result is a mean.
     """,
     why="""
         A loss on unshifted targets falls to 0, because the word to be named is the word that was read.
@@ -322,9 +322,9 @@ def my_loss(logits, ids):
     r"""The mean loss of the next words, in nats.
 
     The function below was written for `logits` $(T, n)$, of which row $t$ scores what comes *behind* word $t$, and for the words `ids`
-    $(T,)$ of the text, $T \ge 2$. It reports a loss that is too good on a trained model, and NaN or infinity where scores are large. Scores
-    may be several hundred {case}`scores of several hundred`. Repair it: wanted is the mean of $-\ln p$ over the $T - 1$ words that have a
-    row before them.
+    $(T,)$ of the text, $T \ge 2$. Three things are wrong: of a trained model it reports next to nothing, of an untrained one more the
+    longer the text is, and NaN or infinity where scores are large. Scores may be several hundred {case}`scores of several hundred`. Repair
+    it: wanted is the mean of $-\ln p$ over the $T - 1$ words that have a row before them.
     """
     rows, targets = logits[:-1], ids[1:]
     shifted = rows - rows.max(axis=1, keepdims=True)

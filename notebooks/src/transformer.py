@@ -394,9 +394,10 @@ for name in ("two blocks", "targets not shifted", "mask forgotten"):
     print(f"{name:20} loss {loss.round(2)}, true stories {true.round(2)}")
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# Both losses are far below the floor, which no model can do unless it sees the answer. So they are refuted before a word is written. Without the
-# shift the target is the word that was read, and the model repeats it. Without the mask the next word stands in view. When they write, there is
-# nothing to copy from, and no story is true. Where no floor is known, let the model write, or test for a leak (lesson {lesson}`masking`).
+# Both losses are far below the floor, and no model can get there unless it sees the answer. So they are refuted before a word is written. Without
+# the shift the target is the word that was read, and when the model writes, it repeats it. Without the mask the next word stood in view, and when
+# the model writes, it is not there yet. So no story is true. Where no floor is known, let the model write, or test for a leak (lesson
+# {lesson}`masking`).
 #
 # The honest loss is 0.006 above the floor, which adds up to 0.17 over a story. By the argument that gave us the floor, all true stories together
 # then have a probability of at least $e^{-0.17} = 0.84$. The model does about as well as this.
@@ -461,7 +462,7 @@ from attn_course import alive
 alive("logits-by-part")
 
 # %% [markdown] id="who-predict"
-# Three trained storytellers read 1000 stories that were kept back up to the helper's name, as in *Eva has a red cup . she breaks the cup . Tom*.
+# Three trained storytellers read the 1000 kept-back stories, each up to the helper's name, as in *Eva has a red cup . she breaks the cup . Tom*.
 # The next word is one of four deeds, in this example *mends*. For each part the cell prints how far it puts the right deed ahead of the mean of the
 # other three, and how often the right one still wins when this part adds nothing. Guessing would be right in a quarter.
 #

@@ -99,7 +99,7 @@ def gradients(seed: int, n_blocks: int = VERY_DEEP, **options: Any) -> list[floa
     """Return the length of the gradient of each block's first weights of hidden units, before any training."""
     model = new_model(seed, n_blocks, **options)
     loss_of(model, tables()[0][:BATCH]).backward()
-    return [float(block.feed_forward.w_in.grad.norm()) for block in model.blocks]
+    return [float(block.feed_forward.w_in.grad.norm()) for block in model.blocks]  # type: ignore[union-attr, operator]  # torch says less of its modules
 
 
 def places(seed: int) -> dict[str, Any]:

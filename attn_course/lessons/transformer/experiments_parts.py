@@ -35,7 +35,7 @@ def shares(model: Transformer, rows: Tensor, name: str) -> dict[str, float]:
         model(rows[:, :-1])
     parts = torch.stack([part[:, place] for part in found])
     root = (parts.sum(dim=0).square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
-    scores = parts / root * model.norm.weight @ model.w_tokens[among].T
+    scores = parts / root * model.norm.weight @ model.w_tokens[among].T  # type: ignore[operator]
     right = (rows[:, place + 1, None] == among).float()
     others = (1.0 - right) / (len(among) - 1)
     ahead = (scores * (right - others)).sum(dim=-1).mean(dim=-1)

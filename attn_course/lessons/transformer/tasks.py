@@ -212,7 +212,7 @@ def my_numbers(n, d, L, m):
     r"""A model as in section {section}`transformer/model` has $L$ blocks, a stream of width $d$ and a tied table of $n$ words. The heads of
     its queries fill the width $d$ together, and three query heads share each key head. There are $m$ gated hidden units, no biases, and RMS
     norms with gains, one of them behind the last block. The cell below prints your $n$, $d$, $L$ and $m$. How many numbers does the model
-    learn? Write `my_numbers`, exactly.
+    learn? Write `my_numbers`.
     """
     return n * d + L * (2 * d * d + 2 * d * d // 3 + 3 * d * m + 2 * d) + d
 
@@ -322,9 +322,9 @@ def my_loss(logits, ids):
     r"""The mean loss of the next words, in nats.
 
     The function below was written for `logits` $(T, n)$, of which row $t$ scores what comes *behind* word $t$, and for the words `ids`
-    $(T,)$ of the text, $T \ge 2$. Three things are wrong: of a trained model it reports next to nothing, of an untrained one more the
-    longer the text is, and NaN or infinity where scores are large. Scores may be several hundred {case}`scores of several hundred`. Repair
-    it: wanted is the mean of $-\ln p$ over the $T - 1$ words that have a row before them.
+    $(T,)$ of the text, $T \ge 2$. Three things are wrong. A model that is trained with it soon has a loss of nearly 0 and writes nonsense. The
+    loss grows with the length of the text. And it is NaN or infinite where scores are large: they may be several hundred {case}`scores of
+    several hundred`. Repair it: wanted is the mean of $-\ln p$ over the $T - 1$ words that have a row before them.
     """
     rows, targets = logits[:-1], ids[1:]
     shifted = rows - rows.max(axis=1, keepdims=True)
@@ -400,7 +400,7 @@ def my_chances(logits, temperature, share):
     Write `my_chances(logits, temperature, share)` for one row of scores. Take the softmax of the scores divided by the temperature, and
     keep of it only the *nucleus*: the fewest words, the likeliest first, whose probabilities sum to `share` or more. All others get 0, and
     those kept are divided by their sum. Scores may be several hundred {case}`scores of several hundred`. No two probabilities are equal,
-    and the share lies between 0 and 1.
+    and the share is above 0 and at most 1.
     """
     scaled = logits / temperature
     terms = np.exp(scaled - scaled.max())

@@ -323,8 +323,8 @@ def my_loss(logits, ids):
 
     The function below was written for `logits` $(T, n)$, of which row $t$ scores what comes *behind* word $t$, and for the words `ids`
     $(T,)$ of the text, $T \ge 2$. Three things are wrong. A model that is trained with it soon has a loss of nearly 0 and writes nonsense.
-    The loss grows with the length of the text. And it is NaN or infinite where scores are large: they may be several hundred {case}`scores of
-    several hundred`. Repair it: wanted is the mean of $-\ln p$ over the $T - 1$ words that have a row before them.
+    The loss grows with the length of the text. And it is NaN or infinite where scores are large. They may be several hundred
+    {case}`scores of several hundred`. Repair it: wanted is the mean of $-\ln p$ over the $T - 1$ words that have a row before them.
     """
     rows, targets = logits[:-1], ids[1:]
     shifted = rows - rows.max(axis=1, keepdims=True)

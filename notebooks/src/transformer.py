@@ -496,7 +496,7 @@ model = language_model()
 
 # %% id="real-words"
 start = "A long time ago, in a small village, there lived"
-print(model.write(start, tokens=7))
+print(model.write(start, tokens=4))
 
 # %% [markdown] id="real-text"
 # Now put its 134 million numbers into *your* class. Not a line of it changes. The next cell compares all scores, and then your `write` goes on with the same
@@ -510,7 +510,7 @@ if model.is_here:
     with torch.no_grad():
         difference = np.abs(real(ids).numpy() - model.logits(start)).max()
     print(f"largest difference of {len(ids)} x 49152 scores: {difference:.5f}")
-    print(model.tokenizer.decode(write(real, ids, 7).tolist()))
+    print(model.tokenizer.decode(write(real, ids, 4).tolist()))
 
 # %% [markdown] id="real-notice"
 # It printed a difference of 0.00005 here, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30 blocks.

@@ -82,5 +82,6 @@ def test_a_failing_check_cell_shows_one_bundle_with_its_verdict(untouched):
 def test_an_untouched_answer_is_told_that_it_is_none_yet_and_a_function_to_repair_that_it_is_not_right(untouched):
     chapter, book = untouched
     for task, cell in zip(all_tasks(chapter), cells_tagged(book, "check"), strict=True):
-        wanted = ("The first wrong number", "Shape or form: ") if task.kind == "repair" else (f"{task.entry} has no answer yet",)
+        wrong = ("The first wrong number", "The number ", "Shape or form: ")
+        wanted = wrong if task.kind == "repair" else (f"{task.entry} has no answer yet",)
         assert any(words in cell.outputs[-1].evalue for words in wanted)

@@ -27,7 +27,7 @@ def _(normal, rng, d):
     return made | {"x": column(x), "d": d}
 
 
-@claim("norm-forgets-scale", rests_on="layer-norm-centres-first")
+@claim("norm-forgets-scale")
 def _(normal, rng, d, draw):
     r"""\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
     where a is not 0 ;; epsilon = 0
@@ -168,7 +168,7 @@ def _(normal, rng, L, T, d):
     return {"X": matrices(np.stack(X), start=0), "Y": matrices(np.stack(Y)), "L": L, "l": index(1, L), **parts}
 
 
-@claim("pre-norm-jacobian", rests_on="stream-is-a-sum rms-norm-jacobian")
+@claim("pre-norm-jacobian", rests_on="stream-is-a-sum")
 def _(normal, d):
     r"""\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial n}\, \frac{\partial n}{\partial x}
     where y = x + f(n), n = N(x): the norm first
@@ -184,7 +184,7 @@ def _(normal, d):
     return {"x": column(normal(d)), "n": n, "f": f, "y": y}
 
 
-@claim("post-norm-jacobian", rests_on="rms-norm-jacobian")
+@claim("post-norm-jacobian", rests_on="norm-forgets-scale")
 def _(normal, d):
     r"""\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
         \Bigl( I + \frac{\partial f}{\partial x} \Bigr)
@@ -215,17 +215,3 @@ def _(normal, L, d, n):
     logits = function(lambda x: rms_norm(x, g, eps=TINY) @ E.T)
     r = np.linalg.norm(z.sum(axis=0)) / np.sqrt(d)
     return {r"\mathrm{logits}": logits, "X_L": row(z.sum(axis=0)), "z": rows(z, start=0), "r": r, "g": row(g), "E": E, "L": L}
-
-
-@claim("induction-score", rests_on="self-attention stream-is-a-sum")
-def _(rng, T, n):
-    r"""\bigl( X\, (S X)^\top \bigr)_{ij} = [\, t_i = t_{j-1} \,]
-    where rows of X: tokens t as one-hot vectors ;; a head of the block below copies each token to the position behind it: S X ;; j >= 2
-    The key of j tells the token before it: who holds the same token now attends to what came next then, and copies it.
-        without the block below: the token itself:
-            t_{j-1} -> t_j
-        the token behind: t_{j-1} -> t_{j+1}
-        the queries are copied on, not the keys: X\, (S X)^\top -> (S X)\, X^\top
-    """
-    t = rng.integers(n, size=T)
-    return {"X": np.eye(n)[t], "S": np.eye(T, k=-1), "t": t, "j": index(2, T)}

@@ -69,7 +69,7 @@ def _(normal, rng, m, d):
     return random | {"z": outcomes(weights, nodes, "z"), "a": function(gelu, entrywise=True), r"\sigma": sigma, "m": m}
 
 
-@claim("tied-logit-means", rests_on="variance-after-projection logits-by-part")
+@claim("tied-logit-means", rests_on="variance-after-projection")
 def _(normal, rng, n, d):
     r"""\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,]
     where e_v, e_w: rows of the table of tokens, entries uncorrelated, mean 0, variance sigma^2

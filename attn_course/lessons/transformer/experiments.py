@@ -1,0 +1,133 @@
+"""Lesson transformer: small models that learn to tell stories, and where the norm stands in a deep one."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from attn_course.experiments.core import Experiment
+from attn_course.experiments.stories import FLOOR, LENGTH, STORIES, WORDS, tables, text
+from attn_course.experiments.training import descend
+from attn_course.modules.transformer import Transformer
+
+D_MODEL, N_HEADS, D_HIDDEN, N_BLOCKS = 48, 4, 96, 2
+STEPS, BATCH, LEARNING_RATE = 300, 32, 1e-2
+TOLD = 500  # stories that a trained model tells
+VERY_DEEP, DEEP, DEEP_STEPS, RATES = 48, 12, 100, (1e-3, 1e-2)
+
+
+def new_model(seed: int, n_blocks: int = N_BLOCKS, **options: Any) -> Transformer:
+    """Return a model of the shape of SmolLM2's, much smaller, before training."""
+    parts: dict[str, Any] = {"norm": "rms", "activation": "silu", "gated": True, "d_hidden": D_HIDDEN, "rope_theta": 100.0}
+    generator = torch.Generator().manual_seed(seed)
+    return Transformer(len(WORDS), D_MODEL, N_HEADS, n_blocks, generator=generator, **parts | options)
+
+
+def loss_of(model: Transformer, rows: Tensor, shift: int = 1) -> Tensor:
+    """Return the mean loss of the words that stand `shift` places behind what is read; 1 is right."""
+    logits = model(rows[:, :-1])
+    return cross_entropy(logits.flatten(0, 1), rows[:, shift : shift + LENGTH].flatten())
+
+
+def trained(model: Transformer, seed: int, *, steps: int = STEPS, rate: float = LEARNING_RATE, shift: int = 1) -> list[float]:
+    """Train the model, and return the losses of its steps; the rate falls to 0 along half a cosine."""
+    generator, (read, _) = torch.Generator().manual_seed(seed), tables()
+
+    def loss() -> Tensor:
+        return loss_of(model, read[torch.randint(len(read), (BATCH,), generator=generator)], shift)
+
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
+    return descend(optimiser, loss, steps, schedule=torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps))
+
+
+@torch.no_grad()
+def tells(model: Transformer, seed: int) -> float:
+    """Return the share of stories, drawn word by word at temperature 1, that are stories of the grammar."""
+    start = torch.full((TOLD, 1), WORDS.index("."))
+    told = model.generate(start, LENGTH, temperature=1.0, generator=torch.Generator().manual_seed(seed))
+    right = {*STORIES}
+    return sum(text(row[1:]) in right for row in told) / TOLD
+
+
+MODELS: dict[str, dict[str, Any]] = {
+    "two blocks": {},
+    "one block": {"n_blocks": 1},
+    "mask forgotten": {"is_causal": False},
+    "targets not shifted": {},
+}
+
+
+def stories(seed: int, steps: int = STEPS) -> dict[str, Any]:
+    """Train each model; "loss" is that of stories never read, by model, "true" the share of what it tells that is right."""
+    found: dict[str, dict[str, float]] = {"loss": {}, "true": {}}
+    for name, options in MODELS.items():
+        model, shift = new_model(seed, **options), 0 if name == "targets not shifted" else 1
+        trained(model, seed, steps=steps, shift=shift)
+        with torch.no_grad():
+            found["loss"][name] = round(float(loss_of(model, tables()[1], shift)), 4)
+        found["true"][name] = tells(model, seed)
+    return found | {"floor": round(FLOOR, 4)}
+
+
+def conclude(found: dict[str, Any]) -> dict[str, Any]:
+    """Return which losses are below the floor, and which models tell most stories right."""
+    below = [name for name, loss in found["loss"].items() if loss < found["floor"]]
+    return {"below the floor": below, "tells most right": [name for name, share in found["true"].items() if share > 0.5]}
+
+
+def quick(seed: int) -> dict[str, bool]:
+    """Say after 60 steps whether only the two mistakes have losses below the floor."""
+    found = {name: new_model(seed, **options) for name, options in MODELS.items() if name != "one block"}
+    losses = {}
+    for name, model in found.items():
+        shift = 0 if name == "targets not shifted" else 1
+        trained(model, seed, steps=60, shift=shift)
+        with torch.no_grad():
+            losses[name] = float(loss_of(model, tables()[1][:100], shift))
+    return {
+        "above the floor": losses["two blocks"] > FLOOR,
+        "without a mask below": losses["mask forgotten"] < FLOOR,
+        "without a shift below": losses["targets not shifted"] < FLOOR,
+    }
+
+
+PLACES = {"norm first": True, "norm behind the sum": False}
+
+
+def gradients(seed: int, n_blocks: int = VERY_DEEP, **options: Any) -> list[float]:
+    """Return the length of the gradient of each block's first weights of hidden units, before any training."""
+    model = new_model(seed, n_blocks, **options)
+    loss_of(model, tables()[0][:BATCH]).backward()
+    return [float(block.feed_forward.w_in.grad.norm()) for block in model.blocks]  # type: ignore[union-attr, operator]  # torch says less of its modules
+
+
+def places(seed: int) -> dict[str, Any]:
+    """Compare the two places of the norm: "gradients" of 48 blocks at the start, and the "loss" of 12 after training at each rate."""
+    found: dict[str, Any] = {"gradients": {}, "loss": {}}
+    for name, first in PLACES.items():
+        found["gradients"][name] = [float(f"{length:.3g}") for length in gradients(seed, norm_first=first)]
+        found["loss"][name] = {}
+        for rate in RATES:
+            model = new_model(seed, DEEP, norm_first=first)
+            trained(model, seed, steps=DEEP_STEPS, rate=rate)
+            with torch.no_grad():
+                found["loss"][name][str(rate)] = round(float(loss_of(model, tables()[1][:200])), 3)
+    return found
+
+
+def conclude_places(found: dict[str, Any]) -> dict[str, Any]:
+    """Return with which norm the first block gets more than a hundred times the gradient of the last one."""
+    return {name: lengths[0] > 100 * lengths[-1] for name, lengths in found["gradients"].items()}
+
+
+def quick_places(seed: int) -> dict[str, bool]:
+    """Say of 24 blocks that the first one gets far more gradient than the last if the norm stands behind the sum, and little more else."""
+    lengths = {name: gradients(seed, 24, norm_first=first) for name, first in PLACES.items()}
+    grows = {name: found[0] / found[-1] for name, found in lengths.items()}
+    return {"norm first: little": grows["norm first"] < 20, "norm behind: much": grows["norm behind the sum"] > 20}
+
+
+STORYTELLERS = Experiment("results/storytellers.json", stories, conclude, quick)
+PLACE = Experiment("results/place.json", places, conclude_places, quick_places)
+EXPERIMENTS = [STORYTELLERS, PLACE]

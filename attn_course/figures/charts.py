@@ -33,6 +33,7 @@ def heatmap(
     column_label: str = "keys",
     mask: ArrayLike | None = None,
     signed: bool = False,
+    limits: tuple[float, float] | None = None,
     annotate: bool | None = None,
     digits: int = 2,
     color_label: str = "weight",
@@ -44,6 +45,7 @@ def heatmap(
     `row_label`, `column_label`: what rows and columns are.
     `mask` (q_len, kv_len): True where the query may attend to the key. Other cells are hatched, whatever `matrix` holds there.
     `signed`: use PuOr centred at zero (differences, Jacobians) instead of pink (weights).
+    `limits`: numbers at the ends of the colour scale; by default those of the matrix and zero.
     `annotate`: write the number in each cell; by default up to 100 cells.
     `digits`: digits after the point.
     `color_label`: what the colours measure, with its unit if it has one.
@@ -56,7 +58,7 @@ def heatmap(
     names = 0.085 * max(map(len, rows or [""]))
     height, width = 1.5 + cell * numbers.shape[0], max(4.8, 1.9 + names + cell * numbers.shape[1])
     with picture(title=title, alt=alt, width=width, height=max(2.4, height)) as (ax,):
-        image = draw_heatmap(ax, numbers, mask=allowed, signed=signed, annotate=annotate, digits=digits)
+        image = draw_heatmap(ax, numbers, mask=allowed, signed=signed, limits=limits, annotate=annotate, digits=digits)
         name_cells(ax, rows, columns, numbers.shape)
         ax.set(xlabel=column_label, ylabel=row_label)
         add_colour_bar(image, ax, color_label, fraction=0.05)

@@ -4,7 +4,7 @@
 # Training nudges queries, keys and values to make a loss fall. **How does the loss react to each number, and what does attention then
 # learn to look at?** You will derive every gradient and teach "it" whom it stands for.
 #
-# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`softmax` and {lesson}`attention`, and the chain rule. **Time:** 70 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb).
 
 # %% [markdown] id="hook"
@@ -12,7 +12,7 @@
 #
 # In "the cat sat because it was tired" the query of "because" is zero. So its scores are 0, its weights are $\frac17$, and its output $z$
 # is the mean of the values. A loss wants a large $z_1$ and a small $z_2$: $L = -z_1 + 2 z_2$. The cell moves one score at a time, a
-# thousandth up and down, and prints the rate of the loss. **Predict** for which words the loss falls when the score rises.
+# thousandth up and down, and prints how fast the loss changes with it. **Predict** for which words the loss falls when the score rises.
 
 # %% id="hook-code" tags=["predicted"]
 import numpy as np
@@ -89,21 +89,22 @@ figures.machine()
 #
 # We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight, alone, would add to the loss. For
 # "because" it is minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
+# Find those of "was" and "tired" before you read on.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
 # Now take **one score**, $s_{ij}$. It touches all weights of row $i$, and no other row. How fast does it move $p_{il}$? Lesson
 # {lesson}`softmax` has the answer, {eq}`softmax-derivative`: at the rate $p_{il}\, ([l = j] - p_{ij})$. Here $[l = j]$ is 1 if $l = j$, and
-# else 0. (There it was Kronecker's $\delta_{lj}$, the scores were $z$ and the weights $s$.) The sum runs over all $l$:
+# else 0. (There the weights were $s_i$, the scores $z_j$, and this factor $\delta_{ij}$.) The sum runs over all $l$:
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 #
 # The 1 appears only where $l = j$, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
 
 # %% [markdown] id="backward-softmax-mean"
-# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$. So the gradient of a score is its weight,
-# times what this weight costs above the mean. For all entries at once, $\mathbf{1}$ is a column of ones that copies $\delta_i$
+# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$, as papers do. So the gradient of a score is
+# its weight, times how far the cost of this weight lies above the mean. For all entries at once, $\mathbf{1}$ is a column of ones that copies $\delta_i$
 # along its row:
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
@@ -139,7 +140,7 @@ figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
 # %% [markdown] id="which-gains"
 # ## What a gradient pays attention to
 #
-# The mean $\delta_i$ has a shorter form. The dot product is linear, so $\sum_l p_{il}\, (dZ_i \cdot v_l) = dZ_i \cdot z_i$, and
+# The mean $\delta_i$ has a shorter form. With $dP_{il} = dZ_i \cdot v_l$ and $z_i = \sum_l p_{il}\, v_l$ it is $dZ_i \cdot z_i$, and
 # {eq}`gradient-of-scores` becomes
 #
 # $$\delta_i = dZ_i \cdot z_i, \qquad dS_{ij} = p_{ij}\; dZ_i \cdot (v_j - z_i) \label{score-gradient-against-mixture}$$
@@ -185,7 +186,7 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
-# A step against $dq$ moves the zero query to a multiple of $(4, -11, 3, 15)$. One step has taught "because" what to look for: tokens that
+# A step against $dq$ moves the zero query to a positive multiple of $(4, -11, 3, 15)$. One step has taught "because" what to look for: tokens that
 # are alive and do not tell, above all "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
 
 # %% [markdown] id="key-turn"
@@ -229,12 +230,12 @@ def backward(query, key, value, d_output):
 # %% [markdown] id="differences"
 # ## Is it right?
 #
-# In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values once too often. Two of the sizes
+# In July 2026 somebody found that a backward pass in the library diffusers transposed keys and values once too often. Two sizes
 # were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull request
 # 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
 #
-# We use **differences**, as in the first cell: move one number a step up and a step down, and divide the change of the loss by twice the
-# step. `check_gradient` does this for every entry. Its loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, which is then the
+# We use **differences**, as in the first cell. `check_gradient` moves every entry a step up and a step down, and wants agreement to a
+# millionth of the largest. Its loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, which is then the
 # gradient at the output. (Section {section}`deeper-step` finds planted mistakes.)
 
 # %% id="check-all"
@@ -257,8 +258,8 @@ print(checking.check_gradient(backward, arrays, d_z))
 # backward pass and nothing else?
 #
 # "It" asks, and the three words before "because" answer. But if "it" always asks with the same query, it cannot know how the sentence
-# ends. In a larger model an earlier layer could bring it the last word. We have one layer, so we hand the word over: **the last word
-# chooses the query of "it"**.
+# ends. In a larger model whose words may look ahead, an earlier layer could bring it the last word. We have one layer, so we hand the
+# word over: **the last word chooses the query of "it"**.
 
 # %% [markdown] id="train-words"
 # Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
@@ -279,15 +280,16 @@ for animal, thing, last in product(animals, things, lasts):
     part.append((thing, saw, animal, last, meant))
 
 # %% [markdown] id="train-loss"
-# **The model.** Each word gets a query and a key of its own, four random numbers each, and a value with one place for every word, all
-# zeros. "It" asks with the query of the last word. Out comes $z$, with a number for every word: the larger, the likelier that this word is
+# **The model.** Each word gets a query and a key of its own, four random numbers each, and a value of 15 numbers, one for each word,
+# all 0 at first. "It" asks with the query of the last word. Out comes $z$, with a number for every word: the larger, the likelier that this word is
 # meant.
 #
 # **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right word, $m$.
 # This is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities,
-# less 1 at the right word.
+# with 1 subtracted at the right word.
 #
-# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients (the step size is 1).
+# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients (the step size is 1; 840 steps are
+# five for each sentence on average).
 
 
 # %% id="train-code"
@@ -343,10 +345,12 @@ for steps in (0, 840):
     (queries, keys, _), _ = train(0, steps=steps)
     scores.append(queries[lasts] @ keys[answer].T / math.sqrt(4))
 figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *scores)
+print("curious, with cat and with clock:", scores[1][1, [0, 4]].round(1))
 
 # %% [markdown] id="train-notice"
 # Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step
 # against the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys.
+# After training the value of each noun is largest at its own place. So whoever gets the weight is the answer, and the scores only choose.
 
 # %% [markdown] id="train-keys"
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
@@ -381,8 +385,8 @@ verify_lesson("gradients")
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
-# scores where a value beats the present mixture. The queries and keys, which many scores share, decide whether and how far the scores
-# follow. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients
+# scores where a value beats the present mixture. All scores of a query share its numbers, so they
+# cannot all follow freely. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients
 # on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
@@ -394,8 +398,8 @@ verify_lesson("gradients")
 #
 # $$|dS_{ij}| \le p_{ij}\, (1 - p_{ij}) \bigl( \max_l dP_{il} - \min_l dP_{il} \bigr) \label{score-gradient-bound}$$
 #
-# So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the range of $dP$ makes
-# up for it. Try this in the card, where $P$ is the softmax of $S$: make one score of a row 9, and see what becomes of its row of $dS$. (One
+# So in a plain gradient step of the scores a score hardly moves if its weight is very small or very near 1, unless the costs differ very
+# much. Try this in the card, where $P$ is the softmax of $S$: make one score of a row 9, and see what becomes of its row of $dS$. (One
 # of the buttons is the mistake of section {section}`backward-softmax`.)
 
 # %% id="backward-softmax-alive"

@@ -6,7 +6,7 @@
 # layers. The cell prints the perplexity on four texts: roughly, between how many next words the model hesitates.
 
 # %% [markdown] id="needs"
-# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lesson {lesson}`softmax`, expectations, variances and gradients. **Time:** 65 minutes, without *Deeper* sections and
 # [exercises](../work/ex_{lesson}`scaling`_scaling.ipynb).
 
 # %% id="hook-model"

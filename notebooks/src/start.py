@@ -17,14 +17,14 @@ model = language_model()
 text = "The cat sat because it was tired."
 tokens = model.tokens(text)
 head = model.maps(text)[13, 8]  # layer 13, head 8, both counted from 0
-it = tokens.index(" it")  # to the model a word begins with its blank
+it = tokens.index(" it")  # the model's token includes the space before the word
 for token, share in zip(tokens, head[it], strict=True):
     print(f"{token.strip():8} {share:.2f} {'#' * round(40 * share)}")
 
 # %% [markdown] id="real-notice"
 # In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in. The model has only learned to continue texts.
 #
-# But one row proves little. Which words does each word look at? Press one.
+# But one word proves little. Where do the others look? Press a word to see its shares.
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures
@@ -32,17 +32,18 @@ from attn_course.lessons.start import figures
 figures.looks_explorable(head, tokens, first=4)
 
 # %% [markdown] id="real-control"
-# All words after "cat" give most to "cat", too, even the full stop. So is "cat" just popular? Put a colour in the place of "it":
+# Every word after "cat" gives its largest share to "cat", even the full stop. So is "cat" just popular? Put a colour in the place of "it":
 
 # %% id="real-swap"
 for word in ("it", "blue"):
     text = f"The cat sat because {word} was tired."
     tokens = model.tokens(text)
     row = model.maps(text)[13, 8, tokens.index(" " + word)]
-    print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}')
+    most = tokens[row.argmax()].strip()
+    print(f'"{word}" gives "cat" {row[tokens.index(" cat")]:.2f}, and most to "{most}"')
 
 # %% [markdown] id="where"
-# "Blue" hardly looks at the cat, so here the word that asks matters. This is only one pair, in a head that we picked. Lesson
+# "Blue" hardly looks at the cat, so here the word that asks matters. But this is only one pair, in a head that we picked. Lesson
 # {lesson}`self_attention` tries many pairs, and also what the model does without this head.
 #
 # The lit part of this drawing is what a head does. You need not understand it yet; at the end you will have calculated all of it.
@@ -63,7 +64,7 @@ figures.machine()
 #
 # To a machine a word is a list of numbers. A model learns them, hundreds for each word. We choose ours, only three: how much the
 # word is *alive*, how much it *tells* what somebody does or is, and how *open* it is, which means that it waits for another word, as a
-# pronoun does.
+# pronoun waits for its noun.
 
 # %% id="words"
 from attn_course.sentence import CONTENT, TOKENS, labelled
@@ -76,7 +77,7 @@ print(labelled(X, columns=("alive", "tells", "open")))
 #
 # - its **query** is a wish: what the word looks for,
 # - its **key** is a name badge: what it shows to the others,
-# - its **value** is a present for everybody who finds it, and it is never used up.
+# - its **value** is a present for everybody who finds the word, and it is never used up.
 #
 # The badge shows the three numbers of the word, and as a fourth *alive* minus *tells*. The wish of "it" is $(2, 0, -2, 2)$: somebody
 # alive, please, not open like "it" itself, and more alive than telling. How well does the cat fit this wish?
@@ -139,7 +140,7 @@ print("sum of the powers:", powers.sum().round(2))
 # %% [markdown] id="weights-notice"
 # The cat gets 54.60 of 57.60, which is 95 percent. (The table is rounded.) Some weights print as 0.00, but none is zero, because no power of
 # $e$ is.
-# (SmolLM2 does not ask later words, so there their shares are exactly 0. Ours asks all seven; lesson {lesson}`masking` hides words.)
+# (In SmolLM2 no word can look at a later one, so those shares are exactly 0. Ours asks all seven; lesson {lesson}`masking` hides words.)
 
 # %% [markdown] id="average"
 # ## What "it" takes home
@@ -198,7 +199,7 @@ check("output-of-one-query", my_answer)
 # ## Where queries come from
 #
 # The words are the rows of a matrix $X$. The queries are the rows of $Q = X W_Q$, where a model learns the matrix $W_Q$. In the same way
-# $K = X W_K$ and $V = X W_V$. (Our $W_K$ puts the fourth number on the badge, and our $W_V$ drops the third.) A row times a matrix adds up
+# $K = X W_K$ and $V = X W_V$. (Our $W_K$ has the rows $(1, 0, 0, 1)$, $(0, 1, 0, -1)$ and $(0, 0, 1, 0)$, and our $W_V$ drops the third number.) A row times a matrix adds up
 # multiples of the rows of this matrix. So the three numbers of a word say how many times its query takes each row of $W_Q$:
 
 # %% id="projections-code"
@@ -244,7 +245,7 @@ print("after: ", (powers / powers.sum() @ value[order]).round(2))
 # is $2 \cdot 2 + 0 \cdot 0 + (-2) \cdot 0 + 2 \cdot 2 = 8$.
 
 # %% [markdown] id="formula-weights"
-# The frame marks a formula to keep. Call the table of all scores $S$. Its row $i$ belongs to the word that asks. The weights of this word
+# The frame marks a formula to keep. Call the table of all scores $S$ (from lesson {lesson}`attention` on, $S$ is divided already). Its row $i$ belongs to the word that asks. The weights of this word
 # are powers of $e$, divided by their sum over all words that are asked:
 #
 # $$P_{ij} = \frac{e^{S_{ij} / \sqrt{d_k}}}{\sum_l e^{S_{il} / \sqrt{d_k}}} \key{weight-entry-by-entry}$$
@@ -282,7 +283,8 @@ print("sums of the columns:", P.sum(axis=0).round(1))
 #
 # This cell needs nothing but NumPy and runs anywhere. The sentence is new, and so are its numbers: *person*, *thing*, *open*. The rows
 # of `W_Q` say what a person, a thing and an open word look for, and a badge shows just the three numbers. Run the cell. Then take a
-# sentence and numbers of your own, and make its pronoun find its noun: `the cup fell because it was full`, for a start.
+# sentence and numbers of your own, give numbers to its noun and its pronoun, and make the one find the other: `the cup fell because it was full`, for
+# a start.
 
 # %% id="own-code"
 import numpy as np
@@ -297,7 +299,7 @@ Q, K, V = X @ W_Q, X, X[:, :2]
 powers = np.exp(Q @ K.T / np.sqrt(Q.shape[1]))
 P = powers / powers.sum(axis=1, keepdims=True)
 for i, word in enumerate(sentence):
-    if word in ("she", "it"):
+    if word in ("she", "he", "they", "it"):
         print(word, "finds", sentence[P[i].argmax()], "and takes", (P @ V)[i].round(2))
 
 # %% id="verify-lesson"
@@ -318,8 +320,8 @@ verify_lesson("start")
 # How can a machine that only calculates find out what "it" means?
 #
 # - A word has a query, which says what it looks for, a key, by which it is found, and a value, which it hands over.
-# - A score is the dot product of a query with a key. The softmax of the scores divided by $\sqrt{d_k}$ makes weights of them.
-# - The output of a word is the average of all values under its weights. So "it" takes home almost what "cat" hands over, because the
+# - A score is the dot product of a query with a key. The softmax of the scores divided by $\sqrt{d_k}$ turns them into weights.
+# - The output of a word is the average of all values, each counted with its weight. So "it" takes home almost what "cat" hands over, because the
 #   wish of "it" and the badge of "cat" fit. In a model these numbers are learned.
 #
 # Now do the [exercises](../work/ex_{lesson}`start`_start.ipynb).

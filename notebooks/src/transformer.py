@@ -5,7 +5,7 @@
 # cache. **How do these parts become one machine, and can you own every line of it?** You will build it in about seventy lines of PyTorch, train
 # it on stories, and then give the same lines the weights of a real model, which writes English.
 #
-# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 60 minutes, without *Deeper* sections and
+# **You need** lessons {lesson}`self_attention`, {lesson}`masking` and {lesson}`heads`. **Time:** 90 minutes, without *Deeper* sections and
 # the [exercises](../work/ex_{lesson}`transformer`_transformer.ipynb).
 
 # %% [markdown] id="stories"
@@ -104,8 +104,8 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot k_i)\, v_i \label{feed-forward-as-lookup}$$
 #
-# This looks like attention over $m$ learned pairs of keys and values, the same for every position, but nothing makes the weights sum to 1. Here a model may keep
-# that *loses* goes with *finds*. Llama, SmolLM2 and most others of today let each unit multiply two readings of $x$:
+# This looks like attention over $m$ learned pairs of keys and values, the same for every position, but nothing makes the weights sum to 1.
+# Such a pair can store a fact: $k_i$ answers to *loses*, and $v_i$ raises *finds*. Llama, SmolLM2 and most others of today let each unit multiply two readings of $x$:
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
@@ -131,22 +131,6 @@ norm = ours if my_norm is ... else my_norm
 # may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors grows or shrinks like a power,
 # unless each happens to keep lengths.
 
-# %% [markdown] id="place-predict"
-# We measure the gradients of the weights in 48 blocks before any training, in three draws. **Predict** for both places of the norm whether the
-# first block gets about as much gradient as the last one, up to a factor of 100, or far more, or far less.
-
-# %% id="place-figure" tags=["predicted"]
-from attn_course.lessons.transformer.experiments import PLACE
-
-place = PLACE.load()
-ways = ("norm first", "norm behind the sum")
-figures.gradients_by_block({way: place.values("gradients", way) for way in ways})
-
-# %% [markdown] id="place-answer" tags=["answer"]
-# With the norm first the gradient grows about tenfold on its way back to the first block. With the norm behind the sum it grows to thousands of
-# times its size: like a power, as expected, but that it grows and does not shrink could not be told from the text. It depends on how much the parts
-# stretch, and so on the first weights. Nor does this show which model learns better. Section {section}`deep` trains both.
-
 # %% [markdown] id="start"
 # ## First weights
 #
@@ -162,7 +146,8 @@ figures.gradients_by_block({way: place.values("gradients", way) for way in ways}
 # with the depth, and a late part, which still adds 1, matters less and less. GPT-2 therefore divides the last matrix of each part by $\sqrt{2L}$,
 # so that all $2L$ parts together add 1.
 #
-# **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. It starts at 1.
+# **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. (In this
+# test it starts at 1.)
 
 # %% id="start-code" tags=["predicted"]
 rng = np.random.default_rng(8)
@@ -176,6 +161,23 @@ for divisor in (1.0, np.sqrt(48)):
 # %% [markdown] id="start-answer" tags=["answer"]
 # Without the division it is about $1 + 48 = 49$, because each of the 48 parts adds 1. With it, it is about $1 + 48 \cdot \frac{1}{48} = 2$. (The $u_l$
 # are not held fixed here, since each part reads what the earlier ones wrote. But a fresh $W_l$ is independent of them.)
+
+# %% [markdown] id="place-predict"
+# So there are four models: the norm first or behind the sum, and the last matrices divided or not. All have 48 blocks and draw the same
+# numbers. Before any training we measure the gradient of each block. **Predict** in which of the four the first block gets more than a
+# hundred times the gradient of the last one, or less than a hundredth.
+
+# %% id="place-figure" tags=["predicted"]
+from attn_course.lessons.transformer.experiments import PLACE, WAYS
+
+place = PLACE.load()
+names = [", ".join(way) for way in WAYS]
+figures.gradients_by_block({name: place.values("gradients", name) for name in names})
+
+# %% [markdown] id="place-answer" tags=["answer"]
+# In one: with the norm behind the sum, undivided. There each part changes the stream as much as the stream is large, and 96 factors far from
+# $I$ multiply to ANSWER. Divided, each factor is near $I$ in either place. With the norm first the term $I$ is there even undivided. So the
+# place of the norm and the first weights have to be judged together. Section {section}`deep` trains all four.
 
 # %% [markdown] id="model"
 # ## Every line
@@ -226,17 +228,18 @@ def turned(x, first, theta):
 
 
 # %% id="attend-code"
-def attend(block, x, kept):
+def attend(block, x, kept):  # x: (..., new, d)
     projected = (x @ w for w in (block.w_query, block.w_key, block.w_value))
     q, k, v = (y.unflatten(-1, (-1, block.d_k)).swapaxes(-2, -3) for y in projected)
+    # now (..., heads, new, d_k), for k and v with fewer heads
     before = kept[0].shape[-2] if kept else 0
     q, k = turned(q, before, block.theta), turned(k, before, block.theta)
     if kept:
         k, v = torch.cat([kept[0], k], -2), torch.cat([kept[1], v], -2)
     if kept is not None:
         kept[:] = k, v
-    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))
-    hidden = torch.as_tensor(allowed(x.shape[-2], before)) == 0
+    k, v = (y.repeat_interleave(block.shared, -3) for y in (k, v))  # as many heads
+    hidden = torch.as_tensor(allowed(x.shape[-2], before)) == 0  # (new, before + new)
     scores = (q @ k.mT / block.d_k**0.5).masked_fill(hidden, -torch.inf)
     return (scores.softmax(-1) @ v).swapaxes(-2, -3).flatten(-2) @ block.w_output
 
@@ -314,6 +317,9 @@ mine = GPT(words=42, d=48, blocks=2, **sizes)
 rng = np.random.default_rng(8)
 first_weights(mine, rng)
 print(sum(w.numel() for w in mine.parameters()), "numbers to learn")
+ids = torch.arange(42)[:, None]  # each word alone
+chance = mine(ids).softmax(-1).flatten(1).diagonal(dim1=0, dim2=1).mean().item()
+print(f"a fresh model expects a word again: {chance:.2f}, and 1/42 = {1 / 42:.2f}")
 
 # %% [markdown] id="same"
 # Is it right? The course has a Transformer of its own, tested against Hugging Face's. Its weights have other names, so to load them is to
@@ -399,7 +405,7 @@ for name in ("two blocks", "targets not shifted", "mask forgotten"):
 # the model writes, it is not there yet. So no story is true. Where no floor is known, let the model write, or test for a leak (lesson
 # {lesson}`masking`).
 #
-# The honest loss is 0.006 above the floor, which adds up to 0.17 over a story. By the argument that gave us the floor, all true stories together
+# The honest loss, 0.338 at most, is 0.006 above the floor, which adds up to 0.17 over a story. By the argument that gave us the floor, all true stories together
 # then have a probability of at least $e^{-0.17} = 0.84$. The model does about as well as this.
 
 # %% [markdown] id="write"
@@ -479,8 +485,8 @@ for part in PARTS:
 
 # %% [markdown] id="who-answer" tags=["answer"]
 # It is not. The last hidden units have by far the largest share, and without them the right deed still wins in 78 to 100 % of the stories. The
-# first attention has hardly any share, and without it the model is not far from guessing. What it writes is no score for a deed. It is what later parts
-# read, since only attention can bring the word *breaks* to the place of *Tom*. A share tells what a part says itself. What is needed has to be
+# first attention has hardly any share, and without it the model is not far from guessing. Its output raises no deed directly. Later parts
+# read it, since only attention can bring the word *breaks* to the place of *Tom*. A share tells what a part says itself. What is needed has to be
 # silenced, as the heads of lesson {lesson}`heads` were.
 
 # %% [markdown] id="real"
@@ -514,7 +520,7 @@ if model.is_here:
 
 # %% [markdown] id="real-notice"
 # It printed a difference of 0.00005 here, and the same sentence. If you wrote the two turns, your norm and your mask ran in each of its 30 blocks.
-# These lines leave out nothing that the model computes between its tokens and its scores.
+# Between the numbers of its tokens and its scores, these lines leave out nothing. (Only the tokenizer is the course's.)
 #
 # **Limits.** The file rounds most numbers to 4 bits. Other files keep the two features of a pair apart, and need another `turned`. And how such
 # numbers are found, with which texts, at what cost and by whose judgement, does not stand in seventy lines.
@@ -582,22 +588,17 @@ verify_lesson("transformer")
 # %% [markdown] id="deep"
 # ## Deeper: deep models trained with either norm
 #
-# We train both models with 12 blocks for 100 steps, at two learning rates, in three draws, all else equal but one thing: the last matrices are
-# divided by $\sqrt{2L}$ only where the norm stands first. (Behind the sum the stream cannot grow.) The losses are those of stories kept back:
+# We train the four models of section {section}`start` with 12 blocks for 100 steps, at two learning rates, in three draws. The losses are those
+# of stories kept back:
 
 # %% id="deep-code"
-from attn_course.lessons.transformer.experiments import PLACE
-
-place = PLACE.load()
-for way in ("norm first", "norm behind the sum"):
+for name in names:
     for rate in ("0.001", "0.01"):
-        loss = place.values("loss", way, rate).round(2)
-        print(f"{way:20} rate {rate:5}: loss {loss}")
+        loss = place.values("loss", name, rate).round(2)
+        print(f"{name:31} rate {rate:5}: loss {loss}")
 
 # %% [markdown] id="deep-notice"
-# With the norm first both rates work. With the norm behind, the small rate learns more slowly, and at the large rate the loss stays at 3.34:
-# this is the loss of a model that knows how often each word occurs and nothing else. The usual cure for such models is to begin with a tiny rate
-# and raise it slowly (Xiong et al., 2020); we have not tried it here.
+# NOTICE
 
 # %% [markdown] id="cost"
 # ## Deeper: what it costs

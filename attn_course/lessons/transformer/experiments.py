@@ -93,23 +93,40 @@ def quick(seed: int) -> dict[str, bool]:
 
 
 PLACES = {"norm first": True, "norm behind the sum": False}
+WAYS = [(place, drawn) for place in PLACES for drawn in ("undivided", "divided")]
 
 
-def gradients(seed: int, n_blocks: int = VERY_DEEP, **options: Any) -> list[float]:
+def deep_model(seed: int, n_blocks: int, place: str, drawn: str) -> Transformer:
+    """Return a deep model: where its norms stand, and whether the last matrix of each part is "divided" by sqrt(2 n_blocks) at the start.
+
+    The numbers drawn are the same in all four.
+    """
+    first = PLACES[place]
+    model = new_model(seed, n_blocks, norm_first=first)  # the course divides where the norm stands first, and only there
+    factor = (2 * n_blocks) ** (0.5 * (first - (drawn == "divided")))
+    with torch.no_grad():
+        for block in model.blocks:
+            for last in (block.attention.w_output, block.feed_forward.w_out):  # type: ignore[union-attr]  # torch says less of its modules
+                last.mul_(factor)  # type: ignore[operator, union-attr]
+    return model
+
+
+def gradients(seed: int, place: str, drawn: str, n_blocks: int = VERY_DEEP) -> list[float]:
     """Return the length of the gradient of each block's first weights of hidden units, before any training."""
-    model = new_model(seed, n_blocks, **options)
+    model = deep_model(seed, n_blocks, place, drawn)
     loss_of(model, tables()[0][:BATCH]).backward()
-    return [float(block.feed_forward.w_in.grad.norm()) for block in model.blocks]  # type: ignore[union-attr, operator]  # torch says less of its modules
+    return [float(block.feed_forward.w_in.grad.norm()) for block in model.blocks]  # type: ignore[union-attr, operator]
 
 
 def places(seed: int) -> dict[str, Any]:
-    """Compare the two places of the norm: "gradients" of 48 blocks at the start, and the "loss" of 12 after training at each rate."""
+    """Compare both places of the norm, each divided and not: "gradients" of 48 blocks at the start, "loss" of 12 trained at each rate."""
     found: dict[str, Any] = {"gradients": {}, "loss": {}}
-    for name, first in PLACES.items():
-        found["gradients"][name] = [float(f"{length:.3g}") for length in gradients(seed, norm_first=first)]
+    for way in WAYS:
+        name = ", ".join(way)
+        found["gradients"][name] = [float(f"{length:.3g}") for length in gradients(seed, *way)]
         found["loss"][name] = {}
         for rate in RATES:
-            model = new_model(seed, DEEP, norm_first=first)
+            model = deep_model(seed, DEEP, *way)
             trained(model, seed, steps=DEEP_STEPS, rate=rate)
             with torch.no_grad():
                 found["loss"][name][str(rate)] = round(float(loss_of(model, tables()[1][:200])), 3)
@@ -117,15 +134,14 @@ def places(seed: int) -> dict[str, Any]:
 
 
 def conclude_places(found: dict[str, Any]) -> dict[str, Any]:
-    """Return with which norm the first block gets more than a hundred times the gradient of the last one."""
+    """Return in which models the first block gets more than a hundred times the gradient of the last one."""
     return {name: lengths[0] > 100 * lengths[-1] for name, lengths in found["gradients"].items()}
 
 
 def quick_places(seed: int) -> dict[str, bool]:
-    """Say of 24 blocks that the first one gets far more gradient than the last if the norm stands behind the sum, and little more else."""
-    lengths = {name: gradients(seed, 24, norm_first=first) for name, first in PLACES.items()}
-    grows = {name: found[0] / found[-1] for name, found in lengths.items()}
-    return {"norm first: little": grows["norm first"] < 20, "norm behind: much": grows["norm behind the sum"] > 20}
+    """Say of 24 blocks that the first one gets far more gradient than the last only if the norm stands behind an undivided sum."""
+    lengths = {way: gradients(seed, *way, 24) for way in WAYS}
+    return {", ".join(way): found[0] > 20 * found[-1] for way, found in lengths.items()}
 
 
 STORYTELLERS = Experiment("results/storytellers.json", stories, conclude, quick)

@@ -51,7 +51,7 @@ def stream() -> None:
 def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:
     """Show how long the gradient of each block's weights is, against the last block's: the geometric mean of some draws.
 
-    `lengths`, each (n_draws, n_blocks): by where the norm stands.
+    `lengths`, each (n_draws, n_blocks): by where the norm stands, and what was divided.
     """
     against_last = {way: np.log(np.asarray(found)) for way, found in lengths.items()}
     curves = {way: np.exp((found - found[:, -1:]).mean(axis=0)) for way, found in against_last.items()}
@@ -60,7 +60,7 @@ def gradients_by_block(lengths: Mapping[str, ArrayLike]) -> None:
     charts.lines(
         blocks,
         curves,
-        title="With the norm behind the sum, gradients explode on their way back",
+        title="Gradients explode only behind the sum, and undivided",
         alt="Length of the gradient of each block's weights before training, against that of the last block, on a logarithmic axis. "
         + told,
         x_label="block",

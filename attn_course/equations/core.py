@@ -18,6 +18,7 @@ from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.laws import Seen, cancels, complain_of_trivial, world_without
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_lost
 from attn_course.equations.same import complain_of_arrows, complain_of_same
@@ -254,9 +255,13 @@ class Equation:
             assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
             products = formulas.in_products(self.sizes)
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products, assumed)
-            saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
+            lawless = _lawless(*known)
+            idle = functools.partial(cancels, registered, *lawless) if lawless else lambda _: False
+            saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come, idle)
             saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_arrows(formula, registered)
+            if lawless:
+                complain_of_trivial(formula, registered, *lawless, draws[0])
             complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
             for first, *_ in self.draws()[:3]:
@@ -377,6 +382,14 @@ def _kept(make: Maker, sizes: str, label: str, latex: str) -> list[saying.Trial]
     """Return what becomes of a registered formula with other numbers of the same kind in the place of each given."""
     draws = _draws(make, sizes, label)
     return saying.kept(formulas.formula_of(latex, draws[0][0]), _smallest(draws)[0])
+
+
+@lru_cache(maxsize=512)
+def _lawless(make: Maker, sizes: str, label: str, latex: str) -> tuple[str, Seen] | None:
+    """Return the world in which a registered formula falls that otherwise holds whatever is given."""
+    formula, tried = _registered(make, sizes, label, latex)
+    falls = any(trial.fallen for trial in (*tried, *_moved(make, sizes, label, latex)))
+    return None if falls else world_without(formula, _smallest(_draws(make, sizes, label))[0])
 
 
 @lru_cache(maxsize=512)

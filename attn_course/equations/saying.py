@@ -316,7 +316,7 @@ def complain_of_less(
     r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
     `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
-    other places, and negated. Weights that sum to 1 stay such, unless the registered formula says that they do, and a size that is a
+    other places, and negated. In a bound weights that sum to 1 stay such, unless it says that they do, and a size that is a
     product of others stays it: `products` names them. `assumed`: what the text assumes, which is no claim.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
@@ -325,11 +325,12 @@ def complain_of_less(
         raise Malformed("the condition leaves out cases of the registered formula", conditions[0].place, formula.latex)
     tried = [*tried]
     shapes = registered.given - _spoken_of(registered.tree)
+    (equal, bounds), (own_equal, own_bounds) = _kinds(registered), _kinds(formula)
     for trial in tried:
         if trial.whole and trial.name in products:
             continue
         if trial.matters and fallen(whole, trial.givens) == frozenset() and trial.fallen is not None:
-            again = None if trial.negated else kept_as_weights(trial, registered, draw)
+            again = kept_as_weights(trial, registered, draw) if bounds and not trial.negated else None
             if again and not (fallen(registered, again) and fallen(whole, again) == frozenset()):
                 continue
             again = _together(trial, draw)
@@ -347,7 +348,6 @@ def complain_of_less(
     if own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
-    (equal, bounds), (own_equal, own_bounds) = _kinds(registered), _kinds(formula)
     if 0 < own_bounds - bounds < 2 * (equal - own_equal - distinctions):  # a \le b and b \le a say a = b
         raise Malformed("the registered formula claims an equality, and here stands a bound", formula.tree.place, formula.latex)
     remarks = _remarks(formula)
@@ -356,8 +356,18 @@ def complain_of_less(
             raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
 
 
-def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
-    """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign."""
+def complain_of_missing(
+    formula: Formula,
+    registered: Formula,
+    tried: Iterable[Trial],
+    draw: Givens,
+    come: Callable[[], set[str]],
+    cancels: Callable[[Givens], bool],
+) -> None:
+    """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign.
+
+    `cancels` tells of givens with another value for one of them whether it is a factor or a term of both sides.
+    """
     named = {other for name in formula.names_beneath(formula.tree) & draw.keys() for other in aliases(name, draw) or (name,)}
     entries = [{node for node in one.tree.walk() if _is_one_entry(node)} for one in (formula, registered)]
     instead = entries[0] - entries[1]  # x_1 in its place, which may be anything too
@@ -370,7 +380,8 @@ def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[T
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if not isinstance(given, Given) or np.asarray(given.raw).dtype.kind not in "fi":
             continue
-        if trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come():
+        missing = trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come()
+        if missing and not cancels({**draw, trial.name: trial.givens[trial.name]}):
             said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if (

@@ -188,9 +188,9 @@ def complain_of_trivial(formula: Formula, registered: Formula, world: str, known
     raise Malformed(said, formula.tree.place, formula.latex)
 
 
-def cancels(registered: Formula, world: str, known: Seen, givens: Givens) -> bool:
-    """Whether the sides of a registered formula differ by the same, or by the same factor, with another value of one given."""
-    seen = _seen(world, registered, givens)
+def is_multiple(formula: Formula, world: str, known: Seen, draw: Givens) -> bool:
+    """Whether the sides of a form are those of the registered formula times a factor, or with a term more, in a world without its law."""
+    seen = _seen(world, formula, draw)
     if seen is None or len(known.judged) != 1 or len(seen.judged) != 1:
         return False
     (one,), (other,) = known.judged, seen.judged

@@ -356,18 +356,8 @@ def complain_of_less(
             raise Malformed(f"{remark} stands at another clause than in the registered formula", formula.tree.place, formula.latex)
 
 
-def complain_of_missing(
-    formula: Formula,
-    registered: Formula,
-    tried: Iterable[Trial],
-    draw: Givens,
-    come: Callable[[], set[str]],
-    cancels: Callable[[Givens], bool],
-) -> None:
-    """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign.
-
-    `cancels` tells of givens with another value for one of them whether it is a factor or a term of both sides.
-    """
+def complain_of_missing(formula: Formula, registered: Formula, tried: Iterable[Trial], draw: Givens, come: Callable[[], set[str]]) -> None:
+    """Complain of a special case: a given that may be anything is missing, or a formula sees it only up to its sign."""
     named = {other for name in formula.names_beneath(formula.tree) & draw.keys() for other in aliases(name, draw) or (name,)}
     entries = [{node for node in one.tree.walk() if _is_one_entry(node)} for one in (formula, registered)]
     instead = entries[0] - entries[1]  # x_1 in its place, which may be anything too
@@ -380,8 +370,7 @@ def complain_of_missing(
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if not isinstance(given, Given) or np.asarray(given.raw).dtype.kind not in "fi":
             continue
-        missing = trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come()
-        if missing and not cancels({**draw, trial.name: trial.givens[trial.name]}):
+        if trial.name not in named and not instead and _together(trial, draw) is None and trial.name not in come():
             said = f"the registered formula says it of every {trial.name}, and here {trial.name} does not stand"
             raise Malformed(f"this is weaker: {said}", formula.tree.place, formula.latex)
         if (

@@ -268,7 +268,7 @@ class Equation:
             products = formulas.in_products(self.sizes)
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products, assumed)
             lawless = _lawless(*known)
-            if not lawless or not is_multiple(formula, *lawless, draws[0]):
+            if not lawless or not is_multiple(formula, registered, draws[0]):
                 saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
                 saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_arrows(formula, registered)

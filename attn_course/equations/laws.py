@@ -188,13 +188,16 @@ def complain_of_trivial(formula: Formula, registered: Formula, world: str, known
     raise Malformed(said, formula.tree.place, formula.latex)
 
 
-def is_multiple(formula: Formula, world: str, known: Seen, draw: Givens) -> bool:
-    """Whether the sides of a form are those of the registered formula times a factor, or with a term more, in a world without its law."""
-    seen = _seen(world, formula, draw)
-    if seen is None or len(known.judged) != 1 or len(seen.judged) != 1:
+def is_multiple(formula: Formula, registered: Formula, draw: Givens) -> bool:
+    """Whether the sides of a form are those of the registered formula times a factor, or with a term more, where sums are other sums."""
+    known, seen = _seen("sums", registered, draw), _seen("sums", formula, draw)
+    if known is None or seen is None or known.holds or len(known.judged) != 1 or len(seen.judged) != 1:
         return False
     (one,), (other,) = known.judged, seen.judged
-    return _are_close(one.left * other.right, one.right * other.left) or _are_close(one.left - one.right, other.left - other.right)
+    if len({one.left.size, one.right.size, other.left.size, other.right.size}) > 1:
+        return False
+    left, right, other_left, other_right = (side.ravel() for side in (one.left, one.right, other.left, other.right))
+    return _are_close(left * other_right, right * other_left) or _are_close(left - right, other_left - other_right)
 
 
 def _are_close(some: np.ndarray, others: np.ndarray) -> bool:

@@ -18,12 +18,13 @@ from attn_course import formulas, numbers
 from attn_course.equations import saying
 from attn_course.equations.drawing import drawn
 from attn_course.equations.errors import EquationError, Malformed, Refuted, UnknownEquation
+from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, world_without
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_lost
 from attn_course.equations.same import complain_of_arrows, complain_of_same
 from attn_course.equations.special import complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
-from attn_course.equations.weaker import complain_of_weaker
+from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.equations.written import WrongForm, told
 from attn_course.formulas import Formula, FormulaError, Judged
 from attn_course.formulas.errors import Place
@@ -162,6 +163,9 @@ class Equation:
             formula = formula if judged is self else judged.read(latex)
             judged.judge(formula)
         except formulas.Malformed as error:
+            if "attained in no draw" in error.problem and (latex or self.latex) != self.registered != "":
+                registered, _ = _registered(self.make, self.sizes, self.label, self.registered or self.latex)
+                complain_of_larger(formula, registered, _by_size(self.draws()))
             if (reworded := self._reworded(latex or self.latex, error.problem)) is not None:
                 return reworded
             named = _MISSING.match(error.problem)
@@ -201,10 +205,19 @@ class Equation:
             return self._ready(rf"{latex}, \qquad {clause}")
         needless = re.match(r"(\S+) is defined and no claim uses it", problem)
         if needless and (clause := clauses.get(needless[1])):
-            apart = r",?\s*(?:\\q?quad)?\s*"
-            shorter = re.sub(rf"^{apart}", "", re.sub(rf"{apart}{re.escape(clause)}", "", latex, count=1))
-            return self._ready(shorter) if shorter != latex else None
+            parts = re.split(r",?\s*\\q?quad\s*", latex)
+            own = [part for part in parts if part.partition("=")[0].strip() == needless[1]]
+            left = [part for part in parts if part not in own]
+            agrees = own and (own[0].strip() == clause or self._holds_beside(own[0], clause, needless[1]))
+            return self._ready(r", \qquad ".join(left)) if agrees and left else None
         return None
+
+    def _holds_beside(self, definition: str, clause: str, name: str) -> bool:
+        """Whether a definition says of a name what a clause of the registered formula says."""
+        first, second = (part.partition("=")[2].strip().rstrip(",") for part in (definition, clause))
+        with contextlib.suppress(FormulaError):
+            return bool(formulas.judge_draws(self.read(f"{first} = {second}"), itertools.chain(*self.draws())))
+        return False
 
     def _with_named(self, name: str) -> "Equation | None":
         """Return it with one more name, if that is a size of its arrays, or the matrix of entries that are given in small letters."""
@@ -254,9 +267,13 @@ class Equation:
             assumed = {chain for latex in self._known() for chain, _ in relations(self.read(latex).tree)}
             products = formulas.in_products(self.sizes)
             saying.complain_of_less(formula, whole, registered, [*tried, *moved], draws[0], products, assumed)
-            saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
-            saying.complain_of_another(formula, registered, [*tried, *moved], draws)
+            lawless = _lawless(*known)
+            if not lawless or not is_multiple(formula, registered, draws[0]):
+                saying.complain_of_missing(whole, registered, [*tried, *moved], draws[0], come)
+                saying.complain_of_another(formula, registered, [*tried, *moved], draws)
             complain_of_arrows(formula, registered)
+            if lawless:
+                complain_of_trivial(formula, registered, *lawless, draws[0])
             complain_of_weaker(formula, registered, _by_size(self.draws()), self._may_vanish())
             complain_of_narrowed(formula, registered, [*itertools.chain(*self.draws())], come())
             for first, *_ in self.draws()[:3]:
@@ -380,6 +397,14 @@ def _kept(make: Maker, sizes: str, label: str, latex: str) -> list[saying.Trial]
 
 
 @lru_cache(maxsize=512)
+def _lawless(make: Maker, sizes: str, label: str, latex: str) -> tuple[str, Seen] | None:
+    """Return the world in which a registered formula falls that otherwise holds whatever is given."""
+    formula, tried = _registered(make, sizes, label, latex)
+    falls = any(trial.fallen for trial in (*tried, *_moved(make, sizes, label, latex)))
+    return None if falls else world_without(formula, _smallest(_draws(make, sizes, label))[0])
+
+
+@lru_cache(maxsize=512)
 def _made(make: Maker, sizes: str) -> set[str]:
     return saying.made(lambda rng: drawn(make, rng, 0, formulas.size_sets(sizes)[0]))
 
@@ -424,7 +449,9 @@ def _are_mirrored(one: Judged, other: Judged) -> bool:
 
 
 def _never_attained(first: Judged, formula: Formula) -> formulas.Malformed:
-    return formulas.Malformed(f"{first.relation} is attained in no draw: the strict sign says more", first.place, formula.latex)
+    return formulas.Malformed(
+        f"{first.relation} is attained in no draw of ours: a strict sign or a closer bound says more", first.place, formula.latex
+    )
 
 
 def _complain_of_constants(judged: Iterable[Judged], latex: str) -> None:

@@ -207,9 +207,6 @@ def _anything(unknown: Givens) -> Iterator[dict[str, Any]]:
     """Yield the givens with any other numbers for the unknown."""
     raw, rng = _raw(unknown), np.random.default_rng(5)
     yield _put(unknown, raw * np.exp(0.3 * rng.normal(size=raw.shape)) + 0.2 * rng.uniform(size=raw.shape))
-    if raw.ndim and raw.shape[-1] > 1 and (raw > 0).all() and np.allclose(raw.sum(axis=-1), 1, rtol=0, atol=1e-9):
-        other = raw * np.exp(0.3 * rng.normal(size=raw.shape))
-        yield _put(unknown, other / other.sum(axis=-1, keepdims=True))  # other weights
 
 
 def _signed(unknown: Givens, side: Node) -> Iterator[dict[str, Any]]:

@@ -45,19 +45,25 @@ def complain_of_arrows(formula: Formula, registered: Formula) -> None:
         raise Malformed(f"this is weaker: the registered formula says what {name} is", arrows[0].place, formula.latex)
 
 
+def has_equal_terms(chain: Node) -> bool:
+    """Whether a term stands more than once in an equality, on one side or on both with another sign."""
+    return any(abs(times) > 1.5 for times in _moved_left(chain).values())
+
+
 def _say_the_same(one: Node, other: Node) -> bool:
     """Whether two equalities are one, but for a factor and terms that are moved across."""
     if any(len(chain.children) != 3 or chain.children[1].value != "=" for chain in (one, other)):
         return False
-    left, right = (
-        [*_terms(replace(chain, kind="sum", children=(chain.children[0], Node("neg", chain.children[2:]))), True).items()]
-        for chain in (one, other)
-    )
-    first, second = ({term: times for term, times in side if abs(times) > 1e-12} for side in (left, right))
+    first, second = ({term: times for term, times in _moved_left(chain).items() if abs(times) > 1e-12} for chain in (one, other))
     if first.keys() != second.keys():
         return False
     ratios = [first[term] / second[term] for term in first]
     return max(ratios, default=1.0) - min(ratios, default=1.0) < 1e-9
+
+
+def _moved_left(chain: Node) -> dict[str, float]:
+    """Return the terms of a chain with those of its last side moved to the first."""
+    return _terms(replace(chain, kind="sum", children=(chain.children[0], Node("neg", chain.children[-1:]))), True)
 
 
 def _solved_for(chain: Node) -> str:
@@ -157,6 +163,8 @@ def _plain(node: Node) -> Node:
         letter = Node("index", (), LETTER)
         power = Node("power", (Node("constant", (), "e"), Node("entry", (node.children[1], letter))))
         return Node("call", (Node("none"), Node("big", (Node("domain", (letter,)), power), r"\sum")), r"\ln")
+    if node.kind == "dot":
+        return replace(node, children=tuple(sorted(node.children, key=write)))
     if node.kind == "domain" and [item.kind for item in node.children] == ["range"]:
         return replace(node, children=(node.children[0].children[0],))
     if node.kind in ("sum", "neg"):

@@ -316,7 +316,7 @@ def complain_of_less(
     r"""Complain of a formula that still holds where the registered one falls, has fewer relations or cases, or moves a remark elsewhere.
 
     `whole`: the formula and what is known beside it. `tried`: the trials of the registered formula, with other numbers, with the same in
-    other places, and negated. Weights that sum to 1 stay such, unless the registered formula says that they do, and a size that is a
+    other places, and negated. In a bound weights that sum to 1 stay such, unless it says that they do, and a size that is a
     product of others stays it: `products` names them. `assumed`: what the text assumes, which is no claim.
     """
     conditions = [node for node in formula.tree.walk() if node.kind == "where" and {*node.children[1:]} - {*registered.tree.walk()}]
@@ -325,11 +325,12 @@ def complain_of_less(
         raise Malformed("the condition leaves out cases of the registered formula", conditions[0].place, formula.latex)
     tried = [*tried]
     shapes = registered.given - _spoken_of(registered.tree)
+    (equal, bounds), (own_equal, own_bounds) = _kinds(registered), _kinds(formula)
     for trial in tried:
         if trial.whole and trial.name in products:
             continue
         if trial.matters and fallen(whole, trial.givens) == frozenset() and trial.fallen is not None:
-            again = None if trial.negated else kept_as_weights(trial, registered, draw)
+            again = kept_as_weights(trial, registered, draw) if bounds and not trial.negated else None
             if again and not (fallen(registered, again) and fallen(whole, again) == frozenset()):
                 continue
             again = _together(trial, draw)
@@ -347,7 +348,6 @@ def complain_of_less(
     if own_signs + distinctions < signs:
         said = f"{signs} relations are wanted, as in the registered formula; here are {own_signs}"
         raise Malformed(said, formula.tree.place, formula.latex)
-    (equal, bounds), (own_equal, own_bounds) = _kinds(registered), _kinds(formula)
     if 0 < own_bounds - bounds < 2 * (equal - own_equal - distinctions):  # a \le b and b \le a say a = b
         raise Malformed("the registered formula claims an equality, and here stands a bound", formula.tree.place, formula.latex)
     remarks = _remarks(formula)

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.equations.saying import SPACE
+from attn_course.equations.saying import SPACE, disturbed, fallen
 from attn_course.formulas import Formula, FormulaError, Judged, Malformed, Node, judge_draws, sides, values_of, write
+from attn_course.formulas.errors import Place
 from attn_course.formulas.givens import Given, as_given
 from attn_course.formulas.tree import relations
 
@@ -52,7 +53,7 @@ def complain_of_weaker(
             raise _weaker("says it itself, and here it is said of its square", side, formula)
     _complain_of_digits(formula, registered)
     _complain_of_derivatives(formula, registered)
-    _complain_of_larger(formula, registered, draws)
+    complain_of_larger(formula, registered, draws)
     _complain_of_zeros(formula, registered, draws, vanishing)
     wanted, found = _entries(registered, draws[-1]), _entries(formula, draws[-1])
     if any(node.kind == "big" and node.value in (r"\max", r"\min") for node in formula.tree.walk()):
@@ -158,35 +159,44 @@ def _outer_derivatives(node: Node) -> Iterator[Node]:
             yield from _outer_derivatives(child)
 
 
-def _complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
+def complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Mapping[str, Any]]) -> None:
     """Complain of a bound of the same thing that is larger somewhere than the registered one, or smaller if it bounds from below."""
-    for draw in draws:
-        wanted = [one for one in sides(registered, draw) if one.relation in LESS]
-        found = [one for one in sides(formula, draw) if one.relation in LESS] if wanted else []
-        for one, known in itertools.product(found, wanted):
-            (low, high), (low_node, high_node) = _upwards(one)
-            (least, most), (least_node, most_node) = _upwards(known)
-            two_sided = any(_are_opposite(one.right, other.left) and other.ends[1] == one.ends[0] for other in found)
-            mirrored = any(_are_opposite(one.left, other.right) and other.ends[0] == one.ends[1] for other in found)
-            strict = (one.relation in STRICT) != (known.relation in STRICT)  # among whole numbers n < b says n \le b - 1
-            if strict or two_sided or mirrored or len({low.shape, high.shape, least.shape, most.shape}) > 1:
-                continue
+    pairs = [([one for one in sides(registered, draw) if one.relation in LESS], draw) for draw in draws]
+    found = [(wanted, [one for one in sides(formula, draw) if one.relation in LESS]) for wanted, draw in pairs if wanted]
+    whole = {*formula.tree.walk()} - {end for one in itertools.chain(*(some for _, some in found)) for end in _broken(one)}
+    for wanted, some in found:
+        for one, known in itertools.product(some, wanted):
+            (low, high), ends = _upwards(one, whole)
+            (least, most), known_ends = _upwards(known, whole)
+            both = [other.ends[1] for other in some if _are_opposite(one.right, other.left) and other.ends[1] == one.ends[0]]
+            both += [other.ends[0] for other in some if _are_opposite(one.left, other.right) and other.ends[0] == one.ends[1]]
+            if (both and both[0] not in known.ends) or len({low.shape, high.shape, least.shape, most.shape}) > 1:
+                continue  # -b \le a \le b says |a| \le b
             counts = np.broadcast_to(one.counts & known.counts, low.shape)
             gap = SLACK * np.maximum(np.abs(low), np.abs(high))
-            larger = low_node == least_node and np.any(counts & (high > most + gap))
-            if larger or (high_node == most_node and np.any(counts & (low < least - gap))):
+            larger = ends[0] == known_ends[0] and np.any(counts & (high > most + gap))
+            if larger or (ends[1] == known_ends[1] and np.any(counts & (low < least - gap))):
                 raise _weaker("has a closer bound", one.ends[0], formula)
+
+
+def _broken(one: Judged) -> Iterator[Node]:
+    """Yield the sides of a bound that are no whole numbers."""
+    yield from (end for end, side in zip(one.ends, (one.left, one.right), strict=True) if np.any(side != np.rint(side)))
 
 
 def _are_opposite(one: np.ndarray, other: np.ndarray) -> bool:
     return one.shape == other.shape and np.allclose(one, -other)
 
 
-def _upwards(one: Judged) -> tuple[tuple[np.ndarray, np.ndarray], tuple[Node, Node]]:
-    """Return the sides of a bound, the smaller one first: their numbers, and their nodes."""
-    if one.relation in ("<", r"\le"):
-        return (one.left, one.right), one.ends
-    return (one.right, one.left), (one.ends[1], one.ends[0])
+def _upwards(one: Judged, whole: Set[Node]) -> tuple[tuple[np.ndarray, np.ndarray], tuple[Node, Node]]:
+    r"""Return the sides of a bound, the smaller one first: their numbers, and their nodes; of whole numbers n < b says n \le b - 1."""
+    up = one.relation in ("<", r"\le")
+    low, high = (one.left, one.right) if up else (one.right, one.left)
+    ends = one.ends if up else one.ends[::-1]
+    if one.relation in STRICT:
+        nearer = np.floor(low) + 1, np.ceil(high) - 1
+        low, high = nearer[0] if ends[1] in whole else low, nearer[1] if ends[0] in whole else high
+    return (low, high), ends
 
 
 def _printed(formula: Formula) -> Iterator[Node]:
@@ -209,6 +219,9 @@ def _complain_of_premises(formula: Formula, registered: Formula, limited: list[N
     known = {*registered.tree.walk()}
     signs = {sign for node in limited for sign in _signs(node.children[0])}
     premises = [node for node in formula.tree.walk() if node.kind in PREMISES]
+    for node, own in itertools.product(premises, limited):
+        if node.value != r"\iff" and node.children[0] == own.children[0] and _does_without(node, formula, own, registered, draws[0]):
+            raise _weaker("needs its premise, and this holds without it", node.children[0], formula)
     for node in premises:
         first = node.children[0]
         for clause in first.children if first.kind == "all" else (first,):
@@ -217,6 +230,18 @@ def _complain_of_premises(formula: Formula, registered: Formula, limited: list[N
             alone = len(premises) == 1 and not limited and not clause.letters()
             if alone or _holds(formula.tree.map(functools.partial(_without, governing=node, clause=clause)), formula, draws):
                 raise _weaker("holds without this premise", clause, formula)
+
+
+def _does_without(node: Node, formula: Formula, own: Node, registered: Formula, draw: Mapping[str, Any]) -> bool:
+    """Whether a formula holds without its premise for other numbers, and the registered one does not."""
+    names = {one.value for one in own.children[0].walk() if one.kind == "name"} & draw.keys()
+    other = {**draw, **{name: disturbed(draw[name], np.random.default_rng(3)) for name in names}}
+    found = list[frozenset[Place] | None]()
+    for one, premise in ((formula, node), (registered, own)):
+        bare = one.with_tree(one.tree.map(functools.partial(_without, governing=premise, clause=premise.children[0])))
+        bare.spare = frozenset(draw)
+        found.append(fallen(bare, other))
+    return found[0] == frozenset() and bool(found[1])
 
 
 def _signs(node: Node) -> set[str]:

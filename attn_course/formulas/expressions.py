@@ -25,7 +25,14 @@ FUNCTIONS |= {r"\text{" + name + "}": name for name in ("softmax", "lse", "diag"
 FUNCTIONS |= {r"\text{sign}": "sign", r"\text{vec}": "vec"}
 _OTHERS = "Softmax=softmax LSE=lse logsumexp=lse LogSumExp=lse Diag=diag Tr=tr trace=tr rk=rank sgn=sign var=Var cov=Cov sd=std"
 FUNCTIONS |= {rf"\text{{{name}}}": known for name, known in (pair.split("=") for pair in _OTHERS.split())}
-FUNCTIONS |= {r"\text{E}": "E", r"\mathbb{E}": "E", r"\mathbb{V}": "Var", r"\text{std}": "std", r"\text{logit}": "logit"}
+FUNCTIONS |= {
+    r"\text{E}": "E",
+    r"\mathbb{E}": "E",
+    r"\mathbb{V}": "Var",
+    r"\text{std}": "std",
+    r"\text{logit}": "logit",
+    r"\text{erf}": "erf",
+}
 BIG = frozenset([r"\sum", r"\prod", r"\max", r"\min", r"\arg\max", r"\arg\min", r"\lim"])
 SPLIT = (r"\sum", r"\prod", r"\max", r"\min")  # what may be taken over one index after the other
 CONSTANTS = {name: name for name in (r"\infty", r"\emptyset", r"\pi", "e", "I", r"\mathbb{R}")} | dict.fromkeys(

@@ -1,6 +1,7 @@
 """The functions every formula knows, on values."""
 
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -94,6 +95,11 @@ def _logit(value: Value) -> Value:
     return value.like(np.log(value.data / (1 - value.data)))
 
 
+def _erf(value: Value) -> Value:
+    check_form("erf", value, "scalar", "matrix", *FLAT)
+    return value.like(np.vectorize(math.erf, otypes=[float])(value.data))
+
+
 def _deviation(value: Value) -> Value:
     """Return the standard deviation of the entries of a vector, as NumPy has it: of all that there are."""
     check_form("the standard deviation", value, *FLAT)
@@ -121,6 +127,7 @@ BUILT_IN: dict[str, Callable[..., Value] | None] = {
     "strictly lower": _strictly_lower,
     "KL": _divergence,
     "logit": _logit,
+    "erf": _erf,
     "std": _deviation,
     **dict.fromkeys(("E", "Var", "Cov")),  # the evaluator knows the outcomes
 }

@@ -74,9 +74,9 @@ def judge(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
     return _judged(Evaluation(formula, givens), refute=True)
 
 
-def sides(formula: Formula, givens: Mapping[str, Any]) -> list[Judged]:
+def sides(formula: Formula, givens: Mapping[str, Any], evaluation: Evaluation | None = None) -> list[Judged]:
     """Return every relation of a formula with its sides, whether it holds or not. Raises Malformed as `judge`."""
-    return _judged(Evaluation(formula, givens), refute=False)
+    return _judged(evaluation or Evaluation(formula, givens), refute=False)
 
 
 def parts(formula: Formula, givens: Mapping[str, Any]) -> list[tuple[Node, np.ndarray]]:

@@ -106,20 +106,30 @@ def _along_set(evaluation: Scope, members: np.ndarray, letter: str) -> Value:
 
 
 def integral(evaluation: Scope, node: Node) -> Value:
-    """Return an integral: by Gauss between two bounds, by the trapezoidal rule on the line for what falls off on both sides."""
+    """Return an integral: by Gauss between two numbers, else by the trapezoidal rule for what falls off fast."""
     variable, low, high, body = node.children
     inner = evaluation.here()
     inner.mask = evaluation.everywhere
-    if low.kind == "none":
+    one = np.ones((1,) * evaluation.axes)
+    ends = [-np.inf * one, np.inf * one]
+    if low.kind != "none":
+        values = [evaluation.value(end) for end in (low, high)]
+        if any(end.form != "scalar" for end in values):
+            raise Malformed("the bounds of an integral are numbers")
+        ends = [floats(end) for end in values]
+    far = [bool(np.isinf(end).all()) for end in ends]
+    if all(far):
         steps = np.linspace(-2.4, 2.4, LINE)
         places, weights = 4 * np.sinh(steps), (steps[1] - steps[0]) * 4 * np.cosh(steps)
-        shift, factor = np.zeros((1,) * evaluation.axes), np.ones((1,) * evaluation.axes)
+        shift, factor = 0 * one, one
+    elif any(far):
+        steps = np.linspace(-3.6, 3.6, LINE)
+        places = np.exp(steps - np.exp(-steps))
+        weights = (steps[1] - steps[0]) * places * (1 + np.exp(-steps))
+        shift, factor, places = (ends[0], one, places) if far[1] else (ends[1], one, -places)
     else:
         places, weights = np.polynomial.legendre.leggauss(60)
-        ends = [evaluation.value(end) for end in (low, high)]
-        if any(end.form != "scalar" for end in ends):
-            raise Malformed("the bounds of an integral are numbers")
-        shift, factor = (ends[0].data + ends[1].data) / 2, (ends[1].data - ends[0].data) / 2
+        shift, factor = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
     inner.run_over(variable.value, places)
     inner.letters[variable.value] = Value(shift + factor * inner.letters[variable.value].data)
     value = inner.value(body)

@@ -129,7 +129,7 @@ LEVELS = {
     **dict.fromkeys(("product", "big", "integral", "nabla"), SIDE_BY_SIDE),
     **dict.fromkeys(("power", "transpose", "factorial", "entry", "at"), FACTOR),
 }
-COMMANDS = {"Re", "Cov", "KL", "Var", "diag", "lse", "logit", "sign", "std", "vec", "rank", "softmax", "tr", "strictly lower"}
+COMMANDS = {"Re", "Cov", "KL", "Var", "diag", "erf", "lse", "logit", "sign", "std", "vec", "rank", "softmax", "tr", "strictly lower"}
 TEMPLATES: dict[str, tuple[str, tuple[int, ...]]] = {  # by value or kind: the text, and the levels of the children
     "none": ("", ()),
     **dict.fromkeys(("number", "index", "name", "constant", "relation"), ("{value}", ())),

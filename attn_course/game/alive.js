@@ -24,7 +24,7 @@ const evaluated = (life, form, $) =>
       const whole = Math.max(0, values.findIndex((x) => (shapeIn(x) ?? []).length));
       const shape = shapeIn(values[whole]) ?? [];
       const sides = values.map((value, place) => (place === whole ? n.both(value, value) : n.both(value, values[whole]))[0]);
-      if (sides.some((side) => side.length !== sides[0].length)) throw new Error(`the shapes of the sides do not fit`);
+      if (sides.some((side) => side.length !== sides[0].length)) throw new Error(`the sides do not fit: they have ${sides.map((side) => side.length).join(" and ")} numbers`);
       const fits = sides[0].map((_, at) => chain.signs.map((sign, link) => holds(sign, sides[link][at], sides[link + 1][at])));
       return { places, shape, whole, sides, fits, stands: !chain.runs.length && values[whole].column !== undefined };
     });
@@ -39,6 +39,11 @@ const counted = (found) => {
 };
 // Relations that are the same for all values of their letters, such as those of Z beside those of each z_i: once.
 const shownOnce = (found) => found.map(({ chain, cases }) => (chain.once ? { chain: { ...chain, letters: [], runs: [] }, cases: [cases.find(Boolean) ?? null] } : { chain, cases }));
+// Whether sides agree only by rounding: exp(-99) is not 2 exp(-99), though both are 0 to all digits that are compared.
+const nearly = (found) => found.some(({ chain, cases }) => cases.some((one) => one?.sides.some((side, link) => chain.signs[link] === "equal" && side.some((a, at) => {
+  const b = one.sides[link + 1][at], size = Math.max(Math.abs(a), Math.abs(b)), gap = Math.abs(a - b);
+  return gap > 1e-12 * Math.max(1, size) || (gap < 1e-20 && gap > 1e-9 * size);
+}))));
 const judged = (life, form, values) => {
   const $ = numbersOf(life, values);
   return { $, found: evaluated(life, form, $) };
@@ -53,34 +58,40 @@ const seeded = (seed) => () => {
 };
 const POOLS = { set: [0, 1], share: [0.2, 0.4, 0.5, 0.6, 0.8], positive: [1, 2, 3, 0.5], whole: [1, 2, 3, 4], any: [1, 2, 3, -1, -2, 0] };
 const PATTERNS = [(c, r) => r(), (c) => c, (c, r, i, j) => r(j), (c, r, i) => r(i), (c, r, i, j) => r(Math.min(i, j), Math.max(i, j)), (c, r, i, j) => (i === j ? c : 0)];
-const patterned = (one, value, random, pattern, zeros = true) => {
-  const some = one.kind === "any" && !zeros ? POOLS.any.slice(0, -1) : POOLS[one.kind], drawn = new Map(), any = () => some[Math.floor(random() * some.length)], c = any();
+const NONZERO = { any: POOLS.any.slice(0, -1) }, FAR = { any: [0, 99, -99] };
+const patterned = (one, value, random, pattern, pools) => {
+  const some = pools?.[one.kind] ?? POOLS[one.kind], drawn = new Map(), any = () => some[Math.floor(random() * some.length)], c = any();
   const number = (...key) => (key.length ? (drawn.has(key.join()) ? drawn : drawn.set(key.join(), any())).get(key.join()) : any());
   const make = (x, places) => (x.column ? { column: make(x.column, places) } : Array.isArray(x) ? x.map((y, k) => make(y, [...places, k])) : PATTERNS[pattern](c, number, ...places.slice(-2)));
   const fits = one.kind === "any" || one.kind === "set" || pattern < PATTERNS.length - 1;
   return fits ? make(value, []) : value;
 };
-const others = (life, random, patterns, zeros = true) => Object.fromEntries(life.inputs.map((one) => [one.key, patterned(one, life.values[one.key], random, Math.floor(random() * patterns), zeros)]));
+const others = (life, random, patterns, pools) => Object.fromEntries(life.inputs.map((one) => [one.key, patterned(one, life.values[one.key], random, Math.floor(random() * patterns), pools)]));
 // Numbers that tell most change one symbol, and none to 0. So these are tried first.
-const another = (life, random, one) => ({ ...structuredClone(life.values), [one.key]: patterned(one, life.values[one.key], random, Math.floor(random() * PATTERNS.length), false) });
+const another = (life, random, one) => ({ ...structuredClone(life.values), [one.key]: patterned(one, life.values[one.key], random, Math.floor(random() * PATTERNS.length), NONZERO) });
 const sound = (found) => {
   const { all, fail, defined } = counted(found);
   return all > 0 && !fail && defined;
 };
-const TRIES = 1500, SAMPLES = 24;
-// Numbers on which a wrong form agrees with the equation, or on which it does not, or null if none were found.
+const TRIES = 1600, SAMPLES = 24;
+// Numbers on which a wrong form agrees with the equation, or on which it does not; "nearly" if it agrees only by rounding; or null.
 const searched = (life, form, hidden) => {
   const random = seeded(7);
+  let close = null;
   for (let k = 0; k < TRIES; k++) {
-    const values = k < TRIES / 3 ? another(life, random, life.inputs[k % life.inputs.length]) : others(life, random, PATTERNS.length, k > (2 / 3) * TRIES);
+    const values = k < 500 ? another(life, random, life.inputs[k % life.inputs.length]) : others(life, random, PATTERNS.length, k < 1000 ? NONZERO : k < 1500 ? null : FAR);
     try {
       const { $, found } = judged(life, life.forms[0], values);
-      if (sound(found) && sound(evaluated(life, form, $)) === hidden) return values;
+      if (!sound(found)) continue;
+      const other = evaluated(life, form, $);
+      if (sound(other) !== hidden) continue;
+      if (!hidden || !nearly(other)) return values;
+      close = "nearly";
     } catch {
       continue; // this form cannot be computed on these numbers
     }
   }
-  return null;
+  return close;
 };
 // Whether some number of a wrong form is off by the same amount, whatever the numbers are.
 const alwaysOff = (life, form) => {
@@ -124,24 +135,37 @@ const cell = (value) => {
   const size = Math.abs(value);
   return size < 1e-12 ? "0" : shown(size < 1e-3 ? Number(value.toPrecision(1)) : value);
 };
+// The numbers of an entry on all sides: with more digits where two that differ would look the same.
+const cells = (values, links) => {
+  let texts = values.map(cell), digits = 4;
+  while (digits < 18 && links.some((fits, k) => !fits && values[k] !== values[k + 1] && texts[k] === texts[k + 1])) texts = values.map((x) => `${+x.toPrecision(digits)}`.replace(/-/g, "−")), digits++;
+  return texts;
+};
 const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 const grid = (rows, caption) => `<div class="alv-caption">${typeset(caption)}</div><table role="grid" aria-label="${typeset(caption).replace(/<[^>]*>/g, "")}"><tbody>${rows.map((row) => `<tr>${row.join("")}</tr>`).join("")}</tbody></table>`;
 const start = (root) => {
   longest = LONG;
   const life = LIFE, values = structuredClone(life.values);
   const find = (name) => root.querySelector(`.alv-${name}`);
-  // Whether numbers hide a mistake, which takes a moment to find out: they are found, none of many do, or none can.
-  const HIDING = { found: " Can you find numbers on which this mistake does not show?", none: " This page has tried many other numbers, and the mistake shows on all of them.", off: " No numbers hide this mistake: the sides differ by the same amount, whatever the numbers are." };
-  const hiding = new Map();
-  const hidden = () => {
-    const asked = form;
-    if (!hiding.has(asked)) setTimeout(() => {
-      hiding.set(asked, alwaysOff(life, life.forms[asked]) ? "off" : searched(life, life.forms[asked], true) ? "found" : "none");
-      if (asked === form) draw(false);
-    });
-    return hiding.get(asked);
+  // What the page says of numbers that hide a mistake, and of numbers that show it: only of those that can be changed here.
+  const HIDING = {
+    found: " Can you find numbers on which this mistake does not show?",
+    none: " This page has tried many other numbers, and the mistake shows on all of them.",
+    off: " None of the numbers that you can change here hides it: the sides always differ by the same amount.",
+    nearly: " No numbers that this page has tried hide it, but very large ones make the sides equal to the digits shown.",
   };
-  let form = 0, at = null, lit = [], seen = 0;
+  const SHOWING = { found: " Can you find numbers on which it shows?", none: " None were found on which it shows." };
+  const searches = {};
+  // What a search has found, which takes a moment.
+  const search = (hides) => {
+    const asked = form;
+    return (searches[[form, hides]] ??= setTimeout(() => {
+      const values = hides && alwaysOff(life, life.forms[asked]) ? "off" : searched(life, life.forms[asked], hides) ?? "none";
+      searches[[asked, hides]] = typeof values === "string" ? { state: values } : { state: "found", values };
+      if (asked === form) draw(false);
+    }));
+  };
+  let form = 0, answer = null, at = null, lit = [], seen = 0;
 
   // Tables: of an input with fields, of anything else with cells that can be pointed at. A table of more axes is several.
   const layers = (value, place = []) => {
@@ -179,7 +203,7 @@ const start = (root) => {
       const lines = n.run(0, rows - 1).map((i) => n.run(0, columns - 1).map((j) => {
         const flat = first + i * columns + j, place = Math.floor(flat / many), entry = flat % many, one = cases[place];
         if (!one) return `<td class="alv-none" aria-label="not claimed">·</td>`;
-        return pointed(`data-cell="${[number, side, place, entry].join()}"`, cell(one.sides[side][entry]), marked && one.fits[entry].includes(false) ? "alv-bad" : "");
+        return pointed(`data-cell="${[number, side, place, entry].join()}"`, cells(one.sides.map((values) => values[entry]), one.fits[entry])[side], marked && one.fits[entry].includes(false) ? "alv-bad" : "");
       }));
       const places = every(chain.runs)[Math.floor(first / many)].slice(0, Math.max(0, sizes.length - 2));
       const layer = total > rows * columns ? places.map((place, k) => `${chain.letters[k]} = ${place}`).join(", ") : "";
@@ -195,17 +219,19 @@ const start = (root) => {
   const verdict = (wrong, found, right) => {
     const { all, fail, defined } = counted(found), own = counted(right), signs = new Set(found.flatMap(({ chain }) => chain.signs));
     const word = signs.size === 1 && signs.has("equal") ? "differ" : "fail";
-    if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, or takes a root or a logarithm that does not exist. Change one."];
+    if (!own.defined) return ["lost", "On these numbers the equation is not defined: it divides by 0, takes a root or a logarithm that does not exist, or some are too large. Change one."];
     if (own.fail) return ["lost", `On these numbers the equation as printed does not hold: they are not what it assumes${life.assumes ? ` (${life.assumes})` : ""}.`];
     if (!own.all) return ["lost", "On these numbers the equation claims nothing: what it assumes is not so."];
     if (!wrong) return ["held", `${word === "differ" ? "The sides agree" : "What is claimed holds"} in ${all === 1 ? "the one number" : `all ${all} numbers`}. ${life.inputs.length ? "Change what you like, or try" : "Try"} a mistake.`];
     if (!defined) return ["shown", `This form is not defined on these numbers.`];
     if (fail) {
       seen = form;
-      const asks = !life.inputs.length ? " The numbers of this equation belong together, so that none can be changed alone." : HIDING[hidden()] ?? "";
+      const asks = !life.inputs.length ? " The numbers of this equation belong together, so that none can be changed alone." : HIDING[search(true)?.state] ?? "";
       return ["shown", `<b>${fail} of ${all} ${fail === 1 && word === "differ" ? "differs" : fail === 1 ? "fails" : word}.</b>${asks}`];
     }
-    return ["hidden", `<b>0 of ${all} ${word}.</b> On these numbers the mistake does not show: no test on them can tell it from the equation.${form === seen || !life.inputs.length ? "" : " Can you find numbers on which it shows?"}`];
+    const asks = form === seen || !life.inputs.length ? "" : SHOWING[search(false)?.state] ?? "";
+    if (nearly(found)) return ["hidden", `<b>Equal to the digits shown</b>, but not the same: the mistake is too small to see.${asks}`];
+    return ["hidden", `<b>${form === seen ? "Found: on" : "On"} these numbers the mistake does not show.</b> 0 of ${all} ${word}, and no test on them can tell it from the equation.${asks}`];
   };
 
   const draw = (renewed, focus) => {
@@ -229,11 +255,13 @@ const start = (root) => {
     find("derived").innerHTML = derived($);
     find("more").hidden = !find("derived").innerHTML;
     find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
-    const [state, text] = problem ? ["shown", `This form cannot be computed on these numbers: ${escaped(problem)}.`] : verdict(wrong, found, right);
+    const [state, text] = problem ? ["shown", `This form ${/ fit: /.test(problem) ? "never fits" : wrong?.problem ? "is never defined" : "cannot be computed on these numbers"}: ${escaped(problem.replace(/^.* fit: /, ""))}.`] : verdict(wrong, found, right);
     find("verdict").innerHTML = text;
     find("verdict").dataset.state = state;
     find("again").hidden = !life.inputs.length;
-    find("some").hidden = !wrong || !life.inputs.length || Boolean(problem) || !(state === "hidden" ? form !== seen : state === "shown" && hiding.get(form) === "found");
+    find("some").hidden = !wrong || !life.inputs.length; // else always there: a button that goes takes the focus with it
+    answer = !find("some").hidden && !problem && (state === "shown" || (state === "hidden" && form !== seen)) ? search(state === "shown")?.values : null;
+    find("some").setAttribute("aria-disabled", !answer);
     if (at && (!found || !explain($, found))) at = null;
     if (!at) find("how").innerHTML = "";
     root.alive = { $, found };
@@ -284,13 +312,15 @@ const start = (root) => {
     explain(root.alive.$, root.alive.found);
   };
 
-  const change = (control, text) => {
+  const change = (control, text, typing) => {
     const [key, ...places] = control.dataset.at.split(","), one = life.inputs.find((input) => input.key === key);
-    const value = Number(text.trim().replace("−", "-").replace(",", "."));
-    const wants = { whole: ["a whole number, 1 or more", Number.isInteger(value) && value > 0 && value <= 1e6], share: ["a number between 0 and 1", value >= 0 && value <= 1], positive: ["a number above 0", value > 0] }[one.kind] ?? ["a number", true];
-    if (text.trim() === "" || !Number.isFinite(value) || !wants[1]) {
+    const typed = text.trim().replace("−", "-").replace(",", "."), value = /^[-+]?(\d+\.?\d*|\.\d+)$/.test(typed) ? Number(typed) : NaN;
+    const wants = { whole: ["a whole number, 1 or more", Number.isInteger(value) && value > 0 && value <= 1e6], share: ["a number between 0 and 1", value >= 0 && value <= 1], positive: ["a number above 0", value > 0] }[one.kind] ?? ["a number, such as 0.5 or −2", true];
+    if (!Number.isFinite(value) || !wants[1]) {
+      if (typing) return false;
       control.setAttribute("aria-invalid", "true");
-      find("verdict").innerHTML = `${typeset(one.label)} takes ${wants[0]}.`;
+      find("verdict").innerHTML = `${typeset(one.label)} takes ${wants[0]}. All that is shown is still for ${shown(picked(values[key], places))}.`;
+      find("verdict").dataset.state = "lost";
       return false;
     }
     control.removeAttribute("aria-invalid");
@@ -302,17 +332,15 @@ const start = (root) => {
     }
     return true;
   };
-  root.addEventListener("change", (event) => {
-    const control = event.target.closest("input[data-at]");
-    if (control && change(control, control.value)) draw(false);
-  });
+  // What is typed counts at once: were it drawn as the field is left, the cell that Tab leads to would be gone.
+  root.addEventListener("input", ({ target }) => target.matches("input[data-at]") && change(target, target.value, true) && draw(false));
+  root.addEventListener("change", ({ target }) => target.matches("input[data-at]") && change(target, target.value));
   root.addEventListener("keydown", (event) => {
     const one = event.target.closest("td, input[data-at]")?.closest("td");
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
     const field = event.target.tagName === "INPUT";
     if (event.key === "Enter" && field) { // as in a sheet of numbers: on to the next
       if (!change(event.target, event.target.value)) return;
-      draw(false);
       const fields = [...root.querySelectorAll("input[data-at]")];
       fields[fields.indexOf(event.target) + 1]?.focus();
       return;
@@ -337,10 +365,9 @@ const start = (root) => {
       form = Number(button.dataset.form);
       draw(false);
     } else if (event.target.closest(".alv-some")) {
-      const answer = searched(life, life.forms[form], find("verdict").dataset.state === "shown");
-      if (answer) Object.assign(values, answer);
-      draw(true, ".alv-again"); // its own button is out of sight now
-      if (!answer) find("verdict").innerHTML += ` None were found in ${TRIES} tries, which does not mean that there are none.`;
+      if (!answer) return;
+      Object.assign(values, structuredClone(answer));
+      draw(true);
     } else if (event.target.closest(".alv-again")) {
       Object.assign(values, structuredClone(life.values));
       draw(true);

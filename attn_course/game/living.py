@@ -305,6 +305,7 @@ class _Finder:
 
     def _derive(self) -> None:
         """Find what follows from what, until what is left can be changed; what cannot be is fixed."""
+        known = len(self.fixed)
         for name in self.free():
             own = next((one for one in recipes(self.equation) if one.name == name and self._follows(name, one)), None)
             if own:
@@ -314,13 +315,15 @@ class _Finder:
                 self._weigh(name)
         for _ in range(3):
             if not self.free() or self._holds(self.free()):
-                return
+                break
             stuck = [name for name in self.free() if not self._holds([name])]
             taken = [name for name in stuck if self._take(name)]
             if not taken:
                 self.fixed += stuck or self.free()
         if self.free() and not self._holds(self.free()):
             self.fixed += self.free()
+        if any(np.ndim(getattr(self.givens[name], "raw", 0)) for name in self.fixed[known:]):
+            self.fixed += self.scores.values()  # what belongs together may belong to the weights: P + N >= 0
 
     def _take(self, name: str) -> bool:
         """Let a symbol follow from others by an equation of the course, if one says how."""
@@ -430,7 +433,8 @@ class _Finder:
         shape, kind = np.shape(inner.raw), self.kind(name)
         count = int(np.prod(shape))
         if kind == "set":
-            raw = rng.permutation(np.arange(count) % 2 == 0).reshape(shape)
+            raw = rng.random(shape) < 0.6  # of no fixed count, and no row empty
+            raw[..., 0] |= ~raw.any(axis=-1)
         else:
             pool = {"share": np.array([2, 3, 4, 6, 7, 8]) / 10, "positive": np.array([2, 3, 4, 5]), "whole": np.array([2, 3, 4, 5, 6])}
             signed = np.array([-2, -1, 2, 3]) if few or self.steep else np.array([-4, -3, -2, 2, 3, 4, 5])
@@ -442,9 +446,10 @@ class _Finder:
     def _settle(self) -> None:
         """Take numbers that belong together, in few digits where there are such, for an equation of which none can be changed alone."""
         self.givens, self.recipes, self.scores, self.aliases = self._named(self.givens), {}, {}, {}
-        small = next(small_draws(self.equation, least=2), None)
-        if small:
-            self.givens = _plain(small.givens)
+        forms = [self.equation.latex, *(wrong.latex for wrong in self.equation.wrongs)]
+        small = [_plain(one.givens) for one in itertools.islice(small_draws(self.equation, least=2), 5)]
+        if small:  # the first on which most mistakes show
+            self.givens = max(small, key=lambda givens: self._looks(forms, givens)[1])
         self.fixed = [name for name, given in self.givens.items() if isinstance(given, Given | Outcomes)]
 
     # -- the numbers that it begins with

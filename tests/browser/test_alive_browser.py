@@ -203,6 +203,11 @@ def test_a_mistake_that_no_numbers_hide_is_told_from_one_that_some_hide(page: Pa
     assert None not in page.evaluate(shown)
 
 
+@pytest.mark.browser
+def test_what_differs_is_shown_with_digits_in_which_it_does(page: Page):
+    assert page.evaluate("[cells([0.12341, 0.12342], [false]), cells([0.5, 0.5], [true])]") == [["0.12341", "0.12342"], ["0.5", "0.5"]]
+
+
 def test_what_stays_still_has_a_reason_and_most_lives(lives: tuple[dict[str, Life], dict[str, str]]):
     found, still = lives
     assert len(found) + len(still) == len(REGISTRY.all_equations())

@@ -10,7 +10,7 @@ from attn_course.figures.explorable import Explorable
 from attn_course.game.alive import card, life_of
 from tests.browser.script import scripted
 
-LABELS = ("attention-weights", "attention", "causal-mask-in-columns", "log-softmax")
+LABELS = ("attention-weights", "attention", "causal-mask-in-columns", "log-softmax", "additive-score")
 pytestmark = pytest.mark.browser
 
 
@@ -68,6 +68,8 @@ def test_a_browser_that_cannot_unpack_it_shows_its_words(browser: Page):
 
 def test_no_card_is_wider_than_a_phone(page: Page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    hints = "[...document.querySelectorAll('.alv-mine .alv-caption')].map((one) => getComputedStyle(one, '::after').content)"
+    assert {*page.evaluate(hints)} == {'"yours to change"'}
 
 
 def test_a_mistake_changes_the_formula_and_marks_what_differs(page: Page):
@@ -110,10 +112,11 @@ def test_a_number_that_is_typed_changes_what_follows(page: Page):
     assert page.evaluate("document.activeElement.dataset.at") == "s,0,1", "Enter goes on to the next number"
     assert page.evaluate("getSelection().toString()") == page.locator(f"{WEIGHTS} [data-at='s,0,1']").input_value()
     assert "agree" in text(page, "verdict")
-    page.locator(f"{WEIGHTS} [data-at='s,0,0']").fill("three")
-    page.keyboard.press("Enter")
-    assert text(page, "verdict").endswith("takes a number.")
-    assert page.locator(f"{WEIGHTS} [data-at='s,0,0']").get_attribute("aria-invalid") == "true"
+    for typed in ("1/3", "1e3"):
+        page.locator(f"{WEIGHTS} [data-at='s,0,0']").fill(typed)
+        page.keyboard.press("Enter")
+        assert text(page, "verdict").endswith("takes a number, such as 0.5 or −2. All that is shown is still for −3.")
+        assert page.locator(f"{WEIGHTS} [data-at='s,0,0']").get_attribute("aria-invalid") == "true"
     page.locator(f"{WEIGHTS} .alv-again").click()
     assert text(page, "sides") == before
 
@@ -124,7 +127,7 @@ def test_all_zeros_typed_one_after_the_other_hide_a_mistake_in_a_product(page: P
     for _ in range(9):
         page.keyboard.type("0")
         page.keyboard.press("Enter")
-    assert text(page, "verdict", "attention").startswith("0 of 9 differ.")
+    assert text(page, "verdict", "attention").startswith("Found: on these numbers the mistake does not show. 0 of 9 differ")
 
 
 def test_numbers_that_hide_a_mistake_are_found_and_said_to_be_no_test(page: Page):
@@ -136,11 +139,13 @@ def test_numbers_that_hide_a_mistake_are_found_and_said_to_be_no_test(page: Page
             page.keyboard.press("Control+A")
             page.keyboard.type("2")
             page.keyboard.press("Tab")
-    assert text(page, "verdict").startswith("0 of 12 differ. On these numbers the mistake does not show")
+    assert text(page, "verdict").startswith("Found: on these numbers the mistake does not show. 0 of 12 differ")
+    assert page.evaluate("document.activeElement.tagName") == "TD", "what is drawn anew does not take the focus away"
     page.locator(f"{WEIGHTS} .alv-again").click()
     assert text(page, "verdict").startswith("9 of 9 differ.")
-    page.locator(f"{WEIGHTS} .alv-some").click()
-    assert text(page, "verdict").startswith("0 of 12 differ.")
+    page.locator(f"{WEIGHTS} .alv-some[aria-disabled=false]").click()
+    assert text(page, "verdict").startswith("Found: ")
+    assert page.locator(f"{WEIGHTS} .alv-some[aria-disabled=true]:focus").count() == 1
 
 
 def test_a_question_is_asked_only_where_it_has_an_answer(page: Page):
@@ -148,10 +153,21 @@ def test_a_question_is_asked_only_where_it_has_an_answer(page: Page):
     expect(page.locator(f"{WEIGHTS} .alv-verdict")).to_contain_text("Can you find")
     mistake(page, "divided by lse", "log-softmax")  # of scores whose lse is 1 there are none among whole numbers
     expect(page.locator(f"{of('log-softmax')} .alv-verdict")).to_contain_text("has tried many other numbers, and the mistake shows on all")
-    assert not page.locator(f"{of('log-softmax')} .alv-some").is_visible()
+    assert page.locator(f"{of('log-softmax')} .alv-some").get_attribute("aria-disabled") == "true"
+    mistake(page, "tanh(q + k) itself", "additive-score")
+    assert text(page, "verdict", "additive-score") == "This form never fits: left is a number, right is a column (3 x 1)."
     mistake(page, "the diagonal hidden too", "causal-mask-in-columns")
     assert "belong together" in text(page, "verdict", "causal-mask-in-columns")
     assert page.locator(f"{of('causal-mask-in-columns')} :is(.alv-some, .alv-again):visible").count() == 0
+
+
+def test_what_agrees_by_rounding_is_not_said_to_be_the_same(page: Page):
+    mistake(page, "normalised over the queries")
+    for row, numbers in enumerate(((99, 0, 0), (0, 99, 0), (0, 0, 99))):  # the weights are 1 and 0, but for exp(-99)
+        for column, number in enumerate(numbers):
+            page.locator(f"{WEIGHTS} [data-at='s,{row},{column}']").fill(str(number + row))
+    page.keyboard.press("Enter")
+    assert text(page, "verdict").startswith("Equal to the digits shown, but not the same")
 
 
 def test_keys_go_through_the_numbers(page: Page):

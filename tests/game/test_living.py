@@ -63,6 +63,15 @@ def test_symbols_that_belong_together_are_shown_and_not_changed():
     assert sorted(life.fixed) == ["a", "b"]
 
 
+def test_the_first_numbers_are_what_the_equation_assumes():
+    pairs = {name: given.raw for name, given in life_of("causal-pair-count").givens.items()}
+    queries, keys = pairs["A"].shape
+    assert pairs["p"] != 0, "else a mistake in it does not show"
+    assert np.array_equal(pairs["A"], np.tri(queries, keys, pairs["p"]))
+    weights = {name: given.raw for name, given in life_of("other-weights-same-output").givens.items()}
+    assert (weights["P"] + weights["N"] > -1e-12).all()
+
+
 def test_a_random_symbol_of_few_outcomes_may_be_changed():
     def toy(normal):
         return {"x": outcomes([0.5, 0.5], normal(2)), "a": normal()}

@@ -3,6 +3,7 @@ const SAID = { equal: "=", unequal: "≠", less: "<", more: ">", most: "≤", le
 const LONG = 52; // characters of a part that a computation writes out; of a longer one it shows the number
 const same = (a, b) => a === b || (Number.isFinite(a - b) && Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b)));
 const holds = (sign, a, b) => (sign === "equal" ? same(a, b) : sign === "unequal" ? !same(a, b) : (sign === "most" || sign === "least") && same(a, b) ? true : n[sign](a, b));
+const G = (o, $, key, ...places) => o.entry(o.given($[key], key), ...places);
 const every = (lists) => (lists.length ? lists[0].flatMap((x) => every(lists.slice(1)).map((rest) => [x, ...rest])) : [[]]);
 const shapeIn = (x) => {
   if (Array.isArray(x)) return [x.length, ...(Array.isArray(x[0]) ? [x[0].length] : [])];
@@ -66,20 +67,20 @@ const patterned = (one, value, random, pattern, pools) => {
   const fits = one.kind === "any" || one.kind === "set" || pattern < PATTERNS.length - 1;
   return fits ? make(value, []) : value;
 };
-const others = (life, random, patterns, pools) => Object.fromEntries(life.inputs.map((one) => [one.key, patterned(one, life.values[one.key], random, Math.floor(random() * patterns), pools)]));
+const others = (life, random, pools) => Object.fromEntries(life.inputs.map((one) => [one.key, patterned(one, life.values[one.key], random, Math.floor(random() * PATTERNS.length), pools)]));
 // Numbers that tell most change one symbol, and none to 0. So these are tried first.
 const another = (life, random, one) => ({ ...structuredClone(life.values), [one.key]: patterned(one, life.values[one.key], random, Math.floor(random() * PATTERNS.length), NONZERO) });
 const sound = (found) => {
   const { all, fail, defined } = counted(found);
   return all > 0 && !fail && defined;
 };
-const TRIES = 1600, SAMPLES = 24;
+const TRIES = 1600;
 // Numbers on which a wrong form agrees with the equation, or on which it does not; "nearly" if it agrees only by rounding; or null.
 const searched = (life, form, hidden) => {
   const random = seeded(7);
   let close = null;
   for (let k = 0; k < TRIES; k++) {
-    const values = k < 500 ? another(life, random, life.inputs[k % life.inputs.length]) : others(life, random, PATTERNS.length, k < 1000 ? NONZERO : k < 1500 ? null : FAR);
+    const values = k < 500 ? another(life, random, life.inputs[k % life.inputs.length]) : others(life, random, k < 1000 ? NONZERO : k < 1500 ? null : FAR);
     try {
       const { $, found } = judged(life, life.forms[0], values);
       if (!sound(found)) continue;
@@ -92,18 +93,6 @@ const searched = (life, form, hidden) => {
     }
   }
   return close;
-};
-// Whether some number of a wrong form is off by the same amount, whatever the numbers are.
-const alwaysOff = (life, form) => {
-  const random = seeded(11);
-  let gaps = null;
-  for (let k = 0; k < SAMPLES; k++) {
-    const { $, found } = judged(life, life.forms[0], others(life, random, 1));
-    if (!sound(found)) continue;
-    const here = evaluated(life, form, $).map(({ chain, cases }) => (cases.includes(null) || chain.signs.some((sign) => sign !== "equal") ? [] : cases.flatMap((one) => one.sides[0].map((x, at) => one.sides[1][at] - x))));
-    gaps = gaps ? gaps.map((some, place) => some.map((gap, at) => (Math.abs(gap) > 1e-6 && same(gap, here[place][at]) ? gap : 0))) : here;
-  }
-  return (gaps ?? []).some((some) => some.some((gap) => Math.abs(gap) > 1e-6));
 };
 
 // One number of a side in words: what it is computed from, and where that stands.
@@ -150,8 +139,7 @@ const start = (root) => {
   // What the page says of numbers that hide a mistake, and of numbers that show it: only of those that can be changed here.
   const HIDING = {
     found: " Can you find numbers on which this mistake does not show?",
-    none: " This page has tried many other numbers, and the mistake shows on all of them.",
-    off: " None of the numbers that you can change here hides it: the sides always differ by the same amount.",
+    none: " None of the numbers that you can change here hides it: the mistake shows on all that were tried.",
     nearly: " No numbers that this page has tried hide it, but very large ones make the sides equal to the digits shown.",
   };
   const SHOWING = { found: " Can you find numbers on which it shows?", none: " None were found on which it shows." };
@@ -160,7 +148,7 @@ const start = (root) => {
   const search = (hides) => {
     const asked = form;
     return (searches[[form, hides]] ??= setTimeout(() => {
-      const values = hides && alwaysOff(life, life.forms[asked]) ? "off" : searched(life, life.forms[asked], hides) ?? "none";
+      const values = searched(life, life.forms[asked], hides) ?? "none";
       searches[[asked, hides]] = typeof values === "string" ? { state: values } : { state: "found", values };
       if (asked === form) draw(false);
     }));

@@ -27,6 +27,7 @@ from attn_course.game.sides import Chain, keys_of, values_of
 
 HERE = Path(__file__).parent
 CALLED, JOINED = re.compile(r"\b[on]\.(\w+)\("), re.compile(r"^  (\w+)[:,]", re.MULTILINE)
+GIVEN = re.compile(r'(?:o\.given|(o\.entry\(o\.given))\(\$\.(\w+), "\2"\)(?(1), )')  # shorter in a card: `G` of `alive.js`
 SHORT = 36  # characters of a side that stands above its table
 LOWER = re.compile(r"(?<=\b[A-Za-z])_(\w+)")  # in words: the rows of W_O
 SIDES = ("left side", "right side")
@@ -133,9 +134,8 @@ def javascript(life: Life) -> str:
         "derived": _listed(_derived(one, life, keys, sides) for one in life.derived),
     }
     inside = ",\n".join(f"{name}: {value}" for name, value in fields.items())
-    return f"(() => {{\nconst S = {_listed(sides)}, C = {_listed(chains)}, M = {_json(printed)};\nreturn {{ {inside} }};\n}})()".replace(
-        "</", "<\\/"
-    )
+    source = f"(() => {{\nconst S = {_listed(sides)}, C = {_listed(chains)}, M = {_json(printed)};\nreturn {{ {inside} }};\n}})()"
+    return GIVEN.sub(lambda found: f'G(o,$,"{found[2]}"{"," if found[1] else ")"}', source).replace("</", "<\\/")
 
 
 def _json(thing: Any) -> str:

@@ -447,7 +447,7 @@ class _Finder:
         """Take numbers that belong together, in few digits where there are such, for an equation of which none can be changed alone."""
         self.givens, self.recipes, self.scores, self.aliases = self._named(self.givens), {}, {}, {}
         forms = [self.equation.latex, *(wrong.latex for wrong in self.equation.wrongs)]
-        small = [_plain(one.givens) for one in itertools.islice(small_draws(self.equation, least=2), 5)]
+        small = [_plain(one.givens) for one in itertools.islice(small_draws(self.equation, least=2), 2)]
         if small:  # the first on which most mistakes show
             self.givens = max(small, key=lambda givens: self._looks(forms, givens)[1])
         self.fixed = [name for name, given in self.givens.items() if isinstance(given, Given | Outcomes)]

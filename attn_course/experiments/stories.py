@@ -1,4 +1,4 @@
-"""Short stories of 27 words and stops, of which all are known, so that nobody's loss can be below what chance leaves open."""
+"""Short stories of 28 words and stops, of which all are known, so that nobody's loss can be below what chance leaves open."""
 
 import itertools
 import math

@@ -385,8 +385,8 @@ verify_lesson("gradients")
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
-# scores where a value beats the present mixture. All scores of a query share its numbers, so they
-# cannot all follow freely. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients
+# scores where a value beats the present mixture. All scores of a query share its $d_k$ numbers, so with more
+# keys than that they cannot all follow freely. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients
 # on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"

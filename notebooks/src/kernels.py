@@ -98,7 +98,7 @@ print("wrong:", int((finished(out).cpu() != torch.arange(1, 38)).sum()))
 #
 # Now one program takes a whole row, and goes through it in blocks of 16. The rows of a table lie in memory one after the other, so with `n`
 # numbers in each, row `row` begins at `x + row * n`. A load puts `other` in the place of what the mask leaves out. (Without `other` it may put anything
-# there, though the interpreter puts 0.) `tl.sum(block, 0)` and `tl.max(block, 0)` make one number of a block, and `tl.maximum(a, b)` takes the
+# there, though the interpreter puts 0.) `tl.sum(block, 0)` and `tl.max(block, 0)` make one number of a block with one axis, and `tl.maximum(a, b)` takes the
 # larger of two.
 #
 # In each rung copy the code into the cell below, over the line with `= ...`, and write what is missing.

@@ -65,7 +65,7 @@ alive("softmax")
 # $$H(p) = -\sum_i p_i \ln p_i$$
 
 # %% [markdown] id="entropy"
-# Shannon thought of calling it uncertainty. As he told it later, John von Neumann advised **entropy**, for two reasons. Physics used the
+# Shannon looked for a name. As he told it later, John von Neumann advised **entropy**, for two reasons. Physics used the
 # formula already, under that name. "In the second place, and more important, no one knows what entropy really is, so in a debate you will
 # always have the advantage."
 #

@@ -64,7 +64,8 @@ figures.stream()
 #
 # The stream grows, since everything is added. The parts should not notice, so each reads $\mathrm{N}(x)$, the *RMS norm*: every row divided
 # by the root of its mean square, then each feature times a learned gain $g$. It forgets the size of $x$. So does the layer norm, which
-# takes away the mean first, and forgets it, too. Without gains, for $a \ne 0$ and $\varepsilon = 0$,
+# takes away the mean first, and forgets it, too. Without gains, for $a \ne 0$, $\varepsilon = 0$ and an $x$ that is
+# not 0 (for LN: not constant),
 #
 # $$\mathrm{LN}(a\, x + b\, \mathbf{1}) = \frac{a}{|a|}\, \mathrm{LN}(x), \qquad \mathrm{RMS}(a\, x) = \frac{a}{|a|}\, \mathrm{RMS}(x)
 # \label{norm-forgets-scale}$$
@@ -109,27 +110,26 @@ norm = ours if my_norm is ... else my_norm
 #
 # $$\mathrm{FF}(x) = \sum_{i=1}^{m} a(x \cdot g_i)\, (x \cdot u_i)\, v_i \key{gated-feed-forward}$$
 #
-# The first reading goes through the **gate** $a(z) = z / (1 + e^{-z})$, which is called SiLU.
+# The first reading goes through $a(z) = z / (1 + e^{-z})$, which is called SiLU: $z$ times the **gate** $1 / (1 + e^{-z})$.
 
 # %% [markdown] id="place"
 # ## Where the norm stands
 #
-# In 2017 the norm stood behind the sum, $z = \mathrm{N}(x + f(x))$. In GPT-2 and nearly all later models it stands before the part,
+# In 2017 the norm stood behind the sum, $z = \mathrm{N}(x + f(x))$. In GPT-2 and most later models that write it stands before the part,
 # $y = x + f(\mathrm{N}(x))$. What does this change? The chain rule says, with $n = \mathrm{N}(x)$:
 #
 # $$\frac{\partial y}{\partial x} = I + \frac{\partial f}{\partial n}\, \frac{\partial n}{\partial x} \key{pre-norm-jacobian}$$
 
 # %% [markdown] id="place-behind"
-# Through $2L$ parts the gradient is a product of such factors, and multiplied out it has the term $I \cdot I \cdots I = I$. Whatever the
-# parts do, the gradient at the end also reaches the beginning directly. With the norm behind, $y = x + f(x)$, $z = \mathrm{RMS}(y)$ and
+# Through $2L$ parts the gradient is a product of such factors, and multiplied out it has the term $I \cdot I \cdots I = I$. So the gradient at the end
+# also reaches the beginning directly, unless other terms cancel it. With the norm behind, $y = x + f(x)$, $z = \mathrm{RMS}(y)$ and
 # $\varepsilon = 0$,
 #
 # $$\frac{\partial z}{\partial x} = \frac{\sqrt{d}}{\|y\|} \Bigl( I - \frac{y\, y^\top}{\|y\|^2} \Bigr)
 #  \Bigl( I + \frac{\partial f}{\partial x} \Bigr) \label{post-norm-jacobian}$$
 #
 # The first factor is the norm's own derivative. It takes away what points along $y$, and divides by the root mean square of $y$. The second one
-# may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors grows or shrinks like a power,
-# unless each happens to keep lengths.
+# may stretch. So the gradient passes $2L$ products that need not be near $I$. A product of many such factors usually grows or shrinks.
 
 # %% [markdown] id="start"
 # ## First weights
@@ -144,7 +144,7 @@ norm = ours if my_norm is ... else my_norm
 # %% [markdown] id="start-depth"
 # If $u_l$ has $m$ features of mean square 1, then $\|u_l\|^2 = m$, and with the usual $\sigma^2 = 1/m$ every part adds 1. So the stream grows
 # with the depth, and a late part, which still adds 1, matters less and less. GPT-2 therefore divides the last matrix of each part by $\sqrt{2L}$,
-# so that all $2L$ parts together add 1.
+# so that all $2L$ parts together add no more than one did.
 #
 # **Predict** the mean square of the stream behind $L = 24$ blocks, with and without the division. (In this
 # test it starts at 1.)
@@ -164,7 +164,8 @@ for divisor in (1.0, np.sqrt(48)):
 
 # %% [markdown] id="place-predict"
 # So there are four models: the norm first or behind the sum, and the last matrices divided or not. All have 48 blocks and draw the same
-# numbers. Before any training we measure the gradient of each block. **Predict** in which of the four the first block gets more than a
+# numbers. Before any training we measure the gradient of one matrix of each block, $u$ of its
+# hidden units. **Predict** in which of the four the first block gets more than a
 # hundred times the gradient of the last one, or less than a hundredth.
 
 # %% id="place-figure" tags=["predicted"]
@@ -175,9 +176,9 @@ names = [", ".join(way) for way in WAYS]
 figures.gradients_by_block({name: place.values("gradients", name) for name in names})
 
 # %% [markdown] id="place-answer" tags=["answer"]
-# In one: with the norm behind the sum, undivided. There each part adds about as much as the stream holds, so the factors are far from $I$, and
-# the product of 96 of them grows to thousands. Divided, each factor is near $I$, and both ends differ little in either place. With the norm
-# first they differ by 10 to 30. So the place of the norm cannot be judged without the first weights. Section {section}`deep` trains all four.
+# In one: with the norm behind the sum, undivided. There each norm shrinks the stream again, so that every part adds about as much as the
+# stream holds, and the product of 96 such factors grows to thousands. Elsewhere the ends differ by 29 at most. So the place of the norm cannot be
+# judged without the first weights. Section {section}`deep` trains all four.
 
 # %% [markdown] id="model"
 # ## Every line
@@ -298,7 +299,7 @@ class GPT(nn.Module):
 #
 # $$\mathbb{E}[ e_v \cdot e_w ] = \sigma^2\, d\, [\, v = w \,] \label{tied-logit-means}$$
 #
-# where $[\, v = w \,]$ is 1 if both are the same word, and else 0. So a fresh model expects each word to repeat itself, and must unlearn this.
+# where $[\, v = w \,]$ is 1 if both are the same word, and else 0. So a fresh model expects a word again more often than chance, and must unlearn this.
 # Here are the first weights:
 
 
@@ -400,13 +401,10 @@ for name in ("two blocks", "targets not shifted", "mask forgotten"):
     print(f"{name:20} loss {loss.round(2)}, true stories {true.round(2)}")
 
 # %% [markdown] id="mistakes-answer" tags=["answer"]
-# Both losses are far below the floor, and no model can get there unless it sees the answer. So they are refuted before a word is written. Without
+# Both losses are far below the floor, and no model that was not made for these very stories can get there unless it sees the answer. So they are refuted before a word is written. Without
 # the shift the target is the word that was read, and when the model writes, it repeats it. Without the mask the next word stood in view, and when
 # the model writes, it is not there yet. So no story is true. Where no floor is known, let the model write, or test for a leak (lesson
 # {lesson}`masking`).
-#
-# The honest loss, 0.338 at most, is 0.006 above the floor, which adds up to 0.17 over a story. By the argument that gave us the floor, all true stories together
-# then have a probability of at least $e^{-0.17} = 0.84$. The model does about as well as this.
 
 # %% [markdown] id="write"
 # ## Writing, with a cache
@@ -485,7 +483,7 @@ for part in PARTS:
 
 # %% [markdown] id="who-answer" tags=["answer"]
 # It is not. The last hidden units have by far the largest share, and without them the right deed still wins in 78 to 100 % of the stories. The
-# first attention has hardly any share, and without it the model is not far from guessing. Its output raises no deed directly. Later parts
+# first attention has hardly any share, and without it 28 to 41 % are right. Its output raises the right deed little. Later parts
 # read it, since only attention can bring the word *breaks* to the place of *Tom*. A share tells what a part says itself. What is needed has to be
 # silenced, as the heads of lesson {lesson}`heads` were.
 
@@ -542,9 +540,10 @@ verify_lesson("transformer")
 # ## Summary
 #
 # - Every part reads a normed copy of the stream, and adds what it found.
-# - With the norm first the gradient of the end reaches the beginning along $I$. What is added at the start has to stay small, too.
-# - With last matrices divided by $\sqrt{2L}$ the stream starts equally large at any depth.
-# - A loss below what chance leaves open refutes the model, and not chance.
+# - With the norm first the gradient of the end reaches the beginning along $I$. With the norm behind, what is
+#   added at the start has to be small.
+# - With last matrices divided by $\sqrt{2L}$ the stream of a fresh model ends about equally large, however many blocks there are.
+# - A loss of all stories below what chance leaves open refutes the model, and not chance.
 # - With a cache, each step reads one word and writes the same words.
 #
 # So the parts become one machine by addition: a Transformer is a stream that attention and hidden units add to. You own every line of it, and
@@ -561,7 +560,8 @@ verify_lesson("transformer")
 #
 # $$\frac{\partial y}{\partial x} = \frac{\sqrt{d}}{\|x\|} \Bigl( I - \frac{x\, x^\top}{\|x\|^2} \Bigr) \label{rms-norm-jacobian}$$
 #
-# and times $x$ this is zero, which is {eq}`norm-forgets-scale` again. A matrix always follows a norm's gain $g$ and bias $b$, and can take them over:
+# and times $x$ this is zero, which is {eq}`norm-forgets-scale` again. With the norm first, a matrix follows a norm's gain $g$ and bias $b$,
+# and can take them over (behind the last norm only if the table is not tied):
 #
 # $$\mathrm{N}(x)\, W = \mathrm{LN}(x)\, \bigl( \mathrm{diag}(g)\, W \bigr) + b\, W \label{norm-gain-folds-away}$$
 
@@ -583,7 +583,8 @@ verify_lesson("transformer")
 #
 # $$\mathrm{Var}\bigl[ (a(h)\, V)_j \bigr] = m\, \sigma^2\, \mathbb{E}\bigl[ a(z)^2 \bigr] \label{variance-after-hidden-units}$$
 #
-# so the course's own Transformer divides by $0.425\, m$ and not by $m$. With a gate the units are products of two numbers, and this shrinks them further.
+# so for GELU the course's own Transformer divides by $0.425\, m$ and not by $m$. For SiLU the mean square is 0.356. A second reading of mean
+# square 1, independent of the first, changes neither.
 
 # %% [markdown] id="deep"
 # ## Deeper: deep models trained with either norm
@@ -600,7 +601,7 @@ for name in names:
 # %% [markdown] id="deep-notice"
 # With the norm behind the sum, undivided, the larger rate learns nothing but how often each word occurs: its loss is then 3.34. Divided, the
 # same model learns. With the norm first both rates work, divided or not. At the smaller rate, divided is better in either place, and then the norm
-# first is ahead (0.49 against 0.67). At the larger rate the best is the norm first, undivided. The usual cure for models with the norm behind
+# first is ahead. At the larger rate the best is the norm first, undivided. The usual cure for models with the norm behind
 # is to begin with a tiny rate and raise it slowly (Xiong et al., 2020); we have not tried it here.
 
 # %% [markdown] id="cost"

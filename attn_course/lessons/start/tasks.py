@@ -284,7 +284,8 @@ def my_answer(query, key, value):
     Write `my_answer(query, key, value)`: it returns what one word takes home. The shape of `query` is `(d_k,)`. Each row of `key`,
     `(T_k, d_k)`, and of `value`, `(T_k, d_v)`, belongs to one of the $T_k$ words that are asked, and $d_v$ is how many numbers a value
     has. There may be only one word {case}`one word`. All are float64, and the result has the shape `(d_v,)`. Divide the scores by
-    $\\sqrt{d_k}$; the test also uses other $d_k$ than 4. Its scores are so small that no power of $e$ overflows {every}`(np.abs(key @ query) < 100).all()`.
+    $\\sqrt{d_k}$; the test also uses other $d_k$ than 4. Its scores are so small
+    that no power of $e$ overflows {every}`(np.abs(key @ query) < 100).all()`.
     """
     powers = np.exp(key @ query / np.sqrt(len(query)))
     return powers @ value / powers.sum()

@@ -279,7 +279,7 @@ def sloped(rng, n):
 @pytest.mark.parametrize(
     ("latex", "weaker", "said"),
     [
-        (r"(q + k) \cdot q = q \cdot q + k \cdot q", r"(q + k) \cdot q = |q| - |q| + q \cdot (k + q)", "another value of|in two ways"),
+        (r"(q + k) \cdot q = q \cdot q + k \cdot q", r"(q + k) \cdot q = |q| - |q| + q \cdot (k + q)", "in two ways"),
         (
             r"q \cdot k = \frac{1}{2} |q + k|^2 - \frac{1}{2} |q|^2 - \frac{1}{2} |k|^2",
             r"q \cdot k + |q|^2 = k \cdot q + |q|^2",

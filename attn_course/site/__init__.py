@@ -42,6 +42,8 @@ SETTINGS: dict[str, Any] = {
     "exclude_patterns": [],
 }
 UNUSED = ("*.map", "*.po", "*.mo", "*webpack-macros.html")
+KEPT = re.compile(r"(<pre.*?</pre>|<textarea.*?</textarea>|<script.*?</script>|<style.*?</style>)", re.DOTALL)
+BLANK = re.compile(r"<!--.*?-->|(?<=\n)\s+", re.DOTALL)
 SHOWN = re.compile(r"\bfa-([a-z-]+)")
 ICON = re.compile(r'"?([\w-]+)"?:\[\d+,\d+,\[[^\]]*\],"[^"]*",(?:"[^"]*"|\[[^\]]*\])\],?')  # name, size, other names, letter, path
 THEME: dict[str, Any] = {
@@ -77,6 +79,8 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
         for unused in (found for kind in UNUSED for found in list(html.rglob(kind))):  # the theme's, for its own authors
             unused.unlink()
         _leave_icons(html)
+        for page in html.rglob("*.html"):
+            page.write_text(_without_blanks(page.read_text(encoding="utf-8")), encoding="utf-8")
         (html / "notebooks").mkdir()
         for unit in chosen:
             shutil.copy(unit.path, html / "notebooks" / unit.path.name)
@@ -84,6 +88,12 @@ def write_site(root: Path, out: Path, *, only: Iterable[str] | None = None, repo
             shutil.rmtree(out)
         shutil.move(html, out)
     return sum(1 for _ in out.rglob("*.html"))
+
+
+def _without_blanks(page: str) -> str:
+    """Return a page without comments and the blanks at the beginnings of lines, which are a tenth of a small one."""
+    parts = KEPT.split(page)  # what is kept stands at odd places
+    return "".join(part if place % 2 else BLANK.sub("", part) for place, part in enumerate(parts))
 
 
 def _leave_icons(html: Path) -> None:

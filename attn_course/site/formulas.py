@@ -22,6 +22,7 @@ SCRIPT = Path(__file__).with_name("katex") / "katex.min.js"
 LONG = 60  # characters of a formula in a line that may have to scroll by itself
 _TAG = re.compile(r"\s*\\tag\{([^}]*)\}\s*")
 _TOKEN = re.compile(r"\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left(?![A-Za-z])|\\right(?![A-Za-z])|\\qquad(?![A-Za-z])|\\.|[{}]", re.DOTALL)
+UNUSED = re.compile(r' xmlns="[^"]*"|<annotation .*?</annotation>', re.DOTALL)  # by browsers: the LaTeX stands on the page of an equation
 
 
 class Typesetter:
@@ -45,7 +46,7 @@ class Typesetter:
             if small:
                 options["output"] = "mathml"
             try:
-                self._made[key] = str(self._engine.call("katex.renderToString", latex, options))
+                self._made[key] = UNUSED.sub("", str(self._engine.call("katex.renderToString", latex, options)))
             except Exception as error:
                 said = next((line for line in str(error).splitlines() if line.startswith("ParseError")), str(error))
                 raise ValueError(f"cannot set {latex!r}: {said}") from error

@@ -24,7 +24,7 @@ for token, share in zip(tokens, head[it], strict=True):
 # %% [markdown] id="real-notice"
 # In this head "it" gives 94 percent of its attention to "cat". No rule about pronouns is built in. The model has only learned to continue texts.
 #
-# But one word proves little. Where do the others look? Press a word to see its shares.
+# But one word proves little. Which words does each word look at? Press one to see its shares.
 
 # %% id="looks-card"
 from attn_course.lessons.start import figures

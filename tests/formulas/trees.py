@@ -56,7 +56,9 @@ def extended(inner):
         st.tuples(inner, inner).map(lambda pair: node("power", *pair)),
         inner.map(lambda one: node("transpose", one)),
         inner.map(lambda one: node("factorial", one)),
-        st.tuples(inner, indices).map(lambda pair: node("entry", pair[0], *pair[1])),
+        st.tuples(inner.filter(lambda one: one != node("constant", value="e")), indices).map(  # e_i is a unit vector
+            lambda pair: node("entry", pair[0], *pair[1])
+        ),
         family.map(lambda pair: node("entry", pair[0], *pair[1])),
         st.tuples(
             st.sampled_from(["softmax", r"\ln", r"\tanh", "f", r"\phi", "rank", r"\sqrt", "E", "Var", "strictly lower"]), NONE, inner

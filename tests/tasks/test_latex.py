@@ -80,7 +80,7 @@ def test_every_chain_of_equal_lines_from_the_start_to_the_goal_passes(lines):
         ("p" * 2001, "my_formula must have at most 2,000 characters a line, and 20 lines"),
         ("p_{ij} (", "my_formula cannot be read: expected a number, a symbol, a function or a parenthesis, the formula ends\n  p_{ij} (\n"),
         ("p_{ij} = 1", "my_formula cannot be read: write only the right side, without =\n  p_{ij} = 1\n         ^"),
-        (r"p_{ij} \mathrm{erf}(g_{ij})", "my_formula cannot be read: erf is neither given nor known; what may stand here: p, g"),
+        (r"p_{ij} \mathrm{erfi}(g_{ij})", "my_formula cannot be read: erfi is neither given nor known; what may stand here: p, g"),
         (r"p_{ij} \mathrm{softmax}(g)_{ij}", "my_formula cannot be read: softmax may not stand here; what may stand here: p, g"),
         (r"\mathcal{P}_{ij}", "my_formula cannot be read: \\mathcal{P} is unknown here"),
         (

@@ -133,6 +133,7 @@ QUESTIONS = {  # of each lesson: what it answers
     "linear": "What if we leave the softmax out, and carry a memory instead?",
     "flash": "How is the same result computed with far less traffic to memory?",
     "kernels": "How does one write attention as a program for a GPU?",
+    "transformer": "How do all parts become one machine that writes?",
     "notation": "How do you read a text that writes attention the other way round?",
 }
 

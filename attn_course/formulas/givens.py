@@ -52,7 +52,8 @@ class Function:
     """A Python function of plain arrays; rows and columns come as one axis, indices beneath as whole numbers in front.
 
     One axis that it returns is oriented like its first row or column unless `returns` names a form; an `entrywise` function of numbers is
-    called once for all indices. It gets the functions of those `names` in front of its arguments, as they are at the time.
+    called once for all indices. It gets the functions of those `names` in front of its arguments, as they are at the time. `formula`
+    says the same in LaTeX, in letters that the equation has not, for a page on which no Python runs.
     """
 
     call: Callable[..., Any]
@@ -60,6 +61,7 @@ class Function:
     start: int = 1
     entrywise: bool = False
     names: tuple[str, ...] = ()
+    formula: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ r"""What is alive of an equation: which of its numbers may be changed, how the o
     life.derived     # what follows: by the equation itself, by another equation, or as a softmax where the draws are weights
     life.forms       # the equation and its wrong forms; both sides of each relation as JavaScript
 
-Nothing of this is declared. An input is what may be changed alone without the equation breaking, which NumPy tries; a symbol that a formula
-defines is never one. Where nothing may be changed alone there are no inputs, and the numbers are those of a small draw. `StaysStill` says
-why an equation is not alive.
+Of this only the formula of a function may be declared. An input is what may be changed alone without the equation breaking, which NumPy
+tries; a symbol that a formula defines is never one. Where nothing may be changed alone there are no inputs, and the numbers are those of
+a small draw. `StaysStill` says why an equation is not alive.
 """
 
 import itertools
@@ -157,8 +157,8 @@ class _Finder:
             if isinstance(given, Function):
                 if name in BUILT_IN:
                     found[name] = ""
-                elif recipe := next((one for one in self._known(name) if self._tells(name, one)), None):
-                    found[name] = recipe.latex
+                elif latex := next(self._told(name, given), ""):
+                    found[name] = latex
         return found
 
     def _known(self, name: str) -> Iterator[Recipe]:
@@ -169,11 +169,16 @@ class _Finder:
             if unknown:
                 yield replace(recipe, latex=re.sub(rf"_\{{(\w)=1\}}\^\{{({'|'.join(unknown)})\}}", r"_{\1}", recipe.latex))
 
-    def _tells(self, name: str, recipe: Recipe) -> bool:
-        """Whether a recipe of a function gives what the Python function does, wherever the equation calls it."""
+    def _told(self, name: str, given: Function) -> Iterator[str]:
+        """Yield formulas that give what the Python function does: its own, those of the course."""
+        every = itertools.chain([given.formula] if given.formula else [], (one.latex for one in self._known(name)))
+        return (latex for latex in every if self._tells(name, latex))
+
+    def _tells(self, name: str, latex: str) -> bool:
+        """Whether a formula of a function gives what the Python function does, wherever the equation calls it."""
         try:
             for draw in self.draws[:: len(self.draws) // 3]:
-                formula = formula_with(self.equation.latex, draw, {name: recipe.latex})
+                formula = formula_with(self.equation.latex, draw, {name: latex})
                 judge(formula, draw)
         except BROKEN:
             return False

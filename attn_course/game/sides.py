@@ -117,9 +117,10 @@ def _formula_with(latex: str, names: tuple[str, ...], ranges: tuple[str, ...], d
 
 def _turned(statement: Node, functions: Iterable[str]) -> Node:
     """Return an equality that would define a function from right to left, so that it claims."""
-    signs = {sign.value for sign in statement.children[1::2]} if statement.kind == "chain" else set()
-    defines = signs == {"="} and statement.children[0].kind == "call" and statement.children[0].value in functions
-    return replace(statement, children=statement.children[::-1]) if defines and statement.children[0].value not in BUILT_IN else statement
+    left, *rest = statement.children or (statement,)
+    defines = statement.kind == "chain" and {sign.value for sign in rest[::2]} == {"="} and left.kind == "call"
+    defines = defines and left.value in functions and {one.kind for one in left.children[1:]} <= {"index", "name"}
+    return replace(statement, children=statement.children[::-1]) if defines and left.value not in BUILT_IN else statement
 
 
 def without_space(statement: Node) -> Node:

@@ -213,7 +213,7 @@ def test_what_stays_still_has_a_reason_and_most_lives(lives: tuple[dict[str, Lif
     assert len(found) / (len(found) + len(still)) > 0.685  # of 399 there were 274
     assert sum(bool(life.inputs) for life in found.values()) >= 190
     shown = [label for label in (*found, *still) if REGISTRY.get_equation(label).number is not None]
-    assert sum(bool(label in found and found[label].inputs) for label in shown) >= 150  # of 312
+    assert sum(bool(label in found and found[label].inputs) for label in shown) / len(shown) > 0.5  # of 312 there were 157
     assert all(re.search(r"cannot be (written|shown)|no small sizes|range of .* is not known", reason) for reason in still.values()), still
 
 

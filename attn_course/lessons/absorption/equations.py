@@ -68,7 +68,8 @@ def _(normal, T, d, d_k, d_v):
         X9: the scale outside the softmax:
             \mathrm{attention}(X W_Q,\, X W_K,\, X W_V) = \frac{1}{\sqrt{d_k}}\, \mathrm{softmax}_{\mathrm{rows}}(X W X^\top)\, X W_V
     """
-    return {**projections(normal, d, d_k), **named(normal, X=(T, d), W_V=(d, d_v)), r"\mathrm{attention}": function(attention), "d_k": d_k}
+    layer = function(attention, formula=r"\mathrm{attention}(A, B, C) = \mathrm{softmax}\Bigl(\frac{A B^\top}{\sqrt{d_k}}\Bigr)\, C")
+    return {**projections(normal, d, d_k), **named(normal, X=(T, d), W_V=(d, d_v)), r"\mathrm{attention}": layer, "d_k": d_k}
 
 
 @claim(

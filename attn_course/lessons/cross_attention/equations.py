@@ -56,7 +56,8 @@ def _(normal, T, d, d_k, d_v):
         without the root: \sqrt{d_k} -> d_k
     """
     weights = projections(normal, d, d, d_k, d_v)
-    return {"Z": function(lambda X, Y: one_head(X, Y, **weights)), "X": normal(T, d), **weights, "d_k": d_k}
+    formula = r"Z(A, B) = \mathrm{softmax}\Bigl(\frac{A W_Q\, (B W_K)^\top}{\sqrt{d_k}}\Bigr)\, B W_V"
+    return {"Z": function(lambda X, Y: one_head(X, Y, **weights), formula=formula), "X": normal(T, d), **weights, "d_k": d_k}
 
 
 @claim("cross-attention-by-masking", rests_on="masked-attention cross-attention")

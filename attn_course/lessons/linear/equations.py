@@ -24,7 +24,7 @@ def _(normal, T_q, T_k, d_k, d_v):
         divided by d_k: \sqrt{d_k} -> d_k
     """
     Q, K, V = normal(T_q, d_k), normal(T_k, d_k), normal(T_k, d_v)
-    kappa = function(lambda q, k: exp(sum(q * k) / sqrt(d_k)))
+    kappa = function(lambda q, k: exp(sum(q * k) / sqrt(d_k)), formula=r"\kappa(x, y) = e^{x \cdot y / \sqrt{d_k}}")
     return {r"\kappa": kappa, "q": rows(Q), "k": rows(K), "v": rows(V), "z": rows(attention(Q, K, V)), "d_k": d_k}
 
 

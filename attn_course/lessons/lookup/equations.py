@@ -18,6 +18,9 @@ def answer(query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.asarray(reference.attention(query[None], key, value, scale=1.0)[0])
 
 
+ATTENTION = function(answer, formula=r"\mathrm{Attention}(x, A, B) = \mathrm{softmax}(x A^\top)\, B")
+
+
 def inputs(normal: Normal, m: int, d_k: int, d_v: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a query, keys and values, at random."""
     return normal(d_k), normal(m, d_k), normal(m, d_v)
@@ -188,7 +191,7 @@ def _(normal, rng, m, d_k, d_v):
     q, k, v = inputs(normal, m, d_k, d_v)
     names = np.eye(m)[rng.permutation(m)]
     moved = names.T @ np.roll(np.eye(m), 1, axis=0) @ names  # one cycle through all: nothing stays, and it is not its own inverse
-    return {r"\mathrm{Attention}": function(answer), "q": row(q), "K": k, "V": v, r"\Pi": moved}
+    return {r"\mathrm{Attention}": ATTENTION, "q": row(q), "K": k, "V": v, r"\Pi": moved}
 
 
 @claim("duplicated-pair-counts-twice", serves="A8", rests_on="soft-lookup")
@@ -202,4 +205,4 @@ def _(normal, m, d_k, d_v):
     """
     q, k, v = inputs(normal, m, d_k, d_v)
     s = vector([np.exp(q @ key) for key in k])
-    return {r"\mathrm{Attention}": function(answer), "q": row(q), "K": k, "k": rows(k), "V": v, "v": rows(v), "s": s}
+    return {r"\mathrm{Attention}": ATTENTION, "q": row(q), "K": k, "k": rows(k), "V": v, "v": rows(v), "s": s}

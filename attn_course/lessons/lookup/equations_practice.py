@@ -129,7 +129,7 @@ def _(normal, m, d):
         weights = reference.softmax(reference.dot_scores(q[None], k))[0]
         return float(weights[[np.array_equal(key, one) for key in k].index(True)])
 
-    return {r"\alpha": function(share), "q": row(q), "k": rows(k)}
+    return {r"\alpha": function(share, formula=r"\alpha(x, y) = e^{x \cdot y} / \sum_l e^{x \cdot k_l}"), "q": row(q), "k": rows(k)}
 
 
 @claim("linear-attention-is-cubic", serves="A1", rests_on="linear-attention-two-readings")

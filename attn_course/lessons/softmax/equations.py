@@ -29,6 +29,9 @@ def _(normal, n):
     return {"z": vector(normal(n)), "n": n, r"\sigma": function(weights_by_ratios)}
 
 
+ENTROPY = r"H(x) = -\sum_j x_j \ln x_j"
+
+
 def entropy(p: np.ndarray) -> float:
     """Return the entropy of weights in nats, by its definition."""
     return -sum(one * np.log(one) for one in p)
@@ -46,7 +49,7 @@ def _(normal, rng, n, draw):
     """
     z, weights = normal(n), rng.uniform(0.1, 0.9, size=n)
     p = softmax(z) if draw == 2 else weights / weights.sum()  # the last attains it
-    return {"z": z, "p": p, "H": function(entropy)}
+    return {"z": z, "p": p, "H": function(entropy, formula=ENTROPY)}
 
 
 @claim("lse-gradient", serves="B1", rests_on="softmax")

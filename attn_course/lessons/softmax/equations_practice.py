@@ -6,7 +6,7 @@ import numpy as np
 
 from attn_course.equations.core import claim
 from attn_course.formulas import derivative, function, of, vector
-from attn_course.lessons.softmax.equations import entropy
+from attn_course.lessons.softmax.equations import ENTROPY, entropy
 from attn_course.reference import softmax
 
 
@@ -45,7 +45,7 @@ def _(normal, rng, n, d, draw):
     others = normal(n, n + d)
     query = normal(n + d) if draw < 2 else np.linalg.lstsq(others, np.log(c), rcond=None)[0]  # the last attains it
     weights = softmax(np.append(others, [c @ others], axis=0) @ query)
-    return {"c": c, "p_a": weights[-1], "H": function(entropy)}
+    return {"c": c, "p_a": weights[-1], "H": function(entropy, formula=ENTROPY)}
 
 
 @claim("log-softmax", serves="B1 B2", rests_on="softmax")

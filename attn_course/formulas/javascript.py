@@ -109,6 +109,8 @@ class JavaScript:
                 return f"[{self._all(node.children, o)}]"
             case "blocks":
                 return f"{o}.blocks([{', '.join(f'[{self._cells(row, o)}]' for row in node.children)}])"
+            case "derivative" if len(node.children) == 2 and node.children[1].kind in ("name", "entry"):
+                return self._slope(*node.children, o)
             case "operator" if node.value == r"\otimes":
                 return f"{o}.outer({self._all(node.children, o)})"
             case kind if kind in OPERATIONS:
@@ -259,6 +261,15 @@ class JavaScript:
         made = [f"({', '.join(weights)}) => {self.written(argument, o)}" for argument in arguments]
         self.outcomes = outside
         return f"{o}.{'mean' if name == 'E' else 'covariance'}([{', '.join(weights.values())}], {', '.join(made)})"
+
+    def _slope(self, body: Node, by: Node, o: str) -> str:
+        """Return the source of a derivative, which asks `$` for all numbers as they are when one has moved."""
+        base, indices = flattened(by) if by.kind == "entry" else (by, ())
+        symbol = self.symbols.get(base.value, Symbol("")) if base.kind == "name" else Symbol("")
+        if not symbol.source.startswith("$.") or symbol.random or any(one.kind == "slice" for one in indices):
+            raise Malformed("what is differentiated by cannot be written as JavaScript", by.place)
+        places = ", ".join(f"{self._plain(index)} - {symbol.first(axis)}" for axis, index in enumerate(indices))
+        return f'{o}.slope($, "{symbol.source[2:]}", [{places}], ($) => {self.written(body, "n")})'
 
     def _cells(self, row: Node, o: str) -> str:
         return ", ".join(self._cell(cell, o) for cell in row.children)

@@ -98,3 +98,18 @@ more((one, { add, times }) => {
   },
   };
 });
+
+// A derivative by one number or several, as `givens.py` takes it: by central differences of order 6. `places` may be fewer than there are axes.
+const put = (x, [place, ...rest], value) => (place === undefined ? value : x.column ? { column: put(x.column, [place, ...rest], value) } : x.map((y, k) => (k === place ? put(y, rest, value) : y)));
+const slope = ($, key, places, body) => {
+  const at = n.entry($[key], ...places), step = 2 ** -11 * Math.max(0.25, Math.abs(at));
+  const moved = (count) => body($.moved({ [key]: put($[key], places, at + count * step) }));
+  return n.over(n.sum([[1, 3 / 4], [2, -3 / 20], [3, 1 / 60]].map(([count, weight]) => n.times(weight, n.add(moved(count), n.neg(moved(-count)))))), step);
+};
+more((one, { each }) => ({
+  slope: ($, key, places, body) => {
+    const by = n.entry($[key], ...places), found = n.each((_, more) => slope($, key, [...places, ...more], body), by), value = body($);
+    if (isMatrix(by) && !isNumber(value)) throw new Error("a derivative by a matrix is one of a number");
+    return each((x) => one.number(x), isNumber(value) || isNumber(by) ? found : n.columns(flat(found).map(flat)));
+  },
+}));

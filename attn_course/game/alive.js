@@ -10,10 +10,10 @@ const shapeIn = (x) => {
   return typeof x === "object" && x.column ? [x.column.length] : typeof x === "number" ? [] : null;
 };
 
-// All numbers, from those of the inputs.
-const numbersOf = (life, values) => {
-  const $ = { ...life.fixed, ...values };
-  for (const one of life.derived) $[one.key] = one.make(n, $);
+// All numbers, from those of the inputs, and of what stands still whatever it follows from: a derivative moves one symbol.
+const numbersOf = (life, values, held) => {
+  const $ = { ...life.fixed, ...values, ...held, moved: (more) => numbersOf(life, values, { ...held, ...more }) };
+  for (const { key, make } of life.derived) $[key] = held?.[key] ?? make(n, $);
   return $;
 };
 // Every relation of a form: its cases, and for each the numbers of all sides (in one shape) and where they are as claimed.
@@ -164,7 +164,6 @@ const start = (root) => {
     if (depth(value) === 1) return [{ place: [], rows: value.column ? inner.map((_, k) => [[...place, k]]) : [inner.map((_, k) => [...place, k])] }];
     return [{ place: [], rows: inner.map((row, i) => (row.column ?? row).map((_, j) => [...place, i, j])) }];
   };
-  const numbersIn = (x) => (Array.isArray(x) ? x.reduce((sum, y) => sum + numbersIn(y), 0) : x.column ? x.column.length : 1);
   const spoken = (name, places) => `${name}${places.length ? `, ${places.length > 1 ? "row " : "number "}${places.map((place) => place + 1).join(", column ")}` : ""}`;
   const field = (one, places) => {
     const value = picked(values[one.key], places), about = `data-at="${[one.key, ...places].join()}" aria-label="${escaped(spoken(one.spoken, places))}"`;
@@ -176,7 +175,7 @@ const start = (root) => {
   const numbered = (places) => places.map((place) => place + 1).join(", ");
   const part = (one, value, make, look = "") => layers(value).map(({ place, rows }) =>
     `<div class="alv-part ${look}">${grid(rows.map((row) => row.map(make)), one.label + small(place.length && `block ${numbered(place)}`))}</div>`).join("");
-  const beside = life.beside.filter(({ key }) => Array.isArray(flat(life.fixed[key])) && numbersIn(life.fixed[key]) <= 40);
+  const beside = life.beside.filter(({ key }) => Array.isArray(flat(life.fixed[key])) && n.both(life.fixed[key], 0)[0].length <= 40);
   const sizes = life.beside.filter(({ key }) => typeof life.fixed[key] === "number").map(({ key, label }) => `${typeset(label)} = ${shown(life.fixed[key])}`);
   const inputs = () => (sizes.length ? `<p class="alv-layer">${sizes.join(", ")}</p>` : "") + life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")).join("");
   const derived = ($) => ($ ? [...beside, ...life.derived.filter((one) => !one.side)].map((one) => part(one, $[one.key], (places) => pointed(`data-at="${[one.key, ...places].join()}"`, cell(picked($[one.key], places))))).join("") : "");
@@ -346,22 +345,19 @@ const start = (root) => {
   });
   root.addEventListener("click", (event) => {
     const member = event.target.closest(".alv-member"), button = event.target.closest("[data-form]");
+    const others = event.target.closest(".alv-again") ? life.values : event.target.closest(".alv-some") && answer;
     if (member) {
       change(member, member.getAttribute("aria-pressed") === "true" ? "0" : "1");
       draw(true, `[data-at="${member.dataset.at}"]`);
     } else if (button) {
       form = Number(button.dataset.form);
       draw(false);
-    } else if (event.target.closest(".alv-some")) {
-      if (!answer) return;
-      Object.assign(values, structuredClone(answer));
-      draw(true);
-    } else if (event.target.closest(".alv-again")) {
-      Object.assign(values, structuredClone(life.values));
+    } else if (others) {
+      Object.assign(values, structuredClone(others));
       draw(true);
     } else point(event.target);
   });
-  const asked = new RegExp(`^#.*wrong=(\\d+)`).exec(location.hash);
+  const asked = /^#.*wrong=(\d+)/.exec(location.hash);
   if (asked && life.forms[asked[1]]) form = Number(asked[1]);
   draw(true);
 };

@@ -81,6 +81,7 @@ class Life:
     derived: tuple[Derived, ...]
     forms: tuple[Form, ...]
     aliases: tuple[Alias, ...]
+    made: Mapping[str, Of]  # what is computed from others in Python, of which a derivative asks how
     functions: Mapping[str, str]  # that are given, and the formulas that define them
     scores: tuple[str, ...]  # symbols that no formula has: of them weights are the softmax
 
@@ -104,6 +105,7 @@ class _Finder:
         self.draws = [_plain(draw) for some in equation.draws() for draw in some]
         self.steep = any(sign in equation.latex for sign in ("e^", "softmax", r"\sigma", r"\exp", "lse", r"\tanh"))
         self.functions = self._functions()
+        self.made: dict[str, Of] = {}
         self.givens = self._small()
         self.recipes: dict[str, Recipe] = {}
         self.scores: dict[str, str] = {}  # weights, and the symbol of the scores that they are the softmax of
@@ -117,6 +119,8 @@ class _Finder:
         self._derive()
         if self.free():
             self._begin()
+        elif self.made:
+            raise StaysStill("what it is differentiated by cannot be changed: its derivative cannot be shown")
         else:
             self._settle()
         count = sum(_numbers(given).size for given in self.givens.values() if isinstance(given, Given | Outcomes) and _is_real(given))
@@ -133,6 +137,7 @@ class _Finder:
             tuple(self._derived()),
             forms,
             tuple(self.aliases.values()),
+            self.made,
             self.functions,
             tuple(self.scores.values()),
         )
@@ -145,7 +150,7 @@ class _Finder:
         try:
             found = tuple(written(self._formula(latex), self.givens))
             with np.errstate(all="ignore"):
-                sides(self._formula(latex), self._named(self.givens))
+                sides(self._formula(latex), self._named(self.givens, made=True))
             return Form(name, latex, found)
         except Malformed as error:
             return Form(name, latex, problem=error.problem)
@@ -195,6 +200,8 @@ class _Finder:
             except BROKEN:
                 continue
             self.sizes = sizes
+            if "derivative" in {node.kind for node in self.equation.read().tree.walk()}:
+                self.made = {name: given for name, given in found.items() if isinstance(given, Of)}
             return _plain(found)
         raise StaysStill("it holds at no small sizes")
 
@@ -311,12 +318,15 @@ class _Finder:
     def _derive(self) -> None:
         """Find what follows from what, until what is left can be changed; what cannot be is fixed."""
         known = len(self.fixed)
+        for name in self.made:
+            if not self._take(name) and not self._weighed(name):
+                raise StaysStill(f"how {name} moves with what it is differentiated by cannot be written as JavaScript")
         for name in self.free():
             own = next((one for one in recipes(self.equation) if one.name == name and self._follows(name, one)), None)
             if own:
                 self.recipes[name] = own
         for name in self.free():
-            if self._is_weights(name) and not self._take(name):
+            if self._is_weights(name) and not self._take(name) and not self._weighed(name) and not self.made:
                 self._weigh(name)
         for _ in range(3):
             if not self.free() or self._holds(self.free()):
@@ -371,8 +381,8 @@ class _Finder:
         arrays = [np.asarray(draw[name].raw, float) for draw in [self.givens, *self.draws]]
         return all(one.ndim and one.shape[-1] > 1 and (one >= 0).all() and np.allclose(one.sum(axis=-1), 1) for one in arrays)
 
-    def _weigh(self, name: str) -> None:
-        """Let weights be the softmax of another given, or of scores that no formula has."""
+    def _weighed(self, name: str) -> bool:
+        """Let weights be the softmax of another given, if they are."""
         for base, turned in itertools.product(self.free(), ("", r"^\top")):
             source = rf"\mathrm{{softmax}}({base}{turned})"
             recipe = Recipe(name, Node("name", (), name), f"{name} = {source}", frozenset([base]))
@@ -382,7 +392,11 @@ class _Finder:
                 and self._follows(name, recipe)
             ):
                 self.recipes[name] = recipe
-                return
+                return True
+        return False
+
+    def _weigh(self, name: str) -> None:
+        """Let weights be the softmax of scores that no formula has."""
         said = " ".join([*self.givens, self.equation.latex, *(wrong.latex for wrong in self.equation.wrongs)])
         taken = set(re.findall(r"\\[A-Za-z]+|d?[A-Za-z]'?", said))  # dS is one symbol, and leaves S free
         symbol = next((one for one in ("S" if name[0].isupper() else "s", "z", "Z", "u", "U", "x", "X") if one not in taken), "")
@@ -404,9 +418,9 @@ class _Finder:
             found[name] = replace(found[name], raw=self.recipes[name].value(self._named(found), self.functions))
         return found
 
-    def _named(self, givens: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the givens that the equation knows."""
-        return {name: given for name, given in givens.items() if name not in self.scores.values()}
+    def _named(self, givens: Mapping[str, Any], made: bool = False) -> dict[str, Any]:
+        """Return the givens that the equation knows; with how they are `made`, where a derivative asks for it."""
+        return {name: given for name, given in {**givens, **(self.made if made else {})}.items() if name not in self.scores.values()}
 
     def order(self) -> list[str]:
         """Return what follows from others, in an order in which it can be computed."""
@@ -419,7 +433,7 @@ class _Finder:
             with np.errstate(all="ignore"):
                 for _ in range(TRIALS):
                     changed = {name: self._other(name, self.rng) for name in names}
-                    if not self._claims(self._named(self.followed({**self.givens, **changed}))):
+                    if not self._claims(self._named(self.followed({**self.givens, **changed}), made=True)):
                         return False
         except BROKEN:
             return False
@@ -468,9 +482,9 @@ class _Finder:
                 changed = {name: self._other(name, rng, few=seed % 2 == 0) for name in self.free()}
                 with np.errstate(all="ignore"):
                     givens = self.followed({**self.givens, **changed})
-                    if not self._claims(self._named(givens)):
+                    if not self._claims(self._named(givens, made=True)):
                         continue
-                    numbers, differ = self._looks(forms, self._named(givens))
+                    numbers, differ = self._looks(forms, self._named(givens, made=True))
             except BROKEN:
                 continue
             shown = np.round(np.abs(numbers), 2)

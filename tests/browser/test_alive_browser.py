@@ -107,11 +107,10 @@ def forms_by_numpy(life: Life, givens: Mapping[str, Any]) -> Iterator[tuple[int,
 
 @pytest.mark.browser
 def test_every_card_shows_numpys_numbers_on_the_numbers_it_begins_with(page: Page, lives: tuple[dict[str, Life], dict[str, str]]):
-    wanted = {
-        (label, place): numbers
-        for label, life in lives[0].items()
-        for place, _, numbers in forms_by_numpy(life, {name: life.givens[name] for name in life.givens if name not in life.scores})
-    }
+    wanted = {}
+    for label, life in lives[0].items():
+        givens = {name: given for name, given in life.givens.items() if name not in life.scores} | life.made
+        wanted |= {(label, place): numbers for place, _, numbers in forms_by_numpy(life, givens)}
     texts = page.evaluate(
         """(pairs) => pairs.map(([label, place]) => asked(() => {
           const life = LIVES[label];
@@ -134,6 +133,8 @@ def test_every_form_gives_numpys_numbers_on_draws_of_its_equation(page: Page, li
                 except Malformed:
                     assert number, label
                     continue
+                if life.made or any("o.slope" in side for chain in some for side in chain.sides):
+                    continue  # how others follow is written for the sizes of a card: see the next test
                 key = f"{label}/{place}/{number}"
                 wanted[key] = numbers
                 data = room._json(values_of(formula, givens))
@@ -144,6 +145,19 @@ def test_every_form_gives_numpys_numbers_on_draws_of_its_equation(page: Page, li
     texts = page.evaluate("(keys) => keys.map((key) => asked(() => flattened(evaluated(null, ...CHAINS[key]))))", list(wanted))
     assert len(wanted) > 900
     assert agree({key: (text, wanted[key]) for key, text in zip(wanted, texts, strict=True)}) == []
+
+
+MOVED = """(labels) => labels.filter((label) => {
+  const life = LIVES[label], random = seeded(7), numbers = Array.from({ length: 12 }, () => others(life, random, NONZERO));
+  return !numbers.every((values) => sound(judged(life, life.forms[0], values).found));
+})"""
+
+
+@pytest.mark.browser
+def test_derivatives_are_those_of_what_follows_whatever_is_changed(page: Page, lives: tuple[dict[str, Life], dict[str, str]]):
+    labels = [label for label, life in lives[0].items() if life.inputs and "o.slope" in javascript(life)]
+    assert len(labels) >= 8
+    assert page.evaluate(MOVED, labels) == []
 
 
 MOUNTED = """([labels, CONTROLS]) => labels.flatMap((label) => {
@@ -213,7 +227,7 @@ def test_what_stays_still_has_a_reason_and_most_lives(lives: tuple[dict[str, Lif
     assert len(found) / (len(found) + len(still)) > 0.685  # of 399 there were 274
     assert sum(bool(life.inputs) for life in found.values()) >= 190
     shown = [label for label in (*found, *still) if REGISTRY.get_equation(label).number is not None]
-    assert sum(bool(label in found and found[label].inputs) for label in shown) / len(shown) > 0.5  # of 312 there were 157
+    assert sum(bool(label in found and found[label].inputs) for label in shown) / len(shown) > 0.52  # of 312 there were 165
     assert all(re.search(r"cannot be (written|shown)|no small sizes|range of .* is not known", reason) for reason in still.values()), still
 
 

@@ -93,10 +93,20 @@ def test_kinds_of_numbers_are_those_of_the_draws():
     assert {one.name: one.kind for one in life_of("softmax-with-temperature").inputs} == {"z": "any", "T": "positive"}
 
 
-@pytest.mark.parametrize(("label", "reason"), [("lse-gradient", "derivative"), ("score-matrix-rank-bound", "rank")])
+REASONS = [("additive-query-key-interaction", "derivative"), ("gradient-collects-all-outputs", "how Z moves"), ("score-matrix-rank-bound", "rank")]
+
+
+@pytest.mark.parametrize(("label", "reason"), REASONS)
 def test_what_cannot_be_written_stays_still_and_says_why(label: str, reason: str):
     with pytest.raises(StaysStill, match=reason):
         life_of(label)
+
+
+def test_what_is_differentiated_follows_from_what_may_be_changed():
+    life = life_of("output-derivative-by-value")
+    assert [one.name for one in life.inputs] == ["v"]
+    assert [one.name for one in life.derived] == ["z"]
+    assert "p" in life.fixed, "the derivative is taken of weights that do not change"
 
 
 def test_names_in_javascript_are_all_different():

@@ -181,7 +181,7 @@ def test_a_long_sum_is_shortened_and_its_value_is_whole(page: Page):
     ("right", "said"),
     [
         (r"\lim_{x \to 0} x d", r"big \lim cannot be written"),
-        (r"\frac{\partial x^2}{\partial x}", "derivative"),
+        (r"\frac{\partial^2 x^2}{\partial x\, \partial x}", "derivative"),
         (r"\mathrm{rank}(W)", "rank"),
         (r"u + \mathbb{E}[u]", "u is random"),
         (r"\mathrm{Var}_{z}[r]", "beneath Var"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attn_course.tasks import forbidden
 from attn_course.tasks.again import first_name
 from attn_course.tasks.compare import Miss
 from attn_course.tasks.core import Case, Task
@@ -70,7 +71,8 @@ def _function(task: Task, outcomes: Sequence[Outcome], at: int) -> Iterator[str]
     rows = "" if like or digits or place or not pairs else likeness_of_rows(pairs, it, all_fail=len(pairs) == len(outcomes))
     nan = any(np.isnan(ours).any() and not np.isnan(theirs).any() for ours, theirs in zip(shown.got, shown.wanted, strict=True))
     if nan:
-        yield f"It holds NaN: look for {NAN_FROM}."
+        unwritten = "for what no program stored, " * (forbidden.KERNEL_LAUNCHED in task.forbid)
+        yield f"It holds NaN: look {unwritten}for {NAN_FROM}."
     yield from (like, digits, place, rows)
     yield _items(outcomes, at)
     yield _cases(outcomes, at)

@@ -173,7 +173,11 @@ def _part_cases(rng: np.random.Generator) -> list[Case]:
         arrays = {"query": rng.normal(size=d), "key": 2 * rng.normal(size=(n, d)), "value": rng.normal(size=(n, d))}
         cases.append(Case(f"{n} keys, {size} a part", **arrays, size=size))
     low = {"query": 1 + rng.normal(size=16) / 16, "key": rng.normal(size=(20, 16)) / 4 - 72.0, "value": rng.normal(size=(20, 16))}
-    return [*cases, Case("scores near -290", **low, size=10)]
+    cases.append(Case("scores near -290", **low, size=10))
+    for name, end in (("scores that rise from block to block", 8.0), ("scores that fall by 150", -150.0)):
+        towards = {"query": np.ones(16), "key": np.linspace(0, end, 45)[:, None] / 4 + rng.normal(size=(45, 16)) / 8}
+        cases.append(Case(name, **towards, value=rng.normal(size=(45, 16)), size=40))
+    return cases
 
 
 def _padded_parts(query: np.ndarray, key: np.ndarray, value: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -183,6 +187,19 @@ def _padded_parts(query: np.ndarray, key: np.ndarray, value: np.ndarray, size: i
         rest = ((0, -len(key[i : i + size]) % BLOCK), (0, 0))
         found.append(attention(query[None], np.pad(key[i : i + size], rest), np.pad(value[i : i + size], rest), return_lse=True))
     return np.concatenate([output for output, _ in found]), np.concatenate([lse for _, lse in found])
+
+
+def _unrescaled(query: np.ndarray, key: np.ndarray, value: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each block adds to the accumulator what it is worth beside its own largest score so far."""
+    outputs, lses = _parts(query, key, value, size)
+    scores, found = scaled_dot_scores(query[None], key)[0], np.zeros_like(outputs)
+    for part, (first, lse) in enumerate(zip(range(0, len(key), size), lses, strict=True)):
+        last = min(first + size, len(key))
+        for start in range(first, last, BLOCK):
+            block = slice(start, min(start + BLOCK, last))
+            found[part] += np.exp(scores[block] - scores[first : block.stop].max()) @ value[block]
+        found[part] /= np.exp(lse - scores[first:last].max())
+    return found, lses
 
 
 def _tops(query: np.ndarray, key: np.ndarray, value: np.ndarray, size: int) -> np.ndarray:
@@ -219,6 +236,7 @@ my_parts = asked_cell(
     judged_by=_parts,
     slips=[
         Wrong("the end of a part ignored", _padded_parts, "a part ends inside a block: behind its last key all scores are -inf"),
+        Wrong("the accumulator not rescaled", _unrescaled, "when the maximum grows, exp(m - new) makes what was added before smaller too"),
         Wrong("not divided", _undivided, "log-sum-exps are right; each part must divide its accumulator by its sum"),
         Wrong(
             "no scale",

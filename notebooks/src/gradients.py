@@ -87,25 +87,27 @@ figures.machine()
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight, alone, would add to the loss. For
-# "because" it is minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
-# Find those of "was" and "tired" before you read on.
+# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss grows if this weight alone is raised. For "because" it is
+# minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat". Find those of
+# "was" and "tired" before you read on.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Now take **one score**, $s_{ij}$. It touches all weights of row $i$, and no other row. How fast does it move $p_{il}$? Lesson
-# {lesson}`softmax` has the answer, {eq}`softmax-derivative`: at the rate $p_{il}\, ([l = j] - p_{ij})$. Here $[l = j]$ is 1 if $l = j$, and
-# else 0. (There the weights were $s_i$, the scores $z_j$, and this factor $\delta_{ij}$.) The sum runs over all $l$:
+# Now take **one score**, $s_{ij}$. It touches all weights of row $i$, and no other row. You have written this step already. In lesson
+# {lesson}`softmax` your `my_pull` got the weights of one row, called $s$ there, and the gradient $g$ at these weights. It gave back the
+# gradient at the scores, {eq}`softmax-vector-jacobian-product`:
 #
-# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
+# {key}`softmax-vector-jacobian-product`
 #
-# The 1 appears only where $l = j$, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
+# Here the weights are row $i$ of $P$, and the gradient at them is row $i$ of $dP$. Write down $dS_{ij}$ before you read on.
 
 # %% [markdown] id="backward-softmax-mean"
-# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$, as papers do. So the gradient of a score is
-# its weight, times how far the cost of this weight lies above the mean. For all entries at once, $\mathbf{1}$ is a column of ones that copies $\delta_i$
-# along its row:
+# The number $s \cdot g$ becomes $\sum_j p_{ij}\, dP_{ij}$. This is the **mean cost** of the row under its weights. We call it $\delta_i$,
+# as papers do. So $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$. The gradient of a score is its weight, times how far the cost of this weight
+# lies above the mean.
+#
+# For all rows at once, let $\mathbf{1}$ be a column of ones. Then every entry in row $i$ of $\delta\, \mathbf{1}^\top$ is $\delta_i$, and
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
@@ -186,8 +188,8 @@ print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
 print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
 
 # %% [markdown] id="sevenths-query-notice"
-# A step against $dq$ moves the zero query to a positive multiple of $(4, -11, 3, 15)$. One step has taught "because" what to look for: tokens that
-# are alive and do not tell, above all "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
+# A step against $dq$ moves the zero query to a positive multiple of $(4, -11, 3, 15)$. Its dot product with the key of "cat" is
+# $4 \cdot 2 + 15 \cdot 2 = 38$, more than with any other key. So one step has taught "because" to look for "cat".
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -234,9 +236,8 @@ def backward(query, key, value, d_output):
 # were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull request
 # 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
 #
-# We use **differences**, as in the first cell. `check_gradient` moves every entry a step up and a step down, and wants agreement to a
-# millionth of the largest. Its loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, which is then the
-# gradient at the output. (Section {section}`deeper-step` finds planted mistakes.)
+# We use **differences**, as in the first cell. The loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$. Then the gradient at the
+# output is this $dZ$.
 
 # %% id="check-all"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -247,9 +248,34 @@ if my_d_key is ...:
     my_d_key = checking.key_gradient
 
 rng = np.random.default_rng(3)
-arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
+arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]  # Q, K, V
 d_z = rng.normal(size=(3, 2))
-print(checking.check_gradient(backward, arrays, d_z))
+
+
+def loss():
+    return (d_z * forward(*arrays)[0]).sum()
+
+
+# %% [markdown] id="check-entries"
+# Each entry moves a step up and a step down. The rate at which the loss changes must be our gradient, but for less than a millionth.
+# (Section {section}`deeper-step` finds planted mistakes in this way.)
+
+
+# %% id="check-entries-code"
+def agrees(array, gradient, step=1e-5):
+    for entry in np.ndindex(array.shape):
+        array[entry] += step
+        up = loss()
+        array[entry] -= 2 * step
+        rate = (up - loss()) / (2 * step)
+        array[entry] += step  # back to where it was
+        if abs(rate - gradient[entry]) > 1e-6:
+            return False
+    return True
+
+
+for name, array, found in zip("QKV", arrays, backward(*arrays, d_z), strict=True):
+    print(f"d{name} agrees with differences: {agrees(array, found)}")
 
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
@@ -262,7 +288,8 @@ print(checking.check_gradient(backward, arrays, d_z))
 # word over: **the last word chooses the query of "it"**.
 
 # %% [markdown] id="train-words"
-# Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
+# Words are written as numbers. In each sentence an animal saw a thing. All sentences with "cat" and "clock", or with "owl" and "lamp", are
+# held out:
 
 # %% id="train-data"
 from itertools import product
@@ -277,26 +304,25 @@ for animal, thing, last in product(animals, things, lasts):
     meant = animal if last < 11 else thing
     part = held_out if (animal, thing) in never_together else read
     part.append((animal, saw, thing, last, meant))
-    part.append((thing, saw, animal, last, meant))
 
 # %% [markdown] id="train-loss"
-# **The model.** Each word gets a query and a key of its own, four random numbers each, and a value of 15 numbers, one for each word,
-# all 0 at first. "It" asks with the query of the last word. Out comes $z$, with a number for every word: the larger, the likelier that this word is
-# meant.
+# **The model.** Each word has a query and a key, of four random numbers each. It also has a value, with a number for each of the eight
+# nouns. All values are 0 at first. "It" asks with the query of the last word. So the output $z$ has a number for each noun: the larger, the
+# likelier that this noun is meant.
 #
-# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right word, $m$.
-# This is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities,
-# with 1 subtracted at the right word.
+# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right noun, $m$. This
+# is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, with 1
+# subtracted at the right noun.
 #
-# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients (the step size is 1; 840 steps are
-# five for each sentence on average).
+# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients. The step size is 1. There are 840 steps, ten for
+# each sentence on average.
 
 
 # %% id="train-code"
 def train(seed, steps=840):
     rng = np.random.default_rng(seed)
     queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
-    values, losses = np.zeros((len(words), len(words))), []
+    values, losses = np.zeros((len(words), 8)), []
     for *context, last, meant in rng.choice(read, size=steps):
         q, k, v = queries[[last]], keys[context], values[context]
         d_z = np.exp(forward(q, k, v)[0])
@@ -310,9 +336,9 @@ def train(seed, steps=840):
 
 
 # %% [markdown] id="train-bar"
-# How good must the model be to show that "it" uses the last word? A model that ignores this word must give one answer to the six sentences
-# that differ only there. Three of them mean the one noun and three the other. So it is right in at most half of them, which is 12 of the
-# 24 that are held out. **Predict** how many of the 24 ours gets right.
+# How good must the model be to show that "it" uses the last word? With each of the two pairs that are held out there are six sentences, one
+# for each last word. **Predict** how many of these twelve a model can get right at most if it ignores the last word. The cell prints how
+# many ours gets right.
 
 
 # %% id="train-run" tags=["predicted"]
@@ -333,7 +359,8 @@ for seed in range(3):
         print(f"{name:8s} {how_many(tables, part)} of {len(part)} right")
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# It gets all 24 right, from each of the three starts.
+# A model that ignores the last word gives one answer to the six sentences of a pair. Three of them mean the animal and three the thing, so
+# it gets at most 6 of the 12 right. Ours gets all 12 right, from each of the three starts. So it does use the last word.
 
 # %% [markdown] id="train-map-question"
 # But "cat" and "clock" never stood together in what was read. How can attention know? Here are the scores that "it" gives to the other
@@ -342,25 +369,27 @@ for seed in range(3):
 # %% id="train-map"
 answer, scores = [*animals, *things, saw], []
 for steps in (0, 840):
-    (queries, keys, _), _ = train(0, steps=steps)
+    (queries, keys, values), _ = train(0, steps=steps)
     scores.append(queries[lasts] @ keys[answer].T / math.sqrt(4))
 figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *scores)
 print("curious, with cat and with clock:", scores[1][1, [0, 4]].round(1))
+print("largest in the value of each noun:", values[:8].argmax(axis=1))
 
 # %% [markdown] id="train-notice"
 # Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step
 # against the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys.
-# After training the value of each noun is largest at its own place. So whoever gets the weight is the answer, and the scores only choose.
+# In the end the value of each noun is largest at its own number, as the last line printed. So the noun with nearly all the weight is the
+# answer, and all that the scores have to do is choose it.
 
 # %% [markdown] id="train-keys"
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
-# the one and a low score for the other, so it can choose when the two meet: their scores are 4.0 and $-2.3$, and the cat gets more than
-# 500 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
+# the one and a low score for the other, so it can choose when the two meet: their scores are 3.6 and $-1.8$, and the cat gets more than
+# 200 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And what gets no
-# weight gets no gradient. While every query gives a key weight 0, by a mask or by rounding, neither the key nor its value gets a gradient
-# from this attention.
+# weight gets no gradient. While every query gives a key the weight 0, by a mask or by rounding, neither the key nor its value learns
+# anything from this attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -385,13 +414,18 @@ verify_lesson("gradients")
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
-# scores where a value beats the present mixture. All scores of a query share its $d_k$ numbers, so with more
-# keys than that they cannot all follow freely. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients
-# on to the matrices that make queries, keys and values.
+# scores where a value beats the present mixture. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson
+# {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
+# Without the result of lesson {lesson}`softmax` we can ask the three questions of a score, too. It moves $p_{il}$ at the rate
+# $p_{il}\, ([l = j] - p_{ij})$, {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0. So
+#
+# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
+
+# %% [markdown] id="deeper-bound"
 # By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $dZ_i \cdot v_j = dZ_i \cdot z_i$. How small is it *near*
 # a weight of 0 or 1? The weights sum to 1, so $dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$. The term with $l = j$ is 0, no
 # other difference is larger than the range of the row, and their weights sum to $1 - p_{ij}$. Hence

@@ -64,9 +64,6 @@ figures.machine()
 # %% [markdown] id="collect-questions"
 # If $x$ does not touch an output, the derivative is 0. So for each entry we ask three questions. **Which outputs does it touch? How fast
 # does it move each of them? What is the sum over all that are touched?**
-#
-# We may also stop on the way. Scores reach the loss only through the weights. So for a score we can ask which weights it touches, and use
-# $dP$ in the place of $dZ$.
 
 # %% [markdown] id="backward-values"
 # ## Back through a product
@@ -117,11 +114,9 @@ figures.machine()
 # rises, its weight grows at the expense of the six others, and they cost more on average. So being worth nothing is a bargain in this row.
 
 # %% id="sevenths-figure"
-from attn_course.sentence import KEY, QUERY, TOKENS, labelled
-
 cost = value @ [-1, 2]
 d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
-figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
+figures.row_of_gains(tokens, cost, np.full(7, 1 / 7))
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
@@ -179,17 +174,7 @@ check("gain-over-mixture", my_d_scores)
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 
 # %% [markdown] id="sevenths-query"
-# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. For "because" again, with the keys of its
-# sentence (a seventh divided by $\sqrt 4$ is a fourteenth):
-
-# %% id="sevenths-keys"
-query, key = QUERY[0], KEY[0]
-print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
-print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
-
-# %% [markdown] id="sevenths-query-notice"
-# A step against $dq$ moves the zero query to a positive multiple of $(4, -11, 3, 15)$. Its dot product with the key of "cat" is
-# $4 \cdot 2 + 15 \cdot 2 = 38$, more than with any other key. So one step has taught "because" to look for "cat".
+# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -257,8 +242,8 @@ def loss():
 
 
 # %% [markdown] id="check-entries"
-# Each entry moves a step up and a step down. The rate at which the loss changes must be our gradient, but for less than a millionth.
-# (Section {section}`deeper-step` finds planted mistakes in this way.)
+# Each entry moves a step up and a step down. The rate at which the loss changes must be our gradient to within a millionth. (Section
+# {section}`deeper-step` finds planted mistakes in this way.)
 
 
 # %% id="check-entries-code"
@@ -288,8 +273,8 @@ for name, array, found in zip("QKV", arrays, backward(*arrays, d_z), strict=True
 # word over: **the last word chooses the query of "it"**.
 
 # %% [markdown] id="train-words"
-# Words are written as numbers. In each sentence an animal saw a thing. All sentences with "cat" and "clock", or with "owl" and "lamp", are
-# held out:
+# Words are written as numbers. In each sentence an animal saw a thing. Attention does not see the order of its pairs, so "clock saw cat"
+# would be the same to it. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product
@@ -322,7 +307,7 @@ for animal, thing, last in product(animals, things, lasts):
 def train(seed, steps=840):
     rng = np.random.default_rng(seed)
     queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
-    values, losses = np.zeros((len(words), 8)), []
+    values, losses = np.zeros((len(words), 8)), []  # 8 nouns
     for *context, last, meant in rng.choice(read, size=steps):
         q, k, v = queries[[last]], keys[context], values[context]
         d_z = np.exp(forward(q, k, v)[0])
@@ -376,10 +361,10 @@ print("curious, with cat and with clock:", scores[1][1, [0, 4]].round(1))
 print("largest in the value of each noun:", values[:8].argmax(axis=1))
 
 # %% [markdown] id="train-notice"
-# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step
-# against the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys.
-# In the end the value of each noun is largest at its own number, as the last line printed. So the noun with nearly all the weight is the
-# answer, and all that the scores have to do is choose it.
+# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step against
+# the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys. In the
+# end the value of each noun is largest at its own number, as the last line printed. So the noun that gets nearly all the weight is the
+# answer, and the scores only have to choose it.
 
 # %% [markdown] id="train-keys"
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
@@ -440,6 +425,22 @@ verify_lesson("gradients")
 from attn_course import alive
 
 alive("gradient-of-scores")
+
+# %% [markdown] id="one-step"
+# Here is one that cannot move at all. For "because" of section {section}`hook`, and with the keys of its sentence,
+# {eq}`query-and-key-gradients` gives the gradient of its query. (A seventh divided by $\sqrt 4$ is a fourteenth.)
+
+# %% id="sevenths-keys"
+from attn_course.sentence import KEY, QUERY, labelled
+
+query, key = QUERY[0], KEY[0]
+print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
+
+# %% [markdown] id="one-step-notice"
+# A step against $dq$ moves the zero query to a positive multiple of $(4, -11, 3, 15)$. Its dot product with the key of "cat" is
+# $4 \cdot 2 + 15 \cdot 2 = 38$, more than with any other key. So one step has taught "because" to look for "cat". The score of "because"
+# itself should rise, too. But its key is zero, so this score stays 0, whatever the query is.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -521,7 +522,9 @@ for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
 # %% id="suspects"
 suspects = checking.suspects(seed=3)  # another seed draws others
 for name, suspect in zip("AB", suspects, strict=False):
-    print(f"{name}: {checking.check_gradient(suspect, arrays, d_z)}")
+    found = zip("QKV", arrays, suspect(*arrays, d_z), strict=True)
+    right = [f"d{which}" for which, array, each in found if agrees(array, each)]
+    print(f"{name}: right is", *right)
 
 # %% [markdown] id="check-predict"
 # **Predict** for A and for B which line may be the wrong one: that of $dV$, $dP$, $dS$, $dQ$ or $dK$. Name all that fit.

@@ -405,8 +405,8 @@ verify_lesson("gradients")
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
-# Without the result of lesson {lesson}`softmax` we can ask the three questions of a score, too. It moves $p_{il}$ at the rate
-# $p_{il}\, ([l = j] - p_{ij})$, {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0. So
+# First the gradient of a score, entry by entry. The score $s_{ij}$ moves $p_{il}$ at the rate $p_{il}\, ([l = j] - p_{ij})$,
+# {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0. So by the three questions
 #
 # $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
 
@@ -427,7 +427,7 @@ from attn_course import alive
 alive("gradient-of-scores")
 
 # %% [markdown] id="one-step"
-# Here is one that cannot move at all. For "because" of section {section}`hook`, and with the keys of its sentence,
+# Here is a score that no step of its query can move. For "because" of section {section}`hook`, and with the keys of its sentence,
 # {eq}`query-and-key-gradients` gives the gradient of its query. (A seventh divided by $\sqrt 4$ is a fourteenth.)
 
 # %% id="sevenths-keys"

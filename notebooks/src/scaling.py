@@ -257,8 +257,8 @@ for kind in ("scaled", "unscaled"):
 # Without the scale a quarter is silent. So we give these queries a voice, and train the unscaled layer anew. In each batch every silent $g$
 # keeps its direction, but gets the mean length of all $g$ in the batch. If silence is what costs the steps, this should show.
 #
-# But perhaps any longer gradients would help. So there is a control. In it the silent queries stay silent, and as many others, the first in
-# the batch, are lengthened instead, by as much in all. Each way of training gets its own best step size.
+# But perhaps any longer gradients would help. So there is a control. In it the silent queries stay silent. As many others, the first in
+# the batch, are lengthened instead, and the lengths added to them have the same sum. Each way of training gets its own best step size.
 #
 # **Predict**: if the suspicion is right, which of the two ways needs fewer steps?
 

@@ -443,8 +443,8 @@ for claim in concluded[0]:
 # %% [markdown] id="words-answer" tags=["answer"]
 # Additive and the scaled product learn about equally fast at every width ("as fast" means: within a factor of two), and both learn
 # faster the wider they are. The unscaled product comes last: already at $d_h = 8$ it needs about twice the steps, so "similar" is
-# generous here, and at 64 and 256 it does not learn within the budget. What fails is a *start*, not a function: by
-# {eq}`scale-as-reparametrisation` a smaller $W_Q$ with a smaller step is the same as the scale. (With the scale the product is a little
+# generous here, and at 64 and 256 it does not learn within the budget. What fails is a *start*, not a function: a smaller
+# $W_Q$ with a smaller step is the same as the scale (section {section}`scaling/measured`). (With the scale the product is a little
 # slower than the additive score in all three medians; we claim no more than the factor.)
 
 # %% [markdown] id="words-notice"

@@ -64,9 +64,6 @@ figures.machine()
 # %% [markdown] id="collect-questions"
 # If $x$ does not touch an output, the derivative is 0. So for each entry we ask three questions. **Which outputs does it touch? How fast
 # does it move each of them? What is the sum over all that are touched?**
-#
-# We may also stop on the way. Scores reach the loss only through the weights. So for a score we can ask which weights it touches, and use
-# $dP$ in the place of $dZ$.
 
 # %% [markdown] id="backward-values"
 # ## Back through a product
@@ -87,25 +84,27 @@ figures.machine()
 #
 # $$dP = dZ\, V^\top \key{gradient-of-weights}$$
 #
-# We call $dP_{ij}$ the **cost** of this weight: to first order it is what one more unit of the weight, alone, would add to the loss. For
-# "because" it is minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat".
-# Find those of "was" and "tired" before you read on.
+# We call $dP_{ij}$ the **cost** of this weight: it says how fast the loss grows if this weight alone is raised. For "because" it is
+# minus the first feature of $v_j$ plus twice the second. That is 0 for "the", $-2$ for "cat" and $2 \cdot 2 = 4$ for "sat". Find those of
+# "was" and "tired" before you read on.
 
 # %% [markdown] id="backward-softmax"
 # ## Back through the softmax
 #
-# Now take **one score**, $s_{ij}$. It touches all weights of row $i$, and no other row. How fast does it move $p_{il}$? Lesson
-# {lesson}`softmax` has the answer, {eq}`softmax-derivative`: at the rate $p_{il}\, ([l = j] - p_{ij})$. Here $[l = j]$ is 1 if $l = j$, and
-# else 0. (There the weights were $s_i$, the scores $z_j$, and this factor $\delta_{ij}$.) The sum runs over all $l$:
+# Now take **one score**, $s_{ij}$. It touches all weights of row $i$, and no other row. You have written this step already. In lesson
+# {lesson}`softmax` your `my_pull` got the weights of one row, called $s$ there, and the gradient $g$ at these weights. It gave back the
+# gradient at the scores, {eq}`softmax-vector-jacobian-product`:
 #
-# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
+# {key}`softmax-vector-jacobian-product`
 #
-# The 1 appears only where $l = j$, so this is $p_{ij}\, dP_{ij} - p_{ij} \sum_l p_{il}\, dP_{il}$.
+# Here the weights are row $i$ of $P$, and the gradient at them is row $i$ of $dP$. Write down $dS_{ij}$ before you read on.
 
 # %% [markdown] id="backward-softmax-mean"
-# The sum that is left is the **mean cost** of the row under its weights. We call it $\delta_i$, as papers do. So the gradient of a score is
-# its weight, times how far the cost of this weight lies above the mean. For all entries at once, $\mathbf{1}$ is a column of ones that copies $\delta_i$
-# along its row:
+# The number $s \cdot g$ becomes $\sum_j p_{ij}\, dP_{ij}$. This is the **mean cost** of the row under its weights. We call it $\delta_i$,
+# as papers do. So $dS_{ij} = p_{ij}\, (dP_{ij} - \delta_i)$. The gradient of a score is its weight, times how far the cost of this weight
+# lies above the mean.
+#
+# For all rows at once, let $\mathbf{1}$ be a column of ones. Then every entry in row $i$ of $\delta\, \mathbf{1}^\top$ is $\delta_i$, and
 #
 # $$dS = P \odot \bigl( dP - \delta\, \mathbf{1}^\top \bigr), \qquad \delta_i = \sum_{j} p_{ij}\, dP_{ij} \key{gradient-of-scores}$$
 
@@ -115,11 +114,9 @@ figures.machine()
 # rises, its weight grows at the expense of the six others, and they cost more on average. So being worth nothing is a bargain in this row.
 
 # %% id="sevenths-figure"
-from attn_course.sentence import KEY, QUERY, TOKENS, labelled
-
 cost = value @ [-1, 2]
 d_scores = (cost - cost.mean()) / 7  # all seven weights are equal
-figures.row_of_gains(TOKENS, cost, np.full(7, 1 / 7))
+figures.row_of_gains(tokens, cost, np.full(7, 1 / 7))
 
 # %% [markdown] id="spot-mean"
 # ### Spot the mistake
@@ -177,17 +174,7 @@ check("gain-over-mixture", my_d_scores)
 # $$dQ = \frac{dS\, K}{\sqrt{d_k}}, \qquad dK = \frac{dS^\top Q}{\sqrt{d_k}} \key{query-and-key-gradients}$$
 
 # %% [markdown] id="sevenths-query"
-# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries. For "because" again, with the keys of its
-# sentence (a seventh divided by $\sqrt 4$ is a fourteenth):
-
-# %% id="sevenths-keys"
-query, key = QUERY[0], KEY[0]
-print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
-print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
-
-# %% [markdown] id="sevenths-query-notice"
-# A step against $dq$ moves the zero query to a positive multiple of $(4, -11, 3, 15)$. One step has taught "because" what to look for: tokens that
-# are alive and do not tell, above all "cat", since $4 \cdot 2 + 15 \cdot 2 = 38$ is the largest of its dot products.
+# So the gradient of a query is a sum of keys, and the gradient of a key is a sum of queries.
 
 # %% [markdown] id="key-turn"
 # **Your turn.** {turn}`gradient-of-all-keys`
@@ -234,9 +221,8 @@ def backward(query, key, value, d_output):
 # were equal, so all shapes fitted, and the gradients were wrong by more than their own size ([pull request
 # 14341](https://github.com/huggingface/diffusers/pull/14341)). So we test ours on inputs whose sizes all differ.
 #
-# We use **differences**, as in the first cell. `check_gradient` moves every entry a step up and a step down, and wants agreement to a
-# millionth of the largest. Its loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$, which is then the
-# gradient at the output. (Section {section}`deeper-step` finds planted mistakes.)
+# We use **differences**, as in the first cell. The loss is $\sum_{ia} dZ_{ia} Z_{ia}$ with a fixed random $dZ$. Then the gradient at the
+# output is this $dZ$.
 
 # %% id="check-all"
 from attn_course.lessons.gradients import tasks_checking as checking
@@ -247,9 +233,34 @@ if my_d_key is ...:
     my_d_key = checking.key_gradient
 
 rng = np.random.default_rng(3)
-arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]
+arrays = [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))]  # Q, K, V
 d_z = rng.normal(size=(3, 2))
-print(checking.check_gradient(backward, arrays, d_z))
+
+
+def loss():
+    return (d_z * forward(*arrays)[0]).sum()
+
+
+# %% [markdown] id="check-entries"
+# Each entry moves a step up and a step down. The rate at which the loss changes must be our gradient to within a millionth. (Section
+# {section}`deeper-step` finds planted mistakes in this way.)
+
+
+# %% id="check-entries-code"
+def agrees(array, gradient, step=1e-5):
+    for entry in np.ndindex(array.shape):
+        array[entry] += step
+        up = loss()
+        array[entry] -= 2 * step
+        rate = (up - loss()) / (2 * step)
+        array[entry] += step  # back to where it was
+        if abs(rate - gradient[entry]) > 1e-6:
+            return False
+    return True
+
+
+for name, array, found in zip("QKV", arrays, backward(*arrays, d_z), strict=True):
+    print(f"d{name} agrees with differences: {agrees(array, found)}")
 
 # %% [markdown] id="train"
 # ## Teach "it" whom it stands for
@@ -262,7 +273,8 @@ print(checking.check_gradient(backward, arrays, d_z))
 # word over: **the last word chooses the query of "it"**.
 
 # %% [markdown] id="train-words"
-# Words are written as numbers. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
+# Words are written as numbers. In each sentence an animal saw a thing. Attention does not see the order of its pairs, so "clock saw cat"
+# would be the same to it. All sentences with "cat" and "clock", or with "owl" and "lamp", are held out:
 
 # %% id="train-data"
 from itertools import product
@@ -277,26 +289,25 @@ for animal, thing, last in product(animals, things, lasts):
     meant = animal if last < 11 else thing
     part = held_out if (animal, thing) in never_together else read
     part.append((animal, saw, thing, last, meant))
-    part.append((thing, saw, animal, last, meant))
 
 # %% [markdown] id="train-loss"
-# **The model.** Each word gets a query and a key of its own, four random numbers each, and a value of 15 numbers, one for each word,
-# all 0 at first. "It" asks with the query of the last word. Out comes $z$, with a number for every word: the larger, the likelier that this word is
-# meant.
+# **The model.** Each word has a query and a key, of four random numbers each. It also has a value, with a number for each of the eight
+# nouns. All values are 0 at first. "It" asks with the query of the last word. So the output $z$ has a number for each noun: the larger, the
+# likelier that this noun is meant.
 #
-# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right word, $m$.
-# This is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities,
-# with 1 subtracted at the right word.
+# **The loss.** A softmax turns $z$ into probabilities, and the loss is minus the logarithm of the probability of the right noun, $m$. This
+# is $\mathrm{lse}(z) - z_m$, and the gradient of $\mathrm{lse}$ is the softmax, {eq}`lse-gradient`. So $dZ$ is the probabilities, with 1
+# subtracted at the right noun.
 #
-# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients (the step size is 1; 840 steps are
-# five for each sentence on average).
+# **A step** takes a random sentence, runs your `backward`, and subtracts the gradients. The step size is 1. There are 840 steps, ten for
+# each sentence on average.
 
 
 # %% id="train-code"
 def train(seed, steps=840):
     rng = np.random.default_rng(seed)
     queries, keys = 0.5 * rng.normal(size=(2, len(words), 4))
-    values, losses = np.zeros((len(words), len(words))), []
+    values, losses = np.zeros((len(words), 8)), []  # 8 nouns
     for *context, last, meant in rng.choice(read, size=steps):
         q, k, v = queries[[last]], keys[context], values[context]
         d_z = np.exp(forward(q, k, v)[0])
@@ -310,9 +321,9 @@ def train(seed, steps=840):
 
 
 # %% [markdown] id="train-bar"
-# How good must the model be to show that "it" uses the last word? A model that ignores this word must give one answer to the six sentences
-# that differ only there. Three of them mean the one noun and three the other. So it is right in at most half of them, which is 12 of the
-# 24 that are held out. **Predict** how many of the 24 ours gets right.
+# How good must the model be to show that "it" uses the last word? With each of the two pairs that are held out there are six sentences, one
+# for each last word. **Predict** how many of these twelve a model can get right at most if it ignores the last word. The cell prints how
+# many ours gets right.
 
 
 # %% id="train-run" tags=["predicted"]
@@ -333,7 +344,8 @@ for seed in range(3):
         print(f"{name:8s} {how_many(tables, part)} of {len(part)} right")
 
 # %% [markdown] id="train-answer" tags=["answer"]
-# It gets all 24 right, from each of the three starts.
+# A model that ignores the last word gives one answer to the six sentences of a pair. Three of them mean the animal and three the thing, so
+# it gets at most 6 of the 12 right. Ours gets all 12 right, from each of the three starts. So it does use the last word.
 
 # %% [markdown] id="train-map-question"
 # But "cat" and "clock" never stood together in what was read. How can attention know? Here are the scores that "it" gives to the other
@@ -342,25 +354,27 @@ for seed in range(3):
 # %% id="train-map"
 answer, scores = [*animals, *things, saw], []
 for steps in (0, 840):
-    (queries, keys, _), _ = train(0, steps=steps)
+    (queries, keys, values), _ = train(0, steps=steps)
     scores.append(queries[lasts] @ keys[answer].T / math.sqrt(4))
 figures.learned_scores([words[n] for n in lasts], [words[n] for n in answer], *scores)
 print("curious, with cat and with clock:", scores[1][1, [0, 4]].round(1))
+print("largest in the value of each noun:", values[:8].argmax(axis=1))
 
 # %% [markdown] id="train-notice"
-# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step
-# against the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys.
-# After training the value of each noun is largest at its own place. So whoever gets the weight is the answer, and the scores only choose.
+# Nobody told the keys which words are alive. At first all values are 0, so $dS = 0$ and only values learn. Once they differ, a step against
+# the gradient asks for a higher score where a value beats the mixture, and $dQ$ and $dK$ pass the request on to queries and keys. In the
+# end the value of each noun is largest at its own number, as the last line printed. So the noun that gets nearly all the weight is the
+# answer, and the scores only have to choose it.
 
 # %% [markdown] id="train-keys"
 # Each word has one key, whoever stands beside it. "Curious" met "cat" beside "stone", and "clock" beside "dog". It learned a high score for
-# the one and a low score for the other, so it can choose when the two meet: their scores are 4.0 and $-2.3$, and the cat gets more than
-# 500 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
+# the one and a low score for the other, so it can choose when the two meet: their scores are 3.6 and $-1.8$, and the cat gets more than
+# 200 times the weight of the clock. (These sentences follow a rule without an exception. In real language scores are harder to read.)
 
 # %% [markdown] id="limits"
 # **Limits.** A gradient is about small steps: even if a small rise of a score lowers the loss, a rise by 5 may raise it. And what gets no
-# weight gets no gradient. While every query gives a key weight 0, by a mask or by rounding, neither the key nor its value gets a gradient
-# from this attention.
+# weight gets no gradient. While every query gives a key the weight 0, by a mask or by rounding, neither the key nor its value learns
+# anything from this attention.
 
 # %% id="verify-lesson"
 verify_lesson("gradients")
@@ -385,13 +399,18 @@ verify_lesson("gradients")
 
 # %% [markdown] id="summary-next"
 # We asked how the loss reacts to each number, and what attention then learns to look at. A step against the gradient asks for higher
-# scores where a value beats the present mixture. All scores of a query share its $d_k$ numbers, so with more
-# keys than that they cannot all follow freely. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson {lesson}`self_attention` carries the gradients
-# on to the matrices that make queries, keys and values.
+# scores where a value beats the present mixture. Now come the [exercises](../work/ex_{lesson}`gradients`_gradients.ipynb). Lesson
+# {lesson}`self_attention` carries the gradients on to the matrices that make queries, keys and values.
 
 # %% [markdown] id="deeper-vanishes"
 # ## Deeper: when a score hardly moves
 #
+# First the gradient of a score, entry by entry. The score $s_{ij}$ moves $p_{il}$ at the rate $p_{il}\, ([l = j] - p_{ij})$,
+# {eq}`softmax-derivative`, where $[l = j]$ is 1 if $l = j$, and else 0. So by the three questions
+#
+# $$dS_{ij} = \sum_{l=1}^{T_k} dP_{il}\, p_{il}\, ([l = j] - p_{ij}) \label{score-gradient-over-row}$$
+
+# %% [markdown] id="deeper-bound"
 # By {eq}`score-gradient-against-mixture`, $dS_{ij}$ is zero if $p_{ij} = 0$ or if $dZ_i \cdot v_j = dZ_i \cdot z_i$. How small is it *near*
 # a weight of 0 or 1? The weights sum to 1, so $dP_{ij} - \delta_i = \sum_l p_{il}\, (dP_{ij} - dP_{il})$. The term with $l = j$ is 0, no
 # other difference is larger than the range of the row, and their weights sum to $1 - p_{ij}$. Hence
@@ -406,6 +425,22 @@ verify_lesson("gradients")
 from attn_course import alive
 
 alive("gradient-of-scores")
+
+# %% [markdown] id="one-step"
+# Here is a score that no step of its query can move. For "because" of section {section}`hook`, and with the keys of its sentence,
+# {eq}`query-and-key-gradients` gives the gradient of its query. (A seventh divided by $\sqrt 4$ is a fourteenth.)
+
+# %% id="sevenths-keys"
+from attn_course.sentence import KEY, QUERY, labelled
+
+query, key = QUERY[0], KEY[0]
+print(labelled(key, columns=("alive", "tells", "open", "alive - tells")))
+print("dq in fourteenths:", (14 * d_scores @ key / np.sqrt(4)).round(9))
+
+# %% [markdown] id="one-step-notice"
+# A step against $dq$ moves the zero query to a positive multiple of $(4, -11, 3, 15)$. Its dot product with the key of "cat" is
+# $4 \cdot 2 + 15 \cdot 2 = 38$, more than with any other key. So one step has taught "because" to look for "cat". The score of "because"
+# itself should rise, too. But its key is zero, so this score stays 0, whatever the query is.
 
 # %% [markdown] id="gains-predict"
 # Now four values with one feature, $-1, 0, 1, 2$, and weights .4, .3, .2, .1, so that $z = 0$. The loss wants the output larger: $dZ = -1$.
@@ -487,7 +522,9 @@ for name, tensor, found in zip("PSQKV", (p, s, q, k, v), ours, strict=True):
 # %% id="suspects"
 suspects = checking.suspects(seed=3)  # another seed draws others
 for name, suspect in zip("AB", suspects, strict=False):
-    print(f"{name}: {checking.check_gradient(suspect, arrays, d_z)}")
+    found = zip("QKV", arrays, suspect(*arrays, d_z), strict=True)
+    right = [f"d{which}" for which, array, each in found if agrees(array, each)]
+    print(f"{name}: right is", *right)
 
 # %% [markdown] id="check-predict"
 # **Predict** for A and for B which line may be the wrong one: that of $dV$, $dP$, $dS$, $dQ$ or $dK$. Name all that fit.

@@ -1,4 +1,4 @@
-"""The lesson on gradients checks backward passes by differences, and plants mistakes that its equations know by name."""
+"""The lesson on gradients plants mistakes that its equations know by name."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,6 @@ def drawn(seed: int) -> tuple[list[np.ndarray], np.ndarray]:
     return [rng.normal(size=shape) for shape in ((3, 4), (5, 4), (5, 2))], rng.normal(size=(3, 2))
 
 
-@pytest.mark.parametrize("size", [1.0, 1e-8])
-def test_a_right_backward_pass_agrees_with_differences_and_zeros_do_not_however_small_the_gradient(size):
-    arrays, d_output = drawn(0)
-    assert checking.check_gradient(attention_backward, arrays, size * d_output) == "dQ agrees, dK agrees, dV agrees"
-    nothing = checking.check_gradient(lambda *given: [np.zeros_like(array) for array in given[:3]], arrays, size * d_output)
-    assert nothing == "dQ differs, dK differs, dV differs"
-
-
 @pytest.mark.parametrize("mistake", checking.MISTAKES)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_planted_mistake_is_one_that_the_equation_rejects_and_spoils_what_comes_behind_its_line(mistake, seed):
@@ -35,9 +27,10 @@ def test_a_planted_mistake_is_one_that_the_equation_rejects_and_spoils_what_come
     suspect = checking.Suspect(mistake)
     label, spoilt = LINES[suspect.line]
     assert mistake in {wrong.name for wrong in REGISTRY.get_equation(label).wrongs}
-    wanted = ", ".join(f"{name} {'differs' if name in spoilt.split() else 'agrees'}" for name in ("dQ", "dK", "dV"))
-    assert checking.check_gradient(suspect, arrays, d_output) == wanted
-    sums_to_zero = np.allclose(suspect(*arrays, d_output)[1].sum(axis=0), 0.0)
+    found, right = suspect(*arrays, d_output), attention_backward(*arrays, d_output)
+    differ = [name for name, one, other in zip(("dQ", "dK", "dV"), found, right, strict=True) if not np.allclose(one, other)]
+    assert differ == spoilt.split()
+    sums_to_zero = np.allclose(found[1].sum(axis=0), 0.0)
     assert sums_to_zero == (suspect.line != "dS")
 
 

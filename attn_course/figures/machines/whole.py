@@ -34,7 +34,7 @@ GROUPS = {
     ),
     BACKWARDS: (
         ("query", "key", "value", "scores", "scale", "softmax", "weights", "output"),
-        "All arrows are turned round. The letters on them are matrices kept from the forward pass; the gradient is multiplied by each.",
+        "All arrows are turned round. The letters on them are the matrices kept from the forward pass that the gradient meets there.",
     ),
     "dictionary": (
         ("query", "key", "value", "weights", "output"),
@@ -145,9 +145,9 @@ WAY = (
 )
 
 BACK = (
-    "The way of the gradients: dZ (T by d_v) meets P and becomes dV (T by d_v), and meets V and becomes dP (T by T); dP goes back through "
-    "the softmax and becomes dS (T by T); divided by the root of d_k, it meets K and becomes dQ, and meets Q and becomes dK (both T by "
-    "d_k); from there dQ, dK and dV go on to W_Q, W_K, W_V and X."
+    "The way of the gradients: dZ (T by d_v) meets P and becomes dV (T by d_v), and meets V and becomes dP (T by T); dP meets P, "
+    "goes back through the softmax and becomes dS (T by T); divided by the root of d_k, it meets K and becomes dQ, and meets Q and becomes "
+    "dK (both T by d_k); from there dQ, dK and dV go on to W_Q, W_K, W_V and X."
 )
 
 
@@ -239,7 +239,7 @@ def _draw(drawing: Diagram, sizes: Mapping[str, int], lit: frozenset[str], *, tw
         drawing.text((area.right[0] + 8, area.y - 3), symbol, anchor="start", lit=on(part), symbol=True)
         beside, anchor = (area.left[0] - 8, "end") if two_inputs else (area.right[0] + 8, "start")
         drawing.text((beside, area.y + (20 if two_inputs else 17)), f"{rows} × {across}", anchor=anchor, lit=on(part), symbol=True)
-    arrow(before.bottom, weights.top, lit=on("weights"))
+    arrow(before.bottom, weights.top, lit=on("weights"), by="P", at=(566, 112))
     arrow(weights.bottom, output.top, lit=on("output"), by="V", at=(566, 223))
     arrow(made["value"].right, output.left, lit=on("output"), by="P", at=(400, 276))
     drawing.text((400, 318), "one of H heads", lit=on("heads"))

@@ -78,7 +78,7 @@ def learned_scores(asks: Sequence[str], answers: Sequence[str], before: ArrayLik
         f"{word}: {', '.join(name for name, score in zip(answers, row, strict=True) if score > 0)}"
         for word, row in zip(asks, maps[1], strict=True)
     )
-    title = "Each last word has learned high scores for the nouns that it can mean"
+    title = "Each last word has learned high scores for the nouns that it fits"
     alt = (
         f"Two heatmaps of scores; {', '.join(asks)} ask, in rows, and {', '.join(answers)} answer, in columns. Before training the scores "
         f"lie from {number(maps[0].min(), 1)} to {number(maps[0].max(), 1)}, after it from {number(maps[1].min(), 1)} to "

@@ -1,14 +1,13 @@
-"""Whether a backward pass is right, told by differences; and backward passes with one wrong line each, drawn to be found out."""
+"""Two lines of a backward pass, for a reader who left them open; and backward passes with one wrong line each, drawn to be found out."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from attn_course.reference import attention, softmax
+from attn_course.reference import softmax
 
 Gradients = Sequence[np.ndarray]  # (length, features) each
-Backward = Callable[..., Gradients]
 
 MISTAKES = {  # a known wrong form of an equation, by its name there: the gradient whose line it spoils, and what is told of it
     "the same for every value": ("dV", "every row is the sum of all rows"),
@@ -28,35 +27,6 @@ def score_gradient(weights: np.ndarray, output: np.ndarray, value: np.ndarray, d
 def key_gradient(d_scores: np.ndarray, query: np.ndarray) -> np.ndarray:
     """The gradient at all keys, Eq. query-and-key-gradients, likewise."""
     return d_scores.T @ query / math.sqrt(query.shape[1])
-
-
-def by_differences(arrays: Sequence[np.ndarray], d_output: np.ndarray, step: float = 1e-5) -> list[np.ndarray]:
-    """Central differences, by each entry of queries, keys and values, of a loss whose gradient at the output is `d_output`."""
-
-    def loss(place: int, moved: np.ndarray) -> float:
-        query, key, value = (moved if place == at else array for at, array in enumerate(arrays))
-        return float((d_output * attention(query, key, value)).sum())
-
-    gradients = []
-    for place, array in enumerate(arrays):
-        gradient = np.empty_like(array)
-        for entry in np.ndindex(array.shape):
-            up, down = array.copy(), array.copy()
-            up[entry] += step
-            down[entry] -= step
-            gradient[entry] = (loss(place, up) - loss(place, down)) / (2 * step)
-        gradients.append(gradient)
-    return gradients
-
-
-def check_gradient(backward: Backward, arrays: Sequence[np.ndarray], d_output: np.ndarray) -> str:
-    """Say of each gradient whether it agrees with differences, up to a millionth of its largest entry."""
-    said = []
-    for name, gradient, found in zip("QKV", backward(*arrays, d_output), by_differences(arrays, d_output), strict=True):
-        largest = max(np.abs(found).max(), np.abs(gradient).max())
-        agrees = np.abs(found - gradient).max() <= 1e-6 * largest
-        said.append(f"d{name} {'agrees' if agrees else 'differs'}")
-    return ", ".join(said)
 
 
 class Suspect:

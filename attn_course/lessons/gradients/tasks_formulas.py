@@ -226,9 +226,10 @@ my_derivation = asked_formula(
     "From the Jacobian to pairs of values",
     entry="my_derivation",
     asks=r"""
-        By {eq}`score-gradient-over-row`, $dS_{ij} = \sum_l dP_{il}\, p_{il} ([l = j] - p_{ij})$. In other words, key $j$ is compared with
-        each key $l$ of the row, and the pair counts with the weight of $l$. Show it in a list of lines of LaTeX, each equal to the one
-        before. The first and the last stand below; it takes three steps or more.
+        (From the Deeper section {section}`deeper-vanishes`.) By {eq}`score-gradient-over-row`,
+        $dS_{ij} = \sum_l dP_{il}\, p_{il} ([l = j] - p_{ij})$. In other words, key $j$ is compared with each key $l$ of the row, and the
+        pair counts with the weight of $l$. Show it in a list of lines of LaTeX, each equal to the one before. The first and the last stand
+        below; it takes three steps or more.
 
         You may use $dP_{il} = dZ_i \cdot v_l$, {eq}`gradient-of-weights`, and $z_i = \sum_l p_{il}\, v_l$, {eq}`output-of-a-query`. The
         weights of a row sum to 1. Let sums run over letters other than $i$ and $j$.

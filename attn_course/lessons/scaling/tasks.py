@@ -178,10 +178,10 @@ def my_expression(d_k, m_q, m_k, v_q, v_k):
     """,
 )
 def my_step_size(entries, eta):
-    r"""A layer divides its scores by $\sqrt{d_k}$ and learns $W_Q$ and $W_K$ by gradient descent with the step size $\eta$; the cell
-    below prints your $d_k$ as `entries`, and $\eta$. A twin does not divide. It shares the factor: it starts from $W_Q' =
-    d_k^{-1/4}\, W_Q$ and $W_K' = d_k^{-1/4}\, W_K$, so its first scores are the same. Which step size must it use, for both of its
-    matrices, so that its scores stay the same?
+    r"""(From the Deeper section {section}`measured`.) A layer divides its scores by $\sqrt{d_k}$ and learns $W_Q$ and $W_K$ by gradient
+    descent with the step size $\eta$; the cell below prints your $d_k$ as `entries`, and $\eta$. A twin does not divide. It shares the
+    factor: it starts from $W_Q' = d_k^{-1/4}\, W_Q$ and $W_K' = d_k^{-1/4}\, W_K$, so its first scores are the same. Which step size must
+    it use, for both of its matrices, so that its scores stay the same?
     """
     return eta / entries**0.5
 

@@ -25,7 +25,7 @@ DRAWN = [
     (partial(figures.divided_work, MAPS), ["head 1: the keys with the largest weight, query by query, are 2 and 0."]),
     (
         partial(figures.real_heads, [np.eye(2), [[1, 0], [1, 0]]], ["The", " cat"]),
-        ["head 3: the keys with the largest weight, query by query, are 0"],
+        ["layer 16, head 3: the keys with the largest weight, query by query, are 0"],
     ),
 ]
 REFUSED = [

@@ -10,9 +10,9 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places, and on each stands one of eight symbols, drawn at random. The input of a layer tells each position its place and its
-# symbol. Every position must name the symbol before it and the one after it, by a linear map of the layer's output. We train the layer twice, with
-# one head of width 32 and with two of width 16. Both have $4 \cdot 32^2 = 4096$ parameters.
+# A ring has eight places, and on each stands one of eight symbols, drawn at random. The input of a layer is, at each position, a vector for its
+# symbol plus one for its place. Every position must name the symbol before it and the one after it, by a linear map of the layer's output. We
+# train the layer twice, with one head of width 32 and with two of width 16. Both have $4 \cdot 32^2 = 4096$ parameters.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import trained
@@ -23,9 +23,8 @@ for n_heads in (1, 2):
     print(f"after {after:.1f}, both {both:.1f}")
 
 # %% [markdown] id="hook-notice"
-# The layer with two heads names both neighbours every time. The other one learns one neighbour perfectly. It names the other in about one case
-# of eight, which is as good as guessing. It has as many parameters, so what does it lack? The lit part of the machine is new in this lesson (its
-# $d_{\mathrm{model}}$ is our $d$):
+# Two heads name both neighbours every time. One head learns one neighbour perfectly, and names the other in about one case of eight, which is as
+# good as guessing. It has as many parameters, so what does it lack? The lit part of the machine is new here (its $d_{\mathrm{model}}$ is our $d$):
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -34,15 +33,15 @@ figures.machine()
 
 # %% [markdown] id="why"
 # Suppose that the single head always gives the weight $p$ to the place before and $r$ to the place after, whatever symbols stand there. The
-# linear map gives each symbol a number, and the symbol with the largest is the answer. We compare two symbols, $a$ and $b$. Call the number of
-# $b$ minus the number of $a$ the lead of $b$.
+# linear map gives each symbol a number, and the symbol with the largest is the answer. For two symbols $a$ and $b$, call the number of $b$ minus
+# that of $a$ the lead of $b$.
 #
-# Let $u_s$ be the lead of $b$ if a place with the symbol $s$ had all the weight. The output is a mixture of values, so the lead is the same
-# mixture of such leads. With $s$ before and $s'$ after it is
+# Let $u_s$ be what the symbol $s$ would add to this lead if it had all the weight. The output mixes the values by their weights, and the answers
+# are linear in it. So with $s$ before and $s'$ after, the lead of $b$ is
 #
 # $$p\, u_s + r\, u_{s'} + c$$
 #
-# where $c$ comes from the other places. We change only the two neighbours, so $c$ stays the same.
+# where $c$ comes from the places and from the other symbols, which we leave as they are.
 
 # %% [markdown] id="why-before"
 # Now ask "what is before me?" The lead must be positive if $b$ stands before, and negative if $a$ does, whatever stands after:
@@ -62,20 +61,19 @@ figures.machine()
 
 # %% [markdown] id="why-both"
 # So the place *before* needs the larger weight. The question "what is after me?" has numbers $u_s$ of its own, and by the same argument it needs
-# $r > p$. One row of weights cannot have both, however wide the head is, if the row ignores the symbols and the answers are linear in the
+# $r > p$. One row of weights cannot have both, however wide the head is, if it ignores the symbols and the answers are linear in the
 # output. Several heads have several rows.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
 # How does one layer get several rows? With $H$ heads of width $d_k$, queries and keys have $H d_k$ columns, and values have $H d_v$. A **head**
-# is a block of neighbouring columns of each. Column $c$ of $X W_Q$ is $X$ times column $c$ of $W_Q$, so a block of columns of the queries
-# comes from the same block of columns of the matrix:
+# is a block of neighbouring columns of each. Column $c$ of $X W_Q$ is $X$ times column $c$ of $W_Q$, so cutting the queries is the same as
+# giving each head a narrow matrix, as in the machine above:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \label{heads-are-column-blocks}$$
 #
-# So cutting the queries gives the same layer as a narrow matrix for each head, as the machine above has it. $X$ itself is not cut: every head
-# reads all of its features.
+# $X$ itself is not cut: every head reads all of its features.
 
 # %% [markdown] id="one-head"
 # On its block, a head is attention as before, with a map of weights $P_h$ of its own:
@@ -83,13 +81,10 @@ figures.machine()
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# The root is that of $d_k$, the width of one head, because its dot products have so many terms.
+# The dot products of one head have $d_k$ terms, so the root is that of $d_k$, the width of one head.
 
 # %% id="split-figure"
 figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
-
-# %% [markdown] id="attend-notice"
-# This is attention for one head. We use it in the whole lesson:
 
 # %% id="attend"
 import numpy as np
@@ -97,7 +92,7 @@ import numpy as np
 from attn_course import check, verify_lesson
 
 
-def attend(query, key, value):  # (q_len, d_k), (kv_len, d_k), (kv_len, d_v)
+def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
     scores = query @ key.T / np.sqrt(query.shape[-1])
     terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return terms / terms.sum(axis=-1, keepdims=True) @ value
@@ -144,9 +139,8 @@ check("heads-by-loop", my_heads)
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# Instead of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, because leading axes are separate problems
-# ({eq}`batched-attention`). Both lines below have the right shape, and both can be undone. We change position 3, the last of four.
-# **Predict** which heads notice it in each of the two.
+# Instead of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, as in {eq}`batched-attention`. Both lines below have the right
+# shape, and both can be undone. We change position 3, the last of four. **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
@@ -161,8 +155,8 @@ for name, cut in cuts.items():
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
 # Only the first line is right. `reshape` takes the numbers row by row, so the second line puts all of position 0 and a third of position 1
-# into its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A
-# test of shapes or of a round trip finds no mistake here, and a test that disturbs one position does.
+# into its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A test
+# of shapes does not find this mistake. Disturbing one position does.
 
 # %% [markdown] id="merge"
 # ## The heads add up
@@ -176,8 +170,8 @@ for name, cut in cuts.items():
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So "concatenate, then project" is a **sum over heads**. In our sentence, "sat" has $Z_1 = 1.6$ and $Z_2 = 2.4$. If the rows of $W_O$ are
-# $(1, 0)$ and $(1, 1)$, it gets $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$.
+# So "concatenate, then project" is a **sum over heads**. In our sentence "sat" has taken home 1.6 and 2.4. If the rows of $W_O$ are
+# $(1, 0)$ and $(1, 1)$, its output is $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$.
 #
 # Leave out one term, and you see what the layer does without that head.
 
@@ -205,10 +199,9 @@ record = HEADS.load()
 figures.divided_work(record.values("maps")[0])
 
 # %% [markdown] id="honest"
-# But mind what we have proved: it is about weights that ignore the symbols, and about a *linear* answer. In a Transformer a network follows, and
-# behind the single head a network learns to name both neighbours after all (section {section}`more`). It must first take the mixture apart,
-# while behind two heads a linear map is enough. And heads need no more parameters: with the usual $d_k = d_v = d / H$ each of the four matrices
-# has $d$ times $d$ entries, whatever $H$ is.
+# But mind what we have proved: it is about weights that ignore the symbols, and about *linear* answers. In a Transformer a network follows, and
+# behind a single head it can learn to take the mixture apart (section {section}`more`). Behind two heads a linear map is enough. And heads need
+# no more parameters: with the usual $d_k = d_v = d / H$ each of the four matrices has $d$ times $d$ entries, whatever $H$ is.
 
 # %% [markdown] id="cache"
 # ## Where heads do cost something: the cache
@@ -218,39 +211,25 @@ figures.divided_work(record.values("maps")[0])
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# where the right side is row $t$ with the causal mask. Old queries are not needed again. Old keys and values are needed, and they stay as they
-# are, because no later token has any influence on them. The model keeps them in a **cache**, and adds a row to each in every step. Section
-# {section}`counts` counts how much work this saves, and takes the time.
+# The right side is row $t$ with the mask. Old queries are not needed again. Old keys and values are, and no later token changes them. So the
+# model keeps them in a **cache**, and each step adds a row. Section {section}`counts` counts what this saves, and takes the time.
 
 # %% [markdown] id="groups"
-# The price is memory, and all of it is read in every step. Shazeer (2019) argued that this reading makes writing slow, and let all query heads
-# share one key head and one value head. **Grouped heads** are a compromise: there are $H_{kv}$ heads for keys and as many for values, and $g$
-# neighbouring query heads share one of each. With heads counted from 0, as in code:
+# The price is memory, and every step reads all of it. Shazeer (2019) argued that this makes writing slow, and let all query heads share one key
+# head and one value head. **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from
+# 0, as in code, and $H_{kv}$ key heads:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# Each query head keeps a map of its own, and the cache shrinks by the factor $g$.
-
-# %% [markdown] id="bytes-predict"
-# The language model SmolLM2 has 30 layers. In each, nine query heads of width 64 share three key heads and three value heads. **Predict** how
-# many bytes it keeps for one token, at 2 bytes a number, and how many it would keep if each query head had its own.
-
-# %% id="bytes-code" tags=["predicted"]
-for n_kv_heads in (3, 9):
-    kept = 2 * n_kv_heads * 64  # keys and values in one layer
-    print(f"{n_kv_heads} key heads: {30 * kept * 2:,} bytes a token")
-
-# %% [markdown] id="bytes-answer" tags=["answer"]
-# Each layer keeps $3 \cdot 64$ numbers for keys and as many for values, which is 384. In 30 layers, at 2 bytes, these are 23,040 bytes a token. With
-# nine key heads it would be three times as much. The number of query heads plays no part.
+# Each query head keeps a map of its own, and the cache shrinks by the factor $g$. In each layer of the language model SmolLM2, nine query heads
+# share three key heads.
 
 # %% [markdown] id="own"
 # ### A class to take home
 #
-# Here is all of it, heads, cache and groups, in plain NumPy. It is called with one token at a time, and needs no mask, because the cache
-# holds nothing later. Values are as wide as keys. (`turn` is for models that tell queries and keys their places by a rotation,
-# lesson {lesson}`self_attention`.)
+# Here is all of it, heads, cache and groups, in plain NumPy. It gets one token at a time, so it needs no mask. Values are as wide as keys.
+# (`turn` is for models that tell queries and keys their places by a rotation, lesson {lesson}`self_attention`.)
 
 
 # %% id="own-class"
@@ -272,7 +251,7 @@ class Heads:
 
 
 # %% [markdown] id="own-tests"
-# PyTorch's layer gets four tokens at once, with a causal mask. Our class gets the same matrices, and the tokens one by one:
+# PyTorch's layer gets four tokens at once, with a causal mask. Our class gets them one by one:
 
 # %% id="own-call"
 import torch
@@ -291,8 +270,8 @@ print("as PyTorch has it:", np.allclose(ours, expected))
 # %% [markdown] id="real"
 # ## Your class and a real model
 #
-# We give the class layer 11 of SmolLM2. Its input is what comes out of layer 10, normalised. If the model is on your machine, the cell compares
-# what the class returns with what the model's own heads add:
+# We give the class layer 11 of SmolLM2. If the model is on your machine, the cell compares what the class returns with what the model's own heads
+# add:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
@@ -319,28 +298,27 @@ if model.is_here:
     print("largest difference:", np.abs(ours - added).max())
 
 # %% [markdown] id="real-look"
-# It printed 0.000006 here, and the numbers that are added go up to 19. So your class is a layer of this model. These are the maps of two of the
-# model's heads (layers and heads are counted from 0):
+# It printed 0.000006 here, and the numbers that are added go up to 19. Now look at two of the model's heads (layers and heads are counted from 0):
 
 # %% id="real-maps"
 maps = model.maps(sentence)
 figures.real_heads([maps[11, 1], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 1 of layer 11 looks one token back, as a head did on our ring. In head 3 of layer 16 every query but the full stop gives more than half
-# of its weight to the first token.
+# The first looks one token back, as a head did on our ring. In the second, every query but the full stop gives more than half of its weight to the
+# first token.
 #
-# Looking one token back may help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
-# a note into the place of "sun": the word before me is "red". Then a later head, at the second "red", can look for the place with this note. It
-# finds "sun", which the model needs to continue.
+# Looking one token back can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
+# a note into the place of "sun": the word before me is "red". Then a later head, at the second "red", can look for this note. It finds "sun",
+# the next word.
 
 # %% [markdown] id="real-predict"
-# SmolLM2 does copy. It reads 50 random words, then the same words again. In the second round it predicts the next word right about three times
-# out of four, on average over six draws. In our sentence, four of its 270 heads give the token before more than 0.65 of their weight on average:
-# one in layer 16, one in layer 11, and one each in layers 1 and 2.
+# SmolLM2 does copy. It reads 50 random words, then the same again. In the second round it predicts the next word right about three times out of
+# four, on average over six draws. In our sentence, four of its 270 heads give the token before more than 0.65 of the weight on average: one in
+# layer 16, one in layer 11, and one each in layers 1 and 2.
 #
-# We silence the one in layer 16, the one in layer 11, and those of layers 1 and 2 together. For comparison we silence one other head in layer 16
-# with one in layer 11. **Predict** which of the first three break the copying.
+# We silence the one in layer 16, the one in layer 11, and those of layers 1 and 2 together. For comparison we silence two other heads, one
+# in layer 16 and one in layer 11. **Predict** which of the first three break the copying.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads import experiments_smollm2_copying as copying
@@ -353,9 +331,9 @@ for name, shares in rows.items():  # smallest and largest share in the six draws
     print(f"{name:30} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
-# model copies nearly as before, and so it does without the two of layers 1 and 2, although all four look one token back. Two other heads
-# (the mean of three choices) hardly matter either. The maps alone would not have told us which of the four the copying of these words needs.
+# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without the others the model copies
+# nearly as before, although all four look one token back. Two other heads (the mean of three choices) hardly matter either. The
+# maps alone would not have told us which of the four the copying of these words needs.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -424,10 +402,10 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # weights: with 0.6 and 0.4, say, the four mixtures of two symbols are four different vectors. We train that too, with a linear map to 128
 # numbers, of which the negative ones become 0:
 
-# %% id="accuracy-figure"
-names = ["one head", "one head, then a network", "two heads"]
-means = [record.values("accuracies", name).mean(axis=0) for name in names]
-figures.neighbours_named(dict(zip(names, means, strict=True)))
+# %% id="accuracy-code"
+for name in ("one head", "one head, then a network", "two heads"):
+    before, after, both = record.values("accuracies", name).mean(axis=0)
+    print(f"{name:24}: before {before:.2f}, after {after:.2f}, both {both:.2f}")
 
 # %% [markdown] id="bottleneck"
 # What a narrow head lacks is rank. It reads and writes through $d_v$ columns, and it scores with $d_k$ numbers. A product of matrices has at

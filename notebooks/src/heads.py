@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`heads` Multi-head attention: several weights for one position
 #
-# One head gives each position one row of weights. A layer of a language model has several heads, nine or a hundred. Usually each is so narrow
-# that together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
+# One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that together they
+# need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
 # **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 70 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).

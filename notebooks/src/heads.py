@@ -61,7 +61,7 @@ figures.machine()
 
 # %% [markdown] id="why-both"
 # So the place *before* needs the larger weight. The question "what is after me?" has numbers $u_s$ of its own, and by the same argument it needs
-# $r > p$. One row of weights cannot have both, however wide the head is, if it ignores the symbols and the answers are linear in the
+# $r > p$. One row of weights cannot have both, however wide the head is, if the row ignores the symbols and the answers are linear in the
 # output. Several heads have several rows.
 
 # %% [markdown] id="split"
@@ -215,15 +215,15 @@ figures.divided_work(record.values("maps")[0])
 # model keeps them in a **cache**, and each step adds a row. Section {section}`counts` counts what this saves, and takes the time.
 
 # %% [markdown] id="groups"
-# The price is memory, and every step reads all of it. Shazeer (2019) argued that this makes writing slow, and let all query heads share one key
-# head and one value head. **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from
+# The price is memory, and every step reads the whole cache. Shazeer (2019) argued that this makes writing slow, and let all query heads share one
+# key head and one value head. **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from
 # 0, as in code, and $H_{kv}$ key heads:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
 # Each query head keeps a map of its own, and the cache shrinks by the factor $g$. In each layer of the language model SmolLM2, nine query heads
-# share three key heads.
+# share three key heads, so query head 5 reads key head 1.
 
 # %% [markdown] id="own"
 # ### A class to take home
@@ -298,7 +298,7 @@ if model.is_here:
     print("largest difference:", np.abs(ours - added).max())
 
 # %% [markdown] id="real-look"
-# It printed 0.000006 here, and the numbers that are added go up to 19. Now look at two of the model's heads (layers and heads are counted from 0):
+# It printed 0.000006 here, and the numbers that are added go up to 19. Now look at two of the model's heads. Layers and heads are counted from 0:
 
 # %% id="real-maps"
 maps = model.maps(sentence)
@@ -331,9 +331,9 @@ for name, shares in rows.items():  # smallest and largest share in the six draws
     print(f"{name:30} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without the others the model copies
-# nearly as before, although all four look one token back. Two other heads (the mean of three choices) hardly matter either. The
-# maps alone would not have told us which of the four the copying of these words needs.
+# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without that of
+# layer 11 the model copies nearly as before, and so it does without those of layers 1 and 2, although all four look one token back. Two other
+# heads (the mean of three choices) hardly matter either. The maps alone would not have told us which of the four this copying needs.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -400,7 +400,7 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # %% [markdown] id="mixture"
 # A linear reader behind one head whose weights ignore the symbols cannot name both neighbours. A network can, if the head gives them different
 # weights: with 0.6 and 0.4, say, the four mixtures of two symbols are four different vectors. We train that too, with a linear map to 128
-# numbers, of which the negative ones become 0:
+# numbers, of which the negative ones become 0. These are the means of three trainings:
 
 # %% id="accuracy-code"
 for name in ("one head", "one head, then a network", "two heads"):

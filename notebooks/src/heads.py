@@ -1,8 +1,8 @@
 # %% [markdown] id="title"
 # # {lesson}`heads` Multi-head attention: several weights for one position
 #
-# One head gives each position one row of weights. The layers of language models have nine heads, or a hundred, and each is narrow, so that
-# together they need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
+# One head gives each position one row of weights. A layer of a language model has nine heads, or a hundred, usually so narrow that together they
+# need no more parameters than one wide head. **What can several narrow heads do that one wide head cannot?**
 #
 # **You need** lessons {lesson}`attention`, {lesson}`self_attention` and {lesson}`masking`. **Time:** 70 minutes, without *Deeper* sections
 # and the [exercises](../work/ex_{lesson}`heads`_heads.ipynb).
@@ -10,9 +10,9 @@
 # %% [markdown] id="hook"
 # ## Both neighbours
 #
-# A ring has eight places, and on each stands one of eight symbols, drawn at random. Every position must name the symbol before it and the one after it,
-# by a linear map of one layer's output. We train the layer twice, with one head of width 32 and with two of width 16. Both have
-# $4 \cdot 32^2 = 4096$ parameters.
+# A ring has eight places, and on each stands one of eight symbols, drawn at random. The input of a layer is, at each position, a vector for its
+# symbol plus one for its place. Every position must name the symbol before it and the one after it, by a linear map of the layer's output. We
+# train the layer twice, with one head of width 32 and with two of width 16. Both have $4 \cdot 32^2 = 4096$ parameters.
 
 # %% id="hook-code"
 from attn_course.experiments.ring import trained
@@ -23,8 +23,8 @@ for n_heads in (1, 2):
     print(f"after {after:.1f}, both {both:.1f}")
 
 # %% [markdown] id="hook-notice"
-# The layer with two heads names both neighbours every time. The other one learns one neighbour perfectly and guesses the other, which is
-# right once in eight times. It has as many parameters, so what does it lack? This is the part of the machine that we open:
+# Two heads name both neighbours every time. One head learns one neighbour perfectly, and names the other in about one case of eight, which is as
+# good as guessing. It has as many parameters, so what does it lack? The lit part of the machine is new here (its $d_{\mathrm{model}}$ is our $d$):
 
 # %% id="machine"
 from attn_course.lessons.heads import figures
@@ -32,14 +32,16 @@ from attn_course.lessons.heads import figures
 figures.machine()
 
 # %% [markdown] id="why"
-# Suppose that the weights of the single head depend on places only, with $p$ on the place before and $r$ on the place after. The linear map
-# gives each of the eight symbols a number, and the symbol with the largest is the answer. Take two symbols $a$ and $b$. Let $u_s$ be the number of answer $b$ minus that of answer $a$ when the
-# symbol $s$ has all the weight. A linear map turns a mixture of values into the same mixture of answers. So with $s$ before and $s'$ after,
-# answer $b$ leads answer $a$ by
+# Suppose that the single head always gives the weight $p$ to the place before and $r$ to the place after, whatever symbols stand there. The
+# linear map gives each symbol a number, and the symbol with the largest is the answer. For two symbols $a$ and $b$, call the number of $b$ minus
+# that of $a$ the lead of $b$.
+#
+# Let $u_s$ be what the symbol $s$ would add to this lead if it had all the weight. The output mixes the values by their weights, and the answers
+# are linear in it. So with $s$ before and $s'$ after, the lead of $b$ is
 #
 # $$p\, u_s + r\, u_{s'} + c$$
 #
-# where $c$ is what the other places add. They do not change in what follows.
+# where $c$ comes from the places and from the other symbols, which we leave as they are.
 
 # %% [markdown] id="why-before"
 # Now ask "what is before me?" The lead must be positive if $b$ stands before, and negative if $a$ does, whatever stands after:
@@ -58,20 +60,20 @@ figures.machine()
 # No weight is negative, so the first says $u_b > u_a$, and then the second says $p > r$.
 
 # %% [markdown] id="why-both"
-# So the place *before* needs the larger weight. By the same argument "what is after me?" needs $r > p$. One row of weights cannot have both,
-# however wide the head is, if the row ignores the symbols and the answers are linear in the output. Two heads have two rows, so one can look
-# back and the other ahead. We now build them.
+# So the place *before* needs the larger weight. The question "what is after me?" has numbers $u_s$ of its own, and by the same argument it needs
+# $r > p$. One row of weights cannot have both, however wide the head is, if the row ignores the symbols and the answers are linear in the
+# output. Several heads have several rows.
 
 # %% [markdown] id="split"
 # ## A head is a block of columns
 #
-# A layer with $H$ heads has $H d_k$ columns in its queries and keys and $H d_v$ in its values. A **head** is a block of neighbouring
-# columns of each. Column $c$ of $X W_Q$ is $X$ times column $c$ of $W_Q$, so a block of columns of the queries comes from the same block of
-# columns of the matrix:
+# How does one layer get several rows? With $H$ heads of width $d_k$, queries and keys have $H d_k$ columns, and values have $H d_v$. A **head**
+# is a block of neighbouring columns of each. Column $c$ of $X W_Q$ is $X$ times column $c$ of $W_Q$, so cutting the queries is the same as
+# giving each head a narrow matrix, as in the machine above:
 #
 # $$\mathrm{split}(X W_Q)_h = X\, W_Q^{(h)}, \qquad W_Q = \bigl[\, W_Q^{(1)} \cdots W_Q^{(H)} \,\bigr] \label{heads-are-column-blocks}$$
 #
-# So cutting the queries gives the same layer as a narrow matrix for each head. $X$ itself is not cut: every head reads all of its features.
+# $X$ itself is not cut: every head reads all of its features.
 
 # %% [markdown] id="one-head"
 # On its block, a head is attention as before, with a map of weights $P_h$ of its own:
@@ -79,18 +81,26 @@ figures.machine()
 # $$Z_h = P_h\, X W_V^{(h)}, \qquad
 #  P_h = \mathrm{softmax}\Bigl(\frac{X W_Q^{(h)} \bigl(X W_K^{(h)}\bigr)^\top}{\sqrt{d_k}}\Bigr) \key{attention-of-one-head}$$
 #
-# Here $d_k$ is the width of one head, because that is how many terms its dot products have.
+# The dot products of one head have $d_k$ terms, so the root is that of $d_k$, the width of one head.
 
 # %% id="split-figure"
+figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
+
+# %% id="attend"
 import numpy as np
 
 from attn_course import check, verify_lesson
 
-figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
+
+def attend(query, key, value):  # one head: (q_len, d_k), (kv_len, d_k or d_v)
+    scores = query @ key.T / np.sqrt(query.shape[-1])
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return terms / terms.sum(axis=-1, keepdims=True) @ value
+
 
 # %% [markdown] id="small-predict"
-# Now with numbers. In *the cat sat*, "sat" asks, with two heads of width 1, so that the root is 1. Its query is $\ln 8 \approx 2.08$ in both heads.
-# The keys and values have one column for each head:
+# In *the cat sat*, "sat" asks, with two heads of width 1, so that the root is 1. Its query is $\ln 8$ in both heads. Keys and values have one
+# column for each head:
 #
 # | | key | value |
 # |---|---|---|
@@ -99,26 +109,21 @@ figures.split_and_merge(tokens=4, n_heads=3, d_k=2, head=2)
 # | sat | $(0, 0)$ | $(0, 0)$ |
 #
 # In the first head the scores are $0$, $\ln 8$ and $0$, so the powers of $e$ are 1, 8 and 1, which sum to 10. "Cat" has eight tenths of the
-# weight, and "sat" takes home $\frac{8}{10} \cdot 2 = 1.6$. **Predict** what it takes home in the second head. And if the two columns are one
-# head of width 2, which of the two words gets more weight?
+# weight, and "sat" takes home $\frac{8}{10} \cdot 2 = 1.6$. **Predict** what it takes home in the second head.
 
 # %% id="small-code" tags=["predicted"]
-query = np.log([8, 8])  # of "sat"
+query = np.log([[8, 8]])  # of "sat"
 key = np.array([[0, 1], [1, 0], [0, 0]])  # the, cat, sat
 value = np.array([[0, 3], [2, 0], [0, 0]])
-for name, own in {"second head": [1], "one wide head": [0, 1]}.items():
-    powers = np.exp(key[:, own] @ query[own] / np.sqrt(len(own)))
-    weights = powers / powers.sum()
-    home = weights @ value[:, own]
-    print(f"{name}: weights {weights.round(2)}, takes home {home.round(2)}")
+for h in (0, 1):  # code counts heads from 0
+    home = attend(query[:, [h]], key[:, [h]], value[:, [h]])
+    print(f"head {h} takes home {home.item():.1f}")
 
 # %% [markdown] id="small-answer" tags=["answer"]
-# The second head gives "the" the weight 0.8, and takes home $0.8 \cdot 3 = 2.4$. The wide head adds up the products of both columns, so that
-# "the" and "cat" have the same score and 0.45 of the weight each. It takes home $(0.90, 1.35)$ in place of $(1.6, 2.4)$, a part of each.
+# The second head gives "the" the weight 0.8, so "sat" takes home $0.8 \cdot 3 = 2.4$. Each head has found another word.
 
 # %% [markdown] id="loop-turn"
-# **Your turn: a loop over heads.** {turn}`heads-by-loop` For attention itself, copy your
-# `my_batched_attention` from lesson {lesson}`attention`, or write its four lines again.
+# **Your turn: a loop over heads.** {turn}`heads-by-loop` For each head, call `attend`.
 
 # %% id="loop-turn-code" tags=["your-turn"]
 my_heads = ...  # your function
@@ -128,20 +133,14 @@ check("heads-by-loop", my_heads)
 # ```python
 # def my_heads(query, key, value, n_heads):
 #     blocks = (np.split(side, n_heads, axis=-1) for side in (query, key, value))
-#     outputs = []
-#     for q, k, v in zip(*blocks):
-#         terms = np.exp(q @ k.T / np.sqrt(q.shape[-1]))
-#         weights = terms / terms.sum(axis=-1, keepdims=True)
-#         outputs.append(weights @ v)
-#     return np.concatenate(outputs, axis=-1)
+#     return np.concatenate([attend(q, k, v) for q, k, v in zip(*blocks)], axis=-1)
 # ```
 
 # %% [markdown] id="reshape"
 # ### Spot the mistake: a reshape that comes back
 #
-# Instead of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, because leading axes are separate problems
-# ({eq}`batched-attention`). Both lines below have the right shape, and both can be undone. We change position 3, the last of four.
-# **Predict** which heads notice it in each of the two.
+# Instead of a loop we can make the heads a leading axis, $(T, H d_k) \to (H, T, d_k)$, as in {eq}`batched-attention`. Both lines below have the right
+# shape, and both can be undone. We change position 3, the last of four. **Predict** which heads notice it in each of the two.
 
 # %% id="reshape-code" tags=["predicted"]
 queries = np.random.default_rng(8).normal(size=(4, 6))  # T = 4, three heads of width 2
@@ -156,8 +155,8 @@ for name, cut in cuts.items():
 
 # %% [markdown] id="reshape-answer" tags=["answer"]
 # Only the first line is right. `reshape` takes the numbers row by row, so the second line puts all of position 0 and a third of position 1
-# into its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A
-# test of shapes or of a round trip finds no mistake here, and a test that disturbs one position does.
+# into its first "head", which then never sees position 3. Split the last axis first, and **then** move the axis of heads to the front. A test
+# of shapes does not find this mistake. Disturbing one position does.
 
 # %% [markdown] id="merge"
 # ## The heads add up
@@ -171,12 +170,12 @@ for name, cut in cuts.items():
 #
 # $$\bigl[\, Z_1 \cdots Z_H \,\bigr]\, W_O = \sum_{h=1}^{H} Z_h\, W_O^{(h)} \key{output-projection-sums-heads}$$
 #
-# So "concatenate, then project" is a **sum over heads**. Each head says with $P_h$ *from where* it
-# reads, and with $W_V^{(h)} W_O^{(h)}$ *what* it reads and into which directions it writes.
+# So "concatenate, then project" is a **sum over heads**. In our sentence "sat" has taken home 1.6 and 2.4. If the rows of $W_O$ are
+# $(1, 0)$ and $(1, 1)$, its output is $1.6 \cdot (1, 0) + 2.4 \cdot (1, 1) = (4.0, 2.4)$.
+#
+# Leave out one term, and you see what the layer does without that head.
 
 # %% [markdown] id="silence-turn"
-# Leave out one term of the sum, and you see what the layer does without that head.
-#
 # **Your turn: silence a head.** {turn}`layer-without-a-head`
 
 # %% id="silence-turn-code" tags=["your-turn"]
@@ -186,13 +185,12 @@ check("layer-without-a-head", my_layer_without)
 # %% [markdown] id="silence-ours" tags=["ours"]
 # ```python
 # def my_layer_without(heads, w_output, silent):
-#     rows = w_output.reshape(len(heads), heads.shape[-1], -1)
+#     rows = np.split(w_output, len(heads))  # blocks of d_v rows
 #     return sum(heads[h] @ rows[h] for h in range(len(heads)) if h != silent)
 # ```
 
 # %% [markdown] id="silent"
-# Back to the ring. Nobody told the two heads to divide the work. This is what two heads looked at in a longer
-# training, of 600 steps:
+# Back to the ring. Nobody told the two heads to divide the work. This is what they looked at after a longer training, of 600 steps:
 
 # %% id="maps-figure"
 from attn_course.lessons.heads.experiments import HEADS
@@ -201,160 +199,126 @@ record = HEADS.load()
 figures.divided_work(record.values("maps")[0])
 
 # %% [markdown] id="honest"
-# If one of the two is silenced, the layer keeps one answer and guesses the other (section {section}`more`). But mind what we have proved: it
-# is about weights that ignore the symbols, and about a *linear* answer. A network behind the single head names both neighbours after all, and
-# in a Transformer a network follows. And several heads need no more parameters: with the usual $d_k = d_v = d / H$ each of the four matrices
-# has $d$ times $d$ entries, whatever $H$ is.
+# But mind what we have proved: it is about weights that ignore the symbols, and about *linear* answers. In a Transformer a network follows, and
+# behind a single head it can learn to take the mixture apart (section {section}`more`). Behind two heads a linear map is enough. And heads need
+# no more parameters: with the usual $d_k = d_v = d / H$ each of the four matrices has $d$ times $d$ entries, whatever $H$ is.
 
 # %% [markdown] id="cache"
 # ## Where heads do cost something: the cache
 #
-# A causal model writes token $t$. Its query is new, but the keys and values of all tokens before were computed in earlier steps, and nothing
-# that comes later can change them. So a model keeps them in a **cache**, and each step appends one row:
+# A model that writes adds one token at a time. The causal mask hides all later keys from token $t$. So row $t$ of attention needs its own
+# query, and the keys and values of tokens $1$ to $t$:
 #
 # $$z_t = \mathrm{attention}(q_t,\, K_{1:t},\, V_{1:t}) = \mathrm{attention}(Q, K, V)_t \label{decoding-equals-full-pass}$$
 #
-# with the causal mask on the right. For 256 tokens in a layer with $d = 256$, computing everything anew in each step would take 137 times the
-# operations (section {section}`counts` counts them, and clocks the time).
-
-# %% [markdown] id="cache-price"
-# The price is memory. Every layer keeps one key and one value for each head and token: half a megabyte a token in a model with 32 layers of 32
-# heads of width 128, at 2 bytes a number. And every step reads all of it. Shazeer (2019) said that writing is often slow because all this has to be
-# read from memory, and let all query heads share one key head and one value head.
+# The right side is row $t$ with the mask. Old queries are not needed again. Old keys and values are, and no later token changes them. So the
+# model keeps them in a **cache**, and each step adds a row. Section {section}`counts` counts what this saves, and takes the time.
 
 # %% [markdown] id="groups"
-# **Grouped heads** are a compromise: there are $H_{kv}$ heads for keys and as many for values, and $g$ neighbouring query heads share one
-# of each. With heads counted from 0:
+# The price is memory, and every step reads the whole cache. Shazeer (2019) argued that this makes writing slow, and let all query heads share one
+# key head and one value head. **Grouped heads** are a compromise: $g$ neighbouring query heads share a key head and a value head. With heads counted from
+# 0, as in code, and $H_{kv}$ key heads:
 #
 # $$Z_h = \mathrm{attention}(Q_h,\, K_r,\, V_r), \qquad r = \Bigl\lfloor \frac{h}{g} \Bigr\rfloor, \quad g = \frac{H}{H_{kv}}
 # \key{grouped-query-attention}$$
 #
-# Each query head keeps a map of its own, and the cache shrinks by the factor $g$.
+# Each query head keeps a map of its own, and the cache shrinks by the factor $g$. In each layer of the language model SmolLM2, nine query heads
+# share three key heads, so query head 5 reads key head 1.
 
 # %% [markdown] id="own"
 # ### A class to take home
 #
-# Here is all of it: heads, cache and groups, in plain NumPy. First comes attention in all heads at once, for the last tokens of a text, none
-# of which sees a later one:
-
-# %% id="own-attend"
-import numpy as np
-
-
-def causal(q, keys, values):  # (H, new, d_k), (H, tokens, d_k), (H, tokens, d_v)
-    scores = q @ keys.swapaxes(1, 2) / np.sqrt(q.shape[-1])  # (H, new, tokens)
-    new, tokens = scores.shape[1:]
-    seen = np.tri(new, tokens, tokens - new) > 0  # row i: all old tokens, i + 1 new
-    scores = np.where(seen, scores, -np.inf)
-    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = terms / terms.sum(axis=-1, keepdims=True)
-    return weights, weights @ values
-
-
-# %% [markdown] id="own-layer"
-# Now the layer. It is called with new tokens only, one or many. Values are as wide as keys, and a new text needs a new object, because the
-# cache stays. (`turn` is for models that tell queries and keys their places by a rotation,
-# lesson {lesson}`self_attention`.)
+# Here is all of it, heads, cache and groups, in plain NumPy. It gets one token at a time, so it needs no mask. Values are as wide as keys.
+# (`turn` is for models that tell queries and keys their places by a rotation, lesson {lesson}`self_attention`.)
 
 
 # %% id="own-class"
 class Heads:
-    def __init__(self, w_query, w_key, w_value, w_output, d_k, turn=None):
+    def __init__(self, w_query, w_key, w_value, w_output, d_k, turn=lambda z, place: z):
         self.projections, self.w_output = (w_query, w_key, w_value), w_output
-        self.d_k, self.turn = d_k, turn or (lambda z, places: z)
-        n_kv_heads = w_key.shape[1] // d_k
-        self.cache = np.empty((2, n_kv_heads, 0, d_k))  # keys and values, no token yet
+        self.d_k, self.turn = d_k, turn
+        self.keys, self.values = [], []  # the cache: no token yet
 
-    def __call__(self, x):  # (new, d)
-        cut = [(x @ w).reshape(len(x), -1, self.d_k) for w in self.projections]
-        q, k, v = (each.swapaxes(0, 1) for each in cut)  # (H or H_kv, new, d_k)
-        places = self.cache.shape[2] + np.arange(len(x))
-        q, k = self.turn(q, places), self.turn(k, places)
-        self.cache = np.concatenate([self.cache, [k, v]], axis=2)
-        keys, values = np.repeat(self.cache, len(q) // len(k), 1)  # (H, tokens, d_k)
-        self.maps, z = causal(q, keys, values)  # (H, new, tokens), (H, new, d_k)
-        return z.swapaxes(0, 1).reshape(len(x), -1) @ self.w_output  # (new, d)
+    def __call__(self, x):  # the next token, (d,)
+        q, k, v = ((x @ w).reshape(-1, self.d_k) for w in self.projections)
+        place = len(self.keys)
+        self.keys.append(self.turn(k, place))  # (H_kv, d_k)
+        self.values.append(v)
+        q, g = self.turn(q, place), len(q) // len(k)
+        keys, values = np.array(self.keys), np.array(self.values)  # (t, H_kv, d_k)
+        z = [attend(q[[h]], keys[:, h // g], values[:, h // g]) for h in range(len(q))]
+        return np.hstack(z) @ self.w_output  # (1, d)
 
 
 # %% [markdown] id="own-tests"
-# Three tests: PyTorch's layer with the same matrices, the cache against one call for all tokens, and six query heads on two key heads against
-# a layer in which each of these stands three times.
+# PyTorch's layer gets four tokens at once, with a causal mask. Our class gets them one by one:
 
 # %% id="own-call"
 import torch
 
 options = {"bias": False, "batch_first": True, "dtype": torch.float64}
 theirs = torch.nn.MultiheadAttention(embed_dim=6, num_heads=3, **options)
-packed, last = (p.detach().numpy() for p in theirs.parameters())  # (18, 6), (6, 6)
-w_query, w_key, w_value = np.split(packed.T, 3, axis=1)
+packed, last = (p.detach().numpy().T for p in theirs.parameters())  # it computes x W^T
 x = np.random.default_rng(8).normal(size=(4, 6))
-whole = Heads(w_query, w_key, w_value, last.T, d_k=2)(x)
 hide = torch.ones(4, 4).triu(1) > 0  # in this module True means: hide
 expected = theirs(*[torch.from_numpy(x)] * 3, attn_mask=hide)[0].detach()
-print("as PyTorch has it:     ", np.allclose(whole, expected))
 
-writing = Heads(w_query, w_key, w_value, last.T, d_k=2)
-steps = [writing(x[[t]]) for t in range(4)]  # one token at a time
-print("token by token:        ", np.allclose(np.vstack(steps), whole))
-
-# %% id="own-groups"
-wide, out = np.hstack([w_query, w_key]), np.vstack([last.T, last])  # six query heads
-two = [w_key[:, :4], w_value[:, :4]]  # two key heads, two value heads
-six = [w[:, [0, 1] * 3 + [2, 3] * 3] for w in two]
-results = [Heads(wide, *pair, out, d_k=2)(x) for pair in (two, six)]
-print("two key heads for six: ", np.allclose(*results))
+layer = Heads(*np.split(packed, 3, axis=1), last, d_k=2)
+ours = np.vstack([layer(token) for token in x])
+print("as PyTorch has it:", np.allclose(ours, expected))
 
 # %% [markdown] id="real"
 # ## Your class and a real model
 #
-# SmolLM2 has 30 layers of nine query heads of width 64 on three key heads. We give the class its layer 16: four matrices and the model's
-# rotation. What goes in is what comes out of layer 15, normalised. If the model is on your machine, we compare the nine maps with the
-# model's own.
+# We give the class layer 11 of SmolLM2. If the model is on your machine, the cell compares what the class returns with what the model's own heads
+# add:
 
 # %% id="real-layer" tags=["live"]
 from attn_course import language_model
 from attn_course.modules import hooked
+from attn_course.reference import rope
 
 model, sentence = language_model(), "The cat sat because it was tired."
 
 
-def turn(z, places):  # each two neighbouring numbers are turned by an angle
-    pairs = z[..., ::2] + 1j * z[..., 1::2]
-    speeds = 100_000.0 ** (-np.arange(32) / 32)
-    return (pairs * np.exp(1j * np.outer(places, speeds))).view(float)
+def turn(z, place):  # the rotation that tells this model its places
+    return rope(z, np.full(len(z), place), theta=100_000.0, layout="interleaved")
 
 
 # %% id="real-compare" tags=["live"]
 if model.is_here:
-    seen, it = [], model.layer(16)
-    with hooked(model.network, {"blocks.15.stream": seen.append}):
-        maps = model.maps(sentence)[16]
-    x = seen[0].double().numpy()  # what comes out of layer 15
-    x *= it.gain / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)
-    mine = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
-    mine(x)
-    print("largest difference:", np.abs(mine.maps - maps).max())
+    it, seen = model.layer(11), []
+    places = ("blocks.10.stream", "blocks.11.attended")  # what goes in, what is added
+    with hooked(model.network, dict.fromkeys(places, seen.append)):
+        model.maps(sentence)  # runs the model
+    x, added = (each.double().numpy() for each in seen)  # (8, 576): eight tokens
+    x *= it.gain / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)  # normalised
+    layer = Heads(it.w_query, it.w_key, it.w_value, it.w_output, 64, turn)
+    ours = np.vstack([layer(token) for token in x])
+    print("largest difference:", np.abs(ours - added).max())
 
 # %% [markdown] id="real-look"
-# It printed 0.000002 here. Two of the nine maps, of head 0 and of head 3 (layers and heads are counted from 0), look like this:
+# It printed 0.000006 here, and the numbers that are added go up to 19. Now look at two of the model's heads. Layers and heads are counted from 0:
 
 # %% id="real-maps"
-maps = model.maps(sentence)[16]
-figures.real_heads(maps[[0, 3]], model.tokens(sentence))
+maps = model.maps(sentence)
+figures.real_heads([maps[11, 1], maps[16, 3]], model.tokens(sentence))
 
 # %% [markdown] id="real-copy"
-# Head 0 looks one token back, as a head did on our ring. In head 3 every query but the full stop gives more than half of its weight to the
-# first token. What is a head good for that looks one token back?
+# The first looks one token back, as a head did on our ring. In the second, every query but the full stop gives more than half of its weight to the
+# first token.
 #
-# It may help to copy. The model reads 50 random words, and then the same words again. In the second round it predicts the next word right
-# about three times out of four, on average over six draws. A head that looks one back can write a note into each position: which word came
-# before. A later head then looks for the position whose note names the present word, and reads the word that stands there.
+# Looking one token back can help to copy. Suppose a text has had "red sun" in it, and now comes to "red" again. A head that looks back can write
+# a note into the place of "sun": the word before me is "red". Then a later head, at the second "red", can look for this note. It finds "sun",
+# the next word.
 
 # %% [markdown] id="real-predict"
-# We found four heads that look one token back: head 0 of layer 16, head 1 of layer 11, and two in layers 1 and 2. We silence that of layer 16
-# alone, that of layer 11 alone, and the two of layers 1 and 2 together. For comparison we silence two other heads of layers 16 and 11 (the mean of three choices). The
-# cell prints the smallest and the largest share of right words in the six draws. **Predict**: does the copying need all four, any one of
-# them, or a certain one?
+# SmolLM2 does copy. It reads 50 random words, then the same again. In the second round it predicts the next word right about three times out of
+# four, on average over six draws. In our sentence, four of its 270 heads give the token before more than 0.65 of the weight on average: one in
+# layer 16, one in layer 11, and one each in layers 1 and 2.
+#
+# We silence the one in layer 16, the one in layer 11, and those of layers 1 and 2 together. For comparison we silence two other heads, one
+# in layer 16 and one in layer 11. **Predict** which of the first three break the copying.
 
 # %% id="real-copying" tags=["predicted"]
 from attn_course.lessons.heads import experiments_smollm2_copying as copying
@@ -363,13 +327,13 @@ measured, both = copying.COPYING.load(), "two that look one back"
 rows = {"as it is": measured.values("copied")}
 rows |= {name: measured.values("silenced", name) for name in copying.ALONE}
 rows["two others"] = measured.values("others of these layers", both, "mean")
-for name, shares in rows.items():
+for name, shares in rows.items():  # smallest and largest share in the six draws
     print(f"{name:30} {shares.min():.2f} to {shares.max():.2f} right")
 
 # %% [markdown] id="real-answer" tags=["answer"]
-# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without head 1 of layer 11 the
-# model copies nearly as before, and so it does without the two of layers 1 and 2, although all four look one token back. Two other heads
-# hardly matter either. The maps alone would not have told us which of the four the copying of these words needs.
+# Only one of the three breaks the copying: without head 0 of layer 16 at most an eighth is right in any draw. Without that of
+# layer 11 the model copies nearly as before, and so it does without those of layers 1 and 2, although all four look one token back. Two other
+# heads (the mean of three choices) hardly matter either. The maps alone would not have told us which of the four this copying needs.
 
 # %% id="verify-lesson"
 verify_lesson("heads")
@@ -389,12 +353,11 @@ verify_lesson("heads")
 #
 # - A head is a block of columns of queries, keys and values; cut the last axis first, then move the axis of heads.
 # - The layer adds up what its heads write, so a head is silenced by leaving out its term.
-# - The cache of a model that writes grows with the number of key heads, and groups of query heads share them.
+# - The cache grows with the number of key heads, and groups of query heads share them.
 # - A map does not say what a head is for: silence the head, with others for control.
 #
-# What can several narrow heads do that one wide head cannot? One head has one row of weights, and mixes all that it reads by this row. Several
-# heads read several things at once and keep them apart, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence
-# ask another.
+# What can several narrow heads do that one wide head cannot? One head mixes all that it reads by one row of weights. Several heads read several
+# things at once and keep them apart, with no more parameters. Next, lesson {lesson}`cross_attention` lets one sequence ask another.
 
 # %% [markdown] id="more"
 # ## Deeper: several rows against one
@@ -408,7 +371,8 @@ verify_lesson("heads")
 #
 # $$\sum_{h=1}^{H} Z_h\, W_O^{(h)} = \sum_{h=1}^{H} P_h\, X\, \bigl(W_V^{(h)} W_O^{(h)}\bigr) \label{sum-of-head-maps}$$
 #
-# Even the simplest case, multiples $c_h$ of one matrix, leaves the averages behind, because
+# Even the simplest case, multiples $c_h$ of one matrix, leaves the averages behind. Every row of $P_h$ sums to 1, which is
+# $P_h \mathbf{1} = \mathbf{1}$, so
 #
 # $$\Bigl(\sum_{h=1}^{H} c_h P_h\Bigr) \mathbf{1} = \Bigl(\sum_{h=1}^{H} c_h\Bigr) \mathbf{1} \label{signed-mixture-row-sums}$$
 #
@@ -436,15 +400,16 @@ for seed, silent in zip(record.seeds, record.values("without head"), strict=True
 # %% [markdown] id="mixture"
 # A linear reader behind one head whose weights ignore the symbols cannot name both neighbours. A network can, if the head gives them different
 # weights: with 0.6 and 0.4, say, the four mixtures of two symbols are four different vectors. We train that too, with a linear map to 128
-# numbers, of which the negative ones become 0:
+# numbers, of which the negative ones become 0. These are the means of three trainings:
 
-# %% id="accuracy-figure"
-names = ["one head", "one head, then a network", "two heads"]
-means = [record.values("accuracies", name).mean(axis=0) for name in names]
-figures.neighbours_named(dict(zip(names, means, strict=True)))
+# %% id="accuracy-code"
+for name in ("one head", "one head, then a network", "two heads"):
+    before, after, both = record.values("accuracies", name).mean(axis=0)
+    print(f"{name:24}: before {before:.2f}, after {after:.2f}, both {both:.2f}")
 
 # %% [markdown] id="bottleneck"
-# What a narrow head lacks is rank. It reads and writes through $d_v$ columns, and it scores with $d_k$ numbers, so
+# What a narrow head lacks is rank. It reads and writes through $d_v$ columns, and it scores with $d_k$ numbers. A product of matrices has at
+# most the rank of each factor, so
 #
 # $$\mathrm{rank}\bigl(W_V^{(h)} W_O^{(h)}\bigr) \le d_v, \qquad \mathrm{rank}\bigl(W_V\, W_O\bigr) \le \min(d,\, H d_v)
 # \label{value-output-rank-bound}$$
@@ -592,6 +557,18 @@ for alpha in (1.0, 5.0, 20.0):
     error = np.abs(by_heads - convolved)[1:-1].max()
     print(f"alpha = {alpha:4.1f}: largest error away from the ends {error:.8f}")
 
+# %% [markdown] id="shared-test"
+# Your class shares heads too. Six query heads on two key heads must give what a layer gives in which each of these stands three times, side by
+# side. (With the order 0 1 0 1 0 1 of the copies the last line would be False.)
+
+# %% id="own-groups"
+wide, out = rng.normal(size=(6, 12)), rng.normal(size=(12, 6))  # six query heads
+pair = rng.normal(size=(2, 6, 4))  # two key heads, two value heads of width 2
+copies = pair[..., [0, 1] * 3 + [2, 3] * 3]
+tokens = rng.normal(size=(4, 6))
+two, six = Heads(wide, *pair, out, d_k=2), Heads(wide, *copies, out, d_k=2)
+print(np.allclose([two(token) for token in tokens], [six(token) for token in tokens]))
+
 # %% [markdown] id="pooling"
 # A trained multi-head model can be given shared key heads. Which single matrix stands best for the $g$ key matrices of a group? The nearest one: set the
 # derivative of the squared distance by $W$ to zero, $\sum_h (W_K^{(h)} - W) = 0$:
@@ -616,7 +593,8 @@ for how in ("mean", "first", "random"):
 # in all three seeds, which is the order that Ainslie et al. report.
 
 # %% [markdown] id="break"
-# Three mistakes with heads hide in the twin beside this machine, one in each of the next three levels, and all shapes fit:
+# Last, a game. Beside this machine stands a twin with a mistake in its heads, and all shapes fit. Find the smallest input that shows the
+# mistake, and the lamp that proves it. The next two levels hold two more.
 
 # %% id="break-card"
 from attn_course.game.card import break_the_machine

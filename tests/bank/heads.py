@@ -6,22 +6,6 @@ my_split = lambda x, n_heads: torch.tensor(np.array(x)).unflatten(-1, (n_heads, 
 def my_split(x, n_heads):
     cut = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)
     return cut.swapaxes(1, 2) if cut.ndim > 3 else cut.swapaxes(0, 1)
-# %% split-heads | wrong | one head returned as it is, without a head axis
-def my_split(x, n_heads):
-    if n_heads == 1:
-        return x.copy()
-    return x.reshape(*x.shape[:-1], n_heads, -1).swapaxes(-2, -3)
-# %% split-heads | wrong | cuts the input itself by setting its shape
-def my_split(x, n_heads):
-    x.shape = x.shape[:-1] + (n_heads, x.shape[-1] // n_heads)
-    return x.swapaxes(-2, -3)
-# %% split-heads | wrong | needs a leading axis, two dimensions fail
-def my_split(x, n_heads):
-    batch, length, width = x.shape[-3], x.shape[-2], x.shape[-1]
-    return x.reshape(*x.shape[:-3], batch, length, n_heads, width // n_heads).swapaxes(-2, -3)
-# %% split-heads | wrong | squeezed, so axes of length 1 are lost
-def my_split(x, n_heads):
-    return np.squeeze(x.reshape(*x.shape[:-1], n_heads, -1).swapaxes(-2, -3))
 # %% split-heads | right | einsum with blocks of the identity matrix
 def my_split(x, n_heads):
     width = x.shape[-1]
@@ -215,15 +199,6 @@ def grouped_attention(query, key, value):
     p = np.exp(s - s.max(axis=-1, keepdims=True))
     z = np.einsum("rgqk,rkv->rgqv", p, value) / p.sum(axis=-1)[..., None]
     return z.reshape(n_heads, q_len, value.shape[2])
-# %% repair-torch-layer | wrong | weights turned in place by transposing the blocks of the input
-def torch_layer(x, stacked, n_heads):
-    length, d = x.shape
-    for i in range(4):
-        stacked[i * d:(i + 1) * d] = stacked[i * d:(i + 1) * d].T.copy()
-    w_q, w_k, w_v, w_o = np.split(stacked, 4)
-    q, k, v = ((x @ w).reshape(length, n_heads, -1).swapaxes(0, 1) for w in (w_q, w_k, w_v))
-    p = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(d // n_heads))
-    return (p / p.sum(axis=-1, keepdims=True) @ v).swapaxes(0, 1).reshape(length, d) @ w_o.T
 # %% repair-torch-layer | wrong | the module itself loaded with the weights
 import torch
 def torch_layer(x, stacked, n_heads):
@@ -312,45 +287,12 @@ def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
     p /= p.sum(1, keepdims=True)
     return np.einsum("ht,htc->hc", p, v).ravel() @ w_output, k_all, v_all
-# %% cached-decoding-step | wrong | returns the repeated cache, H heads of it
-def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    R, t, d_k = keys.shape
-    q = (x_new @ w_query).reshape(-1, d_k)
-    keys = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
-    values = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], 1)
-    keys, values = (np.repeat(a, len(q) // R, axis=0) for a in (keys, values))
-    p = np.exp(np.einsum("hc,htc->ht", q, keys) / np.sqrt(d_k))
-    p /= p.sum(1, keepdims=True)
-    return np.einsum("ht,htc->hc", p, values).ravel() @ w_output, keys, values
-# %% cached-decoding-step | wrong | output keeps an axis for the one position
-def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    R, t, d_k = keys.shape
-    q = (x_new[None] @ w_query).reshape(-1, 1, d_k)
-    k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
-    v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, -1)], 1)
-    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
-    p = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(d_k))
-    p /= p.sum(-1, keepdims=True)
-    return (p @ v).reshape(1, -1) @ w_output, k_all, v_all
 # %% cached-decoding-step | wrong | values cut with the width of the keys
 def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
     R, t, d_k = keys.shape
     q = (x_new @ w_query).reshape(-1, d_k)
     k_all = np.concatenate([keys, (x_new @ w_key).reshape(R, 1, d_k)], 1)
     v_all = np.concatenate([values, (x_new @ w_value).reshape(R, 1, d_k)], 1)
-    k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
-    p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
-    p /= p.sum(1, keepdims=True)
-    return np.einsum("ht,htc->hc", p, v).ravel() @ w_output, k_all, v_all
-# %% cached-decoding-step | wrong | last entry of the cache overwritten by the new one
-def my_step(x_new, keys, values, w_query, w_key, w_value, w_output):
-    R, t, d_k = keys.shape
-    q = (x_new @ w_query).reshape(-1, d_k)
-    k_new, v_new = (x_new @ w_key).reshape(R, d_k), (x_new @ w_value).reshape(R, -1)
-    k_all = np.concatenate([keys, k_new[:, None]], 1)
-    v_all = np.concatenate([values, v_new[:, None]], 1)
-    if t:
-        keys[:, -1], values[:, -1] = k_new, v_new
     k, v = (np.repeat(a, len(q) // R, axis=0) for a in (k_all, v_all))
     p = np.exp(np.einsum("hc,htc->ht", q, k) / np.sqrt(d_k))
     p /= p.sum(1, keepdims=True)

@@ -18,20 +18,15 @@ DRAWN = [
             "head 1: the keys with the largest weight, query by query, are 2 and 0.",
         ],
     ),
-    (
-        partial(figures.neighbours_named, {"one head": [0.25, 1.0, 0.25], "two heads": [1.0, 0.75, 0.75]}),
-        ["one head: 0.25, 1.00 and 0.25. two heads: 1.00, 0.75 and 0.75."],
-    ),
     (partial(figures.divided_work, MAPS), ["head 1: the keys with the largest weight, query by query, are 2 and 0."]),
     (
         partial(figures.real_heads, [np.eye(2), [[1, 0], [1, 0]]], ["The", " cat"]),
-        ["head 3: the keys with the largest weight, query by query, are 0"],
+        ["layer 16, head 3: the keys with the largest weight, query by query, are 0"],
     ),
 ]
 REFUSED = [
     (partial(HEAD_MAPS, 2 * MAPS), "maps must have rows that sum to 1"),
     (partial(HEAD_MAPS, MAPS, alt="too few"), "alt must be a text of at least 8 words"),
-    (partial(figures.neighbours_named, {}), "shares must hold at least one"),
     (partial(figures.divided_work, 2 * MAPS), "maps must have rows that sum to 1"),
 ]
 

@@ -42,12 +42,9 @@ def split_and_merge(tokens: int, n_heads: int, d_k: int, head: int) -> None:
         drawing.arrow(queries.right, attend.left, lit=lit)
         drawing.arrow(attend.right, outputs.left, lit=lit)
         drawing.arrow(outputs.right, *(() if straight else ((488, y), (488, middle))), merged.left, lit=lit)
-    first, last = (head - 1) * d_k, head * d_k - 1
+    first, last = (head - 1) * d_k + 1, head * d_k
     columns = (f"column {first}", f"columns {first} and {last}", f"columns {first} to {last}")[d_k - 1]
-    sentence = (
-        f"Head {head} of {n_heads} takes {columns} of Q (heads counted from 1, columns from 0), in every row, "
-        "and its output returns to the same place in Z."
-    )
+    sentence = f"Head {head} of {n_heads} takes {columns} of Q, in every row, and its output returns to the same place in Z."
     caption = f"{sentence} K and V are cut in the same way. Until W_O no head sees what another one does."
     alt = (
         f"The matrix Q, {tokens} by {n_heads * d_k}, is cut into {n_heads} blocks of columns. Each block goes with its own keys and values "

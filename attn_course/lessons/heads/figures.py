@@ -1,19 +1,16 @@
 """Figures of the lesson heads: how features are cut into heads, and what each head looks at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attn_course.figures import charts
 from attn_course.figures.base import picture
-from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, each_of_shape, name_cells
+from attn_course.figures.drawing import add_colour_bar, as_numbers, count_cells, draw_heatmap, name_cells
 from attn_course.figures.machines.heads import split_and_merge as split_and_merge
 from attn_course.figures.machines.heads import three_definitions as three_definitions
 from attn_course.figures.machines.whole import machine as show_machine
-from attn_course.figures.words import each_listed, listed, number
-
-ASKED = ("symbol before", "symbol after", "both")
+from attn_course.figures.words import listed, number
 
 
 def head_maps(
@@ -57,24 +54,6 @@ def head_maps(
         add_colour_bar(image, axes, "weight", fraction=0.04)
 
 
-def neighbours_named(shares: Mapping[str, ArrayLike]) -> None:
-    """Show how often each layer names the symbol before, the symbol after, and both.
-
-    `shares`, each (3,): shares named right, means of three seeds, by the name of the layer. Raises ValueError if a layer has not
-    three shares, or there is none.
-    """
-    named = each_of_shape("shares", shares, len(ASKED))
-    charts.bars(
-        ASKED,
-        named,
-        title="Two heads name both neighbours; one head needs a network behind it",
-        alt=f"Share named right, mean of three seeds, for the symbol before, the symbol after, and both. {each_listed(named)}",
-        x_label="",
-        y_label="share named right",
-        y_limits=(0.0, 1.18),
-    )
-
-
 def divided_work(maps: ArrayLike) -> None:
     """Show the weights that the heads have learned on the ring in one training.
 
@@ -89,15 +68,14 @@ def machine() -> None:
 
 
 def real_heads(maps: ArrayLike, tokens: Sequence[str]) -> None:
-    """Show the maps of head 0 and head 3 of layer 16 of the language model on a sentence.
+    """Show the maps of head 1 of layer 11 and head 3 of layer 16 of the language model on a sentence.
 
     `maps` (2, len, len): weights; rows sum to 1. `tokens` (len,): the pieces that the model reads.
     """
-    names = [token.strip() for token in tokens]
     head_maps(
         maps,
         annotate=False,
-        title="Layer 16: head 0 looks one token back, head 3 mostly at the first token",
-        heads=("head 0", "head 3"),
-        tokens=names,
+        title="One head looks one token back, another mostly at the first token",
+        heads=("layer 11, head 1", "layer 16, head 3"),
+        tokens=[token.strip() for token in tokens],
     )

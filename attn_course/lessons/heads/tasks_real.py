@@ -69,7 +69,7 @@ def _real(rng):
         The mean of `maps.diagonal(-1, -2, -1)` along its last axis is one number for each head.
     """,
     why="""
-        In SmolLM2's maps of this sentence the largest mean is 0.78, of head 0 in layer 16, and head 1 of layer 11 comes second with 0.73.
+        In SmolLM2's maps of this sentence the largest mean is 0.81, of head 0 in layer 16, and head 1 of layer 11 comes second with 0.77.
     """,
 )
 def my_looks_back(maps):

@@ -64,7 +64,7 @@ def my_heads(query, key, value, n_heads):
     r"""The outputs of all heads, side by side.
 
     Write `my_heads(query, key, value, n_heads)` for float64 arrays of the shapes $(T, H d_k)$, $(T, H d_k)$ and $(T, H d_v)$, in which the
-    $H$ heads stand side by side. It returns their outputs side by side, $(T, H d_v)$. No mask; scores are below 30 in size.
+    $H$ heads stand side by side. It returns their outputs side by side, $(T, H d_v)$. There is no mask.
     """
     outputs = []
     for q, k, v in zip(*(np.split(side, n_heads, axis=-1) for side in (query, key, value)), strict=True):

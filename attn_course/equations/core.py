@@ -22,7 +22,7 @@ from attn_course.equations.laws import Seen, complain_of_trivial, is_multiple, w
 from attn_course.equations.narrowed import complain_of_narrowed
 from attn_course.equations.opaque import complain_of_lost
 from attn_course.equations.same import complain_of_arrows, complain_of_same
-from attn_course.equations.special import complain_of_special, special_draws
+from attn_course.equations.special import Special, complain_of_special, special_draws
 from attn_course.equations.untested import complain_of_untested
 from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.equations.written import WrongForm, told
@@ -254,7 +254,10 @@ class Equation:
         known = self.make, self.sizes, self.label, self.registered or self.latex
         registered, tried = _registered(*known)
         draws, come = _smallest(self.draws()), functools.partial(_made, self.make, self.sizes)
-        special = functools.partial(special_draws, self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS)
+
+        def special() -> list[Special]:
+            return special_draws(self.make, self.sizes, self.label, registered.latex, self.may_be, DRAWS, frozenset(come()))
+
         if formula.tree == registered.tree:
             for said in self.beside:
                 formulas.judge_draws(self.read(said), itertools.chain(*self.draws()))
@@ -383,10 +386,14 @@ def _registered(make: Maker, sizes: str, label: str, latex: str) -> tuple[Formul
 
 @lru_cache(maxsize=512)
 def _moved(make: Maker, sizes: str, label: str, latex: str) -> list[saying.Trial]:
-    """Return what becomes of a registered formula with the numbers of each given in other places, or negated."""
+    """Return what becomes of a registered formula with the numbers of each given in other places, negated, or exchanged."""
     draws = _draws(make, sizes, label)
     formula, first = formulas.formula_of(latex, draws[0][0]), _smallest(draws)[0]
-    return [*saying.shuffled(formula, first), *saying.negated(formula, first, [*itertools.chain(*draws)])]
+    return [
+        *saying.shuffled(formula, first),
+        *saying.negated(formula, first, [*itertools.chain(*draws)]),
+        *saying.exchanged(formula, first),
+    ]
 
 
 @lru_cache(maxsize=512)

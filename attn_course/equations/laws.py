@@ -7,7 +7,6 @@ other laws only: one side of the registered formula stands on both of its sides.
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
@@ -94,12 +93,6 @@ def _other_sums(node: Node) -> Node:
     return _ours("?root", replace(node, children=tuple(map(_cube, node.children)))) if node.kind == "sum" else node
 
 
-def _other_totals(node: Node) -> Node:
-    if node.kind != "big" or node.value != r"\sum":
-        return node
-    return _ours("?root", replace(node, children=(node.children[0], _cube(node.children[1]))))
-
-
 def _other_numbers(node: Node) -> Node:
     if node.kind == "power":
         return replace(
@@ -115,14 +108,7 @@ def _other_products(node: Node) -> Node:
 
 
 def _other_inverses(node: Node) -> Node:
-    """Bend inverses, but for one that stands beside what it is the inverse of."""
-    if _is_inverse(node):
-        return _ours("?bent", node)
-    factors = list(node.children) if node.kind == "product" else []
-    for place, (one, other) in enumerate(itertools.pairwise(factors)):
-        if len(factors) > 2 and any(a == _ours("?bent", Node("power", (b, MINUS_ONE))) for a, b in ((one, other), (other, one))):
-            return replace(node, children=(*factors[:place], *factors[place + 2 :]))
-    return node
+    return _ours("?bent", node) if _is_inverse(node) else node
 
 
 def _other_quotients(node: Node) -> Node:
@@ -140,7 +126,6 @@ WORLDS: dict[str, Callable[[Node], Node]] = {  # those of which an equality is l
     "numbers": _other_numbers,
     "products": _other_products,
     "sums": _other_sums,
-    "totals": _other_totals,
     "quotients": _other_quotients,
 }
 

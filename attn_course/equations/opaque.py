@@ -18,6 +18,7 @@ from attn_course.formulas import Formula, FormulaError, Malformed, Node, sides, 
 from attn_course.formulas.evaluate import Evaluation
 from attn_course.formulas.givens import Given, aliases, as_given
 from attn_course.formulas.judge import chains
+from attn_course.formulas.relations import ORDERS
 from attn_course.formulas.tree import relations
 
 UNKNOWN = r"\Lambda^{?}"  # a name that no formula has
@@ -30,7 +31,7 @@ Givens = Mapping[str, Any]
 def complain_of_lost(formula: Formula, registered: Formula, draw: Givens) -> None:
     """Complain of a form that holds with other numbers in the place of a side, or of a part of a side, where the registered one falls."""
     bare, bared = (one.tree.map(_without_softmax) for one in (formula, registered))
-    changed = bare != formula.tree and bared != registered.tree
+    changed = bare != formula.tree and bared != registered.tree and not any(node.value in ORDERS for node in registered.tree.walk())
     if changed and _held(registered, bared, draw) is False and _held(formula, bare, draw):
         raise Malformed("this holds without the softmax too: it says nothing of it", formula.tree.place, formula.latex)
     whole = {side for side, first in _ends(registered) if first or side.kind in ("name", "entry")}  # others may be written in other ways

@@ -180,6 +180,18 @@ def shuffled(formula: Formula, draw: Givens) -> list[Trial]:
     return [Trial(name, givens, fallen(formula, givens)) for name, givens in moved]
 
 
+def exchanged(formula: Formula, draw: Givens) -> list[Trial]:
+    """Try a formula with the numbers exchanged of two givens that it says outright: their sum and their product do not see it."""
+    ends = {side.value for chain, _ in relations(formula.tree) for side in chain.children[::2] if side.kind == "name"}
+    given = {name: one for name in sorted(ends & draw.keys()) if isinstance(one := as_given(draw[name]), Given) and one.form != "opaque"}
+    found = []
+    for (name, one), (other, two) in itertools.combinations(given.items(), 2):
+        if one.form == two.form and np.shape(one.raw) == np.shape(two.raw):
+            moved = {**dict.fromkeys(aliases(name, draw), two), **dict.fromkeys(aliases(other, draw), one)}
+            found.append(Trial(name, {**draw, **moved}, fallen(formula, {**draw, **moved})))
+    return found
+
+
 def negated(formula: Formula, draw: Givens, draws: Sequence[Givens]) -> list[Trial]:
     """Try a formula with each of its givens negated, unless it is positive in all draws: a square or an absolute value does not see it."""
     found = []

@@ -114,8 +114,13 @@ def other_sizes(sizes: str, seed: int, large: bool) -> Iterator[dict[str, int]]:
 
 
 @lru_cache(maxsize=512)
-def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, may_be: str, draws: int) -> list[Special]:
-    """Return the special draws on which a registered formula holds; raises Malformed where it does not for what its givens `may_be`."""
+def special_draws(
+    make: Callable[..., Any], sizes: str, label: str, latex: str, may_be: str, draws: int, come: frozenset[str] = frozenset()
+) -> list[Special]:
+    """Return the special draws on which a registered formula holds; raises Malformed where it does not for what its givens `may_be`.
+
+    `come`: the names of what comes from other givens, and so is not 0 by itself.
+    """
     wanted = [kind.strip() for kind in may_be.split(",") if kind.strip()]
     if strange := [kind for kind in wanted if kind not in KINDS]:
         raise formulas.Malformed(f"may_be wants some of {', '.join(KINDS)}; got {strange[0]!r}", (0, 1), latex)
@@ -142,7 +147,7 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
     for name, thing in givens.items():
         given = as_given(thing)
         if isinstance(given, Given) and given.form in ("scalar", "matrix", *FLAT) and np.asarray(given.raw).dtype.kind == "f":
-            for said, raw in _zeroed(name, given):
+            for said, raw in _zeroed(name, given, name in come):
                 other = {**givens, **dict.fromkeys(aliases(name, givens), replace(given, raw=raw))}
                 holds, finite = _judged(other, latex)
                 if holds:
@@ -150,10 +155,10 @@ def special_draws(make: Callable[..., Any], sizes: str, label: str, latex: str, 
     return found
 
 
-def _zeroed(name: str, given: Given) -> Iterator[tuple[str, np.ndarray]]:
+def _zeroed(name: str, given: Given, comes: bool) -> Iterator[tuple[str, np.ndarray]]:
     """Yield zeros for a number or a vector, and, where it is positive, it with the first of each row 0; weights still sum to 1."""
     raw = np.asarray(given.raw)
-    if given.form != "matrix":
+    if given.form != "matrix" and not comes:
         yield name, np.zeros(raw.shape)
     if raw.ndim and raw.shape[-1] > 1 and (raw > 0).all():
         other = np.where(np.arange(raw.shape[-1]) > 0, raw, 0.0)

@@ -173,6 +173,11 @@ def complain_of_larger(formula: Formula, registered: Formula, draws: Sequence[Ma
             if (both and both[0] not in known.ends) or len({low.shape, high.shape, least.shape, most.shape}) > 1:
                 continue  # -b \le a \le b says |a| \le b
             counts = np.broadcast_to(one.counts & known.counts, low.shape)
+            for also in some:  # a \le b, a \le c say together a \le \min(b, c)
+                (also_low, also_high), also_ends = _upwards(also, whole)
+                if also.fulfilled.shape == one.fulfilled.shape and np.all(also.counts | ~counts):
+                    high = np.minimum(high, also_high) if also_ends[0] == ends[0] else high
+                    low = np.maximum(low, also_low) if also_ends[1] == ends[1] else low
             gap = SLACK * np.maximum(np.abs(low), np.abs(high))
             larger = ends[0] == known_ends[0] and np.any(counts & (high > most + gap))
             if larger or (ends[1] == known_ends[1] and np.any(counts & (low < least - gap))):

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,8 @@ from attn_course.formulas.values import FLAT, Value, gathered, oriented
 TOGETHER = 96  # values of a given in one evaluation
 ALONE = ("derivative", "nabla", "at", "integral")  # what changes givens itself is evaluated for one value at a time
 SECOND_STEP, SECOND_DIFFERENCES = 2.0**-8, 1e-9  # a derivative of a derivative
+SAME, NEAR, ROUND = 1e-9, 1e-6, 1e-4  # in what a square may differ from one; how near the least value is found, and looked around
+MOST_MOVES = 300  # along all axes, to a least value
 
 
 def partial(evaluation: Scope, node: Node) -> Value:
@@ -196,7 +198,7 @@ def limit(evaluation: Scope, domain: Node, body: Node) -> Value:
 
 
 def minimiser(evaluation: Scope, variable: Node, body: Node) -> Value:
-    """Return where an expression is least: Newton's steps by differences, exact for squares."""
+    """Return where an expression is least: one of Newton's steps by differences, exact for squares, else ever smaller steps."""
     given = evaluation.array(variable.value)
     start = np.array(given.raw, dtype=float)
 
@@ -209,12 +211,37 @@ def minimiser(evaluation: Scope, variable: Node, body: Node) -> Value:
     unit = np.eye(start.size)
     here = cost(0 * unit[0])
     forth, back = (np.array([cost(sign * one) for one in unit]) for sign in (1, -1))
-    curvature = np.diag(forth + back - 2 * here)
+    slope, curvature = (forth - back) / 2, np.diag(forth + back - 2 * here)
     for i, j in itertools.combinations(range(start.size), 2):
         curvature[i, j] = curvature[j, i] = cost(unit[i], unit[j]) - forth[i] - forth[j] + here
-    step = -np.linalg.lstsq(curvature, (forth - back) / 2, rcond=None)[0]
-    least = cost(step)
-    if any(cost(step, sign * one / 8) < least for one in unit for sign in (-1, 1)):
-        raise Malformed("the least value is not found: the expression is no square", body.place)
-    evaluation.notes.noise = max(evaluation.notes.noise, DIFFERENCES)
+    if not np.isfinite(curvature).all():
+        slope, curvature = 0 * slope, 0 * unit
+    step = -np.linalg.lstsq(curvature, slope, rcond=None)[0]
+    least, size = cost(step), float(np.nanmax(np.abs([here, *forth, *back])))
+    is_square = abs(least - here - slope @ step / 2) <= SAME * size and np.linalg.eigvalsh(curvature)[0] >= -SAME * size
+    if is_square and np.abs(curvature @ step + slope).max() <= SAME * size:
+        evaluation.notes.noise = max(evaluation.notes.noise, DIFFERENCES)
+    else:
+        step = _descended(cost, step if least < here else 0 * step, size)
+        if step is None:
+            raise Malformed("the least value is not found", body.place)
+        evaluation.notes.slack = max(evaluation.notes.slack, NEAR)
     return replace(given, raw=start + step.reshape(start.shape)).value(evaluation.axes)
+
+
+def _descended(cost: Callable[..., float], place: np.ndarray, size: float) -> np.ndarray | None:
+    """Go down along the axes, with ever smaller steps; return None if it does not end where every way leads up."""
+    least, width = cost(place), 1.0
+    for _ in range(MOST_MOVES):
+        before = least
+        for way in (sign * one for one in np.eye(place.size) for sign in (1, -1)):
+            if (other := cost(place, width * way)) < least:
+                place, least = place + width * way, other
+        if least < before:
+            continue
+        width /= 2
+        if width < 2.0**-30:
+            ways = np.random.default_rng(0).normal(size=(4 * place.size, place.size))
+            rises = [cost(place, ROUND * sign * way / np.linalg.norm(way)) - least for way in ways for sign in (1, -1)]
+            return place if min(rises) > 1e-12 * size else None
+    return None

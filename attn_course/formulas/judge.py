@@ -149,7 +149,8 @@ def _judged(evaluation: Evaluation, refute: bool) -> list[Judged]:
                     wrong = counts & ~compared.fulfilled
                     if refute and wrong.any():
                         raise _refuted(here, relation.value, compared, wrong, chain, place)
-                    printed = not all(has_symbols(formula, end) for end in ends)
+                    alike = {sign.value for sign in chain.children[1::2]} == {"="}  # a = b = 1 says a = 1
+                    printed = not all(has_symbols(formula, end) for end in (chain.children[::2] if alike else ends))
                     sides = (compared.left, compared.right, counts, compared.fulfilled, compared.equal)
                     found.append(Judged(relation.value, *sides, printed, ends))
     except Malformed as error:

@@ -11,7 +11,7 @@ from attn_course.equations import saying
 from attn_course.equations.core import Registry
 from attn_course.equations.errors import Malformed, Refuted
 from attn_course.equations.special import bent, complain_of_special, special_draws
-from attn_course.equations.weaker import complain_of_weaker
+from attn_course.equations.weaker import complain_of_larger, complain_of_weaker
 from attn_course.formulas import Malformed as MalformedFormula
 from attn_course.formulas import Refuted as RefutedFormula
 from attn_course.formulas import column, derivative, of, rows, vector
@@ -191,6 +191,19 @@ def test_a_bound_of_the_least_is_weaker_and_one_of_the_largest_is_not(toy: Regis
     for weaker, said in ((r"\min_i x_i \le b", "least"), (r"b - 1 < \max_i x_i \le b", "largest")):
         with pytest.raises(MalformedFormula, match=f"of the {said} only"):
             complain_of_weaker(equation.read(weaker), equation.read(), draws)
+
+
+def test_several_bounds_of_one_thing_are_judged_together(toy: Registry):
+    def between(rng):
+        a, b = rng.normal(size=2)
+        return {"a": a, "b": b, "c": max(a, b), "u": max(a, b) + rng.uniform(), "v": max(a, b) + rng.uniform()}
+
+    equation = toy.add("first", r"\max(a, b) \le c \le \min(u, v)", between, serves="A1")
+    draws, clauses = [*itertools.chain(*equation.draws())], [r"a \le c", r"b \le c", r"c \le u", r"v \ge c"]
+    complain_of_larger(equation.read(r", \qquad ".join(clauses)), equation.read(), draws)
+    for left in itertools.combinations(clauses, 3):
+        with pytest.raises(MalformedFormula, match="has a closer bound"):
+            complain_of_larger(equation.read(r", \qquad ".join(left)), equation.read(), draws)
 
 
 def test_another_wording_may_use_what_the_text_says_beside_it(toy: Registry):

@@ -116,7 +116,12 @@ def test_what_is_differentiated_depends_on_the_given_also_through_a_definition()
         check(r"\frac{\partial y}{\partial x_1} = 0", x=X, y=2.0)
 
 
-def test_the_least_value_of_what_is_no_square_is_not_found():
-    check(r"\arg\min_w \sum_i (w_i - x_i)^2 = x", x=X, w=np.ones(3))
-    with pytest.raises(Malformed, match="the least value is not found: the expression is no square"):
-        check(r"\arg\min_w \sum_i (w_i - x_i)^4 = x", x=X, w=np.ones(3))
+def test_the_least_value_is_found_of_squares_and_of_what_is_none_also_at_a_kink():
+    for body in (r"\sum_i (w_i - x_i)^2", r"\sum_i \cosh(w_i - x_i)", r"\sum_i |w_i - x_i|", r"(\|w - x\| + \|w + x\| / 2)"):
+        check(rf"\arg\min_w {body} = x", x=X, w=np.ones(3))
+    check(r"\arg\min_w (w - \ln w) = x", x=1.0, w=0.3)  # a step of 1 leads to where it has no value
+    with pytest.raises(Refuted):
+        check(r"\arg\min_w (\|w - x\| / 2 + \|w + x\|) = x", x=X, w=np.ones(3))
+    for body in (r"(1 - \sum_i (w_i - x_i)^2)", r"\sum_i w_i", "(w_1 + w_2 - 3)^4"):
+        with pytest.raises(Malformed, match="the least value is not found"):
+            check(rf"\arg\min_w {body} = x", x=X, w=np.ones(3))

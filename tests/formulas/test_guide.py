@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attn_course import formulas
+from attn_course.equations import Equation, EquationError, get_equation
 from attn_course.formulas import Malformed, Refuted, formula_of, judge
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "formulas.md"
@@ -16,8 +17,8 @@ KNOWN = {name: getattr(np, name) for name in NUMPY.split()} | {"inv": np.linalg.
 KNOWN |= {name: getattr(formulas, name) for name in formulas.__all__}
 
 
-def examples() -> Iterator[tuple[str, dict, str, str, str]]:
-    """The section, the givens, what is said of the formula, the formula, and words of the message."""
+def examples() -> Iterator[tuple[str, dict | Equation, str, str, str]]:
+    """The section, the givens, or the equation, what is said of the formula, the formula, and words of the message."""
     for section in GUIDE.read_text(encoding="utf-8").split("\n## "):
         for block in re.findall(r"```formulas\n(.*?)```", section, flags=re.DOTALL):
             rng = np.random.default_rng(3)
@@ -27,16 +28,23 @@ def examples() -> Iterator[tuple[str, dict, str, str, str]]:
                     exec(line.removeprefix("let "), KNOWN | drawn, drawn)
                 elif found := re.match(r"(holds|refuted|malformed) +(.*?)(?: {4,}(.*))?$", line):
                     yield section.splitlines()[0], givens, *found.groups(default="")
+                elif line.startswith("equation "):
+                    _, label, latex = line.split(maxsplit=2)
+                    givens = get_equation(label)
+                    givens.check(latex)
                 else:
                     told = (part.partition(" = ")[::2] for part in line.split(" ; "))
                     givens = {name.strip(): eval(value, KNOWN | drawn) for name, value in told}
 
 
-def judged(latex: str, givens: dict) -> tuple[str, str]:
-    """What becomes of a formula; of the givens it takes those that it names."""
+def judged(latex: str, givens: dict | Equation) -> tuple[str, str]:
+    """What becomes of a formula, or of another wording of an equation; of the givens it takes those that it names."""
     try:
+        if isinstance(givens, Equation):
+            givens.check(latex)
+            return "holds", ""
         judge(formula_of(latex, givens), givens)
-    except (Malformed, Refuted) as error:
+    except (Malformed, Refuted, EquationError) as error:
         if unused := re.match(r"(\S+) is given and nowhere used\n", str(error)):
             return judged(latex, {name: given for name, given in givens.items() if name != unused[1]})
         return type(error).__name__.lower(), str(error)

@@ -147,7 +147,7 @@ def _(rng, H_kv, d_k, d_v, G, N, w, draw):
         one cache for all: the largest window decides:
             G\, T + N\, \min(T,\, w + 1) -> (G + N)\, T
     """
-    dtype, T, kept = (np.float16, np.float32, np.float64)[draw], (w + 5, w - 1, 2 * w + 3)[draw], 0
+    dtype, T, kept = (np.float16, np.float32, np.float64)[draw], (w + 5, w - w % 2, 2 * w + 3)[draw], 0
     new = np.ones((H_kv, T, d_k), dtype), np.ones((H_kv, T, d_v), dtype)
     for _ in range(G):
         kept += sum(part.nbytes for part in KeyValueCache().append(*new))

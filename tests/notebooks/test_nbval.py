@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,7 @@ from attn_course.authoring.nbval import run_nbval
 from .chapters import EXECUTED, ROOT
 
 
-@pytest.fixture(autouse=True)
-def quick_start(warm_python, monkeypatch):
-    """Nbval and its kernels start with their libraries imported; the builder's, which made the outputs, did not."""
-    monkeypatch.setattr(sys, "executable", warm_python)
+pytestmark = pytest.mark.usefixtures("quick_start")  # the builder's kernels, which made the outputs, start cold
 
 
 @pytest.mark.parametrize("stem", sorted({Path(name).stem for name in EXECUTED}))

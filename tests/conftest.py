@@ -90,6 +90,12 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield command
 
 
+@pytest.fixture
+def quick_start(warm_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What starts Python, nbval and kernels too, gets one whose libraries are imported."""
+    monkeypatch.setattr(sys, "executable", warm_python)
+
+
 def _unchecked() -> Iterator[None]:
     """Let a call reach the function's own error messages: the jaxtyping check is off."""
     import jaxtyping

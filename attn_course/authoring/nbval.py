@@ -29,8 +29,10 @@ def run_nbval(paths: Sequence[Path]) -> Run:
 
     `paths`: notebooks; their kernels work in their folders.
     """
+    from attn_course.figures.base import PHONE
+
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", PHONE: "no"}
     command = [
         sys.executable, "-m", "pytest", "-p", "nbval.plugin",
         "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}",

@@ -113,7 +113,7 @@ def _tokens(text: str, at: int = 0) -> Iterator[str]:
         if text[at] == "`":
             end = _template_end(text, at)
         else:
-            found = None if VALUE.fullmatch(before) else PATTERN.match(text, at)
+            found = PATTERN.match(text, at) if text[at] == "/" and not VALUE.fullmatch(before) else None
             found = found or TOKEN.match(text, at)
             assert found
             end = found.end()

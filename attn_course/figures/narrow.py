@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterator
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
@@ -23,7 +22,7 @@ def squeezed(figure: Figure) -> str:
     figure.set_size_inches(min(width, NARROW_INCHES), max(height, min(height * TALLER, NARROW_INCHES)))
     with warnings.catch_warnings(record=True) as crowded:
         warnings.simplefilter("always")  # a layout that finds no room says so
-        FigureCanvasAgg(figure).draw()
+        figure.draw_without_rendering()
     if crowded or any(min(panel.bbox.width, panel.bbox.height) < LEAST_PANEL * figure.dpi for panel in figure.axes if panel.axison):
         return ""
     boxes = [text.get_window_extent().padded(-1) for text in _words(figure)]

@@ -26,7 +26,7 @@ STOPS = """() => document.querySelectorAll('.bd-content pre, .cell_output > .out
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str, no_shape_checks: None) -> Path:
     """The whole site, built once for all processes of a run."""
     shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
     with FileLock(shared / "site.lock"):

@@ -6,6 +6,7 @@ That solutions and other right answers pass, and known mistakes do not, is the g
 import os
 import re
 
+import nbformat
 import pytest
 from nbclient import NotebookClient
 
@@ -47,41 +48,32 @@ def test_no_exercise_holds_an_answer_or_an_output(root, chapter):
         assert inside.strip() not in cell.source
 
 
-@pytest.fixture(scope="module", params=lessons())
-def untouched(request, root, tmp_path_factory, warm_python):
-    """A chapter, and its exercise notebook after a run that goes on after errors."""
-    book = notebook(root, "exercises", request.param)
-    folder = str(tmp_path_factory.mktemp("untouched"))  # not work/: nothing is recorded
-    client = NotebookClient(book, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": folder}})
+def test_untouched_exercises_fail_at_exactly_their_check_cells_each_with_one_bundle_that_says_what_is_missing(root, tmp_path, warm_python):
+    """A run goes on after errors; one kernel runs all lessons and forgets every name before the next."""
+    books = {lesson: notebook(root, "exercises", lesson) for lesson in lessons()}
+    run = nbformat.v4.new_notebook()
+    for chapter, book in books.items():
+        for cell in book.cells:
+            cell.id = f"{chapter}-{cell.id}"
+        run.cells += [nbformat.v4.new_code_cell("get_ipython().reset()"), *book.cells]
+    options = {"kernel_name": "python3", "allow_errors": True, "resources": {"metadata": {"path": str(tmp_path)}}}  # not work/: no record
+    client = NotebookClient(run, timeout=60, **options)
     client.create_kernel_manager().kernel_spec.argv[0] = warm_python  # whatever kernels this machine has
-    return request.param, client.execute(env={**os.environ, "IPYTHONDIR": folder})
-
-
-def test_the_untouched_exercise_fails_at_exactly_its_check_cells_naming_each_task(untouched):
-    chapter, book = untouched
-    errors = {cell.id: output for cell in book.cells for output in cell.get("outputs", []) if output.output_type == "error"}
-    assert list(errors) == [f"{task.id}-check" for task in all_tasks(chapter)]
-    for task in all_tasks(chapter):
-        error = errors[f"{task.id}-check"]
-        assert error.ename == "CheckFailed"
-        assert error.evalue.startswith(f"task {task.number} ({task.title}): ")
-        assert len(error.traceback) == 1, "the learner wants the reason, not our stack"
-
-
-def test_a_failing_check_cell_shows_one_bundle_with_its_verdict(untouched):
-    chapter, book = untouched
-    for task, cell in zip(all_tasks(chapter), cells_tagged(book, "check"), strict=True):
-        shown, error = cell.outputs
-        assert shown.output_type == "display_data"
-        assert set(shown.data) == {"text/html", "text/plain", "application/vnd.attn-course.verdict+json"}
-        verdict = shown.data["application/vnd.attn-course.verdict+json"]
-        assert (verdict["task"], verdict["passed"], verdict["points"], verdict["max_points"]) == (task.id, False, 0, task.points)
-        assert shown.data["text/plain"] == error.evalue
-
-
-def test_an_untouched_answer_is_told_that_it_is_none_yet_and_a_function_to_repair_that_it_is_not_right(untouched):
-    chapter, book = untouched
-    for task, cell in zip(all_tasks(chapter), cells_tagged(book, "check"), strict=True):
-        wrong = ("The first wrong number", "The number ", "Shape or form: ")
-        wanted = wrong if task.kind == "repair" else (f"{task.entry} has no answer yet",)
-        assert any(words in cell.outputs[-1].evalue for words in wanted)
+    client.execute(env={**os.environ, "IPYTHONDIR": str(tmp_path)})
+    for chapter, book in books.items():
+        tasks = all_tasks(chapter)
+        failed = [cell.id for cell in book.cells for output in cell.get("outputs", []) if output.output_type == "error"]
+        assert failed == [f"{chapter}-{task.id}-check" for task in tasks]
+        for task, cell in zip(tasks, cells_tagged(book, "check"), strict=True):
+            shown, error = cell.outputs
+            assert error.ename == "CheckFailed"
+            assert error.evalue.startswith(f"task {task.number} ({task.title}): ")
+            assert len(error.traceback) == 1, "the learner wants the reason, not our stack"
+            wrong = ("The first wrong number", "The number ", "Shape or form: ")
+            wanted = wrong if task.kind == "repair" else (f"{task.entry} has no answer yet",)
+            assert any(words in error.evalue for words in wanted)
+            assert shown.output_type == "display_data"
+            assert set(shown.data) == {"text/html", "text/plain", "application/vnd.attn-course.verdict+json"}
+            verdict = shown.data["application/vnd.attn-course.verdict+json"]
+            assert (verdict["task"], verdict["passed"], verdict["points"], verdict["max_points"]) == (task.id, False, 0, task.points)
+            assert shown.data["text/plain"] == error.evalue

@@ -80,7 +80,7 @@ def test_settings_of_the_reader_neither_change_the_figure_nor_get_lost(shown):
     assert shown[0].svg == shown[2].svg
 
 
-def test_a_plot_is_drawn_for_a_phone_too_unless_its_words_or_panels_lose_their_room(shown):
+def test_a_plot_is_drawn_for_a_phone_too_unless_its_words_or_panels_lose_their_room_or_nobody_sees_it(shown, monkeypatch):
     with base.picture(title=TITLE, alt=ALT) as (ax,):
         ax.plot([0, 1, 3])
     for columns, words in ((1, "words that need more room than a phone has"), (9, "")):
@@ -89,8 +89,10 @@ def test_a_plot_is_drawn_for_a_phone_too_unless_its_words_or_panels_lose_their_r
                 axes[0].text(at, 0.5, words)
     with base.picture(title=TITLE, alt=ALT, width=14.0) as (ax,):
         ax.set_xlabel("a label that is wider than the narrow sheet of a phone can hold in one line")
+    monkeypatch.setenv(base.PHONE, "no")
+    base.publish(titled_figure(TITLE), ALT)
     plots = [each for each in shown if isinstance(each, base.Picture)]
-    assert [int(re.search(r'width="(\d+)"', each.narrow)[1]) if each.narrow else 0 for each in plots] == [403, 0, 0, 0]
+    assert [int(re.search(r'width="(\d+)"', each.narrow)[1]) if each.narrow else 0 for each in plots] == [403, 0, 0, 0, 0]
 
 
 def test_the_edge_check_can_fail():

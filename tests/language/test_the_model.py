@@ -18,8 +18,7 @@ def test_it_says_what_the_library_says_and_what_is_stored(root, with_model):
     assert int(lines[0].removeprefix("memory ")) < 1_500_000  # kB, after loading
 
 
-def test_a_lesson_gives_with_the_model_what_it_gives_without(root, with_model, warm_python, monkeypatch):
-    monkeypatch.setattr(sys, "executable", warm_python)
+def test_a_lesson_gives_with_the_model_what_it_gives_without(root, with_model, quick_start):
     lesson = next((root / "notebooks").glob("[0-9][0-9]_attention.ipynb"))
     run = run_nbval([lesson])
     assert run.passed, f"cells {', '.join(run.failed) or '(none ran)'} differ\n{run.text[-4000:]}"

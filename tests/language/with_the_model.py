@@ -16,7 +16,7 @@ import gguf
 import numpy as np
 import torch
 
-from attn_course.experiments import all_experiments
+from attn_course.experiments import all_experiments, smollm2
 from attn_course.language import stored
 from attn_course.language.getting import model_path
 from attn_course.language.model import LanguageModel, language_model
@@ -27,6 +27,8 @@ from attn_course.reference import attention, rope
 from tests.benchmarks.language import measure
 
 gguf.GGUFReader = functools.cache(gguf.GGUFReader)  # ours, theirs, and their tokenizer's read the same file
+gguf.get_tensor_name_map = functools.cache(gguf.get_tensor_name_map)  # theirs asks for each of their modules
+smollm2.language_model = functools.cache(language_model)  # each measurement asks, and what is asked checks the file
 
 TEXTS = (
     "The capital of France is",
@@ -156,7 +158,7 @@ def benchmark(model: LanguageModel) -> Iterator[str]:
 def main() -> None:
     """Print what is wrong, and at the end that all was looked at."""
     torch.set_num_threads(1)
-    model = language_model()
+    model = smollm2.language_model()
     print("memory", Path("/proc/self/status").read_text().split("VmHWM:")[1].split("kB")[0].strip() if Path("/proc/self").exists() else 0)
     with torch.inference_mode():
         for examine in (own_function, answers, slices, quick_forms, benchmark, parity):

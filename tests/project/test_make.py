@@ -84,6 +84,7 @@ def test_a_python_that_will_not_do_gets_one_clear_line(course, python, message):
 RUNTIME = "python -m pip install -c constraints.txt -e ."
 AUTHOR = "python -m pip install -c constraints.txt -e .[author]"
 TEST = "python -m pip install -c constraints.txt -e .[author,cards,class,site,test]"
+OWN_UV = "python -m pip install --quiet uv"
 MODEL = "attn-course model"
 COMPILED = "python tests/warm.py"
 NBGRADER = "python tests/layered_environment.py .venv/nbgrader -r tests/nbgrader/requirements.txt"
@@ -94,13 +95,13 @@ def test_each_command_installs_what_it_needs_once(course):
     assert calls(course, "lab") == [MODEL, "attn-course lab"]
     assert calls(course, "notebooks") == [AUTHOR, "attn-course notebooks build"]
     assert calls(course, "notebooks") == ["attn-course notebooks build"]
-    assert calls(course, "test") == [TEST, COMPILED, NBGRADER, MODEL, "python -m pytest -n 2"]
+    assert calls(course, "test") == [OWN_UV, TEST, COMPILED, NBGRADER, MODEL, "python -m pytest -n 2"]
     assert calls(course, "lab") == [MODEL, "attn-course lab"]
     assert calls(course, "test") == [MODEL, "python -m pytest -n 2"]
 
 
 def test_what_installs_more_is_not_followed_by_what_installs_less(course):
-    assert calls(course, "test") == [TEST, COMPILED, NBGRADER, MODEL, "python -m pytest -n 2"]
+    assert calls(course, "test") == [OWN_UV, TEST, COMPILED, NBGRADER, MODEL, "python -m pytest -n 2"]
     assert calls(course, "notebooks") == ["attn-course notebooks build"]
     assert calls(course, "lab") == [MODEL, "attn-course lab"]
 
@@ -135,11 +136,28 @@ def test_only_torch_comes_from_the_chosen_index(course):
 
 
 @pytest.mark.parametrize(("uv", "then"), [("./tool", []), ("./lost", [RUNTIME])], ids=["it answers", "it reaches no index"])
-def test_uv_installs_where_it_is_and_pip_what_it_cannot(course, uv, then):
+def test_uv_installs_where_it_is_and_pip_what_it_cannot(course, monkeypatch, uv, then):
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
     (course / "lost").write_text('#!/bin/sh\necho "tool $*" >> calls.txt\nexit 2\n')
     (course / "lost").chmod(0o755)
     by_uv = "tool pip install --quiet --python .venv/bin/python -c constraints.txt -e ."
     assert calls(course, "lab", uv=uv) == [by_uv, *then, MODEL, "attn-course lab"]
+    assert OWN_UV not in calls(course, "test", uv=uv)
+
+
+@pytest.mark.parametrize(("told", "asked"), [({}, ["python -m pip config get global.find-links"]), ({"PIP_FIND_LINKS": "/wheels"}, [])])
+def test_the_tests_bring_a_uv_of_their_own_which_looks_for_wheels_where_pip_does(course, monkeypatch, told, asked):
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    own = '#!/bin/sh\necho "own uv $* from $UV_FIND_LINKS" >> calls.txt\n'
+    bring = """[ "$*" != "-m pip install --quiet uv" ] || cp own .venv/bin/uv\n"""
+    (course / "own").write_text(own)
+    (course / "own").chmod(0o755)
+    (course / "tool").write_text(f"""{TOY_TOOL}[ "$3" != config ] || echo /wheels\n{bring}""")
+    installed = "own uv pip install --quiet --python .venv/bin/python -c constraints.txt -e .[author,cards,class,site,test] from /wheels"
+    said = [line for line in calls(course, "test") if line not in asked]
+    assert said == [OWN_UV, installed, COMPILED, NBGRADER, MODEL, "python -m pytest -n 2"]
 
 
 def test_a_failed_installation_is_tried_again(course):

@@ -104,7 +104,9 @@ def _array(given: Any) -> np.ndarray:
     if isinstance(given, list | tuple):
         parts = [_array(each) for each in given]
         if len({part.shape for part in parts}) > 1:
-            raise ValueError(f"weights and values must have the same shape in each layer; got {', '.join(str(part.shape) for part in parts)}")
+            raise ValueError(
+                f"weights and values must have the same shape in each layer; got {', '.join(str(part.shape) for part in parts)}"
+            )
         return np.array(parts)
     if hasattr(given, "detach"):  # a tensor, of a type that NumPy may not have
         given = given.detach().double().cpu().numpy()
@@ -136,7 +138,9 @@ def viewer(
 ) -> Explorable:
     """Return the card of one text, or of several between which a reader chooses; see `attention_viewer`."""
     first = texts[0]
-    numbers = [_numbers(name, given, count) for name, given, count in zip(("layers", "heads"), (layers, heads), first.weights.shape, strict=False)]
+    numbers = [
+        _numbers(name, given, count) for name, given, count in zip(("layers", "heads"), (layers, heads), first.weights.shape, strict=False)
+    ]
     places = [_place(name, given, known) for name, given, known in zip(("layer", "head"), (layer, head), numbers, strict=True)]
     if not -len(first.tokens) <= query < len(first.tokens):
         raise ValueError(f"query must be a place among {len(first.tokens)} tokens; got {query}")

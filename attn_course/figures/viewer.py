@@ -103,10 +103,8 @@ def _array(given: Any) -> np.ndarray:
     """Arrays, tensors, and lists of these as one array of float64."""
     if isinstance(given, list | tuple):
         parts = [_array(each) for each in given]
-        if len({part.shape for part in parts}) > 1:
-            raise ValueError(
-                f"weights and values must have the same shape in each layer; got {', '.join(str(part.shape) for part in parts)}"
-            )
+        if len(shapes := {part.shape for part in parts}) > 1:
+            raise ValueError(f"weights and values must have the same shape in each layer; got {', '.join(map(str, sorted(shapes)))}")
         return np.array(parts)
     if hasattr(given, "detach"):  # a tensor, of a type that NumPy may not have
         given = given.detach().double().cpu().numpy()
@@ -138,10 +136,8 @@ def viewer(
 ) -> Explorable:
     """Return the card of one text, or of several between which a reader chooses; see `attention_viewer`."""
     first = texts[0]
-    numbers = [
-        _numbers(name, given, count) for name, given, count in zip(("layers", "heads"), (layers, heads), first.weights.shape, strict=False)
-    ]
-    places = [_place(name, given, known) for name, given, known in zip(("layer", "head"), (layer, head), numbers, strict=True)]
+    numbers = _numbers("layers", layers, first.weights.shape[0]), _numbers("heads", heads, first.weights.shape[1])
+    places = _place("layer", layer, numbers[0]), _place("head", head, numbers[1])
     if not -len(first.tokens) <= query < len(first.tokens):
         raise ValueError(f"query must be a place among {len(first.tokens)} tokens; got {query}")
     at = (*places, query % len(first.tokens))
@@ -155,7 +151,7 @@ def viewer(
     slug = f"viewer-{sha256(given.encode()).hexdigest()[:8]}"  # two viewers of one page: each finds its own numbers
     controls, look, script = (HERE.joinpath(f"viewer.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     common = HERE.joinpath("explorable.js").read_text(encoding="utf-8")
-    where = f"layer {numbers[0][at[0]]}, head {numbers[1][at[1]]}, the query {_quoted(first, at[2])}"
+    where = f"Layer {numbers[0][at[0]]}, head {numbers[1][at[1]]}, the query {_quoted(first, at[2])}"
     row = first.weights[at]
     order = [int(key) for key in np.argsort(-row, kind="stable")[:LISTED] if row[key] > 0]
     html = joined_html(
@@ -168,7 +164,7 @@ def viewer(
     ).replace("'DATA'", given, 1)
     said = " and ".join(f"{_quoted(first, key)} {number(row[key])}" for key in order[:2]) or "nothing any weight"
     counts = f"layers: {len(numbers[0])}, heads: {len(numbers[1])}, tokens: {len(first.tokens)}"
-    return Explorable(html, f"{title}, {counts}. {where.capitalize()} gives {said}.")
+    return Explorable(html, f"{title}, {counts}. {where} gives {said}.")
 
 
 def _numbers(name: str, given: Sequence[int] | None, count: int) -> list[int]:
@@ -211,5 +207,5 @@ def _still(text: Text, at: tuple[int, ...], order: Sequence[int], where: str) ->
         f"<td>{'█' * round(20 * text.weights[(*at, key)])}</td>{'' if norms is None else f'<td>{norms[key]:.3g}</td>'}</tr>\n"
         for key in order
     )
-    caption = escape(f"{where[0].upper()}{where[1:]}: the keys with most weight")
+    caption = escape(f"{where}: the keys with most weight")
     return f'<table class="attn-table"><caption>{caption}</caption><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>\n'

@@ -52,8 +52,9 @@ OTHERS = {"sheet": "Attention on two pages", "map": "Which equation rests on whi
 VIEWER = """# Attention viewer
 
 Each head of a real language model on three short texts, and what it brings beside what it looks at. Find the head in which "it" looks at
-the cat, the heads in which the second "red" looks at what followed the first, and how many heads look at the first word when they have
-nothing to fetch. In a notebook, `attention_viewer(tokens, weights, values)` shows the attention of any model in this way.
+the cat, and those in which the second "red" looks at what followed the first. Three heads in four give more than half of their weight
+to the first word, and it brings less than that, for its values are short. In a notebook, `attention_viewer(tokens, weights, values)`
+shows the attention of any model in this way.
 
 {card}
 """

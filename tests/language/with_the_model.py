@@ -114,12 +114,8 @@ def maps_of_the_viewer(model: LanguageModel) -> Iterator[str]:
     """Yield which of the stored maps are other than the model's; `python -m attn_course.language.maps` writes them."""
     with np.load(maps.PATH) as kept:
         for name, array in maps.kept_of(model).items():
-            same = (
-                np.allclose(array, kept[name], rtol=1e-3, atol=1e-4)
-                if name.startswith(("weights", "values"))
-                else (array == kept[name]).all()
-            )
-            if not same:
+            close = name.startswith(("weights", "values")) and np.allclose(array, kept[name], rtol=1e-3, atol=1e-4)
+            if not (close or np.array_equal(array, kept[name])):
                 yield f"{name} is stored otherwise"
 
 

@@ -33,13 +33,12 @@ function start(root) {
   const size = () => text.tokens.length;
   const place = () => at.layer * headCount + at.head;
   const weight = (head, query, key) => (text.weights.charCodeAt((head * size() + query) * size() + key) - ZERO) / 1e4;
-  const weights = (head, query) => text.tokens.map((_, key) => weight(head, query, key));
-  function shares(head, query) { // of what a query is brought, each key's part: weight times norm, divided by the sum of these
-    const parts = weights(head, query).map((one, key) => one * text.norms[head][key]);
-    const whole = parts.reduce((sum, part) => sum + part, 0);
-    return parts.map((part) => (whole ? part / whole : 0));
+  function row(head, query, brought = at.brought) { // weights; or of what the query is brought, each key's part: weight times norm
+    const found = new Float64Array(size());
+    let sum = 0;
+    for (let key = 0; key < found.length; key++) sum += found[key] = weight(head, query, key) * (brought ? text.norms[head][key] : 1);
+    return brought && sum ? found.map((part) => part / sum) : found;
   }
-  const row = (head, query) => (at.brought ? shares : weights)(head, query);
   const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
 
   // ---- Pictures: the stronger, the larger; the root of a number, so that small ones can be seen
@@ -57,10 +56,10 @@ function start(root) {
         if (share > pixels[pixel]) pixels[pixel] = share;
       });
     }
-    const colour = PAINT[at.brought];
+    const colours = new Uint32Array(image.data.buffer), [red, green, blue] = PAINT[at.brought];
     pixels.forEach((share, pixel) => {
-      const [x, y] = [left + (pixel % side), top + Math.floor(pixel / side)];
-      image.data.set([...colour, 255 * Math.sqrt(share)], 4 * (y * image.width + x));
+      const at = (top + Math.floor(pixel / side)) * image.width + left + (pixel % side);
+      colours[at] = (Math.round(255 * Math.sqrt(share)) << 24) | (blue << 16) | (green << 8) | red;
     });
   }
   function drawMap() {
@@ -70,7 +69,7 @@ function start(root) {
     const later = text.tokens.slice(1).map((_, before) => before + 1), sums = [0, 0];
     for (const query of later) {
       sums[0] += weight(place(), query, 0);
-      if (text.norms) sums[1] += shares(place(), query)[0];
+      if (text.norms) sums[1] += row(place(), query, 1)[0];
     }
     const [taken, brought] = sums.map((sum) => percent(sum / later.length));
     const also = text.norms ? `, and is ${brought} of what they are brought` : "";
@@ -110,12 +109,15 @@ function start(root) {
     if (!text.norms) at.brought = 0;
   }
   function drawTable(found) {
-    const order = found.map((_, key) => key).sort((a, b) => found[b] - found[a] || a - b), shown = order.slice(0, MOST).filter((key) => found[key] > 0);
+    const order = [...found.keys()].sort((a, b) => found[b] - found[a] || a - b);
+    const shown = order.slice(0, MOST).filter((key) => found[key] > 0);
     if (!shown.includes(at.key)) shown.push(at.key);
-    const [taken, parts] = [weights(place(), at.query), text.norms && shares(place(), at.query)];
+    const [taken, parts] = [row(place(), at.query, 0), text.norms && row(place(), at.query, 1)];
     const rest = (numbers) => numbers.reduce((sum, number, key) => sum + (shown.includes(key) ? 0 : number), 0);
-    const line = (name, share, cells, attributes) =>
-      element("tr", attributes, element("th", { scope: "row", style: `--share: ${100 * share}%` }, name), ...cells.map((cell) => element("td", {}, cell)));
+    function line(name, share, cells, attributes) {
+      const head = element("th", { scope: "row", style: `--share: ${100 * share}%` }, name);
+      return element("tr", attributes, head, ...cells.map((cell) => element("td", {}, cell)));
+    }
     const rows = shown.map((key) => {
       const cells = [three(taken[key]), ...(parts ? [String(text.norms[place()][key]), percent(parts[key])] : [])];
       return line(`${readable(text.tokens[key]).trim()} (${key})`, found[key], cells, { "data-key": key === at.key ? "" : null });
@@ -153,16 +155,16 @@ function start(root) {
     frame(heads.querySelector(".view-cell"), (at.head * step) / wide, (at.layer * step) / high, side() / wide, side() / high);
     const line = heads.querySelector("canvas").offsetHeight / layerCount;
     keepInSight(heads, at.layer * line, line);
-    const brings = text.norms
-      ? ` Times the norm of its value, ${text.norms[place()][at.key]}, that is ${percent(shares(place(), at.query)[at.key])} of what the query is brought.`
-      : "";
+    const part = text.norms && `${percent(row(place(), at.query, 1)[at.key])} of what the query is brought.`;
+    const brings = text.norms ? ` Times the norm of its value, ${text.norms[place()][at.key]}, that is ${part}` : "";
     const where = `Layer ${DATA.layers[at.layer]}, head ${DATA.heads[at.head]}`;
-    const said = `: the query ${quoted(query)} gives the key ${quoted(key)} the weight ${three(weight(place(), at.query, at.key))}.${brings}`;
+    const taken = three(weight(place(), at.query, at.key));
+    const said = `: the query ${quoted(query)} gives the key ${quoted(key)} the weight ${taken}.${brings}`;
     one("[data-says]").replaceChildren(element("b", {}, where), said, sink);
     speak(root, where + said);
   }
   const bounded = (number, count) => Math.max(0, Math.min(count - 1, number));
-  const looksHardest = () => (at.key = largest(weights(place(), at.query)));
+  const looksHardest = () => (at.key = largest(row(place(), at.query, 0)));
   function set(changes) {
     Object.assign(at, changes);
     draw();
@@ -177,7 +179,8 @@ function start(root) {
   }
   function find(by) { // heads by the weight of this pair, the best first
     const pair = `${[at.text, at.query, at.key]}`, count = layerCount * headCount;
-    const order = Array.from({ length: count }, (_, head) => head).sort((a, b) => weight(b, at.query, at.key) - weight(a, at.query, at.key) || a - b);
+    const given = Array.from({ length: count }, (_, head) => weight(head, at.query, at.key));
+    const order = [...given.keys()].sort((a, b) => given[b] - given[a] || a - b);
     Object.assign(search, { pair, place: search.pair === pair ? (search.place + by + count) % count : 0 });
     setHead(order[search.place]);
   }
@@ -207,12 +210,14 @@ function start(root) {
     const chosen = [...list.children].indexOf(event.target);
     if (chosen >= 0) event.shiftKey ? set({ key: chosen }) : setQuery(chosen);
   });
-  function pointed(box, act) {
+  function pointed(box, across, down, act) {
     const canvas = box.querySelector("canvas");
-    canvas.addEventListener("click", (event) => act((x) => Math.floor((event.offsetX * x) / canvas.offsetWidth), (y) => Math.floor((event.offsetY * y) / canvas.offsetHeight)));
+    const cell = (at, length, count) => bounded(Math.floor((at / length) * count), count);
+    canvas.addEventListener("click", ({ offsetX, offsetY }) =>
+      act(cell(offsetX, canvas.offsetWidth, across()), cell(offsetY, canvas.offsetHeight, down())));
   }
-  pointed(map, (across, down) => set({ key: bounded(across(size()), size()), query: bounded(down(size()), size()) }));
-  pointed(heads, (across, down) => set({ head: bounded(across(headCount), headCount), layer: bounded(down(layerCount), layerCount) }));
+  pointed(map, size, size, (key, query) => set({ key, query }));
+  pointed(heads, () => headCount, () => layerCount, (head, layer) => set({ head, layer }));
   one("[data-find]").addEventListener("click", () => find(1));
   one("[data-shade]").addEventListener("click", () => letters.v());
   const names = { text: DATA.texts.map(({ name }) => name), layer: DATA.layers, head: DATA.heads };

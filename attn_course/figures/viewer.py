@@ -195,7 +195,8 @@ def _data(text: Text) -> dict[str, Any]:
 
 def _quoted(text: Text, place: int) -> str:
     token = text.tokens[place]
-    return f"“{token.strip() or token.translate(str.maketrans({' ': '␣', chr(10): '↵', chr(9): '⇥'}))}”"
+    seen = token.replace(" ", "␣").replace("\n", "↵").replace("\t", "⇥")
+    return f"“{token.strip() or seen}”"
 
 
 def _still(text: Text, at: tuple[int, ...], order: Sequence[int], where: str) -> str:

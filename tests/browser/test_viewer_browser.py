@@ -21,6 +21,10 @@ SPOTS = """() => [...document.querySelectorAll('.view-map .view-cell, .view-head
     const [{ width, height }, share] = [parentElement.firstChild, (text) => parseFloat(text) / 100];
     return [share(style.left) * width, share(style.top) * height];
 })"""
+CLICK = """(canvas, [x, y]) => {
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    canvas.dispatchEvent(new MouseEvent('click', { clientX: left + x * width, clientY: top + y * height, bubbles: true }));
+}"""
 MIDDLE = """([kind, x, y]) => document.querySelector(`.view-${kind} canvas`).getContext('2d').getImageData(x, y, 1, 1).data[3]"""
 
 
@@ -123,6 +127,24 @@ def test_every_head_layer_and_token_is_reached_by_keyboard(browser: NotebookPage
     assert_shows(page, 1, layer, 1, len(last) - 1, int(last.argmax()))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.complaints == []
+
+
+def test_a_click_chooses_what_is_under_it(browser: NotebookPage, real: Path):
+    page = browser.page
+    page.goto(real.as_uri())
+
+    def click(kind: str, column: int, row: int, columns: int, rows: int) -> None:
+        """Click into the middle of a cell, wherever it is on the page."""
+        page.locator(f".view-{kind} canvas").evaluate(CLICK, [(column + 0.5) / columns, (row + 0.5) / rows])
+
+    click("map", 2, 6, 8, 8)
+    assert_shows(page, 0, 13, 8, 6, 2)
+    click("heads", 3, 29, 9, 30)
+    assert_shows(page, 0, 29, 3, 6, 2)
+    page.locator(".view-text span").nth(0).dispatch_event("click", {"shiftKey": True})
+    assert_shows(page, 0, 29, 3, 6, 0)
+    page.locator(".view-text span").nth(5).dispatch_event("click")
+    assert_shows(page, 0, 29, 3, 5, int(smollm2_maps(TEXTS[0])["weights"][29, 3, 5].argmax()))
 
 
 def test_500_tokens_fit_in_sight_and_in_reach(browser: NotebookPage, tmp_path: Path):

@@ -11,15 +11,29 @@ if TYPE_CHECKING:
     from attn_course import figures
     from attn_course.equations import verify, verify_lesson
     from attn_course.equations.show import show
+    from attn_course.figures.viewer import attention_viewer
     from attn_course.game.alive import alive
     from attn_course.language.model import language_model
     from attn_course.tasks import check, question, read
 
-__all__ = ["__version__", "alive", "check", "figures", "language_model", "question", "read", "show", "verify", "verify_lesson"]
+__all__ = [
+    "__version__",
+    "alive",
+    "attention_viewer",
+    "check",
+    "figures",
+    "language_model",
+    "question",
+    "read",
+    "show",
+    "verify",
+    "verify_lesson",
+]
 __version__ = "0.1.0"
 
 _HOME_OF = {
     "alive": "attn_course.game.alive",
+    "attention_viewer": "attn_course.figures.viewer",
     "check": "attn_course.tasks",
     "language_model": "attn_course.language.model",
     "question": "attn_course.tasks",

@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,22 @@ WITHOUT_SCRIPTS = (
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 UNPACK = (HERE / "unpack.js").read_text(encoding="utf-8")
 DEFLATED = re.compile(r"<script>\(async\(text\)=>.*?\)\('([\w+/=]+)'\);</script>", re.DOTALL)
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; background: light-dark(#f6f8fa, #0d1117); }}
+body {{ margin: 0 auto; padding: 0.5rem; max-width: 76rem; }}
+</style>
+</head>
+<body>
+{card}
+</body>
+</html>
+"""
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -48,6 +65,11 @@ class Explorable:
     def _repr_html_(self) -> str:
         """Return the card as a notebook stores it, with its script packed."""
         return packed(self.html)
+
+
+def whole_page(title: str, card: str) -> str:
+    """Return a card as a whole page that needs nothing beside it."""
+    return PAGE.format(title=escape(title), card=card)
 
 
 def packed(card: str) -> str:
@@ -76,7 +98,7 @@ def explorable_html(card: Path, slug: str, data: Any = None, *, scripts: Iterabl
     if not card.with_name(f"{card.name}.js").is_file():
         raise ValueError(f"card must be one of {sorted(part.stem for part in card.parent.glob('*.js'))}; got {card.name!r}")
     controls, script, look, words = (_read(card.with_name(card.name + ending)) for ending in (".html", ".js", ".css", "_words.html"))
-    given = "" if data is None else f"const DATA = {_script_text(data)};\n"
+    given = "" if data is None else f"const DATA = {script_text(data)};\n"
     common = [_read(HERE / f"explorable.{kind}") for kind in ("css", "js")]
     script = "\n".join([given, common[1], *scripts, script])
     return joined_html(card.name, slug, controls, look, words, script, common=common[0])
@@ -97,8 +119,8 @@ def joined_html(name: str, slug: str, controls: str, look: str, words: str, scri
             f'{controls[title.end() :]}<p class="attn-summary" role="status" aria-live="polite"></p>\n</section>\n'
         )
     # The ids become final when the card is built.
-    markup = _script_text(compact_markup(controls.replace("{{id}}", f"attn-{slug}")))
-    own = _script_text(compact_style(look))
+    markup = script_text(compact_markup(controls.replace("{{id}}", f"attn-{slug}")))
+    own = script_text(compact_style(look))
     script = f"{_read(HERE / 'card.js')}\n{script}\nmountExplorables({json.dumps(name)}, {markup}, {own}, start);"
     script = compact_script(f'(() => {{\n"use strict";\n{script}\n}})();')
     return (
@@ -117,7 +139,7 @@ def joined_parts(html: str) -> tuple[str, str, str]:
     return html.replace(style[0], "").replace(script[0], ""), style[1], script[1]
 
 
-def _script_text(data: Any) -> str:
+def script_text(data: Any) -> str:
     """Return plain data as JavaScript. In a script, "</" would end it; "<\\/" is the same text."""
     return json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
 

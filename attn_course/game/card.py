@@ -7,7 +7,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from attn_course.figures.explorable import Explorable, explorable_html
+from attn_course.figures.explorable import Explorable, explorable_html, whole_page
 
 HERE = Path(__file__).parent
 SCRIPTS = tuple(HERE / f"{name}.js" for name in ("cells", "looks", "meet", "game", "orders"))
@@ -20,22 +20,6 @@ WARM_UP = (
     "query that makes 'it' look at 'cat', and says what the change has done. Then come levels with two copies side by side, one with a "
     "mistake to be found."
 )
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Break the machine</title>
-<style>
-:root {{ color-scheme: light dark; background: light-dark(#f6f8fa, #0d1117); }}
-body {{ margin: 0 auto; padding: 0.5rem; max-width: 76rem; }}
-</style>
-</head>
-<body>
-{card}
-</body>
-</html>
-"""
 
 
 def card_of_the_machine(level: str | int | None = None) -> str:
@@ -52,7 +36,7 @@ def card_of_the_machine(level: str | int | None = None) -> str:
 
 def page_of_the_machine() -> str:
     """Return a whole page that needs nothing beside it."""
-    return PAGE.format(card=card_of_the_machine())
+    return whole_page("Break the machine", card_of_the_machine())
 
 
 def break_the_machine(level: str | int | None = None) -> None:

@@ -18,9 +18,11 @@ from attn_course import numbers
 from attn_course.authoring.course import Unit
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.figures.explorable import joined_parts, packed
+from attn_course.figures.viewer import text_of, viewer
 from attn_course.game.alive import card, life_of, still
 from attn_course.game.card import card_of_the_machine
 from attn_course.game.living import StaysStill
+from attn_course.language.maps import TEXTS, smollm2_maps
 from attn_course.notation.tables import letters, table
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
@@ -47,6 +49,15 @@ MAP = """# Which equation rests on which
 
 Point at an equation, or move to it with Tab: what it rests on is framed, what rests on it is filled."""
 OTHERS = {"sheet": "Attention on two pages", "map": "Which equation rests on which", "glossary": "Glossary", "break": "Break the machine"}
+VIEWER = """# Attention viewer
+
+Each head of a real language model on three short texts, and what it brings beside what it looks at. Find the head in which "it" looks at
+the cat, and those in which the second "red" looks at what followed the first. Three heads in four give more than half of their weight
+to the first word, and it brings less than that, for its values are short. In a notebook, `attention_viewer(tokens, weights, values)`
+shows the attention of any model in this way.
+
+{card}
+"""
 INDEX = """# Own attention
 
 Derive attention, implement it, debug it and make it fast: {count} lessons, each a notebook.
@@ -60,7 +71,7 @@ Every numbered formula is computed with random numbers before it is printed, and
 {lessons}
 
 Beside the lessons: [attention on two pages](sheet.md) · [how the equations rest on each other](map.md) · [glossary](glossary.md) ·
-[Break the machine](break.md), a game.
+[Break the machine](break.md), a game · [the attention of a real model](viewer.md), head by head.
 
 ```{{toctree}}
 :caption: Lessons
@@ -84,6 +95,7 @@ sheet
 map
 glossary
 break
+viewer
 ```
 """
 
@@ -145,6 +157,8 @@ class Sources:
         self._write("map.md", self._map())
         self._write("glossary.md", GLOSSARY.format(words=table(style="markdown"), letters=letters(style="markdown")))
         self._write("break.md", f"# Break the machine\n\n{_raw(card_of_the_machine())}\n")
+        real = viewer([text_of(**smollm2_maps(text)) for text in TEXTS], layer=13, head=8, query=4, title="SmolLM2, 30 layers of 9 heads")
+        self._write("viewer.md", VIEWER.format(card=_raw(real._repr_html_())))
         self._write("index.md", self._index())
 
     def _write(self, name: str, text: str) -> None:

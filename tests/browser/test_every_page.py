@@ -15,7 +15,10 @@ ROOT = Path(__file__).parents[2]
 LOOK = Path(__file__).with_name("every_page.js").read_text(encoding="utf-8")
 WIDTHS, THEMES = (1300, 400), ("light", "dark")
 LESSONS = sorted(path.stem[3:] for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
-OTHERS = ("index", "sheet", "map", "glossary", "break", "search", "eq/softmax", "eq/value-output-rank-bound", "task/stable-softmax")
+OTHERS = (
+    *("index", "sheet", "map", "glossary", "break", "viewer", "search"),
+    *("eq/softmax", "eq/value-output-rank-bound", "task/stable-softmax"),
+)
 TOO_LARGE = 40e6
 LETTERS = (
     "all => all.filter((one) => one.checkVisibility()).map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"

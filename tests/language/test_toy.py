@@ -7,8 +7,10 @@ import pytest
 import torch
 from gguf import GGUFReader
 
+from attn_course.language import maps
 from attn_course.language.getting import ModelMissing
 from attn_course.language.model import LanguageModel
+from attn_course.language.stored import question_of, stored
 from attn_course.modules import Transformer
 from attn_course.modules.gguf import read_gguf
 from attn_course.reference import attention
@@ -75,6 +77,25 @@ def test_logits_maps_and_stream_are_those_of_the_formula(toy, toy_file):
     stream = toy.residual(TEXT)
     assert stream.shape == (SIZES["layers"] + 1, len(ids), SIZES["d_model"])
     np.testing.assert_array_equal(stream[0], toy.network.w_tokens.detach()[ids])
+
+
+def test_what_a_head_brings_is_its_value_times_its_rows_of_the_output_matrix(toy, toy_file):
+    found = maps.computed(toy, TEXT)
+    _, weights, kept = llama(toy_file, toy.ids(TEXT).numpy())
+    np.testing.assert_allclose(found["weights"], weights, atol=2e-5)
+    tensors = {tensor.name: np.array(tensor.data, np.float64) for tensor in GGUFReader(toy_file).tensors}
+    for layer, head, key in np.ndindex(found["values"].shape):
+        columns = tensors[f"blk.{layer}.attn_output.weight"][:, head * D_K : (head + 1) * D_K]
+        brought = columns @ kept[layer][key, head // (HEADS // KV_HEADS)]
+        assert found["values"][layer, head, key] == pytest.approx(math.sqrt(brought @ brought), rel=1e-4)
+
+
+def test_the_viewer_has_the_stored_maps_of_the_lessons_and_other_texts_need_the_model():
+    found = maps.smollm2_maps(maps.TEXTS[0])
+    np.testing.assert_array_equal(found["weights"], stored(question_of("maps", {"text": maps.TEXTS[0]})))
+    assert "".join(found["tokens"]) == maps.TEXTS[0]
+    with pytest.raises(ModelMissing):
+        maps.smollm2_maps("Another text.")
 
 
 def test_it_reads_words_pieces_and_spaces(toy):

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from attn_course.experiments import all_experiments, smollm2
-from attn_course.language import stored
+from attn_course.language import maps, stored
 from attn_course.language.getting import model_path
 from attn_course.language.model import LanguageModel, language_model
 from attn_course.language.tokenizer import pieces
@@ -112,6 +112,15 @@ def slices(model: LanguageModel) -> Iterator[str]:
                 yield f"{name} is stored otherwise"
 
 
+def maps_of_the_viewer(model: LanguageModel) -> Iterator[str]:
+    """Yield which of the stored maps are other than the model's; `python -m attn_course.language.maps` writes them."""
+    with np.load(maps.PATH) as kept:
+        for name, array in maps.kept_of(model).items():
+            close = name.startswith(("weights", "values")) and np.allclose(array, kept[name], rtol=1e-3, atol=1e-4)
+            if not (close or np.array_equal(array, kept[name])):
+                yield f"{name} is stored otherwise"
+
+
 def smollm2_slices(model: LanguageModel) -> dict[str, Any]:
     """Layer 13, head 8: what goes in, W_Q and W_K as the file has them. Layer 29 at the end of a text: queries, keys, values, words."""
     found: dict[str, np.ndarray] = {}
@@ -161,7 +170,7 @@ def main() -> None:
     model = smollm2.language_model()
     print("memory", Path("/proc/self/status").read_text().split("VmHWM:")[1].split("kB")[0].strip() if Path("/proc/self").exists() else 0)
     with torch.inference_mode():
-        for examine in (own_function, answers, slices, quick_forms, benchmark, parity):
+        for examine in (own_function, answers, slices, maps_of_the_viewer, quick_forms, benchmark, parity):
             for finding in examine(model):
                 print(f"wrong: {examine.__name__}: {finding}")
     print("all was looked at")

@@ -59,7 +59,7 @@ ROOMS = {
     ),
     "site": Room(
         ("docutils", "sphinx", *(f"{COURSE}.{room}" for room in ("authoring", "equations", "tasks", "figures", "game", "notation"))),
-        exactly=(COURSE, f"{COURSE}.__version__"),
+        exactly=(COURSE, f"{COURSE}.__version__", *(f"{COURSE}.language.maps{name}" for name in ("", ".TEXTS", ".smollm2_maps"))),
         in_functions=("py_mini_racer", "markdown_it", "mdit_py_plugins", "sphinx_revealjs"),
     ),
     "cli": Room(

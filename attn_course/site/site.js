@@ -107,6 +107,13 @@
     }
   }
 
+  // ---- Paper is white, also where the page is dark
+  addEventListener("beforeprint", () => {
+    const { dataset } = document.documentElement, chosen = dataset.theme;
+    dataset.theme = "light";
+    addEventListener("afterprint", () => { dataset.theme = chosen; }, { once: true });
+  });
+
   // ---- On paper the title stands at the foot of each page
   const foot = document.createElement("style");
   foot.textContent = `@page { @bottom-left { content: ${JSON.stringify(document.title)}; font-size: 8.5pt; } }`;

@@ -60,11 +60,10 @@
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") shown.remove(); });
 
   // ---- The map: below it stands what an equation rests on and what it is used by; a finger that taps once asks for this
-  const joined = document.querySelector(".map-joined");
   let marked;
   function mark(event) {
-    const chip = event.target.closest?.("section > .map-lesson > .map-eq");
-    if (!joined || !chip || chip === marked) return;
+    const chip = event.target.closest?.("section > .map-lesson > .map-eq"), joined = document.querySelector(".map-joined");
+    if (!chip || chip === marked) return;
     const all = [...document.querySelectorAll("section > .map-lesson > .map-eq")], uses = chip.dataset.uses.split(" ");
     const groups = [["rests-on", (one) => uses.includes(one.dataset.label)], ["used-by", (one) => one.dataset.uses.split(" ").includes(chip.dataset.label)]];
     groups.forEach(([name, belongs], column) => {

@@ -24,6 +24,7 @@ from attn_course.game.card import card_of_the_machine
 from attn_course.game.living import StaysStill
 from attn_course.notation.glossary import DIALECTS, GLOSSARY
 from attn_course.notation.tables import letters
+from attn_course.site.formulas import unbroken
 from attn_course.site.plain import mathematics
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
@@ -34,6 +35,7 @@ IN_MARKDOWN = re.compile(rf"\[(?P<words>[^\]\[]*)\]\({NOTEBOOK}(?P<anchor>#[^)]*
 IN_HTML = re.compile(rf'href="{NOTEBOOK}')
 LABEL = r"(?!and\b)[a-z][a-z0-9]*(?:-[a-z0-9]+)*"
 NAMED = re.compile(rf"\b(?:Eq\. |Eqs\. (?:{LABEL}, )*{LABEL} and ){LABEL}")  # as the sources of equations refer to each other
+CODE = re.compile(r"nn\.\w+|\w+_\w+_\w+")
 ANSWER = re.compile(r"<details[^>]*><summary>[^<]*</summary>(.*)</details>\s*", re.DOTALL)
 FOLDED: dict[str, Any] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "code", "code_prompt_hide": "code"}}
 KEY = re.compile(r"\$\$\s*\\boxed(?:(?!\$\$).)*\\tag\{([\d.]+)\}", re.DOTALL)
@@ -246,12 +248,13 @@ class Sources:
             ]
         )
 
-    def _said(self, text: str, up: str = "../") -> str:
-        """Return what an equation's source says in plain text as Markdown."""
+    def _said(self, text: str, up: str | None = "../") -> str:
+        """Return what an equation's source says in plain text as Markdown; `up`: None for no links."""
         text = html.escape(numbers.cite(text), quote=False).replace("*", "\\*")
 
         def link(found: re.Match[str]) -> str:
-            return f"[{numbers.eq(found[0]).removeprefix('Eq. ')}]({up}eq/{found[0]}.md)" if found[0] in self._labels else found[0]
+            number = numbers.eq(found[0]).removeprefix("Eq. ") if found[0] in self._labels else found[0]
+            return f"[{number}]({up}eq/{found[0]}.md)" if up is not None and found[0] in self._labels else number
 
         return mathematics(NAMED.sub(lambda found: re.sub(LABEL, link, found[0]), text))
 
@@ -291,7 +294,8 @@ class Sources:
             if equation.lesson != lesson:
                 lesson = equation.lesson
                 parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
-            parts.append(f"$${equation.latex} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}")
+            key = f"$${unbroken(equation.latex)} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}"
+            parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
         return "\n\n".join(parts)
 
     def _map(self) -> str:
@@ -310,11 +314,11 @@ class Sources:
         found = {unit.slug: (f"Lesson {numbers.lesson_number(unit.slug)}", unit.lesson.about) for unit in self.units}
         found |= {f"{unit.slug}-exercises": ("Exercises", numbers.title(unit.slug)) for unit in self.units}
         for each in self.equations:
-            why = mathematics(html.escape(numbers.cite(each.why), quote=False))
-            found[f"eq/{each.label}"] = (f"Equation {numbers.eq(each.label)[5:-1]} · {numbers.title(each.lesson)}", why)
+            kind = f"Equation {numbers.eq(each.label)[5:-1]} · {numbers.title(each.lesson)}"
+            found[f"eq/{each.label}"] = (kind, self._said(each.why, up=None))
         for task in self.tasks:
             found[f"task/{task.id}"] = (f"Task {task.number} · {numbers.title(task.lesson)}", task.trains)
-        return found
+        return {page: (kind, f"{said[:1].upper()}{said[1:].rstrip('.')}.") for page, (kind, said) in found.items()}
 
     def _lessons(self) -> Iterator[str]:
         for unit in self.units:
@@ -385,12 +389,13 @@ def _only_shows(step: ast.stmt) -> bool:
 
 def _glossary() -> str:
     """Return the page of words, of what they are called elsewhere, and of letters that mean many things."""
-    words = [("course", "meaning", "axes"), *((f"`{term.term}`", term.meaning, _written(term.shape)) for term in GLOSSARY)]
+    words = [("course", "meaning", "axes"), *((f"`{term.term}`", term.meaning, _written(term.shape, code=True)) for term in GLOSSARY)]
+    in_code = r"`\g<0>`"
     names = [
         ("course", *(f"**{name}**" for name in DIALECTS)),
         *((f"`{term.term}`", *(_written(term.names.get(name, ""), code=name == "torch") for name in DIALECTS)) for term in GLOSSARY),
     ]
-    dialects = "\n".join(f"- **{name}**: {mathematics(said)}" for name, said in DIALECTS.items())
+    dialects = "\n".join(f"- **{name}**: {mathematics(CODE.sub(in_code, said))}" for name, said in DIALECTS.items())
     return GLOSSARY_PAGE.format(words=_rows(words), dialects=dialects, names=_rows(names), letters=letters(style="markdown"))
 
 

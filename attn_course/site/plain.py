@@ -2,7 +2,7 @@
 
 import re
 
-GREEK = "alpha beta gamma epsilon theta kappa lambda mu nu pi rho sigma tau phi omega".split()
+GREEK = ["alpha", "beta", "gamma", "epsilon", "theta", "kappa", "lambda", "mu", "nu", "pi", "rho", "sigma", "tau", "phi", "omega"]
 LETTERS = dict(zip(GREEK, "αβγεθκλμνπρστφω", strict=True))
 SIGNS = {
     rf"(?<![\w-])({'|'.join(GREEK)})(?![a-z-])": lambda found: LETTERS[found[1]],
@@ -28,7 +28,9 @@ def mathematics(text: str) -> str:
     '<var>d</var> ln <var>p</var><sub><var>j</var></sub> = <var>e</var><sup><var>z</var><sub><var>i</var></sub> − 1</sup> / \
 √<var>d</var><sub><var>k</var></sub>, an <var>n</var> × <var>n</var> matrix'
     """
-    return "".join(part if at % 2 else VARIABLE.sub(r"<var>\1</var>", _scripts(_signs(part))) for at, part in enumerate(ADDRESS.split(text)))
+    return "".join(
+        part if at % 2 else VARIABLE.sub(r"<var>\1</var>", _scripts(_signs(part))) for at, part in enumerate(ADDRESS.split(text))
+    )
 
 
 def _signs(text: str) -> str:

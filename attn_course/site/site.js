@@ -74,6 +74,7 @@
     marked?.classList.remove("marked");
     chip.classList.add("marked");
     marked = chip;
+    if (joined.hidden) document.querySelector("article.bd-article").append(joined); // so that it stays in view
     joined.hidden = false;
   }
   for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, mark);

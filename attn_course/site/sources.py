@@ -62,6 +62,7 @@ MAP = """# Which equation rests on which
 Point at an equation, move to it with Tab, or tap it: below stand what it rests on and what it is used by. Another tap opens its page."""
 JOINED = """<div class="map-joined" aria-live="polite" hidden>
 <div><p>rests on</p><div class="map-lesson"></div></div><div><p>used by</p><div class="map-lesson"></div></div></div>"""
+TURN = "```{raw} html\n<div class=turn></div>\n```"  # where the formula sheet goes on, on its second page
 OTHERS = {"sheet": "Attention on two pages", "map": "Which equation rests on which", "glossary": "Glossary", "break": "Break the machine"}
 INDEX = """# Own attention
 
@@ -72,6 +73,8 @@ Derive attention, implement it, debug it and make it fast: {count} lessons, each
 Every numbered formula is computed with random numbers before it is printed, and most of them you can play with, like this one:
 
 {alive}
+
+[Change its numbers](eq/attention.md) and see what each is made of.
 
 {lessons}
 
@@ -289,10 +292,12 @@ class Sources:
 
     def _sheet(self, keys: Sequence[str]) -> str:
         parts, lesson = ["# Attention on two pages", "The key equations of all lessons, each with its reason."], ""
-        for label in keys:
+        for place, label in enumerate(keys):
             equation = REGISTRY.get_equation(label)
             if equation.lesson != lesson:
                 lesson = equation.lesson
+                if 2 * place >= len(keys) and TURN not in parts:
+                    parts.append(TURN)
                 parts.append(f"## [{numbers.title(lesson)}]({lesson}.ipynb)")
             key = f"$${unbroken(equation.latex)} \\tag{{{numbers.eq(label)[5:-1]}}}$$\n\n{self._said(equation.why, up='')}"
             parts.append(f"{_raw('<div class=key>')}\n\n{key}\n\n{_raw('</div>')}")
@@ -302,9 +307,10 @@ class Sources:
         lines = [MAP]
         for slug in dict.fromkeys(equation.lesson for equation in self.equations):
             own = [equation for equation in self.equations if equation.lesson == slug]
+            about = [(each.label, " ".join(each.uses), _called(each.label)) for each in own]
             chips = "\n".join(
-                f'<a class="map-eq" href="eq/{each.label}.html" data-label="{each.label}" data-uses="{" ".join(each.uses)}">{_called(each.label)}</a>'
-                for each in own
+                f'<a class="map-eq" href="eq/{label}.html" data-label="{label}" data-uses="{uses}">{called}</a>'
+                for label, uses, called in about
             )
             lines.append(f"## {numbers.title(slug)}\n\n{_raw(f'<div class=map-lesson>{chips}</div>')}")
         return "\n\n".join([*lines, _raw(JOINED)])

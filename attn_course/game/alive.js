@@ -182,7 +182,7 @@ const start = (root) => {
   const inputs = () => {
     const parts = life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")), first = parts.length > 4 ? 2 : parts.length;
     const rest = parts.slice(first).join(""), folded = rest && `<details class="alv-rest"><summary>${parts.length - first} more</summary><div class="alv-given">${rest}</div></details>`;
-    const told = (sizes.length ? `<span>${sizes.join(", ")}</span>` : "") + (first ? `<span class="alv-yours">yours to change</span>` : "");
+    const told = (sizes.length ? `<span>${sizes.join(", ")}</span>` : "") + (first ? `<span class="alv-yours">the framed numbers are yours to change</span>` : "");
     return `<p class="alv-layer alv-about">${told}</p>${parts.slice(0, first).join("")}${folded}`;
   };
   const derived = ($) => ($ ? [...beside, ...life.derived.filter((one) => !one.side)].map((one) => part(one, $[one.key], (places) => pointed(`data-at="${[one.key, ...places].join()}"`, cell(picked($[one.key], places))))).join("") : "");

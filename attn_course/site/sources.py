@@ -19,13 +19,13 @@ from attn_course.authoring.course import Unit
 from attn_course.equations.core import REGISTRY, Equation
 from attn_course.equations.names import name_of
 from attn_course.figures.explorable import joined_parts, packed
+from attn_course.figures.plain import mathematics
 from attn_course.game.alive import card, life_of, still
 from attn_course.game.card import card_of_the_machine
 from attn_course.game.living import StaysStill
 from attn_course.notation.glossary import DIALECTS, GLOSSARY
 from attn_course.notation.tables import letters
 from attn_course.site.formulas import unbroken
-from attn_course.site.plain import mathematics
 from attn_course.tasks import all_tasks
 from attn_course.tasks.core import Task
 

@@ -16,7 +16,8 @@ SIGNS = {
     r"&gt;=": lambda _: "≥",
     r" - |(?<![\w)\]'’-])-(?=[\w(√])": lambda found: found[0].replace("-", "−"),
 }
-SCRIPT = re.compile(r"(?<=[\w)|\]'])([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, −-]*\)|[-−]?\w+)")  # x_i, e^{a + b}
+BASE = r"(?:(?<=\b[A-Za-zα-ω])|(?<=\bd[a-z])|(?<=[Σ)|\]'])|(?<=log)|(?<=max)|(?<=min)|(?<=lse)|(?<=Var)|(?<=kv))"  # no my_softmax
+SCRIPT = re.compile(BASE + r"([_^])(\{((?:[^{}]|\{[^{}]*\})*)\}|\([\w, −-]*\)|[-−]?\w+)")  # x_i, e^{a + b}
 VARIABLE = re.compile(r"(?<![\w'’&/<])([b-zB-HJ-Zα-ω]|(?:a|d[b-z])(?=<su))(?='?(?:<su|[^\w'’]|$))(?![^<>]*>)")
 ADDRESS = re.compile(r"(\]\([^)]*\)|`[^`]*`)")
 

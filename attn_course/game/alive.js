@@ -180,10 +180,9 @@ const start = (root) => {
   const sizes = life.beside.filter(({ key }) => typeof life.fixed[key] === "number").map(({ key, label }) => `${typeset(label)} = ${shown(life.fixed[key])}`);
   // Of more than four inputs two are in view, and the rest in a fold.
   const inputs = () => {
-    const parts = life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")), first = parts.length > 4 ? 2 : parts.length;
-    const rest = parts.slice(first).join(""), folded = rest && `<details class="alv-rest"><summary>${parts.length - first} more</summary><div class="alv-given">${rest}</div></details>`;
-    const told = (sizes.length ? `<span>${sizes.join(", ")}</span>` : "") + (first ? `<span class="alv-yours">the framed numbers are yours to change</span>` : "");
-    return `<p class="alv-layer alv-about">${told}</p>${parts.slice(0, first).join("")}${folded}`;
+    const parts = life.inputs.map((one) => part(one, values[one.key], (places) => field(one, places), "alv-mine")), about = parts.length ? "<i>Yours to change.</i> " : "";
+    const rest = parts.length > 4 ? parts.splice(2) : [], more = rest.length ? `<details class="alv-more"><summary>${rest.length} more</summary>${rest.join("")}</details>` : "";
+    return `<p class="alv-layer">${about + sizes.join(", ")}</p>${parts.join("")}${more}`;
   };
   const derived = ($) => ($ ? [...beside, ...life.derived.filter((one) => !one.side)].map((one) => part(one, $[one.key], (places) => pointed(`data-at="${[one.key, ...places].join()}"`, cell(picked($[one.key], places))))).join("") : "");
 
@@ -207,7 +206,7 @@ const start = (root) => {
   };
   const relation = (number, one) => {
     const sign = (side) => (side ? `<span class="alv-sign">${SAID[one.chain.signs[side - 1]]}</span>` : "");
-    const agree = one.chain.signs.every((sign) => sign === "equal") && one.cases.every((each) => !each?.fits.flat().includes(false));
+    const agree = !counted([one]).fail && one.chain.signs.every((sign) => sign === "equal");
     return `<div class="alv-chain${agree ? " alv-agree" : ""}">${one.chain.sides.map((_, side) => `<div class="alv-side">${sign(side)}<div class="alv-given">${sided(number, one, side)}</div></div>`).join("")}</div>`;
   };
 
@@ -248,7 +247,7 @@ const start = (root) => {
     }
     if (renewed) find("inputs").innerHTML = inputs(); // else a field would be taken away under the fingers
     find("derived").innerHTML = derived($);
-    find("more").hidden = !find("derived").innerHTML;
+    find("derived").parentNode.hidden = !find("derived").innerHTML;
     find("sides").innerHTML = found ? found.map((one, number) => relation(number, one)).join("") : "";
     const [state, text] = problem ? ["shown", `This form ${/ fit: /.test(problem) ? "never fits" : wrong?.problem ? "is never defined" : "cannot be computed on these numbers"}: ${escaped(problem.replace(/^.* fit: /, ""))}.`] : verdict(wrong, found, right);
     find("verdict").innerHTML = text;
